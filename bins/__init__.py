@@ -1,0 +1,1 @@
+"""Command lines: argument parsing and one call each."""

@@ -1,0 +1,176 @@
+"""Every key of an experiment's configuration: type, default, meaning and unit.
+
+Key names follow Amphion's `exp_config.json` where the meaning is the same. The `model` section is
+the config dataclass of the model that `model_type` names and lives in that model's file.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from modules.mel import MelConfig
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """How a corpus on disk is read."""
+
+    format: str = ""  # preprocessor to use; empty: the one with the dataset's own name
+    language: str = "en-us"  # espeak language code of the text
+    table: str = "metadata.csv"  # `folder`: file name of the table, relative to the dataset path
+    delimiter: str = "|"  # `folder`: column separator
+    columns: tuple[str, ...] = ()  # `folder`: e.g. ["id", "speaker", "text"]; empty: by count
+    encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
+    speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name
+
+
+@dataclass(frozen=True)
+class SplitConfig:
+    """Deterministic split by utterance id; the same ids in any order give the same split."""
+
+    valid: float = 0.02  # share of the utterances for validation, at least one utterance
+    test: float = 0.03  # share held out for testing, at least one utterance
+    seed: int = 0
+    test_ids: tuple[str, ...] = ()  # these exact ids are the test split, instead of a share
+    valid_ids: tuple[str, ...] = ()  # these exact ids are the validation split
+    golden_ids: tuple[str, ...] = ()  # golden_test; empty: `golden_size` test items by length
+    golden_size: int = 10  # spread evenly over the test split sorted by duration
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """From written text to phones."""
+
+    normalizer: Literal["english", "none"] = "english"
+    phone_extractor: Literal["lexicon", "espeak"] = "lexicon"  # ARPAbet, or IPA by espeak-ng
+    lexicon_path: str = ""  # a user's lexicon, looked up before all else: `WORD  PH1 PH2` lines
+
+
+@dataclass(frozen=True)
+class PreprocessConfig:
+    """Stage 1: audio, text, alignment and features."""
+
+    processed_dir: str = "data"
+    sample_rate: int = 22050  # Hz
+    n_fft: int = 1024  # samples
+    win_size: int = 1024  # samples
+    hop_size: int = 256  # samples
+    n_mel: int = 80
+    fmin: float = 0.0  # Hz
+    fmax: float = 8000.0  # Hz
+    mel_padding: Literal["centre", "hifigan"] = "centre"
+    min_seconds: float = 0.3  # shorter utterances are rejected
+    max_seconds: float = 30.0  # longer utterances are rejected
+    strict_sample_rate: bool = False  # reject audio of another rate instead of resampling it
+    rescale: bool = False  # scale float audio beyond [-1, 1] down instead of rejecting it
+    aligner: Literal["pocketsphinx", "textgrid"] = "pocketsphinx"
+    textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
+    edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds
+    pitch_extractor: Literal["parselmouth", "pyworld"] = "parselmouth"
+    f0_min: float = 65.0  # Hz
+    f0_max: float = 600.0  # Hz
+    pitch_remove_outlier: bool = True  # leave outliers (1.5 IQR) out of the statistics
+    energy_remove_outlier: bool = True
+    max_bad_ratio: float = 0.01  # stage 1 fails when a larger share of utterances is rejected
+    backend: Literal["loky", "dask", "ray", "sequential"] = "loky"  # joblib backend
+    shard_size: int = 200  # utterances per feature shard and per unit of work
+    corpus: dict[str, CorpusConfig] = field(default_factory=dict)  # by dataset name
+    split: SplitConfig = field(default_factory=SplitConfig)
+    text: TextConfig = field(default_factory=TextConfig)
+
+    @property
+    def mel(self) -> MelConfig:
+        """The mel definition these keys describe."""
+        return MelConfig(
+            sample_rate=self.sample_rate,
+            n_fft=self.n_fft,
+            win_length=self.win_size,
+            hop_length=self.hop_size,
+            n_mels=self.n_mel,
+            f_min=self.fmin,
+            f_max=self.fmax,
+            padding=self.mel_padding,
+        )
+
+
+@dataclass(frozen=True)
+class AdamConfig:
+    """Adam and AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019)."""
+
+    lr: float = 0.0625  # NoamLR: the factor hidden^-0.5; other schedules: the peak rate
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    weight_decay: float = 0.0
+
+
+@dataclass(frozen=True)
+class ScheduleConfig:
+    """Learning-rate schedules; all count optimizer updates."""
+
+    num_warmup: int = 4000  # updates of linear warm-up (`NoamLR`, `cosine`, `linear`)
+    gamma: float = 0.999  # `exponential`: factor per epoch; `multistep`: factor per milestone
+    milestones: tuple[int, ...] = ()  # `multistep` and `NoamLR`: updates at which gamma applies
+
+
+@dataclass(frozen=True)
+class DataLoaderConfig:
+    num_worker: int = 2  # loader processes; 0 loads in the training process
+    pin_memory: bool = True  # used on GPUs only
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Stage 2. Steps are optimizer updates."""
+
+    batch_size: int = 16  # mean utterances per micro-batch; the frame budget follows from it
+    batch_frames: int = 0  # frame budget per micro-batch (frames x items); 0: from batch_size
+    crop_phones: int = 0  # train on random runs of this many phones; 0: whole utterances
+    max_epoch: int = 0  # stop after so many epochs; 0: no such limit
+    max_steps: int = 0  # stop after so many updates; 0: no such limit
+    random_seed: int = 10086
+    gradient_accumulation_step: int = 1  # micro-batches per update
+    grad_clip_thresh: float = 1.0  # largest gradient norm; 0: no clipping
+    mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    optimizer: Literal["adam", "adamw"] = "adam"
+    adam: AdamConfig = field(default_factory=AdamConfig)
+    scheduler: Literal["NoamLR", "constant", "linear", "cosine", "exponential", "multistep"] = (
+        "NoamLR"
+    )
+    lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
+    tracker: Literal["tensorboard", "wandb", "none"] = "tensorboard"
+    log_steps: int = 50  # updates between log lines
+    valid_steps: int = 1000  # updates between validations, and the samples they log
+    save_steps: int = 1000  # updates between checkpoints
+    keep_last: int = 3  # checkpoints kept beside the best one
+    valid_samples: int = 3  # validation utterances plotted and spoken in the log
+    max_bad_steps: int = 10  # stop after so many non-finite updates in a row
+    dataloader: DataLoaderConfig = field(default_factory=DataLoaderConfig)
+
+    def __post_init__(self) -> None:
+        if self.max_epoch <= 0 and self.max_steps <= 0:
+            raise ValueError("set max_steps or max_epoch, or training would never end")
+
+
+@dataclass(frozen=True)
+class InferenceConfig:
+    """Stage 3."""
+
+    batch_size: int = 8  # sentences per forward pass
+    sentence_pause_s: float = 0.25  # silence between the sentences of a long text
+    max_phones: int = 300  # longer sentences are split at clauses
+    griffin_lim_iterations: int = 60
+    save_plots: bool = False  # a picture of mel, phones and pitch beside each wav
+
+
+@dataclass(frozen=True)
+class Config:
+    """A whole experiment: what `exp_config.json` and its `base_config` chain resolve to."""
+
+    task: Literal["tts", "vocoder"]
+    model_type: str  # a file name in models/<task>, in any case
+    dataset: tuple[str, ...]
+    dataset_path: dict[str, str]  # by dataset name; relative paths start at the repository root
+    log_dir: str  # experiments go to <log_dir>/<name>
+    model: object  # the model's own config dataclass
+    preprocess: PreprocessConfig = field(default_factory=PreprocessConfig)
+    train: TrainConfig = field(default_factory=lambda: TrainConfig(max_epoch=1))
+    inference: InferenceConfig = field(default_factory=InferenceConfig)

@@ -1,0 +1,1 @@
+"""Networks with their training steps, and what trains, stores and runs them."""

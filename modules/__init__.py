@@ -1,0 +1,1 @@
+"""Building blocks of networks. They import torch and nothing else."""

@@ -1,0 +1,1 @@
+"""From a corpus on disk to utterances: one module per corpus layout."""

@@ -1,0 +1,1 @@
+"""From utterances to features, batches and back: text, audio, alignment, storage."""
