@@ -1,7 +1,22 @@
-"""The one mel definition: extraction, losses and vocoders use it."""
+"""The one mel definition: extraction, losses and vocoders use it.
 
+A mel is ln(max(F |STFT(wav)|, log_floor)) with F the filter bank of Slaney's Auditory Toolbox
+(triangles of equal area, mel scale linear below 1 kHz and logarithmic above), the default of
+`librosa.filters.mel`. It is computed here so that the path to speech does not import librosa.
+"""
+
+import math
 from dataclasses import dataclass
 from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+_HZ_PER_MEL = 200.0 / 3  # below the break
+_BREAK_HZ = 1000.0
+_BREAK_MEL = _BREAK_HZ / _HZ_PER_MEL
+_LOG_STEP = math.log(6.4) / 27.0  # above the break: 27 mels from 1 kHz to 6.4 kHz
 
 
 @dataclass(frozen=True)
@@ -19,6 +34,9 @@ class MelConfig:
         padding: "centre": frame t is centred on sample t * hop (Tacotron 2, FastSpeech 2);
             "hifigan": on sample t * hop + hop / 2 (HiFi-GAN).
         log_floor: Smallest band value before the logarithm.
+
+    Raises:
+        ValueError: If the numbers contradict each other.
     """
 
     sample_rate: int = 22050
@@ -31,7 +49,145 @@ class MelConfig:
     padding: Literal["centre", "hifigan"] = "centre"
     log_floor: float = 1e-5
 
+    def __post_init__(self) -> None:
+        if not 0 < self.hop_length <= self.win_length <= self.n_fft:
+            raise ValueError(
+                f"hop_length {self.hop_length}, win_length {self.win_length}, n_fft {self.n_fft}: "
+                "expected 0 < hop_length <= win_length <= n_fft"
+            )
+        if not 0 <= self.f_min < self.f_max <= self.sample_rate / 2:
+            raise ValueError(
+                f"f_min {self.f_min}, f_max {self.f_max}: expected 0 <= f_min < f_max <= "
+                f"{self.sample_rate / 2:g} Hz, half of the sample rate {self.sample_rate}"
+            )
+
     @property
     def magnitude_epsilon(self) -> float:
         """Added to the squared magnitude before the root: 1e-9 in HiFi-GAN, 0 elsewhere."""
         return 1e-9 if self.padding == "hifigan" else 0.0
+
+    @property
+    def log_floor_value(self) -> float:
+        """The log-mel of silence, and of padding: ln(log_floor)."""
+        return math.log(self.log_floor)
+
+    @property
+    def edge_samples(self) -> tuple[int, int]:
+        """Samples of reflected audio before the first and after the last sample."""
+        if self.padding == "centre":
+            return self.n_fft // 2, self.n_fft // 2
+        missing = self.n_fft - self.hop_length
+        return missing // 2, missing - missing // 2
+
+
+def _mel_of_hz(hz: float) -> float:
+    if hz < _BREAK_HZ:
+        return hz / _HZ_PER_MEL
+    return _BREAK_MEL + math.log(hz / _BREAK_HZ) / _LOG_STEP
+
+
+def _hz_of_mel(mel: Tensor) -> Tensor:
+    above = _BREAK_HZ * torch.exp(_LOG_STEP * (mel - _BREAK_MEL))
+    return torch.where(mel < _BREAK_MEL, mel * _HZ_PER_MEL, above)
+
+
+def mel_filter_bank(config: MelConfig) -> Tensor:
+    """Triangular filters of equal area on Slaney's mel scale.
+
+    Returns:
+        Weights, (M, n_fft // 2 + 1) float32.
+
+    Raises:
+        ValueError: If a band is narrower than the distance of the STFT's bins and stays empty.
+    """
+    low, high = _mel_of_hz(config.f_min), _mel_of_hz(config.f_max)
+    edges = _hz_of_mel(torch.linspace(low, high, config.n_mels + 2, dtype=torch.float64))
+    bins = torch.linspace(0, config.sample_rate / 2, config.n_fft // 2 + 1, dtype=torch.float64)
+    widths = edges.diff()[:, None]  # (M + 1, 1) Hz
+    distance = bins - edges[:, None]  # (M + 2, n_fft // 2 + 1) Hz
+    rising = distance[:-2] / widths[:-1]
+    falling = -distance[2:] / widths[1:]
+    filters = torch.minimum(rising, falling).clamp(min=0) * 2 / (edges[2:] - edges[:-2])[:, None]
+    empty = int((filters.amax(dim=1) == 0).sum())
+    if empty:
+        raise ValueError(
+            f"{empty} of {config.n_mels} mel bands hold no STFT bin; use fewer bands (n_mels) "
+            f"or a larger n_fft than {config.n_fft}"
+        )
+    return filters.float()
+
+
+class MelSpectrogram(nn.Module):
+    """Waveform to log-mel and energy by one STFT; differentiable."""
+
+    filters: Tensor
+    window: Tensor
+
+    def __init__(self, config: MelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.register_buffer("filters", mel_filter_bank(config), persistent=False)
+        self.register_buffer("window", torch.hann_window(config.win_length), persistent=False)
+
+    def forward(self, wav: Tensor) -> Tensor:
+        """Computes the log-mel.
+
+        Args:
+            wav: (B, S) in [-1, 1].
+
+        Returns:
+            (B, M, T) float32, T = S // hop_length with either padding.
+
+        Raises:
+            ValueError: If the audio is too short to be reflected at its edges.
+        """
+        return self._mel_of(self.magnitude(wav))
+
+    def mel_and_energy(self, wav: Tensor) -> tuple[Tensor, Tensor]:
+        """Computes the log-mel and the energy, the L2 norm of the STFT magnitude per frame.
+
+        Args:
+            wav: (B, S) in [-1, 1].
+
+        Returns:
+            Log-mel (B, M, T) and energy (B, T), float32.
+
+        Raises:
+            ValueError: If the audio is too short to be reflected at its edges.
+        """
+        magnitude = self.magnitude(wav)
+        return self._mel_of(magnitude), torch.linalg.vector_norm(magnitude, dim=1)
+
+    def magnitude(self, wav: Tensor) -> Tensor:
+        """Computes the STFT magnitude, (B, S) -> (B, n_fft // 2 + 1, T)."""
+        _, S = wav.shape
+        self._check_length(S)
+        padded = F.pad(wav.float().unsqueeze(1), self.config.edge_samples, mode="reflect")
+        spectrum = torch.stft(
+            padded.squeeze(1),
+            self.config.n_fft,
+            hop_length=self.config.hop_length,
+            win_length=self.config.win_length,
+            window=self.window,
+            center=False,
+            return_complex=True,
+        )
+        # "centre" gives one frame more, centred on or after the end of the audio
+        spectrum = spectrum[..., : S // self.config.hop_length]
+        if self.config.magnitude_epsilon == 0:
+            return spectrum.abs()  # its gradient at 0 is 0, where that of the root is infinite
+        power = torch.view_as_real(spectrum).square().sum(dim=-1)
+        return (power + self.config.magnitude_epsilon).sqrt()
+
+    def _mel_of(self, magnitude: Tensor) -> Tensor:
+        # the logarithm magnifies what half precision rounds away
+        with torch.autocast(magnitude.device.type, enabled=False):
+            return (self.filters @ magnitude).clamp(min=self.config.log_floor).log()
+
+    def _check_length(self, n_samples: int) -> None:
+        shortest = max(self.config.edge_samples[1] + 1, self.config.hop_length)
+        if n_samples < shortest:
+            raise ValueError(
+                f"audio of {n_samples} samples is too short for a mel spectrogram: "
+                f"{shortest} samples are the least with n_fft {self.config.n_fft}"
+            )

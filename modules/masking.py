@@ -1,0 +1,20 @@
+"""Masks of valid positions in padded batches."""
+
+import torch
+from torch import Tensor
+
+
+def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
+    """Marks the valid positions of a padded batch.
+
+    Args:
+        lengths: Valid positions per item, (B,).
+        max_length: L, the padded length. Without it the longest item is looked up, which makes
+            the host wait for a GPU.
+
+    Returns:
+        (B, L) bool, True = valid.
+    """
+    if max_length is None:
+        max_length = int(lengths.max())
+    return torch.arange(max_length, device=lengths.device) < lengths[:, None]

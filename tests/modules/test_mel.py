@@ -1,0 +1,119 @@
+import math
+
+import librosa
+import numpy as np
+import pytest
+import torch
+
+from modules.mel import MelConfig, MelSpectrogram, mel_filter_bank
+
+CENTRE = MelConfig()
+HIFIGAN = MelConfig(padding="hifigan")
+WIDE = MelConfig(
+    sample_rate=24000, n_mels=100, f_min=20, f_max=12000, win_length=800, padding="hifigan"
+)
+
+
+def noise(n_samples: int, n_items: int = 1) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.rand(n_items, n_samples, generator=generator) * 2 - 1
+
+
+def librosa_magnitude(wav: torch.Tensor, config: MelConfig) -> np.ndarray:
+    padded = np.pad(wav.squeeze(0).numpy(), config.edge_samples, mode="reflect")
+    spectrum = librosa.stft(
+        padded,
+        n_fft=config.n_fft,
+        hop_length=config.hop_length,
+        win_length=config.win_length,
+        center=False,
+    )
+    return np.sqrt(np.abs(spectrum) ** 2 + config.magnitude_epsilon)
+
+
+@pytest.mark.parametrize("config", [CENTRE, WIDE, MelConfig(n_mels=40, f_min=80, f_max=7600)])
+def test_filter_bank_is_librosas(config):
+    expected = librosa.filters.mel(
+        sr=config.sample_rate,
+        n_fft=config.n_fft,
+        n_mels=config.n_mels,
+        fmin=config.f_min,
+        fmax=config.f_max,
+    )
+    assert np.abs(mel_filter_bank(config).numpy() - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize("config", [CENTRE, HIFIGAN, WIDE])
+def test_log_mel_and_energy_are_librosas(config):
+    wav = noise(22050)
+    mel, energy = MelSpectrogram(config).mel_and_energy(wav)
+    magnitude = librosa_magnitude(wav, config)[:, : 22050 // config.hop_length]
+    expected = np.log(np.maximum(mel_filter_bank(config).numpy() @ magnitude, config.log_floor))
+    np.testing.assert_allclose(mel.squeeze(0), expected, atol=1e-4)
+    np.testing.assert_allclose(energy.squeeze(0), np.linalg.norm(magnitude, axis=0), rtol=1e-4)
+
+
+@pytest.mark.parametrize("config", [CENTRE, HIFIGAN, MelConfig(hop_length=275, padding="hifigan")])
+@pytest.mark.parametrize("n_samples", [1024, 25599, 25600, 25601])
+def test_frames_are_samples_over_hop_rounded_down(config, n_samples):
+    mel = MelSpectrogram(config)(noise(n_samples))
+    assert mel.shape == (1, 80, n_samples // config.hop_length)
+
+
+@pytest.mark.parametrize(("config", "loudest"), [(CENTRE, 20), (HIFIGAN, 20)])
+def test_frame_centres_stand_where_the_padding_says(config, loudest):
+    wav = torch.zeros(1, 256 * 40)
+    centre = 256 * loudest + (128 if config.padding == "hifigan" else 0)
+    wav[0, centre] = 1.0
+    energy = MelSpectrogram(config).mel_and_energy(wav)[1].squeeze(0)
+    assert energy.argmax() == loudest
+    torch.testing.assert_close(energy[loudest - 1], energy[loudest + 1])
+
+
+def test_a_sine_lights_the_band_that_holds_its_frequency():
+    wav = torch.sin(2 * math.pi * 1000 * torch.arange(22050) / 22050)[None]
+    mel = MelSpectrogram(CENTRE)(wav)
+    edges = librosa.mel_frequencies(82, fmin=0, fmax=8000)
+    assert mel[0, :, 40].argmax() == np.abs(edges[1:-1] - 1000).argmin()
+
+
+def test_silence_is_the_log_floor_and_has_a_finite_gradient():
+    for config in (CENTRE, HIFIGAN):
+        wav = torch.zeros(1, 4096, requires_grad=True)
+        mel, energy = MelSpectrogram(config).mel_and_energy(wav)
+        (mel.sum() + energy.sum()).backward()
+        assert torch.isfinite(wav.grad).all()
+    torch.testing.assert_close(
+        MelSpectrogram(CENTRE)(torch.zeros(1, 4096)), torch.full((1, 80, 16), math.log(1e-5))
+    )
+
+
+def test_gradient_reaches_every_sample_that_a_frame_covers():
+    wav = noise(4096).requires_grad_()
+    MelSpectrogram(HIFIGAN)(wav).sum().backward()
+    assert (wav.grad != 0).all()
+
+
+def test_autocast_does_not_change_the_mel():
+    wav = noise(8192)
+    mel = MelSpectrogram(HIFIGAN)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        under_autocast = mel(wav)
+    assert torch.equal(under_autocast, mel(wav))
+
+
+@pytest.mark.parametrize(("config", "shortest"), [(CENTRE, 513), (HIFIGAN, 385)])
+def test_audio_too_short_to_reflect_is_refused_with_its_length(config, shortest):
+    mel = MelSpectrogram(config)
+    assert torch.isfinite(mel(noise(shortest))).all()
+    with pytest.raises(ValueError, match=rf"{shortest - 1} samples .* {shortest} samples"):
+        mel(noise(shortest - 1))
+
+
+def test_contradictory_numbers_are_refused():
+    with pytest.raises(ValueError, match="11025 Hz"):
+        MelConfig(f_max=12000)
+    with pytest.raises(ValueError, match="hop_length 2048"):
+        MelConfig(hop_length=2048)
+    with pytest.raises(ValueError, match="mel bands hold no STFT bin"):
+        mel_filter_bank(MelConfig(n_fft=256, win_length=256, hop_length=64))
