@@ -1,0 +1,68 @@
+"""What every command shares: its flags, and how it ends when the user's input is at fault."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from utils.errors import InputError
+
+
+class UsageError(InputError):
+    """Flags that do not go together: exit code 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Argument parser without abbreviations, whose errors are one line."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__(description=description, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Prints one line and exits with 2."""
+        self.exit(2, f"error: {message} ({self.prog} --help lists the flags)\n")
+
+
+def add_config_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Adds `--config FILE` and `--set key.path=value` (repeatable, in `overrides`)."""
+    parser.add_argument(
+        "--config", type=Path, required=required, metavar="FILE", help="experiment configuration"
+    )
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override one key of the configuration, such as train.batch_size=8; may be repeated",
+    )
+
+
+def run(main: Callable[[], None]) -> None:
+    """Runs a command; a fault in the user's input ends it with one message and no traceback.
+
+    Exit codes: 0 done, 1 a fault in the input or of the file system, 2 wrong usage, 130 interrupted
+    by the keyboard. Any other exception is a bug and keeps its traceback.
+    """
+    try:
+        main()
+    except UsageError as error:
+        _stop(str(error), 2)
+    except InputError as error:
+        _stop(str(error), 1)
+    except KeyboardInterrupt:
+        _stop("interrupted", 130)
+    except OSError as error:
+        _stop(_describe(error), 1)
+
+
+def _describe(error: OSError) -> str:
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}"
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    sys.stderr.write(f"error: {message}\n")
+    raise SystemExit(code)

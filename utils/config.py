@@ -1,0 +1,188 @@
+"""Configurations as typed dataclasses, with errors that name the file, the key and the remedy."""
+
+import dataclasses
+import difflib
+import json
+import math
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeVar, Union
+
+from utils.config_tree import SET, ConfigError, Keys, Tree, read_tree
+
+__all__ = ["ConfigError", "Tree", "build", "nearest", "read_tree", "to_plain"]
+
+T = TypeVar("T")
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def build(cls: type[T], tree: Tree, sections: Mapping[str, type] | None = None) -> T:
+    """Builds a dataclass from a tree, checking every key and type.
+
+    Fields may be bool, int, float, str, Literal, tuple (from lists), dict[str, X], other
+    dataclasses (sections), `X | None`, and `object` where `sections` says the class. A whole
+    number is accepted for a float, and nothing else for something else. A section that is left out
+    has its defaults.
+
+    Args:
+        cls: Dataclass.
+        tree: What `read_tree` gave.
+        sections: Class of each top-level field that `cls` annotates as `object`.
+
+    Raises:
+        ConfigError: If a key is unknown or missing, a value has another type, is not finite or is
+            not one of the choices, or a dataclass refuses its values (ValueError).
+    """
+    return _Builder(tree, cls, dict(sections or {})).section(cls, tree.values, ())
+
+
+class _Builder:
+    """Walks the tree and the types together; `keys` is where it stands."""
+
+    def __init__(self, tree: Tree, root: type, sections: dict[str, type]) -> None:
+        self._tree = tree
+        self._root = root
+        self._sections = sections
+
+    def section(self, cls: type[T], values: object, keys: Keys) -> T:
+        if not isinstance(values, Mapping):
+            raise self._wrong(values, keys, "a section { ... }")
+        hints = self._hints(cls, keys)
+        for name in values:
+            if name not in hints:
+                raise self._unknown(name, list(hints), keys)
+        fields: dict[str, object] = {}
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # it is a dataclass
+            name, hint = field.name, hints[field.name]
+            if name in values:
+                fields[name] = self.value(hint, values[name], (*keys, name))
+            elif _is_required(field):
+                fields[name] = self._left_out(hint, (*keys, name))
+        try:
+            return cls(**fields)
+        except ValueError as error:
+            where = f"section {'.'.join(keys)}: " if keys else ""
+            raise ConfigError(f"{self._tree.origin(keys)}: {where}{error}") from error
+
+    def value(self, hint: Any, value: object, keys: Keys) -> object:  # noqa: ANN401  (a type form)
+        if dataclasses.is_dataclass(hint):
+            return self.section(hint, value, keys)  # type: ignore[arg-type]  # a class
+        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        if origin is Literal:
+            return self._choice(arguments, value, keys)
+        if origin is tuple:
+            return self._tuple(arguments, value, keys)
+        if origin is dict:
+            if not isinstance(value, Mapping):
+                raise self._wrong(value, keys, "a section { name: ... }")
+            return {k: self.value(arguments[1], v, (*keys, k)) for k, v in value.items()}
+        if origin in (Union, types.UnionType):
+            if value is None:
+                return None
+            return self.value(arguments[0], value, keys)
+        return self._plain(hint, value, keys)
+
+    def _plain(self, kind: type, value: object, keys: Keys) -> object:
+        if kind is float and type(value) is int:
+            value = _as_float(value)
+        if type(value) is not kind:
+            raise self._wrong(value, keys, _KINDS[kind])
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self._wrong(value, keys, "a finite number")
+        return value
+
+    def _choice(self, choices: tuple[object, ...], value: object, keys: Keys) -> object:
+        for choice in choices:
+            if type(value) is type(choice) and value == choice:
+                return value
+        expected = "one of " + ", ".join(map(str, choices))
+        raise self._wrong(value, keys, expected + nearest(str(value), map(str, choices)))
+
+    def _tuple(self, kinds: tuple[Any, ...], value: object, keys: Keys) -> tuple[object, ...]:
+        if not isinstance(value, list | tuple):
+            raise self._wrong(value, keys, "a list [ ... ]")
+        if kinds[-1] is Ellipsis:
+            kinds = kinds[:1] * len(value)
+        if len(kinds) != len(value):
+            raise self._wrong(value, keys, f"a list of {len(kinds)} values")
+        pairs = enumerate(zip(kinds, value, strict=True))
+        return tuple(self.value(kind, v, (*keys, str(i))) for i, (kind, v) in pairs)
+
+    def _left_out(self, hint: Any, keys: Keys) -> object:  # noqa: ANN401  (a type form)
+        """A section without a default is built from its own defaults; a value must be given."""
+        if dataclasses.is_dataclass(hint):
+            return self.section(hint, {}, keys)  # type: ignore[arg-type]  # a class
+        raise ConfigError(f"{self._tree.origin(keys)}: missing key {'.'.join(keys)}")
+
+    def _hints(self, cls: type, keys: Keys) -> dict[str, Any]:
+        hints = typing.get_type_hints(cls)
+        return hints if keys else hints | self._sections
+
+    def _unknown(self, name: str, known: list[str], keys: Keys) -> ConfigError:
+        here = (*keys, name)
+        elsewhere = [k for k in self._paths(self._root, ()) if k[-1] == name]
+        hint = nearest(name, known)
+        if not hint and elsewhere:
+            hint = f"; did you mean {'.'.join(elsewhere[0])}?"
+        if not hint:
+            hint = f"; known keys: {', '.join(sorted(known))}"
+        return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}{hint}")
+
+    def _paths(self, cls: type, keys: Keys) -> Iterator[Keys]:
+        for name, hint in self._hints(cls, keys).items():
+            yield (*keys, name)
+            if dataclasses.is_dataclass(hint):
+                yield from self._paths(hint, (*keys, name))  # type: ignore[arg-type]  # a class
+
+    def _wrong(self, value: object, keys: Keys, expected: str) -> ConfigError:
+        origin, name = self._tree.origin(keys), ".".join(keys)
+        hint = ""
+        if origin == SET and expected == _KINDS[str]:
+            hint = f"; for text write {SET} '{name}=\"{value}\"'"
+        return ConfigError(f"{origin}: {name} is {_shown(value)}, expected {expected}{hint}")
+
+
+def to_plain(config: object) -> dict[str, Any]:
+    """A configuration as plain dicts and lists, ready for JSON; `build` gives the same back."""
+    plain = _plain_of(config)
+    if not isinstance(plain, dict):
+        raise TypeError(f"expected a dataclass, got {type(config).__name__}")
+    return plain
+
+
+def _plain_of(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain_of(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain_of(item) for item in value]
+    return value
+
+
+def nearest(name: str, known: typing.Iterable[str]) -> str:
+    """`; did you mean ...?` with the known name that is most like `name`, or nothing."""
+    lower = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    return f"; did you mean {lower[close[0]]}?" if close else ""
+
+
+def _is_required(field: "dataclasses.Field[Any]") -> bool:
+    missing = dataclasses.MISSING
+    return field.default is missing and field.default_factory is missing
+
+
+def _as_float(value: object) -> float:
+    try:
+        return float(typing.cast(int, value))
+    except OverflowError:
+        return math.inf
+
+
+def _shown(value: object) -> str:
+    """A value as it stands in the file, shortened."""
+    if isinstance(value, Mapping):
+        return "a section"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,179 @@
+"""Configuration files as they stand on disk: json5, `base_config` chains and `--set`."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.errors import InputError
+from utils.files import read_text
+
+Keys = tuple[str, ...]  # a key path: ("train", "adam", "lr")
+SET = "--set"
+
+
+class ConfigError(InputError):
+    """A fault in a configuration; the message names the file and the key."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The values of a configuration, not checked yet.
+
+    Attributes:
+        values: Sections (dicts), lists and plain values.
+        origins: The file, or `--set`, that each key path was last given by.
+        path: The file that was asked for.
+    """
+
+    values: Mapping[str, object]
+    origins: Mapping[Keys, str]
+    path: Path
+
+    def origin(self, keys: Keys) -> str:
+        """Where a key was given; for a key that is missing, where its section was."""
+        while keys and keys not in self.origins:
+            keys = keys[:-1]
+        return self.origins.get(keys, _shown(self.path))
+
+    def only(self, *names: str) -> "Tree":
+        """The tree with these top-level keys alone."""
+        values = {name: self.values[name] for name in names if name in self.values}
+        return Tree(values, self.origins, self.path)
+
+
+def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
+    """Reads a configuration file, the files it is based on, and overrides.
+
+    `base_config` names another file, relative to the file that says so. A child's values win:
+    sections merge, lists and plain values are replaced.
+
+    Args:
+        path: json5 file: JSON that also allows comments, trailing commas and bare keys.
+        overrides: `key.path=value`. The value is read as json5, or is text where it is not json5.
+
+    Raises:
+        ConfigError: If a file is missing, is not json5, has a key twice or is based on itself, or
+            an override has no `=`.
+    """
+    tree = _read_chain(path, ())
+    values, origins = dict(tree.values), dict(tree.origins)
+    for override in overrides:
+        _merge(values, origins, _parse_override(override), SET, ())
+    return Tree(values, origins, path)
+
+
+def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
+    name, resolved = _shown(path), path.resolve()
+    if resolved in seen:
+        chain = " -> ".join(_shown(p) for p in (*seen, resolved))
+        raise ConfigError(f"{name}: base_config goes in a circle: {chain}")
+    values = _read_file(path)
+    base = values.pop("base_config", None)
+    if base is None:
+        return Tree(values, dict.fromkeys(_key_paths(values), name), path)
+    if not isinstance(base, str) or not base:
+        raise ConfigError(f"{name}: base_config is {json.dumps(base)}, expected a file name")
+    base_path = path.parent / base
+    if not base_path.is_file():
+        raise ConfigError(f"{name}: base_config {base!r}: there is no file {_shown(base_path)}")
+    tree = _read_chain(base_path, (*seen, resolved))
+    merged, origins = dict(tree.values), dict(tree.origins)
+    _merge(merged, origins, values, name, ())
+    return Tree(merged, origins, path)
+
+
+def _read_file(path: Path) -> dict[str, object]:
+    name = _shown(path)
+    try:
+        text = read_text(path)
+    except InputError as error:
+        raise ConfigError(str(error)) from error
+    try:
+        value = _parse(text)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {str(error).replace('<string>:', 'line ')}") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{name}: expected {{ ... }} with keys, found {type(value).__name__}")
+    return value
+
+
+def _parse(text: str) -> object:
+    """Strict JSON if it is that (json5's parser takes 1000 times as long), else json5.
+
+    Raises:
+        ValueError: With what is wrong and, where it is known, the line.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates)
+    except json.JSONDecodeError:
+        pass
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    import json5
+
+    try:
+        return json5.loads(text, allow_duplicate_keys=False)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f'Duplicate key "{twice}" found in object')
+    return values
+
+
+def _parse_override(override: str) -> dict[str, object]:
+    path, equals, text = override.partition("=")
+    names = path.strip().split(".")
+    if not equals or not all(names):
+        raise ConfigError(f"{SET} {override!r}: expected key.path=value")
+    try:
+        value = _parse(text)
+    except ValueError as error:
+        if "too deeply" in str(error):
+            raise ConfigError(f"{SET} {path}: {error}") from error
+        value = text
+    for name in reversed(names):
+        value = {name: value}
+    return value  # type: ignore[return-value]  # names is not empty
+
+
+def _merge(
+    values: dict[str, object],
+    origins: dict[Keys, str],
+    child: Mapping[str, object],
+    origin: str,
+    keys: Keys,
+) -> None:
+    """Puts `child` over `values`, and who gave what into `origins`."""
+    for name, value in child.items():
+        here = (*keys, name)
+        old = values.get(name)
+        if isinstance(value, dict) and isinstance(old, dict):
+            merged = dict(old)
+            _merge(merged, origins, value, origin, here)
+            values[name] = merged
+        else:
+            values[name] = value
+            origins.update({here: origin})
+            if isinstance(value, dict):
+                origins.update({(*here, *k): origin for k in _key_paths(value)})
+
+
+def _key_paths(values: Mapping[str, object]) -> Iterator[Keys]:
+    for name, value in values.items():
+        yield (name,)
+        if isinstance(value, dict):
+            yield from ((name, *keys) for keys in _key_paths(value))
+
+
+def _shown(path: Path) -> str:
+    """A path as people read it: relative to the working folder where it is below it."""
+    path = path.resolve()
+    folder = Path.cwd()
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

@@ -1,0 +1,129 @@
+"""Log lines and progress."""
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+
+_ROOT = "arion"
+
+
+def get_logger(name: str) -> logging.Logger:
+    """The logger of a module.
+
+    Args:
+        name: The module's `__name__`.
+    """
+    return logging.getLogger(f"{_ROOT}.{name}")
+
+
+def setup_logging() -> None:
+    """Sends log lines to standard error: ours from INFO, other packages' from WARNING.
+
+    In a run of several processes (variable RANK) only the first one says more than warnings.
+    """
+    logging.basicConfig(
+        level=logging.WARNING,
+        format="%(asctime)s %(levelname)s %(message)s",
+        datefmt="%H:%M:%S",
+    )
+    first = os.environ.get("RANK", "0") == "0"
+    logging.getLogger(_ROOT).setLevel(logging.INFO if first else logging.WARNING)
+
+
+class Progress:
+    """Progress of a long loop, as a context manager: see `progress`."""
+
+    def __init__(
+        self, total: int, description: str, initial: int, clock: Callable[[], float]
+    ) -> None:
+        self._total = total
+        self._description = description
+        self._initial = self._done = initial
+        self._clock = clock
+        self._stack = ExitStack()
+
+    def __enter__(self) -> "Progress":
+        self._start = self._last_line = self._clock()
+        return self
+
+    def advance(self, n: int = 1) -> None:
+        """Counts `n` more items as done."""
+        self._done += n
+        now = self._clock()
+        # A log that is read later needs a line now and then, not every item.
+        if self._done >= self._total or now - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            get_logger(__name__).info("%s", self._line(now - self._start))
+
+    def _line(self, seconds: float) -> str:
+        share = 100 * self._done / max(1, self._total)
+        line = f"{self._description}: {self._done}/{self._total} ({share:.0f} %)"
+        fresh = self._done - self._initial
+        if fresh <= 0 or seconds <= 0:
+            return line
+        remaining = (self._total - self._done) * seconds / fresh
+        return f"{line}, {fresh / seconds:.1f}/s, {_clock_face(remaining)} left"
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+
+class _Bar(Progress):
+    """The same as a bar that redraws itself, for people who watch."""
+
+    def __enter__(self) -> Progress:
+        from tqdm import tqdm
+        from tqdm.contrib.logging import logging_redirect_tqdm
+
+        self._stack.enter_context(logging_redirect_tqdm())
+        self._bar = self._stack.enter_context(
+            tqdm(
+                total=self._total,
+                desc=self._description,
+                initial=self._initial,
+                dynamic_ncols=True,
+            )
+        )
+        return self
+
+    def advance(self, n: int = 1) -> None:
+        self._bar.update(n)
+
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+def _clock_face(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+
+
+def progress(
+    total: int,
+    description: str,
+    *,
+    initial: int = 0,
+    clock: Callable[[], float] = time.monotonic,
+) -> Progress:
+    """Shows how far a loop is: a bar on a terminal, else a log line every ten seconds.
+
+    Args:
+        total: Items in all.
+        description: What is counted, such as `stage 1: utterances`.
+        initial: Items done before, by an interrupted run.
+        clock: Seconds since any fixed moment.
+
+    Returns:
+        A context manager with `advance(n)`.
+    """
+    kind = _Bar if sys.stderr.isatty() else Progress
+    return kind(total, description, initial, clock)
