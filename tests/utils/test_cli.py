@@ -1,0 +1,59 @@
+import pytest
+
+from utils.cli import Parser, UsageError, add_config_arguments, run
+from utils.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (InputError("a.wav: 0 samples"), 1, "error: a.wav: 0 samples\n"),
+        (UsageError("give --name"), 2, "error: give --name\n"),
+        (
+            OSError(28, "No space left on device", "x.pt"),
+            1,
+            "error: x.pt: No space left on device\n",
+        ),
+        (OSError("cannot write"), 1, "error: cannot write\n"),
+        (KeyboardInterrupt(), 130, "error: interrupted\n"),
+    ],
+)
+def test_a_fault_in_the_input_is_one_line_and_an_exit_code(capsys, error, code, said):
+    def main():
+        raise error
+
+    with pytest.raises(SystemExit) as caught:
+        run(main)
+    assert caught.value.code == code
+    assert capsys.readouterr() == ("", said)
+
+
+def test_a_bug_keeps_its_traceback():
+    def main():
+        raise ValueError("a bug of ours")
+
+    with pytest.raises(ValueError, match="a bug of ours"):
+        run(main)
+
+
+def test_a_command_that_ends_well_returns(capsys):
+    run(lambda: None)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_config_flags_are_read_and_may_be_repeated():
+    parser = Parser("A command.")
+    add_config_arguments(parser)
+    args = parser.parse_args(["--config", "a b.json", "--set", "x=1", "--set", "y=-2"])
+    assert str(args.config) == "a b.json"
+    assert args.overrides == ["x=1", "y=-2"]
+
+
+@pytest.mark.parametrize("flags", [[], ["--conf", "x"], ["--config", "x", "--what"]])
+def test_wrong_flags_and_abbreviations_are_one_line_and_exit_code_2(capsys, flags):
+    parser = Parser("A command.")
+    add_config_arguments(parser)
+    with pytest.raises(SystemExit) as caught:
+        parser.parse_args(flags)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1

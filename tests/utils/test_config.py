@@ -1,0 +1,245 @@
+import json
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+
+from utils.config import ConfigError, build, read_tree, to_plain
+
+
+@dataclass(frozen=True)
+class Adam:
+    lr: float = 0.1
+    betas: tuple[float, float] = (0.9, 0.98)
+
+
+@dataclass(frozen=True)
+class Train:
+    batch_size: int = 16
+    pin: bool = True
+    optimizer: Literal["adam", "adamw"] = "adam"
+    limit: int | None = None
+    adam: Adam = field(default_factory=Adam)
+
+    def __post_init__(self):
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size {self.batch_size} must be 1 or more")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    model: object
+    dataset: tuple[str, ...] = ()
+    paths: dict[str, str] = field(default_factory=dict)
+    optimizers: dict[str, Adam] = field(default_factory=dict)
+    train: Train = field(default_factory=Train)
+
+
+@dataclass(frozen=True)
+class Model:
+    layers: int = 4
+
+
+def load(folder, text, *overrides):
+    path = folder / "exp.json"
+    path.write_text(text, encoding="utf-8")
+    return build(Experiment, read_tree(path, overrides), {"model": Model})
+
+
+def fault(folder, text, *overrides):
+    with pytest.raises(ConfigError) as caught:
+        load(folder, text, *overrides)
+    return str(caught.value)
+
+
+@pytest.fixture(autouse=True)
+def _work_in_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_json5_with_comments_becomes_typed_records(tmp_path):
+    config = load(
+        tmp_path,
+        """{
+          name: "a", // a comment
+          dataset: ["x", "y"],
+          optimizers: {d: {lr: 1}},
+          train: {adam: {betas: [0, 0.5]},},
+        }""",
+    )
+    assert config.dataset == ("x", "y")
+    assert config.optimizers == {"d": Adam(lr=1.0)}
+    assert type(config.optimizers["d"].lr) is float
+    assert config.train == Train(adam=Adam(betas=(0.0, 0.5)))
+    assert config.model == Model()
+
+
+def test_a_byte_order_mark_is_accepted(tmp_path):
+    assert load(tmp_path, "\ufeff" + '{"name": "a"}').name == "a"
+
+
+def test_a_misspelt_key_is_named_with_its_file_and_the_nearest_one(tmp_path):
+    message = fault(tmp_path, '{"name": "a", "train": {"batch_sise": 4}}')
+    assert message == "exp.json: unknown key train.batch_sise; did you mean batch_size?"
+
+
+def test_a_key_in_the_wrong_section_is_told_its_place(tmp_path):
+    message = fault(tmp_path, '{"name": "a", "batch_size": 4}')
+    assert message == "exp.json: unknown key batch_size; did you mean train.batch_size?"
+
+
+def test_a_key_like_no_other_lists_the_known_ones(tmp_path):
+    message = fault(tmp_path, '{"name": "a", "model": {"zzz": 4}}')
+    assert message == "exp.json: unknown key model.zzz; known keys: layers"
+
+
+def test_a_missing_key_is_named(tmp_path):
+    assert fault(tmp_path, "{}") == "exp.json: missing key name"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('"batch_size": true', "train.batch_size is true, expected a whole number"),
+        ('"batch_size": 4.0', "train.batch_size is 4.0, expected a whole number"),
+        ('"batch_size": null', "train.batch_size is null, expected a whole number"),
+        ('"pin": 1', "train.pin is 1, expected true or false"),
+        ('"pin": "false"', 'train.pin is "false", expected true or false'),
+        ('"adam": 3', "train.adam is 3, expected a section { ... }"),
+        ('"adam": {"lr": "0.1"}', 'train.adam.lr is "0.1", expected a number'),
+        ('"adam": {"lr": NaN}', "train.adam.lr is NaN, expected a finite number"),
+        ('"adam": {"lr": -Infinity}', "train.adam.lr is -Infinity, expected a finite number"),
+        ('"adam": {"lr": 1e999}', "train.adam.lr is Infinity, expected a finite number"),
+        (f'"adam": {{"lr": 1{"0" * 400}}}', "expected a finite number"),
+        ('"adam": {"betas": [0.9]}', "train.adam.betas is [0.9], expected a list of 2 values"),
+        ('"adam": {"betas": [0.9, "x"]}', 'train.adam.betas.1 is "x", expected a number'),
+        ('"adam": {"betas": 0.9}', "train.adam.betas is 0.9, expected a list [ ... ]"),
+        ('"limit": "x"', 'train.limit is "x", expected a whole number'),
+        (
+            '"optimizer": "Adam_W"',
+            'train.optimizer is "Adam_W", expected one of adam, adamw; did you mean adamw?',
+        ),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_shown_with_what_was_expected(tmp_path, text, said):
+    message = fault(tmp_path, f'{{"name": "a", "train": {{{text}}}}}')
+    assert message.startswith("exp.json: ")
+    assert said in message
+
+
+def test_an_optional_value_may_be_null_or_given(tmp_path):
+    assert load(tmp_path, '{"name": "a", "train": {"limit": null}}').train.limit is None
+    assert load(tmp_path, '{"name": "a", "train": {"limit": 3}}').train.limit == 3
+
+
+def test_what_a_section_refuses_is_told_with_file_and_section(tmp_path):
+    message = fault(tmp_path, '{"name": "a", "train": {"batch_size": 0}}')
+    assert message == "exp.json: section train: batch_size 0 must be 1 or more"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{\n  name: \n}", "exp.json: line 3 Unexpected"),
+        ("", "exp.json: "),
+        ("[1]", "exp.json: expected { ... } with keys, found list"),
+        ('{"name": "a", "name": "b"}', 'exp.json: Duplicate key "name"'),
+        ('{name: "a", name: "b"}', 'exp.json: Duplicate key "name"'),
+        ('{"name": ' + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
+        ("{name: " + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
+    ],
+)
+def test_a_file_that_is_not_json5_is_named_with_the_line(tmp_path, text, said):
+    assert fault(tmp_path, text).startswith(said)
+
+
+def test_a_missing_file_and_bytes_that_are_not_text_are_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"none\.json: No such file"):
+        read_tree(tmp_path / "none.json")
+    (tmp_path / "latin.json").write_bytes(b'{"name": "\xe9"}')
+    with pytest.raises(ConfigError, match=r"latin\.json: not UTF-8 at byte 10"):
+        read_tree(tmp_path / "latin.json")
+
+
+def test_base_config_is_relative_to_the_file_that_names_it_and_the_child_wins(tmp_path):
+    (tmp_path / "bases" / "deep").mkdir(parents=True)
+    (tmp_path / "bases" / "deep" / "root.json").write_text(
+        '{"name": "root", "dataset": ["x", "y"], "paths": {"x": "1"}, "train": {"batch_size": 4}}'
+    )
+    (tmp_path / "bases" / "base.json").write_text(
+        '{"base_config": "deep/root.json", "train": {"pin": false}}'
+    )
+    config = load(
+        tmp_path, '{"base_config": "bases/base.json", "dataset": ["z"], "paths": {"z": "2"}}'
+    )
+    assert config.name == "root"
+    assert config.dataset == ("z",)
+    assert config.paths == {"x": "1", "z": "2"}
+    assert config.train == Train(batch_size=4, pin=False)
+
+
+def test_an_error_names_the_file_of_the_chain_that_holds_it(tmp_path):
+    (tmp_path / "base.json").write_text('{"name": "a", "train": {"pin": 3, "batch_size": 1}}')
+    message = fault(tmp_path, '{"base_config": "base.json", "train": {"batch_size": 2}}')
+    assert message.startswith("base.json: train.pin is 3")
+    message = fault(
+        tmp_path, '{"base_config": "base.json", "train": {"pin": true, "batch_size": ""}}'
+    )
+    assert message.startswith("exp.json: train.batch_size")
+
+
+def test_a_circle_of_base_configs_is_shown(tmp_path):
+    (tmp_path / "b.json").write_text('{"base_config": "exp.json"}')
+    message = fault(tmp_path, '{"base_config": "b.json"}')
+    assert message == ("exp.json: base_config goes in a circle: exp.json -> b.json -> exp.json")
+
+
+@pytest.mark.parametrize("base", ['"none.json"', '"."', "3", '""'])
+def test_a_base_config_that_is_no_file_is_named(tmp_path, base):
+    assert fault(tmp_path, f'{{"base_config": {base}}}').startswith("exp.json: base_config ")
+
+
+def test_overrides_are_read_as_json5_or_as_text(tmp_path):
+    config = load(
+        tmp_path,
+        '{"name": "a", "paths": {"x": "1"}}',
+        "train.batch_size=8",
+        "train.adam.betas=[0.5, 0.6]",
+        "train.optimizer=adamw",
+        'paths={"y": "2"}',
+        "paths.z=/my corpus/a=b",
+        "name=",
+    )
+    assert config.train == Train(8, optimizer="adamw", adam=Adam(betas=(0.5, 0.6)))
+    assert config.paths == {"x": "1", "y": "2", "z": "/my corpus/a=b"}
+    assert config.name == ""
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("train.batch_sise=8", "--set: unknown key train.batch_sise; did you mean batch_size?"),
+        ("train.batch_size=eight", '--set: train.batch_size is "eight", expected a whole number'),
+        ("train.batch_size=0", "section train: batch_size 0 must be 1 or more"),
+        ("train.adam.lr=NaN", "--set: train.adam.lr is NaN, expected a finite number"),
+        ("train=3", "--set: train is 3, expected a section"),
+        ("name.x=3", "--set: name is a section, expected text"),
+        ("name=2024", "expected text; for text write --set 'name=\"2024\"'"),
+        ("train.batch_size", "--set 'train.batch_size': expected key.path=value"),
+        ("=3", "--set '=3': expected key.path=value"),
+        ("a..b=3", "--set 'a..b=3': expected key.path=value"),
+        ("name=" + "[" * 5000, "--set name: nested too deeply"),
+    ],
+)
+def test_an_override_obeys_the_same_checks(tmp_path, override, said):
+    assert said in fault(tmp_path, '{"name": "a"}', override)
+
+
+def test_plain_values_build_the_same_config_again(tmp_path):
+    config = load(
+        tmp_path, '{"name": "a", "dataset": ["x"], "optimizers": {"d": {}}, "model": {"layers": 9}}'
+    )
+    plain = to_plain(config)
+    assert plain["train"]["adam"] == {"lr": 0.1, "betas": [0.9, 0.98]}
+    assert load(tmp_path, json.dumps(plain)) == config

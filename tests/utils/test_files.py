@@ -1,0 +1,79 @@
+import pytest
+
+from utils.errors import InputError
+from utils.files import (
+    read_json,
+    read_jsonl,
+    read_text,
+    replacing,
+    sha256_of,
+    sync_folder,
+    write_json,
+    write_jsonl,
+)
+
+
+def test_json_comes_back_as_it_was(tmp_path):
+    value = {"text": "Ünïcode \u2028 and 'quotes'", "numbers": [1, 0.1, None, True]}
+    write_json(tmp_path / "new" / "a.json", value)
+    assert read_json(tmp_path / "new" / "a.json") == value
+
+
+def test_json_lines_come_back_as_they_were(tmp_path):
+    rows = [{"text": "a line separator \u2028 and a\nnewline"}, {"text": ""}]
+    write_jsonl(tmp_path / "a.jsonl", rows)
+    assert read_jsonl(tmp_path / "a.jsonl") == rows
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, 1)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_jsonl(path, [2, float("nan")])
+    with pytest.raises(ZeroDivisionError), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise ZeroDivisionError
+    assert read_json(path) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_the_temporary_file_has_the_same_suffix(tmp_path):
+    with replacing(tmp_path / "a.wav") as temporary:
+        assert temporary.suffix == ".wav"
+        assert temporary.parent == tmp_path
+        temporary.write_bytes(b"x")
+    assert (tmp_path / "a.wav").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("text", ["", '{"a": ', "[" * 100_000, "{'a': 1}"])
+def test_what_is_not_json_is_an_input_error_with_the_file(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(InputError, match=r"a\.json: not JSON"):
+        read_json(tmp_path / "a.json")
+
+
+def test_a_broken_line_is_named_by_its_number(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": \n')
+    with pytest.raises(InputError, match=r"a\.jsonl:2: not JSON"):
+        read_jsonl(tmp_path / "a.jsonl")
+
+
+def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match=r"none\.json: No such file"):
+        read_json(tmp_path / "none.json")
+    (tmp_path / "latin").write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match="not UTF-8 at byte 3"):
+        read_text(tmp_path / "latin")
+
+
+def test_sha256_is_the_published_one(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    assert sha256_of(tmp_path / "a") == (
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )
+
+
+def test_a_folder_with_folders_is_synced(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c").write_text("x")
+    sync_folder(tmp_path)

@@ -1,0 +1,47 @@
+import logging
+
+import pytest
+
+from utils.logging import get_logger, progress, setup_logging
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_progress_is_a_line_every_ten_seconds_with_rate_and_time_left(caplog):
+    caplog.set_level(logging.INFO, "arion")
+    clock = Clock()
+    with progress(200, "utterances", clock=clock) as bar:
+        for _ in range(40):
+            clock.now += 0.5
+            bar.advance()
+    assert caplog.messages == [
+        "utterances: 20/200 (10 %), 2.0/s, 0:01:30 left",
+        "utterances: 40/200 (20 %), 2.0/s, 0:01:20 left",
+    ]
+
+
+def test_progress_says_when_it_is_done_and_counts_only_new_work_in_the_rate(caplog):
+    caplog.set_level(logging.INFO, "arion")
+    clock = Clock()
+    with progress(100, "steps", initial=60, clock=clock) as bar:
+        clock.now += 4
+        bar.advance(40)
+    assert caplog.messages == ["steps: 100/100 (100 %), 10.0/s, 0:00:00 left"]
+
+
+def test_progress_over_nothing_is_no_fault():
+    with progress(0, "nothing") as bar:
+        bar.advance(0)
+
+
+@pytest.mark.parametrize(("rank", "level"), [("0", logging.INFO), ("3", logging.WARNING)])
+def test_only_the_first_process_tells_more_than_warnings(monkeypatch, rank, level):
+    monkeypatch.setenv("RANK", rank)
+    monkeypatch.setattr(logging.getLogger("arion"), "level", logging.NOTSET)
+    setup_logging()
+    assert get_logger("models.trainer").getEffectiveLevel() == level
