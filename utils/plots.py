@@ -1,0 +1,225 @@
+"""Pictures of speech: mel with its phones, f0 and energy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from utils.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LABEL_POINTS = 7.0  # font size of the phone names
+CHARACTER_IN = 0.075  # width of a character at that size, inches
+GAP_IN = 0.03  # least distance between two phone names, inches
+PHONE_IN = 0.16  # width of the picture per phone, inches
+LABEL_ROW_IN = 0.13  # height of a row of phone names, inches
+WIDTH_IN = (6.0, 40.0)  # smallest and largest width of a picture
+MARGIN_IN = (0.75, 0.15)  # left and right of the panels
+PANEL_IN = (2.6, 1.0, 0.8)  # heights: mel, f0, energy
+TITLE_CHARACTERS_PER_IN = 11  # at 9 points
+
+
+def plot_synthesis(
+    path: Path | None,
+    mel: ArrayLike,
+    phones: Sequence[str],
+    durations: ArrayLike,
+    f0: ArrayLike | None = None,
+    energy: ArrayLike | None = None,
+    *,
+    title: str = "",
+    frame_s: float | None = None,
+) -> "Figure":
+    """Draws the mel with phone boundaries and names, and below it f0 and energy.
+
+    Args:
+        path: PNG file to write; None only returns the figure.
+        mel: Log-mel, (M, T).
+        phones: Phone names, N of them.
+        durations: Frames per phone, (N,), their sum is T.
+        f0: Hz, 0 where unvoiced, per frame (T,) or per phone (N,); None leaves its panel out.
+        energy: Per frame (T,) or per phone (N,); None leaves its panel out.
+        title: Written above, wrapped to the width; at most three lines of it.
+        frame_s: Seconds per frame, for the time axis; None counts frames.
+
+    Returns:
+        The figure, free of pyplot's global state.
+
+    Raises:
+        ValueError: If durations do not fit the phones or the mel, or a curve fits neither.
+    """
+    from matplotlib.figure import Figure
+
+    mel = np.asarray(mel, dtype=np.float32)
+    durations = np.asarray(durations, dtype=np.int64)
+    check_lengths(mel, phones, durations)
+    frame = 1.0 if frame_s is None else frame_s
+    edges = np.concatenate([[0], np.cumsum(durations)]) * frame  # (N + 1,)
+    curves = {"f0 (Hz)": f0, "energy": energy}
+    shown = {
+        name: per_frame(np.asarray(values, dtype=np.float32), durations, name)
+        for name, values in curves.items()
+        if values is not None
+    }  # name -> (T,)
+
+    width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
+    rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
+    figure = Figure(figsize=(width_in, 1), dpi=100)
+    panels = add_panels(figure, 1 + len(shown), max(rows, default=0) + 1, wrap(title, width_in))
+    draw_mel(panels[0], mel, edges)
+    draw_labels(panels[0], phones, edges, rows)
+    for panel, (name, values) in zip(panels[1:], shown.items(), strict=True):
+        draw_curve(panel, values, edges, name, frame)
+    panels[-1].set_xlabel("frames" if frame_s is None else "seconds", fontsize=8)
+    if path is not None:
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format="png")
+    return figure
+
+
+def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray) -> None:
+    """Raises ValueError unless the durations (N,) fit the phones and the mel (M, T)."""
+    if mel.ndim != 2 or mel.shape[1] == 0:
+        raise ValueError(f"mel has shape {mel.shape}; expected (M, T) with at least one frame")
+    if len(phones) != len(durations):
+        raise ValueError(f"{len(phones)} phones and {len(durations)} durations")
+    if durations.sum() != mel.shape[1]:
+        raise ValueError(f"durations sum to {durations.sum()} frames, the mel has {mel.shape[1]}")
+
+
+def per_frame(values: np.ndarray, durations: np.ndarray, name: str) -> np.ndarray:
+    """Values per frame (T,), from values per frame (T,) or per phone (N,).
+
+    Raises:
+        ValueError: If the values are neither.
+    """
+    T, N = int(durations.sum()), len(durations)
+    if values.shape == (T,):
+        return values
+    if values.shape == (N,):
+        return np.repeat(values, durations)
+    raise ValueError(f"{name} has shape {values.shape}; expected ({T},) frames or ({N},) phones")
+
+
+def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:
+    """The row each phone name is written in: the lowest that is free where the name stands.
+
+    Args:
+        phones: Phone names, N of them.
+        edges: Boundaries of the phones, (N + 1,), in any unit.
+        width_in: Width of the panel from the first to the last boundary, inches.
+
+    Returns:
+        Rows counted from 0 just above the mel, N of them.
+    """
+    centres = (edges[:-1] + edges[1:]) / 2 * (width_in / edges[-1])  # (N,) inches
+    row_ends: list[float] = []
+    rows = []
+    for phone, centre in zip(phones, centres, strict=True):
+        half = len(phone) * CHARACTER_IN / 2
+        free = (row for row, end in enumerate(row_ends) if end + GAP_IN <= centre - half)
+        row = next(free, len(row_ends))
+        row_ends[row : row + 1] = [centre + half]
+        rows.append(row)
+    return rows
+
+
+def wrap(title: str, width_in: float) -> str:
+    """The title in at most three lines that fit the width; the rest becomes an ellipsis."""
+    import textwrap
+
+    columns = int(width_in * TITLE_CHARACTERS_PER_IN)
+    return textwrap.fill(title, columns, max_lines=3, placeholder=" …")
+
+
+def add_panels(figure: "Figure", n_panels: int, n_label_rows: int, title: str) -> list["Axes"]:
+    """Panels below one another with a common time axis; sets the height of the figure."""
+    title_in = 0.16 * len(title.splitlines()) + 0.08
+    top_in = title_in + n_label_rows * LABEL_ROW_IN + 0.1
+    bottom_in, gap_in = 0.45, 0.12
+    heights = PANEL_IN[:n_panels]
+    total_in = top_in + sum(heights) + gap_in * (n_panels - 1) + bottom_in
+    width_in = figure.get_figwidth()
+    figure.set_size_inches(width_in, total_in)
+    figure.text(
+        MARGIN_IN[0] / width_in, 1 - 0.06 / total_in, title, va="top", fontsize=9, parse_math=False
+    )
+    panels: list[Axes] = []
+    y_in = total_in - top_in
+    for height_in in heights:
+        y_in -= height_in
+        box = (
+            MARGIN_IN[0] / width_in,
+            y_in / total_in,
+            1 - sum(MARGIN_IN) / width_in,
+            height_in / total_in,
+        )
+        panels.append(figure.add_axes(box, sharex=panels[0] if panels else None))
+        panels[-1].tick_params(labelsize=7, labelbottom=len(panels) == n_panels)
+        y_in -= gap_in
+    return panels
+
+
+def draw_mel(panel: "Axes", mel: np.ndarray, edges: np.ndarray) -> None:
+    """The mel (M, T) as a picture, with a thin line at each phone boundary."""
+    low, high = np.percentile(mel, [2, 99.8])  # a few silent frames must not set the contrast
+    extent = (0.0, float(edges[-1]), 0.0, float(mel.shape[0]))
+    panel.imshow(
+        mel,
+        origin="lower",
+        aspect="auto",
+        interpolation="nearest",
+        extent=extent,
+        cmap="magma",
+        vmin=low,
+        vmax=max(high, low + 1e-3),
+    )
+    panel.vlines(edges[1:-1], 0, mel.shape[0], colors="white", linewidth=0.4, alpha=0.6)
+    panel.set_ylabel("mel band", fontsize=8)
+
+
+def draw_labels(
+    panel: "Axes", phones: Sequence[str], edges: np.ndarray, rows: Sequence[int]
+) -> None:
+    """The phone names above the panel, each in its row, tied to its phone by a hair line."""
+    for phone, start, end, row in zip(phones, edges[:-1], edges[1:], rows, strict=True):
+        y_in = 0.03 + row * LABEL_ROW_IN
+        panel.annotate(
+            phone,
+            xy=((start + end) / 2, 1),
+            xycoords=panel.get_xaxis_transform(),
+            xytext=(0, y_in * 72),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=LABEL_POINTS,
+            parse_math=False,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "grey", "shrinkA": 0}
+            if row
+            else None,
+        )
+
+
+def draw_curve(
+    panel: "Axes", values: np.ndarray, edges: np.ndarray, name: str, frame: float
+) -> None:
+    """One curve (T,) over the phone boundaries; zeros of f0 (unvoiced) are gaps."""
+    times = (np.arange(len(values)) + 0.5) * frame
+    shown = np.where(values > 0, values, np.nan) if name.startswith("f0") else values
+    panel.plot(times, shown, linewidth=1.2, color="tab:blue")
+    panel.vlines(
+        edges[1:-1],
+        0,
+        1,
+        transform=panel.get_xaxis_transform(),
+        colors="grey",
+        linewidth=0.3,
+        alpha=0.5,
+    )
+    panel.set_ylabel(name, fontsize=8)
+    panel.margins(y=0.1)
