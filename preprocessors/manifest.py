@@ -1,8 +1,16 @@
 """Utterances: what a corpus holds, as typed records."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from utils.errors import InputError
+from utils.files import read_jsonl, write_jsonl
+
+# Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
+_SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
 @dataclass(frozen=True)
@@ -49,3 +57,47 @@ class Splits(NamedTuple):
     valid: list[str]
     test: list[str]
     golden_test: list[str]  # a part of test
+
+
+def check_id(id: str) -> str:
+    """Makes sure that an id is safe as a file name on any disk.
+
+    Returns:
+        The id, unchanged.
+
+    Raises:
+        InputError: If it is not 1 to 128 letters, digits, `_`, `-` and `.`, or starts with `-`
+            or `.`.
+    """
+    if not _SAFE_ID.fullmatch(id):
+        shown = id if len(id) <= 40 else f"{id[:40]}... ({len(id)} characters)"
+        raise InputError(
+            f"{shown!r} is not a safe id: use 1 to 128 of A-Z a-z 0-9 _ - . and start with"
+            " a letter, a digit or _"
+        )
+    return id
+
+
+def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
+    """Writes utterances as JSON lines, in the order given."""
+    write_jsonl(path, ({**asdict(u), "audio": str(u.audio)} for u in utterances))
+
+
+def read_manifest(path: Path) -> list[Utterance]:
+    """Reads what `write_manifest` wrote.
+
+    Raises:
+        InputError: If the file is missing or a line is not an utterance; names file and line.
+    """
+    return [_utterance(row, f"{path}:{n}") for n, row in enumerate(read_jsonl(path), 1)]
+
+
+def _utterance(row: object, source: str) -> Utterance:
+    if not isinstance(row, dict) or not all(isinstance(value, str) for value in row.values()):
+        raise InputError(f"{source}: not an utterance; run stage 1 again")
+    try:
+        utterance = Utterance(**{**row, "audio": Path(row["audio"])})
+    except (TypeError, KeyError) as error:
+        raise InputError(f"{source}: not an utterance ({error}); run stage 1 again") from error
+    check_id(utterance.id)
+    return utterance

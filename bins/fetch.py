@@ -1,0 +1,33 @@
+"""Stage 0: fetches the corpora of an experiment.
+
+python -m bins.fetch --config egs/tts/FastSpeech2/exp_config.json
+"""
+
+from config.schema import CorpusConfig
+from models.registry import load_config
+from preprocessors.corpora import archive_of, dataset_folder
+from preprocessors.fetch import fetch_archive
+from utils import cli
+from utils.logging import get_logger, setup_logging
+
+_log = get_logger(__name__)
+
+
+def main() -> None:
+    """Fetches each dataset of the config that is published as an archive."""
+    parser = cli.Parser("Stage 0: fetch the corpora of an experiment.")
+    cli.add_config_arguments(parser)
+    arguments = parser.parse_args()
+    setup_logging()
+    config = load_config(arguments.config, arguments.overrides)
+    for dataset in config.dataset:
+        archive = archive_of(dataset, config.preprocess.corpus.get(dataset, CorpusConfig()))
+        folder = dataset_folder(dataset, config.dataset_path)
+        if archive:
+            fetch_archive(archive, folder)
+        else:
+            _log.info("%s: nothing to fetch; its recordings belong into %s", dataset, folder)
+
+
+if __name__ == "__main__":
+    cli.run(main)

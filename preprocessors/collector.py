@@ -1,0 +1,144 @@
+"""What every corpus reader shares: checks on ids, texts and files, and error messages."""
+
+from pathlib import Path
+
+from config.schema import CorpusConfig
+from preprocessors.manifest import Listing, Rejection, Utterance, check_id
+from utils.errors import InputError
+
+AUDIO_SUFFIXES = (".wav", ".flac")
+
+
+class Collector:
+    """Gathers the entries of one corpus; each becomes an utterance or a rejection.
+
+    Args:
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section.
+    """
+
+    def __init__(self, dataset: str, options: CorpusConfig) -> None:
+        self.notices: list[str] = []
+        self._dataset = dataset
+        self._options = options
+        self._utterances: list[Utterance] = []
+        self._rejected: list[Rejection] = []
+        self._sources: dict[str, str] = {}
+
+    def add(self, id: str, text: str, audio: Path | None, source: str, speaker: str = "") -> None:
+        """Takes one entry.
+
+        Args:
+            id: Utterance id.
+            text: What is said; an empty text is rejected.
+            audio: Audio file; None if there is none, which is rejected.
+            source: Where the entry stands, for messages.
+            speaker: The corpus' own name of the speaker; empty if it gives none.
+
+        Raises:
+            InputError: If an entry before had the same id.
+        """
+        try:
+            check_id(id)
+        except InputError as error:
+            self.reject(id, f"{source}: {error}")
+            return
+        self._check_new(id, source)
+        if not text:
+            self.reject(id, f"{source}: the text is empty")
+        elif audio is None:
+            self.reject(id, f"{source}: no audio file {id}{' or '.join(AUDIO_SUFFIXES)}")
+        else:
+            name = f"{self._dataset}_{speaker}" if speaker else self._default_speaker
+            self._utterances.append(
+                Utterance(id, audio, text, name, self._options.language, source)
+            )
+
+    @property
+    def _default_speaker(self) -> str:
+        return self._options.speaker or self._dataset
+
+    def _check_new(self, id: str, source: str) -> None:
+        first = self._sources.setdefault(id, source)
+        if first != source:
+            raise InputError(
+                f"{self._dataset}: the id {id} stands twice: {first} and {source};"
+                " remove or rename one of them"
+            )
+
+    def reject(self, id: str, reason: str) -> None:
+        """Lists an entry that cannot be used."""
+        self._rejected.append(Rejection(id, "corpus", reason))
+
+    def unlisted(self, names: list[str]) -> None:
+        """Takes note of audio files that no text belongs to."""
+        if names:
+            shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+            self.notices.append(
+                f"{self._dataset}: {len(names)} audio files have no text and are left out: {shown}"
+            )
+
+    def listing(self) -> Listing:
+        """All entries, sorted by id.
+
+        Raises:
+            InputError: If nothing usable was found; the message holds the first reasons.
+        """
+        if not self._utterances:
+            reasons = "".join(f"\n  {rejection.reason}" for rejection in self._rejected[:3])
+            raise InputError(
+                f"{self._dataset}: no usable utterances, {len(self._rejected)} rejected{reasons}"
+            )
+        return Listing(
+            sorted(self._utterances, key=lambda utterance: utterance.id),
+            sorted(self._rejected),
+            self.notices,
+        )
+
+
+def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> None:
+    """Makes sure that a dataset's folder looks like its corpus.
+
+    Args:
+        root: The folder.
+        dataset: Name of the dataset in the config.
+        wanted: What is expected, in words.
+        patterns: Glob patterns relative to `root`; each must match something.
+
+    Raises:
+        InputError: If one matches nothing; names the config key, and the subfolder that would fit.
+    """
+    if _fits(root, patterns):
+        return
+    message = f"{dataset}: expected {wanted} in {root}; set dataset_path.{dataset} to that folder"
+    near = [folder for folder in [root.parent, *sorted(root.glob("*/"))] if _fits(folder, patterns)]
+    raise InputError(f"{message}; {near[0]} looks right" if near else message)
+
+
+def _fits(folder: Path, patterns: tuple[str, ...]) -> bool:
+    return all(any(folder.glob(pattern)) for pattern in patterns)
+
+
+def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
+    r"""Reads a corpus' text file; any line ends and a byte-order mark are accepted.
+
+    Returns:
+        The text with `\n` as line end.
+
+    Raises:
+        InputError: If it cannot be read in the configured encoding; names file, line, byte and key.
+    """
+    key = f"preprocess.corpus.{dataset}.encoding"
+    encoding = "utf-8-sig" if options.encoding.lower() in ("utf-8", "utf8") else options.encoding
+    content = path.read_bytes()
+    try:
+        text = content.decode(encoding)
+    except LookupError as error:
+        raise InputError(f"{key}: unknown encoding {options.encoding!r}; try utf-8") from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: byte 0x{content[error.start]:02x} (number {error.start} of the file)"
+            f" is not {options.encoding}; save the file as utf-8, or set {key} (latin-1, utf-16)"
+        ) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")

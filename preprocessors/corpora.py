@@ -1,0 +1,101 @@
+"""Finding and reading corpora. A format is a module of this package that has `utterances`."""
+
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import preprocessors
+from config.schema import CorpusConfig
+from preprocessors.fetch import Archive
+from preprocessors.manifest import Listing, check_id
+from utils.config import nearest
+from utils.errors import InputError
+
+_REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def known_formats() -> list[str]:
+    """Names of the corpus formats, sorted."""
+    names = (module.name for module in pkgutil.iter_modules(preprocessors.__path__))
+    return sorted(name for name in names if hasattr(_module(name), "utterances"))
+
+
+def find_format(dataset: str, options: CorpusConfig) -> ModuleType:
+    """The module that reads a dataset.
+
+    Args:
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section; `format` empty: the dataset's name, in any case.
+
+    Raises:
+        InputError: If there is no such format; lists the known ones and the nearest.
+    """
+    name = (options.format or dataset).lower()
+    known = known_formats()
+    if name in known:
+        return _module(name)
+    raise InputError(
+        f"preprocess.corpus.{dataset}.format: unknown corpus format {name!r}; known:"
+        f" {', '.join(known)} (folder: your own recordings){nearest(name, known)}"
+    )
+
+
+def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
+    """The published archive of a dataset; None for a dataset that only borrows a format.
+
+    Raises:
+        InputError: If there is no such format.
+    """
+    reader = find_format(dataset, options)
+    if reader.__name__ != f"preprocessors.{dataset.lower()}":
+        return None
+    return getattr(reader, "ARCHIVE", None)
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"preprocessors.{name}")
+
+
+def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
+    """The folder of a dataset as the config gives it; it need not exist.
+
+    Args:
+        dataset: Name of the dataset.
+        dataset_path: The config's key of this name; relative paths start at the repository root.
+
+    Raises:
+        InputError: If the key is missing, empty or still a placeholder.
+    """
+    path = dataset_path.get(dataset, "").strip()
+    # `[...]`, `<...>` and /path/to are what example configs hold until somebody fills them in.
+    if not path or path[0] in "[<" or path.startswith("/path/to"):
+        raise InputError(f"dataset_path.{dataset} is {path!r}: set it to the folder of the corpus")
+    return _REPOSITORY / Path(path).expanduser()
+
+
+def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
+    """Lists what a corpus on disk holds. Audio is looked for, but not opened.
+
+    Args:
+        dataset: Name of the dataset in the config.
+        root: Its folder.
+        options: Its `preprocess.corpus` section.
+
+    Returns:
+        Utterances sorted by id; entries that cannot be used, with reasons; notices for the log.
+
+    Raises:
+        InputError: If the format is unknown, the folder is missing or of another layout, a file is
+            in another encoding, an id stands twice, or nothing usable was found.
+    """
+    check_id(dataset)
+    reader = find_format(dataset, options)
+    if not root.is_dir():
+        fetch = "; stage 0 fetches this corpus" if archive_of(dataset, options) else ""
+        raise InputError(
+            f"{dataset}: no folder {root}; set dataset_path.{dataset} to the folder of the corpus"
+            f"{fetch}"
+        )
+    return reader.utterances(root, dataset, options)

@@ -1,0 +1,181 @@
+"""Stage 0: downloads a corpus, checks it and unpacks it."""
+
+import http.client
+import shutil
+import ssl
+import tarfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from time import sleep
+from typing import IO, NamedTuple
+
+from utils.errors import InputError
+from utils.files import sha256_of
+from utils.logging import get_logger, progress
+
+_log = get_logger(__name__)
+
+_BLOCK = 1 << 20  # bytes
+_MEGABYTE = 1_000_000
+_TIMEOUT_S = 60.0
+_SERVER_ERROR = 500  # HTTP codes from here on may pass; those below will not
+_CONNECTION_ERRORS = (
+    urllib.error.URLError,
+    http.client.HTTPException,
+    ConnectionError,
+    TimeoutError,
+    ssl.SSLError,
+)
+
+
+class Archive(NamedTuple):
+    """A corpus as it is published."""
+
+    url: str  # .tar.gz, .tar.bz2 or .zip
+    sha256: str  # of the archive, hexadecimal
+    licence: str  # one line: name, author, licence
+    complete: str  # name inside the corpus' folder that shows that it is there
+
+
+def fetch_archive(
+    archive: Archive, root: Path, *, attempts: int = 5, wait: Callable[[float], None] = sleep
+) -> None:
+    """Downloads and unpacks a corpus into `root`, unless it is there already.
+
+    The archive is kept beside `root`. A download that was interrupted is taken up where it ended.
+
+    Args:
+        archive: What to fetch.
+        root: Folder for the corpus' files; a single top folder inside the archive is left out.
+        attempts: Connections that may break before giving up.
+        wait: Called with the seconds to wait before the next connection.
+
+    Raises:
+        InputError: If the download fails, the checksum is wrong, or the archive is damaged or would
+            write outside of `root`.
+    """
+    _log.info("%s", archive.licence)
+    if (root / archive.complete).exists():
+        _log.info("%s is there already, nothing to fetch", root)
+        return
+    root.parent.mkdir(parents=True, exist_ok=True)
+    path = root.parent / PurePosixPath(archive.url).name
+    if not path.exists():
+        _download(archive.url, path, attempts, wait)
+    _verify(path, archive.sha256)
+    _unpack(path, root, archive.complete)
+    _log.info("%s is complete; %s is no longer needed", root, path)
+
+
+def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]) -> None:
+    part = path.with_name(path.name + ".part")
+    for attempt in range(1, attempts + 1):
+        try:
+            _continue(url, part)
+            break
+        except _CONNECTION_ERRORS as error:
+            if isinstance(error, urllib.error.HTTPError) and error.code < _SERVER_ERROR:
+                raise InputError(f"{url}: the server says {error.code} {error.reason}") from error
+            if attempt == attempts:
+                raise InputError(
+                    f"{url}: {error}; run stage 0 again to go on from where it stopped"
+                ) from error
+            _log.warning("%s: %s; trying again", url, error)
+            wait(2.0**attempt)
+    part.replace(path)
+
+
+def _verify(path: Path, sha256: str) -> None:
+    _log.info("checking %s", path)
+    found = sha256_of(path)
+    if found != sha256:
+        raise InputError(
+            f"{path}: SHA-256 is {found}, expected {sha256}; the file was damaged or is another"
+            " one. Remove it and run stage 0 again"
+        )
+
+
+def _continue(url: str, part: Path) -> None:
+    """Downloads what is missing in `part`.
+
+    Raises:
+        ConnectionError: If the connection ends early; others of `_CONNECTION_ERRORS` if it fails.
+    """
+    start = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
+    try:
+        response = urllib.request.urlopen(request, timeout=_TIMEOUT_S)
+    except urllib.error.HTTPError as error:
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # all of it is here; the checksum decides
+        raise
+    with response:
+        if response.status != http.client.PARTIAL_CONTENT:
+            start = 0  # the server sends the whole file again
+        total = start + int(response.headers.get("Content-Length", 0))
+        with part.open("r+b" if start else "wb") as file:
+            file.seek(start)
+            _copy(response, file, start, total, part.name.removesuffix(".part"))
+
+
+def _copy(source: IO[bytes], target: IO[bytes], start: int, total: int, name: str) -> None:
+    done = start
+    with progress(total // _MEGABYTE, f"{name} (MB)", initial=start // _MEGABYTE) as bar:
+        while block := source.read(_BLOCK):
+            target.write(block)
+            bar.advance((done + len(block)) // _MEGABYTE - done // _MEGABYTE)
+            done += len(block)
+    if done < total:
+        raise ConnectionError(f"the connection ended after {done} of {total} bytes")
+
+
+def _unpack(path: Path, root: Path, complete: str) -> None:
+    """Unpacks beside `root`, then moves in; `complete` comes last, so that it vouches for all."""
+    folder = root.with_name(f"{root.name}.unpacking")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    _log.info("unpacking %s", path)
+    try:
+        if path.suffix == ".zip":
+            _extract_zip(path, folder)
+        else:
+            _extract_tar(path, folder)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, InputError) as error:
+        shutil.rmtree(folder)
+        raise InputError(f"{path}: cannot be unpacked: {error}; remove it and try again") from error
+    _move_in(folder, root, complete)
+    shutil.rmtree(folder)
+
+
+def _extract_tar(path: Path, folder: Path) -> None:
+    if not hasattr(tarfile, "data_filter"):
+        raise InputError("this Python cannot unpack safely; use 3.10.12, 3.11.4 or newer")
+    # Read as a stream: seeking backwards in a compressed file decompresses it from its start.
+    with tarfile.open(path, "r|*") as tar:
+        tar.extractall(folder, filter="data")
+
+
+def _extract_zip(path: Path, folder: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            parts = PurePosixPath(name.replace("\\", "/"))
+            if parts.is_absolute() or ".." in parts.parts:
+                raise InputError(f"{name!r} would be written outside of the folder")
+        archive.extractall(folder)
+
+
+def _move_in(folder: Path, root: Path, complete: str) -> None:
+    top = folder
+    while not (top / complete).exists():
+        inside = [path for path in top.iterdir() if path.is_dir()]
+        if len(inside) != 1:
+            raise InputError(f"{folder}: the archive holds no {complete}; is it another corpus?")
+        top = inside[0]
+    root.mkdir(exist_ok=True)
+    for path in sorted(top.iterdir(), key=lambda path: path.name == complete):
+        if (root / path.name).exists():
+            raise InputError(f"{root / path.name} is in the way; remove it and run stage 0 again")
+        path.rename(root / path.name)

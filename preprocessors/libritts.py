@@ -1,0 +1,50 @@
+"""LibriTTS (Zen et al. 2019, arXiv:1904.02882) and LibriTTS-R (Koizumi et al. 2023), CC BY 4.0.
+
+    <subset>/<speaker>/<chapter>/<id>.wav
+    <subset>/<speaker>/<chapter>/<id>.normalized.txt
+
+All subsets found in the folder are used, such as `train-clean-100` and `train-clean-360`.
+"""
+
+from pathlib import Path
+
+from config.schema import CorpusConfig
+from preprocessors.audio_files import audio_in
+from preprocessors.collector import Collector, read_text, require_layout
+from preprocessors.fetch import Archive
+from preprocessors.manifest import Listing
+
+ARCHIVE = Archive(
+    url="https://www.openslr.org/resources/60/train-clean-100.tar.gz",
+    sha256="c5608bf1ef74bb621935382b8399c5cdd51cd3ee47cec51f00f885a64c6c7f6b",
+    licence="LibriTTS, Heiga Zen et al. 2019: CC BY 4.0",
+    complete="train-clean-100",
+)
+
+_TEXT = ".normalized.txt"
+
+
+def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
+    """Lists the utterances of all subsets; speakers are called `<dataset>_<number>`.
+
+    Args:
+        root: Folder that holds the subsets.
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section.
+
+    Raises:
+        InputError: If the layout is wrong, a text cannot be read, or an id is in two subsets.
+    """
+    require_layout(root, dataset, f"<subset>/<speaker>/<chapter>/<id>{_TEXT}", f"*/*/*/*{_TEXT}")
+    collector = Collector(dataset, options)
+    unlisted = []
+    for chapter in sorted(root.glob("[!.]*/[!.]*/[!.]*/")):
+        audio = audio_in(chapter)
+        for path in sorted(chapter.glob(f"[!.]*{_TEXT}")):
+            id = path.name.removesuffix(_TEXT)
+            text = " ".join(read_text(path, dataset, options).split())
+            source = path.relative_to(root).as_posix()
+            collector.add(id, text, audio.pop(id, None), source, chapter.parent.name)
+        unlisted += [path.relative_to(root).as_posix() for path in audio.values()]
+    collector.unlisted(unlisted)
+    return collector.listing()

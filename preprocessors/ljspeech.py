@@ -1,0 +1,40 @@
+"""LJ Speech 1.1 (Ito 2017, public domain), and any corpus in its layout.
+
+    metadata.csv    id|text|normalized text      or    id|text
+    wavs/<id>.wav   or .flac
+
+The normalized text is used where there is one: numbers and abbreviations are spelt out in it.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from config.schema import CorpusConfig
+from preprocessors.audio_files import AudioFiles
+from preprocessors.collector import require_layout
+from preprocessors.fetch import Archive
+from preprocessors.manifest import Listing
+from preprocessors.tables import read_table
+
+ARCHIVE = Archive(
+    url="https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2",
+    sha256="be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5",
+    licence="LJ Speech 1.1, Keith Ito 2017: public domain",
+    complete="metadata.csv",
+)
+
+
+def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
+    """Lists the utterances of a corpus in LJ Speech layout.
+
+    Args:
+        root: Folder that holds `metadata.csv` and `wavs`.
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section.
+
+    Raises:
+        InputError: If the layout or the table is wrong.
+    """
+    require_layout(root, dataset, "metadata.csv and wavs/", "metadata.csv", "wavs/")
+    layout = replace(options, table="metadata.csv", delimiter="|", columns=())
+    return read_table(root, dataset, layout, AudioFiles(root, ("wavs",)))

@@ -1,0 +1,110 @@
+"""Which utterances train, validate and test. Depends on ids and seed alone, never on order."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from config.schema import SplitConfig
+from preprocessors.manifest import Splits
+from utils.errors import InputError
+from utils.files import read_json, write_json
+
+
+def split_ids(seconds: Mapping[str, float], options: SplitConfig) -> Splits:
+    """Splits utterances into train, valid and test, and picks the golden test set.
+
+    Ids are ranked by a hash of seed and id; the first ones are the test split, the next ones the
+    validation split. Shares are of all utterances, rounded, at least one. Lists of exact ids come
+    first. What is left trains.
+
+    Args:
+        seconds: Duration of each usable utterance, by id.
+        options: The config's `preprocess.split` section.
+
+    Returns:
+        Sorted ids; train, valid and test hold every id exactly once.
+
+    Raises:
+        InputError: If listed ids are unknown, stand in two splits, or nothing is left to train on.
+    """
+    for share in (options.valid, options.test):
+        if not 0 <= share < 1:
+            raise InputError(f"preprocess.split: {share} is no share; expected 0 to 1")
+    test, valid = _listed(seconds, options)
+    listed = test | valid
+    ranked = sorted(seconds.keys() - listed, key=lambda id: _rank(options.seed, id))
+    if not options.test_ids:
+        test = {ranked.pop(0) for _ in range(min(len(ranked), _size(options.test, seconds)))}
+    if not options.valid_ids:
+        valid = {ranked.pop(0) for _ in range(min(len(ranked), _size(options.valid, seconds)))}
+    if not ranked:
+        raise InputError(
+            f"preprocess.split: of {len(seconds)} utterances, {len(test)} test and {len(valid)}"
+            " validate, none are left to train on; at least 3 are needed"
+        )
+    return Splits(sorted(ranked), sorted(valid), sorted(test), _golden(seconds, test, options))
+
+
+def _listed(seconds: Mapping[str, float], options: SplitConfig) -> tuple[set[str], set[str]]:
+    test = _known(seconds, options.test_ids, "test_ids")
+    valid = _known(seconds, options.valid_ids, "valid_ids")
+    if both := sorted(test & valid):
+        raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
+    return test, valid
+
+
+def _known(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
+    unknown = sorted(set(wanted) - set(available))
+    if unknown:
+        raise InputError(
+            f"preprocess.split.{key}: {len(unknown)} ids are not among the usable utterances:"
+            f" {', '.join(unknown[:5])}; correct the key, or see rejected.jsonl"
+        )
+    return set(wanted)
+
+
+def _size(share: float, seconds: Mapping[str, float]) -> int:
+    return max(1, round(share * len(seconds)))
+
+
+def _rank(seed: int, id: str) -> bytes:
+    return hashlib.sha256(f"{seed}\n{id}".encode()).digest()
+
+
+def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
+    """The listed ids, or test items at even steps from the shortest to the longest."""
+    if options.golden_ids:
+        golden = _known(seconds, options.golden_ids, "golden_ids")
+        if outside := sorted(golden - test):
+            raise InputError(
+                f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])};"
+                " add them to test_ids"
+            )
+        return sorted(golden)
+    by_length = sorted(test, key=lambda id: (seconds[id], id))
+    size = min(options.golden_size, len(by_length))
+    if size == 1:
+        return [by_length[len(by_length) // 2]]
+    return sorted(by_length[i * (len(by_length) - 1) // (size - 1)] for i in range(size))
+
+
+def write_splits(folder: Path, splits: Splits) -> None:
+    """Writes `<split>.json`, a list of ids each, into `folder`."""
+    for name, ids in splits._asdict().items():
+        write_json(folder / f"{name}.json", ids)
+
+
+def read_splits(folder: Path) -> Splits:
+    """Reads what `write_splits` wrote.
+
+    Raises:
+        InputError: If a file is missing or holds something else.
+    """
+    return Splits(*(_read_ids(folder / f"{name}.json") for name in Splits._fields))
+
+
+def _read_ids(path: Path) -> list[str]:
+    ids = read_json(path)
+    if not isinstance(ids, list) or not all(isinstance(id, str) for id in ids):
+        raise InputError(f"{path}: expected a list of ids; run stage 1 again")
+    return ids

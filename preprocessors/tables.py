@@ -1,0 +1,116 @@
+"""Corpora described by one table: a line per utterance, columns for id and text."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+from config.schema import CorpusConfig
+from preprocessors.audio_files import AudioFiles
+from preprocessors.collector import AUDIO_SUFFIXES, Collector, read_text
+from preprocessors.manifest import Listing, check_id
+from utils.errors import InputError
+
+_BY_COUNT = {2: ("id", "text"), 3: ("id", "text", "normalized")}
+
+
+class Row(NamedTuple):
+    """A line of the table, cells stripped."""
+
+    source: str  # "metadata.csv:12"
+    cells: list[str]
+
+
+def read_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFiles) -> Listing:
+    """Reads a table and finds the audio of each line.
+
+    Args:
+        root: Folder of the dataset.
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section; `columns` empty: by their count. Between commas,
+            cells may stand in double quotes.
+        files: The corpus' audio.
+
+    Returns:
+        The utterances. The text is the column `normalized` where the table has it, else `text`.
+
+    Raises:
+        InputError: If the table cannot be read, its columns make no sense, or an id stands twice.
+    """
+    path = root / options.table
+    rows = _rows(path, dataset, options)
+    columns = options.columns or _columns_by_count(path, dataset, rows)
+    collector = Collector(dataset, options)
+    if rows and tuple(cell.lower() for cell in rows[0].cells) == columns:
+        collector.notices.append(f"{rows[0].source}: names of the columns, not an utterance")
+        del rows[0]
+    for row in rows:
+        _add(row, columns, collector, files)
+    collector.unlisted(files.unlisted())
+    return collector.listing()
+
+
+def _rows(path: Path, dataset: str, options: CorpusConfig) -> list[Row]:
+    # Not splitlines: in latin-1, 0x85 is a character and no end of a line.
+    lines = read_text(path, dataset, options).split("\n")
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            source = f"{path.name}:{number}"
+            cells = _cells(line, options.delimiter, source)
+            rows.append(Row(source, [cell.strip() for cell in cells]))
+    return rows
+
+
+def _cells(line: str, delimiter: str, source: str) -> list[str]:
+    if delimiter != ",":
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], strict=True))
+    except csv.Error as error:
+        raise InputError(f"{source}: not a line of comma-separated cells: {error}") from error
+
+
+def _columns_by_count(path: Path, dataset: str, rows: list[Row]) -> tuple[str, ...]:
+    counts = Counter(len(row.cells) for row in rows)
+    n_columns = counts.most_common(1)[0][0] if counts else 0
+    if n_columns not in _BY_COUNT:
+        raise InputError(
+            f"{path}: most lines have {n_columns} columns; expected id|text or id|text|normalized."
+            f' Other tables are read by format "folder" with preprocess.corpus.{dataset}.columns'
+            " and .delimiter"
+        )
+    return _BY_COUNT[n_columns]
+
+
+def _add(row: Row, columns: tuple[str, ...], collector: Collector, files: AudioFiles) -> None:
+    if len(row.cells) != len(columns):
+        wanted = ", ".join(columns)
+        found = f"{len(row.cells)} columns, expected {len(columns)} ({wanted})"
+        collector.reject(row.cells[0], f"{row.source}: {found}")
+        return
+    cells = dict(zip(columns, row.cells, strict=True))
+    name = _without_suffix(cells["id"])
+    if not _is_safe(name):
+        # The bare id goes to the collector, which refuses it; the disk is never asked.
+        collector.add(name, "", None, row.source)
+        return
+    text = cells["normalized"] if "normalized" in cells else cells["text"]
+    id = name.replace("/", "_")
+    collector.add(id, text, files.find(name), row.source, cells.get("speaker", ""))
+
+
+def _without_suffix(name: str) -> str:
+    for suffix in AUDIO_SUFFIXES:
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)]
+    return name
+
+
+def _is_safe(name: str) -> bool:
+    try:
+        for part in name.split("/"):
+            check_id(part)
+    except InputError:
+        return False
+    return True

@@ -1,0 +1,71 @@
+"""VCTK (Veaux, Yamagishi and MacDonald; 0.92: CC BY 4.0, 0.80: ODC-By 1.0), about 110 speakers.
+
+    txt/<speaker>/<id>.txt
+    wav48_silence_trimmed/<speaker>/<id>_mic1.flac      0.92
+    wav48/<speaker>/<id>.wav                            0.80
+
+Of the two microphones of 0.92, the first is used: it exists for every speaker.
+"""
+
+from pathlib import Path
+
+from config.schema import CorpusConfig
+from preprocessors.audio_files import audio_in
+from preprocessors.collector import Collector, read_text, require_layout
+from preprocessors.fetch import Archive
+from preprocessors.manifest import Listing
+
+ARCHIVE = Archive(
+    url="https://datashare.ed.ac.uk/bitstream/handle/10283/3443/VCTK-Corpus-0.92.zip",
+    sha256="f96258be9fdc2cbff6559541aae7ea4f59df3fcaf5cf963aae5ca647357e359c",
+    licence="CSTR VCTK Corpus 0.92, University of Edinburgh: CC BY 4.0",
+    complete="txt",
+)
+
+_TRIMMED = "wav48_silence_trimmed"
+_MICROPHONE = "_mic1"
+
+
+def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
+    """Lists the utterances of VCTK; speakers are called `<dataset>_<speaker>`, as in `VCTK_p225`.
+
+    Args:
+        root: Folder that holds `txt` and `wav48_silence_trimmed` or `wav48`.
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section.
+
+    Raises:
+        InputError: If the layout is wrong or a text cannot be read.
+    """
+    require_layout(root, dataset, f"txt/ and {_TRIMMED}/ or wav48/", "txt/", "wav48*/")
+    collector = Collector(dataset, options)
+    unlisted = []
+    for folder in _speaker_folders(root):
+        audio = _recordings(folder)
+        texts = sorted((root / "txt" / folder.name).glob("[!.]*.txt"))
+        for path in texts:
+            text = " ".join(read_text(path, dataset, options).split())
+            source = path.relative_to(root).as_posix()
+            collector.add(path.stem, text, audio.pop(path.stem, None), source, folder.name)
+        unlisted += [path.relative_to(root).as_posix() for path in audio.values()]
+    collector.unlisted(unlisted)
+    return collector.listing()
+
+
+def _speaker_folders(root: Path) -> list[Path]:
+    """A folder of recordings for each speaker that has texts or recordings, sorted."""
+    audio_root = root / (_TRIMMED if (root / _TRIMMED).is_dir() else "wav48")
+    folders = [*audio_root.glob("[!.]*/"), *(root / "txt").glob("[!.]*/")]
+    return [audio_root / name for name in sorted({folder.name for folder in folders})]
+
+
+def _recordings(folder: Path) -> dict[str, Path]:
+    """The recordings to use, by utterance id."""
+    files = audio_in(folder)
+    if folder.parent.name != _TRIMMED:
+        return files
+    return {
+        name.removesuffix(_MICROPHONE): path
+        for name, path in files.items()
+        if name.endswith(_MICROPHONE)
+    }
