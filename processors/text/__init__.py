@@ -1,0 +1,1 @@
+"""From written text to phones and pauses."""
