@@ -1,0 +1,110 @@
+"""Work in processes, with items that really kill them."""
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from utils.errors import InputError
+from utils.parallel import run_chunks
+
+
+def add(key: str, items: Sequence[int]) -> int:
+    return sum(items)
+
+
+def add_unless_deadly(key: str, items: Sequence[int]) -> int:
+    for item in items:
+        if item == 13:
+            os._exit(1)
+        if item == 17:
+            os.kill(os.getpid(), signal.SIGSEGV)
+    return sum(items)
+
+
+def add_after_one_crash(key: str, items: Sequence[Path]) -> int:
+    for mark in items:
+        if not mark.exists():
+            mark.touch()
+            os._exit(1)
+    return len(items)
+
+
+def die_in_company(key: str, items: Sequence[int]) -> int:
+    # no item is deadly on its own: only the whole chunk is
+    if len(items) > 2:
+        os._exit(1)
+    return 0
+
+
+def fail(key: str, items: Sequence[int]) -> None:
+    raise OSError(28, "No space left on device", key)
+
+
+def threads_and_process(key: str, items: Sequence[int]) -> tuple[int, int]:
+    import torch
+
+    return torch.get_num_threads(), os.getpid()
+
+
+@pytest.mark.parametrize("backend", ["loky", "sequential"])
+def test_every_chunk_gives_one_result(backend):
+    chunks = {"a": [1, 2], "b": [3], "c": []}
+    results = {done.key: done.result for done in run_chunks(add, chunks, 2, backend)}
+    assert results == {"a": 3, "b": 3, "c": 0}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_items_that_kill_their_process_are_reported_and_all_others_are_done(n_jobs):
+    chunks = {"a": [1, 2, 3], "b": [10, 13, 20], "c": [17], "d": [40, 50]}
+    done = {done.key: done for done in run_chunks(add_unless_deadly, chunks, n_jobs)}
+    assert {key: item.result for key, item in done.items()} == {"a": 6, "b": 30, "c": 0, "d": 90}
+    assert {key: item.lost for key, item in done.items()} == {
+        "a": (),
+        "b": (13,),
+        "c": (17,),
+        "d": (),
+    }
+
+
+def test_a_single_crash_costs_no_item(tmp_path):
+    chunks = {"a": [tmp_path / "crashed"], "b": []}
+    done = {
+        item.key: (item.result, item.lost) for item in run_chunks(add_after_one_crash, chunks, 2)
+    }
+    assert done == {"a": (1, ()), "b": (0, ())}
+
+
+def test_crashes_without_a_guilty_item_end_with_advice():
+    with pytest.raises(InputError, match="--num_workers"):
+        list(run_chunks(die_in_company, {"a": [1, 2, 3]}, 1))
+
+
+def test_what_the_function_raises_ends_the_run():
+    with pytest.raises(OSError, match="No space left"):
+        list(run_chunks(fail, {"a": [1]}, 2))
+
+
+def test_workers_are_other_processes_with_one_thread():
+    ((threads, process),) = (done.result for done in run_chunks(threads_and_process, {"a": []}, 1))
+    assert threads == 1
+    assert process != os.getpid()
+
+
+def test_sequential_work_uses_one_thread_and_restores_their_number():
+    import torch
+
+    before = torch.get_num_threads()
+    (done,) = run_chunks(threads_and_process, {"a": []}, 4, "sequential")
+    assert done.result == (1, os.getpid())
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(("backend", "module"), [("dask", "distributed"), ("ray", "ray")])
+def test_a_backend_that_is_not_installed_is_named(backend, module, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, module, None)
+    monkeypatch.setitem(__import__("sys").modules, f"{module}.util.joblib", None)
+    with pytest.raises(InputError, match=f"pip install {module}"):
+        list(run_chunks(add, {"a": [1]}, 1, backend))
