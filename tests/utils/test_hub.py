@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import huggingface_hub
 import pytest
 from huggingface_hub import errors
@@ -64,18 +68,9 @@ def test_a_missing_path_is_never_looked_for_on_the_hub(hub, tmp_path, reference)
 
 
 def test_a_path_object_is_always_local(hub, tmp_path):
-    from pathlib import Path
-
     with pytest.raises(InputError, match="no such file or folder"):
         resolve(Path("org/name"), PATTERNS)
     assert hub == []
-
-
-class _Response:
-    """As little of an HTTP answer as the Hub's errors look at."""
-
-    headers: dict = {}
-    request = None
 
 
 def _hub_error(kind, text):
@@ -106,9 +101,6 @@ def test_what_the_hub_refuses_is_one_sentence(hub, monkeypatch, kind, said):
 
 
 def test_offline_mode_makes_no_request(tmp_path):
-    import subprocess
-    import sys
-
     code = "from utils.hub import resolve; resolve('org/name', ['*.json'])"
     environment = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PYTHONPATH": "."}
     result = subprocess.run(

@@ -12,7 +12,7 @@ def test_the_same_seed_gives_the_same_numbers_everywhere(seed):
     draws = []
     for _ in range(2):
         seed_everything(seed)
-        draws.append((random.random(), np.random.rand(), torch.rand(1).item()))
+        draws.append((random.random(), np.random.rand(), torch.rand(1).item()))  # noqa: NPY002
     assert draws[0] == draws[1]
 
 

@@ -1,0 +1,314 @@
+# shellcheck shell=sh
+# What every recipe's run.sh does: read the flags, check them all, run the stages.
+# POSIX sh only. Values are data: they are quoted everywhere and never evaluated.
+
+readonly FIRST_STAGE=0 LAST_STAGE=3
+
+fail() {
+    printf 'error: %s\n' "$1" >&2
+    exit 2
+}
+
+# Runs the stages that the flags ask for.
+# $1: folder of the recipe; the rest: its flags.
+run_recipe() {
+    recipe_dir=$1
+    shift
+    caller_dir=$(pwd)
+    root=$(CDPATH='' cd -- "$recipe_dir/../../.." && pwd)
+    stage='' config=$recipe_dir/exp_config.json name='' resume='' restart='' init_from='' seed=''
+    num_workers='' infer_expt_dir='' infer_output_dir='' infer_mode='' infer_dataset=''
+    infer_testing_set='' infer_text='' infer_text_file='' vocoder_dir='' speaker=''
+    pitch_control='' energy_control='' duration_control=''
+    gpu=${CUDA_VISIBLE_DEVICES-0}
+
+    # There are no arrays in sh: the overrides are what is left in "$@" after the loop.
+    unread=$#
+    while [ "$unread" -gt 0 ]; do
+        flag=$1
+        shift
+        unread=$((unread - 1))
+        case $flag in
+            -h | --help) cat "$root/egs/_shared/usage.txt" && exit 0 ;;
+            --resume) resume=1 && continue ;;
+            --restart) restart=1 && continue ;;
+            --resume=* | --restart=*) fail "${flag%%=*} takes no value" ;;
+            --*=*)
+                value=${flag#*=}
+                flag=${flag%%=*}
+                ;;
+            -*)
+                is_flag "$flag" || fail "unknown flag $flag (--help lists the flags)"
+                [ "$unread" -gt 0 ] || fail "$flag needs a value"
+                value=$1
+                shift
+                unread=$((unread - 1))
+                # A forgotten value must not swallow the next flag; only a text may look like one.
+                case $flag=$value in
+                    --infer_text=*) ;;
+                    *=--*) fail "$flag needs a value, found the flag $value" ;;
+                esac
+                ;;
+            *) fail "unexpected argument '$flag'; quote a value that holds spaces" ;;
+        esac
+        case $flag in
+            --set)
+                case $value in
+                    ?*=*) set -- "$@" "--set=$value" ;;
+                    *) fail "--set '$value': expected key.path=value" ;;
+                esac
+                ;;
+            *) read_flag "$flag" "$value" || fail "unknown flag $flag (--help lists the flags)" ;;
+        esac
+    done
+
+    read_stages
+    check_values
+    prepare_environment
+    number=$first
+    while [ "$number" -le "$last" ]; do
+        case $number in
+            0) stage_0 "$@" ;;
+            1) stage_1 "$@" ;;
+            2) stage_2 "$@" ;;
+            3) stage_3 "$@" ;;
+        esac
+        number=$((number + 1))
+    done
+}
+
+is_flag() {
+    [ "$1" = --set ] || (read_flag "$1" '')
+}
+
+# $1: flag; $2: its value. Fails for a flag that does not exist.
+read_flag() {
+    case $1 in
+        -s | --stage) stage=$2 ;;
+        -c | --config) config=$(locate "$2") ;;
+        -n | --name) name=$2 ;;
+        --gpu) gpu=$2 ;;
+        --num_workers) num_workers=$2 ;;
+        --init_from) init_from=$(locate "$2") ;;
+        --seed) seed=$2 ;;
+        --infer_expt_dir) infer_expt_dir=$(locate "$2") ;;
+        --infer_output_dir) infer_output_dir=$(locate "$2") ;;
+        --infer_mode) infer_mode=$2 ;;
+        --infer_dataset) infer_dataset=$2 ;;
+        --infer_testing_set) infer_testing_set=$2 ;;
+        --infer_text) infer_text=$2 ;;
+        --infer_text_file) infer_text_file=$(locate "$2") ;;
+        --vocoder_dir) vocoder_dir=$(locate "$2") ;;
+        --speaker) speaker=$2 ;;
+        --pitch_control) pitch_control=$2 ;;
+        --energy_control) energy_control=$2 ;;
+        --duration_control) duration_control=$2 ;;
+        *) return 1 ;;
+    esac
+}
+
+# Makes a path absolute, and leaves what may be a name on the Hub as it is.
+locate() {
+    case $1 in
+        '' | /* | '~'*) printf '%s' "$1" ;;
+        ./* | ../* | . | ..) printf '%s' "$caller_dir/$1" ;;
+        *)
+            if [ -e "$caller_dir/$1" ]; then
+                printf '%s' "$caller_dir/$1"
+            elif [ ! -e "$root/$1" ] && [ -e "$caller_dir/${1%%/*}" ]; then
+                # Nothing there, but in a folder that exists here: no name on the Hub.
+                printf '%s' "$caller_dir/$1"
+            else
+                printf '%s' "$1" # Python runs at the root
+            fi
+            ;;
+    esac
+}
+
+# Sets $first and $last from $stage.
+read_stages() {
+    case $stage in
+        '') fail "--stage is required: a stage from $FIRST_STAGE to $LAST_STAGE, a range as 1-3, or all" ;;
+        all) first=$FIRST_STAGE last=$LAST_STAGE ;;
+        [0-9]) first=$stage last=$stage ;;
+        [0-9]-[0-9]) first=${stage%-*} last=${stage#*-} ;;
+        *) fail "--stage '$stage': expected a stage from $FIRST_STAGE to $LAST_STAGE, a range as 1-3, or all" ;;
+    esac
+    [ "$first" -le "$last" ] || fail "--stage $stage: the range runs backwards"
+    [ "$last" -le "$LAST_STAGE" ] || fail "--stage $stage: the last stage is $LAST_STAGE"
+}
+
+runs_stage() {
+    [ "$first" -le "$1" ] && [ "$1" -le "$last" ]
+}
+
+# Everything that can be wrong with the flags is said before any work.
+check_values() {
+    in_root "$config" || fail "--config $config: no such file"
+    check_gpu
+    check_number --num_workers "$num_workers" '*[!0-9]*' "a whole number from 1"
+    check_number --pitch_control "$pitch_control" '*[!0-9.]*' "a number above 0"
+    check_number --energy_control "$energy_control" '*[!0-9.]*' "a number above 0"
+    check_number --duration_control "$duration_control" '*[!0-9.]*' "a number above 0"
+    case $seed in *[!0-9]*) fail "--seed '$seed': expected a whole number" ;; esac
+    if runs_stage 2; then check_training; fi
+    if [ -n "$name" ]; then check_name; fi
+    if runs_stage 3; then check_inference; fi
+}
+
+# Is there such a file? Python runs at the root, where relative paths start.
+in_root() {
+    case $1 in
+        /*) [ -f "$1" ] ;;
+        *) [ -f "$root/$1" ] ;;
+    esac
+}
+
+check_gpu() {
+    case ,$gpu, in
+        ,,) ;;
+        *,,* | *[![:alnum:],-]*) fail "--gpu '$gpu': expected numbers and commas, as 0 or 0,1,2,3" ;;
+    esac
+}
+
+# $1: flag; $2: value; $3: pattern of what it cannot hold; $4: what is expected.
+check_number() {
+    # shellcheck disable=SC2254  # the pattern is meant as one
+    case $2 in
+        '') ;;
+        $3 | *.*.*) fail "$1 '$2': expected $4" ;;
+        *[1-9]*) ;;
+        *) fail "$1 '$2': expected $4" ;;
+    esac
+}
+
+check_name() {
+    case $name in
+        [!_[:alnum:]]* | *[!_.[:alnum:]-]*)
+            fail "--name '$name': expected letters, digits, dots, dashes and underscores"
+            ;;
+    esac
+    [ "${#name}" -le 100 ] || fail "--name: expected at most 100 characters"
+}
+
+check_training() {
+    [ -n "$name" ] || fail "stage 2 needs --name"
+    case $resume$restart${init_from:+2} in
+        '' | 1 | 2) ;;
+        *) fail "--resume, --restart and --init_from exclude each other" ;;
+    esac
+}
+
+check_inference() {
+    [ -n "$infer_expt_dir$name" ] || fail "stage 3 needs --infer_expt_dir, or --name"
+    case $infer_mode in
+        single) check_single ;;
+        batch) check_batch ;;
+        '') fail "stage 3 needs --infer_mode: single or batch" ;;
+        *) fail "--infer_mode '$infer_mode': expected single or batch" ;;
+    esac
+}
+
+check_single() {
+    [ -z "$infer_dataset" ] || fail "--infer_dataset goes with --infer_mode batch"
+    [ -z "$infer_testing_set" ] || fail "--infer_testing_set goes with --infer_mode batch"
+    [ -n "$infer_text$infer_text_file" ] || fail "--infer_mode single needs --infer_text or --infer_text_file"
+    [ -z "$infer_text" ] || [ -z "$infer_text_file" ] || fail "--infer_text and --infer_text_file exclude each other"
+    [ -z "$infer_text_file" ] || in_root "$infer_text_file" || fail "--infer_text_file $infer_text_file: no such file"
+}
+
+check_batch() {
+    [ -z "$infer_text$infer_text_file" ] || fail "--infer_text and --infer_text_file go with --infer_mode single"
+    [ -n "$infer_dataset" ] || fail "--infer_mode batch needs --infer_dataset"
+    case $infer_testing_set in
+        train | test | golden_test) ;;
+        '') fail "--infer_mode batch needs --infer_testing_set: train, test or golden_test" ;;
+        *) fail "--infer_testing_set '$infer_testing_set': expected train, test or golden_test" ;;
+    esac
+}
+
+# Chooses the Python and the devices.
+prepare_environment() {
+    python=${PYTHON-}
+    if [ -z "$python" ]; then
+        python=$root/.venv/bin/python
+        [ -x "$python" ] || python=python3
+    fi
+    command -v "$python" >/dev/null || fail "no Python at $python; run make venv, or set PYTHON"
+    export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
+    # The text on the command line is UTF-8, whatever the locale says.
+    export PYTHONUTF8=1
+    export CUDA_VISIBLE_DEVICES="$gpu"
+    cd -- "$root" || fail "cannot enter $root"
+    if runs_stage 2; then count_gpus; fi
+}
+
+# Sets $processes: one for each GPU of --gpu, 0 for the CPU.
+count_gpus() {
+    processes=0
+    [ -n "$gpu" ] || return 0
+    processes=$("$python" -c 'import torch; print(torch.cuda.device_count())' 2>/dev/null) ||
+        fail "$python cannot import torch; run make venv, or set PYTHON"
+    commas=$(printf %s "$gpu" | tr -cd ,)
+    [ "$processes" -eq 0 ] || [ "$processes" -eq $((${#commas} + 1)) ] ||
+        fail "--gpu $gpu: this machine has only $processes of these"
+}
+
+# $1: number and name of the stage, for the log.
+say() {
+    printf '== stage %s\n' "$1" >&2
+}
+
+# The stages; "$@" are the --set overrides. `--flag=value` keeps a value that starts with a dash.
+stage_0() {
+    say "0: corpus"
+    "$python" -m bins.fetch "--config=$config" "$@"
+}
+
+stage_1() {
+    say "1: data"
+    "$python" -m bins.preprocess "--config=$config" ${num_workers:+"--num_workers=$num_workers"} "$@"
+}
+
+stage_2() {
+    say "2: training"
+    launch -m bins.train "--config=$config" "--name=$name" \
+        ${resume:+--resume} ${restart:+--restart} ${init_from:+"--init_from=$init_from"} \
+        ${seed:+"--seed=$seed"} "$@"
+}
+
+# Starts one process for each GPU, or one on the CPU (accelerate never starts more there).
+launch() {
+    case $processes in
+        0) set -- --cpu --num_processes 1 --num_cpu_threads_per_process "$(cpu_threads)" "$@" ;;
+        1) set -- --num_processes 1 "$@" ;;
+        *) set -- --multi_gpu --num_processes "$processes" --main_process_port 0 "$@" ;;
+    esac
+    # --quiet: the command has said what is wrong; a traceback of the launcher adds nothing.
+    "$python" -m accelerate.commands.launch --quiet --num_machines 1 --mixed_precision no \
+        --dynamo_backend no "$@"
+}
+
+cpu_threads() {
+    printf '%s' "${OMP_NUM_THREADS:-$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN || echo 1)}"
+}
+
+stage_3() {
+    say "3: speech"
+    if [ -n "$infer_expt_dir" ]; then
+        set -- "--infer_expt_dir=$infer_expt_dir" "$@"
+    else
+        set -- "--config=$config" "--name=$name" "$@"
+    fi
+    "$python" -m bins.inference "--infer_mode=$infer_mode" \
+        ${infer_text:+"--infer_text=$infer_text"} \
+        ${infer_text_file:+"--infer_text_file=$infer_text_file"} \
+        ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
+        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
+        ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} \
+        ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${speaker:+"--speaker=$speaker"} \
+        ${pitch_control:+"--pitch_control=$pitch_control"} \
+        ${energy_control:+"--energy_control=$energy_control"} \
+        ${duration_control:+"--duration_control=$duration_control"} \
+        ${seed:+"--seed=$seed"} "$@"
+}

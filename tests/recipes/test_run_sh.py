@@ -1,0 +1,376 @@
+"""run.sh and its helper, under each POSIX shell that is here, with a Python that only listens."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+RECIPE = Path("egs/tts/FastSpeech2")
+SHELLS = {
+    "dash": ["dash"],
+    "busybox": ["busybox", "sh"],
+    "bash": ["bash"],
+    "bash-posix": ["bash", "--posix"],
+}
+LISTENER = """#!{python} -IS
+import json, os, sys
+if sys.argv[1] == "-c":
+    print(os.environ.get("FAKE_GPUS", "0"))
+    raise SystemExit
+environment = {{k: os.environ.get(k) for k in ("PYTHONPATH", "PYTHONUTF8", "CUDA_VISIBLE_DEVICES")}}
+with open(os.environ["RECORD"], "a") as file:
+    file.write(json.dumps([sys.argv[1:], os.getcwd(), environment]) + "\\n")
+raise SystemExit(int(os.environ.get("FAKE_EXIT", "0")))
+"""
+
+
+class Call(NamedTuple):
+    """What the listening Python was called with."""
+
+    arguments: list[str]
+    folder: str
+    environment: dict[str, str]
+
+    @property
+    def module(self):
+        modules = [a for a in self.arguments if a.startswith("bins.")]
+        return modules[0] if modules else None
+
+
+class Result(NamedTuple):
+    code: int
+    said: str
+    calls: list[Call]
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request):
+    if shutil.which(SHELLS[request.param][0]) is None:
+        pytest.skip(f"{request.param} is not installed")
+    return SHELLS[request.param]
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clone in a folder with spaces and quotes in its name."""
+    root = tmp_path / "my clone's $HOME *"
+    for folder in ("egs/_shared", str(RECIPE)):
+        shutil.copytree(REPOSITORY / folder, root / folder)
+    return root
+
+
+@pytest.fixture
+def recipe(clone, tmp_path, shell):
+    python = tmp_path / "python"
+    python.write_text(LISTENER.format(python=sys.executable))
+    python.chmod(0o755)
+    record = tmp_path / "calls.jsonl"
+
+    def run(*flags, folder=clone, **environment):
+        record.write_text("")
+        variables = dict(os.environ, PYTHON=str(python), RECORD=str(record)) | environment
+        if "CUDA_VISIBLE_DEVICES" not in environment:
+            variables.pop("CUDA_VISIBLE_DEVICES", None)
+        variables.pop("PYTHONPATH", None)
+        result = subprocess.run(
+            [*shell, str(clone / RECIPE / "run.sh"), *flags],
+            cwd=folder,
+            env=variables,
+            capture_output=True,
+            check=False,
+            timeout=20,
+            stdin=subprocess.DEVNULL,
+        )
+        calls = [Call(*json.loads(line)) for line in record.read_text().splitlines()]
+        return Result(result.returncode, (result.stderr + result.stdout).decode(), calls)
+
+    return run
+
+
+SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
+SPEAK = (*SINGLE, "--infer_text", "Hi.")
+BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
+
+
+def test_each_stage_is_one_command_at_the_root_of_the_clone(recipe, clone):
+    config = f"--config={clone / RECIPE / 'exp_config.json'}"
+    for stage, module in (("0", "bins.fetch"), ("1", "bins.preprocess")):
+        result = recipe("--stage", stage)
+        assert result.code == 0
+        assert result.calls[0].arguments == ["-m", module, config]
+        assert result.calls[0].folder == str(clone)
+        assert result.calls[0].environment["PYTHONPATH"] == str(clone)
+        assert result.calls[0].environment["PYTHONUTF8"] == "1"
+
+
+def test_training_goes_through_accelerate(recipe, clone):
+    arguments = recipe("--stage", "2", "--name", "voice", OMP_NUM_THREADS="3").calls[0].arguments
+    launcher, command = arguments[: arguments.index("bins.train")], arguments[-2:]
+    assert launcher[:2] == ["-m", "accelerate.commands.launch"]
+    assert launcher[-6:] == [
+        "--cpu", "--num_processes", "1", "--num_cpu_threads_per_process", "3", "-m",
+    ]  # fmt: skip
+    assert command == [f"--config={clone / RECIPE / 'exp_config.json'}", "--name=voice"]
+
+
+def test_one_process_is_started_on_each_gpu(recipe):
+    four = recipe("--stage", "2", "-n", "a", "--gpu", "0,1,2,3", FAKE_GPUS="4").calls[0]
+    assert four.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
+    assert " --multi_gpu --num_processes 4 " in " ".join(four.arguments)
+    one = recipe("--stage", "2", "-n", "a", FAKE_GPUS="1").calls[0]
+    assert one.environment["CUDA_VISIBLE_DEVICES"] == "0"
+    assert " --num_processes 1 " in " ".join(one.arguments)
+    assert "--multi_gpu" not in one.arguments
+    assert "--cpu" not in one.arguments
+
+
+@pytest.mark.parametrize("gpu", ["", "0", "0,1"])
+def test_no_gpu_means_the_cpu_without_being_asked_twice(recipe, gpu):
+    call = recipe("--stage", "2", "-n", "a", "--gpu", gpu, FAKE_GPUS="0").calls[0]
+    assert "--cpu" in call.arguments
+    assert call.environment["CUDA_VISIBLE_DEVICES"] == gpu
+
+
+def test_gpus_that_a_scheduler_gave_are_kept(recipe):
+    call = recipe("--stage", "1", CUDA_VISIBLE_DEVICES="5,6").calls[0]
+    assert call.environment["CUDA_VISIBLE_DEVICES"] == "5,6"
+
+
+def test_more_gpus_than_there_are_is_an_error_before_any_work(recipe):
+    result = recipe("--stage", "1-2", "-n", "a", "--gpu", "0,1", FAKE_GPUS="1")
+    assert (result.code, result.calls) == (2, [])
+    assert "this machine has only 1 of these" in result.said
+
+
+@pytest.mark.parametrize(
+    ("stages", "modules"),
+    [
+        ("1-2", ["bins.preprocess", "bins.train"]),
+        ("2-3", ["bins.train", "bins.inference"]),
+        ("all", ["bins.fetch", "bins.preprocess", "bins.train", "bins.inference"]),
+    ],
+)
+def test_a_range_of_stages_runs_in_order_and_speaks_with_what_it_trained(recipe, stages, modules):
+    result = recipe("-s", stages, "-n", "a", "--infer_mode", "single", "--infer_text", "Hi.")
+    assert [call.module for call in result.calls] == modules
+    if "bins.inference" in modules:
+        assert "--name=a" in result.calls[-1].arguments
+        assert any(a.startswith("--config=") for a in result.calls[-1].arguments)
+
+
+def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):
+    result = recipe("--stage", "1-2", "-n", "a", FAKE_EXIT="7")
+    assert result.code == 7
+    assert [call.module for call in result.calls] == ["bins.preprocess"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a"; touch X; "',
+        "$(touch X) `touch X` ${X}",
+        "*",
+        "two  spaces and a tab\t.",
+        "two\nlines\n",
+        "-n --stage",
+        "--gpu",
+        "it's \\n 100 % \\",
+        "Ünïcödé 😀",
+        "a=b",
+        " ",
+    ],
+)
+def test_a_text_arrives_byte_exact_and_runs_nothing(recipe, clone, text):
+    for flags in (("--infer_text", text), (f"--infer_text={text}",)):
+        result = recipe(*SINGLE, *flags)
+        assert f"--infer_text={text}" in result.calls[0].arguments
+    assert not list(clone.rglob("X"))
+
+
+def test_the_locale_does_not_change_the_text(recipe):
+    result = recipe(*SINGLE, "--infer_text", "é", LC_ALL="C")
+    assert f"--infer_text={os.fsdecode('é'.encode())}" in result.calls[0].arguments
+
+
+def test_every_flag_of_stage_3_reaches_python(recipe):
+    flags = {
+        "--infer_output_dir": "/out put",
+        "--vocoder_dir": "org/hifigan@main",
+        "--speaker": "a speaker",
+        "--pitch_control": "1.2",
+        "--energy_control": "0.9",
+        "--duration_control": "1",
+        "--seed": "7",
+    }
+    given = [part for flag in flags.items() for part in flag]
+    arguments = recipe(*SPEAK, *given).calls[0].arguments
+    assert arguments[:2] == ["-m", "bins.inference"]
+    assert set(arguments[2:]) == {
+        "--infer_expt_dir=org/name",
+        "--infer_mode=single",
+        "--infer_text=Hi.",
+        *(f"{flag}={value}" for flag, value in flags.items()),
+    }
+
+
+def test_batch_mode_names_the_data_set_and_the_split(recipe):
+    for split in ("train", "test", "golden_test"):
+        call = recipe(*BATCH, "--infer_dataset", "LJSpeech", "--infer_testing_set", split).calls[0]
+        assert "--infer_dataset=LJSpeech" in call.arguments
+        assert f"--infer_testing_set={split}" in call.arguments
+
+
+def test_every_flag_of_stages_1_and_2_reaches_python(recipe):
+    first, second = recipe(
+        "-s", "1-2", "-n", "a", "--num_workers", "4", "--seed=3", "--resume"
+    ).calls
+    assert "--num_workers=4" in first.arguments
+    assert second.arguments[-3:] == ["--name=a", "--resume", "--seed=3"]
+    assert recipe("-s2", "-n", "a").code == 2
+    assert "--restart" in recipe("-s", "2", "-n", "a", "--restart").calls[0].arguments
+    tuned = recipe("-s", "2", "-n", "a", "--init_from", "org/name").calls[0]
+    assert "--init_from=org/name" in tuned.arguments
+
+
+def test_overrides_are_repeatable_and_reach_every_stage(recipe):
+    overrides = ("--set", "a.b=two  words = $x", "-n", "a", "--set=c=-1", "--set", "d=")
+    for call in recipe("--stage", "0-2", *overrides).calls:
+        assert call.arguments[-3:] == ["--set=a.b=two  words = $x", "--set=c=-1", "--set=d="]
+
+
+def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, tmp_path):
+    elsewhere = tmp_path / "else where"
+    (elsewhere / "runs").mkdir(parents=True)
+    (elsewhere / "here.json").write_text("{}")
+    (clone / "there.json").write_text("{}")
+
+    def config(path):
+        return recipe("-s", "1", "-c", path, folder=elsewhere).calls[0].arguments[2]
+
+    assert config("here.json") == f"--config={elsewhere}/here.json"
+    assert config("./here.json") == f"--config={elsewhere}/./here.json"
+    assert config("there.json") == "--config=there.json"
+    model = ("-s", "3", "--infer_mode", "single", "--infer_text", "Hi.", "--infer_expt_dir")
+    for given, expected in (
+        ("org/name", "org/name"),
+        ("runs/missing", f"{elsewhere}/runs/missing"),
+        ("runs", f"{elsewhere}/runs"),
+        ("ckpts/tts/a", "ckpts/tts/a"),
+        ("../a", f"{elsewhere}/../a"),
+    ):
+        arguments = recipe(*model, given, folder=elsewhere).calls[0].arguments
+        assert f"--infer_expt_dir={expected}" in arguments
+
+
+def test_the_output_folder_is_left_to_the_experiment_unless_given(recipe):
+    arguments = recipe(*SPEAK).calls[0].arguments
+    assert not any("output_dir" in a or "/result" in a for a in arguments)
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_names_every_flag_and_does_nothing_else(recipe, clone, flag):
+    result = recipe(flag)
+    assert (result.code, result.calls) == (0, [])
+    script = (clone / "egs/_shared/recipe.sh").read_text()
+    known = set(re.findall(r"^ +(?:-\w \| )?(--\w+)\)", script, re.MULTILINE))
+    assert {"--infer_text", "--gpu", "--set", "--resume"} < known
+    assert [f for f in known if f not in result.said] == []
+
+
+FAULTS = [
+    ((), "--stage is required"),
+    (("--stage", "4"), "--stage 4: the last stage is 3"),
+    (("--stage", "one"), "--stage 'one': expected a stage from 0 to 3"),
+    (("--stage", "3-1"), "--stage 3-1: the range runs backwards"),
+    (("--stage", "1-9"), "--stage 1-9: the last stage is 3"),
+    (("--stage", "1-"), "--stage '1-': expected"),
+    (("--stage", "-1"), "--stage '-1': expected"),
+    (("--stage", "1 2"), "--stage '1 2': expected"),
+    (("--stage",), "--stage needs a value"),
+    (("-s",), "-s needs a value"),
+    (("--stage", "--gpu", "0"), "--stage needs a value, found the flag --gpu"),
+    (("--stage", "1", "--resum"), "unknown flag --resum (--help lists the flags)"),
+    (("--stage", "1", "--what=1"), "unknown flag --what"),
+    (("--stage", "1", "-x"), "unknown flag -x"),
+    (("--stage", "1", "--"), "unknown flag --"),
+    (("--stage", "2", "-n", "a", "--resume", "true"), "unexpected argument 'true'"),
+    (("--stage", "2", "-n", "a", "--resume=true"), "--resume takes no value"),
+    (("--stage", "1", "a b"), "unexpected argument 'a b'; quote a value that holds spaces"),
+    (("--stage", "1", "--config", "none.json"), "--config none.json: no such file"),
+    (("--stage", "1", "--config", ""), "--config : no such file"),
+    (("--stage", "1", "--set", "a"), "--set 'a': expected key.path=value"),
+    (("--stage", "1", "--set", "=1"), "--set '=1': expected key.path=value"),
+    (("--stage", "1", "--gpu", "0 1"), "--gpu '0 1': expected numbers and commas"),
+    (("--stage", "1", "--gpu", "0,,1"), "--gpu '0,,1': expected numbers and commas"),
+    (("--stage", "1", "--num_workers", "0"), "--num_workers '0': expected a whole number"),
+    (("--stage", "1", "--num_workers", "2.5"), "--num_workers '2.5': expected a whole number"),
+    (("--stage", "1-2"), "stage 2 needs --name"),
+    (("--stage", "2", "--name", "../a"), "--name '../a': expected letters"),
+    (("--stage", "2", "--name", ".a"), "--name '.a': expected letters"),
+    (("--stage", "2", "--name", "-a"), "--name '-a': expected letters"),
+    (("--stage", "2", "--name", "a b"), "--name 'a b': expected letters"),
+    (("--stage", "2", "--name", "a" * 101), "--name: expected at most 100 characters"),
+    (("--stage", "2", "-n", "a", "--seed", "x"), "--seed 'x': expected a whole number"),
+    (("--stage", "2", "-n", "a", "--resume", "--restart"), "exclude each other"),
+    (("--stage", "2", "-n", "a", "--resume", "--init_from", "b/c"), "exclude each other"),
+    (("--stage", "1-3", "-n", "a"), "stage 3 needs --infer_mode: single or batch"),
+    (("--stage", "3", "--infer_mode", "single"), "stage 3 needs --infer_expt_dir, or --name"),
+    ((*SINGLE[:-1], "both"), "--infer_mode 'both': expected single or batch"),
+    (SINGLE, "--infer_mode single needs --infer_text or --infer_text_file"),
+    ((*SINGLE, "--infer_text", ""), "--infer_mode single needs --infer_text"),
+    ((*SINGLE, "--infer_text_file", "none"), "--infer_text_file none: no such file"),
+    ((*SPEAK, "--infer_dataset", "A"), "--infer_dataset goes with --infer_mode batch"),
+    ((*SPEAK, "--infer_testing_set", "test"), "--infer_testing_set goes with"),
+    ((*SPEAK, "--pitch_control", "high"), "--pitch_control 'high': expected a number above 0"),
+    ((*SPEAK, "--energy_control", "0.0"), "--energy_control '0.0': expected a number above 0"),
+    ((*SPEAK, "--duration_control", "-1"), "--duration_control '-1': expected a number"),
+    ((*SPEAK, "--duration_control", "1.0.0"), "--duration_control '1.0.0': expected"),
+    (BATCH, "--infer_mode batch needs --infer_dataset"),
+    ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),
+    (
+        (*BATCH, "--infer_dataset", "A", "--infer_testing_set", "valid"),
+        "--infer_testing_set 'valid': expected train, test or golden_test",
+    ),
+    ((*BATCH, "--infer_text", "Hi."), "--infer_text and --infer_text_file go with"),
+]
+
+
+@pytest.mark.parametrize(("flags", "said"), FAULTS, ids=[" ".join(f)[:60] for f, _ in FAULTS])
+def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags, said):
+    result = recipe(*flags)
+    assert (result.code, result.calls) == (2, [])
+    assert result.said.startswith("error: ")
+    assert result.said.count("\n") == 1
+    assert said in result.said
+
+
+def test_a_python_that_is_missing_is_named(recipe):
+    result = recipe("--stage", "1", PYTHON="/none/python")
+    assert result.code == 2
+    assert "no Python at /none/python; run make venv, or set PYTHON" in result.said
+
+
+def test_the_clone_may_be_run_from_inside_the_recipe_folder(clone, recipe):
+    result = recipe("--stage", "1", "-c", "exp_config_vctk.json", folder=clone / RECIPE)
+    assert result.calls[0].arguments[-1] == f"--config={clone / RECIPE}/exp_config_vctk.json"
+
+
+def test_every_script_passes_shellcheck():
+    linter = Path(sys.executable).parent / "shellcheck"
+    scripts = sorted((REPOSITORY / "egs").rglob("*.sh"))
+    assert REPOSITORY / RECIPE / "run.sh" in scripts
+    result = subprocess.run(
+        [str(linter), "-s", "sh", "-x", *map(str, scripts)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stdout + result.stderr == ""
