@@ -1,0 +1,186 @@
+"""Synthesised speech as a record, and the joining of its parts. Plain NumPy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from processors.records import Word
+
+FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
+PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
+
+
+class TimedPhone(NamedTuple):
+    """A phone or pause and when it is said."""
+
+    name: str
+    start_s: float
+    end_s: float
+
+
+class TimedWord(NamedTuple):
+    """A word and when it is said."""
+
+    text: str  # as normalised: "twenty"
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one forward pass gives for one sentence, or a pause. N phones, T frames, M mels.
+
+    Attributes:
+        normalized: The text in words; empty for a pause.
+        phones: Phone and pause names, N of them.
+        words: Words with spans into `phones`.
+        durations: Frames per phone, (N,) int64, their sum is T.
+        wav: (T * hop,) float32.
+        mel: Log-mel, (M, T) float32.
+        f0: Hz, as the model predicted it, (T,) float32.
+        energy: As the model predicted it, (T,) float32.
+    """
+
+    normalized: str
+    phones: tuple[str, ...]
+    words: tuple[Word, ...]
+    durations: np.ndarray
+    wav: np.ndarray
+    mel: np.ndarray
+    f0: np.ndarray
+    energy: np.ndarray
+
+
+@dataclass(frozen=True)
+class Speech:
+    """A text as it was spoken. S samples, and N, T, M as in `Part`.
+
+    Attributes:
+        text: The text as given.
+        normalized: The text in words, numbers and abbreviations spelt out.
+        speaker: Who speaks.
+        wav: (S,) float32 in [-1, 1], S = T * hop.
+        sample_rate: Hz.
+        frame_s: Seconds per frame.
+        words: Every word of the normalised text, in order, with times.
+        phone_names: Phone and pause names, N of them; pauses between sentences are phones too.
+        durations: Frames per phone, (N,) int64.
+        mel: Log-mel, (M, T) float32.
+        f0: Hz, as the model predicted it, (T,) float32; 0 in the pauses between sentences.
+        energy: As the model predicted it, (T,) float32.
+        out_of_vocabulary: Words that no lexicon holds, pronounced by rule.
+        gain: What the wav was multiplied by to keep it within [-1, 1]; 1 for most.
+    """
+
+    text: str
+    normalized: str
+    speaker: str
+    wav: np.ndarray
+    sample_rate: int
+    frame_s: float
+    words: tuple[TimedWord, ...]
+    phone_names: tuple[str, ...]
+    durations: np.ndarray
+    mel: np.ndarray
+    f0: np.ndarray
+    energy: np.ndarray
+    out_of_vocabulary: tuple[str, ...] = ()
+    gain: float = 1.0
+
+    @property
+    def seconds(self) -> float:
+        """Length of the wav."""
+        return len(self.wav) / self.sample_rate
+
+    @property
+    def phones(self) -> tuple[TimedPhone, ...]:
+        """Phones and pauses with times; they cover the wav without gaps."""
+        edges = np.concatenate([[0], np.cumsum(self.durations)]) * self.frame_s  # (N + 1,)
+        spans = zip(self.phone_names, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        return tuple(TimedPhone(*span) for span in spans)
+
+
+def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:
+    """A pause as a part: one phone called `name`, the mel at its floor, and no sound."""
+    return Part(
+        normalized="",
+        phones=(name,),
+        words=(),
+        durations=np.array([n_frames], dtype=np.int64),
+        wav=np.zeros(n_frames * hop_length, dtype=np.float32),
+        mel=np.full((n_mels, n_frames), floor, dtype=np.float32),
+        f0=np.zeros(n_frames, dtype=np.float32),
+        energy=np.zeros(n_frames, dtype=np.float32),
+    )
+
+
+def faded(wav: np.ndarray, sample_rate: int) -> np.ndarray:
+    """The wav (S,) with its first and last 5 ms rising from and falling to zero (half cosines)."""
+    n = min(round(FADE_S * sample_rate), len(wav) // 2)
+    if n == 0:
+        return wav
+    ramp = 0.5 - 0.5 * np.cos(np.pi * np.arange(n, dtype=np.float32) / n)  # (n,) from 0 to 1
+    result = wav.copy()
+    result[:n] *= ramp
+    result[-n:] *= ramp[::-1]
+    return result
+
+
+def limiting_gain(wav: np.ndarray) -> float:
+    """The factor that brings the peak of a wav (S,) down to `PEAK`; 1 if it is within [-1, 1]."""
+    peak = float(np.abs(wav).max(initial=0.0))
+    return PEAK / peak if peak > 1.0 else 1.0
+
+
+def timed_words(parts: Sequence[Part], frame_s: float) -> tuple[TimedWord, ...]:
+    """The words of parts that are spoken one after another, with times in the whole."""
+    words = []
+    start_frame = 0
+    for part in parts:
+        edges = start_frame + np.concatenate([[0], np.cumsum(part.durations)])  # (N + 1,)
+        for word in part.words:
+            span = edges[[word.start, word.end]] * frame_s
+            words.append(TimedWord(word.text, float(span[0]), float(span[1])))
+        start_frame = int(edges[-1])
+    return tuple(words)
+
+
+def join(
+    parts: Sequence[Part],
+    *,
+    text: str,
+    speaker: str,
+    sample_rate: int,
+    hop_length: int,
+    out_of_vocabulary: Sequence[str] = (),
+) -> Speech:
+    """Joins parts in order; each fades at its ends, and the whole is scaled down if too loud.
+
+    Args:
+        parts: At least one.
+        text: The text that they speak together.
+        speaker: Who speaks.
+        sample_rate: Hz.
+        hop_length: Samples per frame.
+        out_of_vocabulary: Words that no lexicon holds.
+    """
+    wav = np.concatenate([faded(part.wav, sample_rate) for part in parts])
+    gain = limiting_gain(wav)
+    return Speech(
+        text=text,
+        normalized=" ".join(part.normalized for part in parts if part.normalized),
+        speaker=speaker,
+        wav=(wav * gain).astype(np.float32),
+        sample_rate=sample_rate,
+        frame_s=hop_length / sample_rate,
+        words=timed_words(parts, hop_length / sample_rate),
+        phone_names=tuple(name for part in parts for name in part.phones),
+        durations=np.concatenate([part.durations for part in parts]),
+        mel=np.concatenate([part.mel for part in parts], axis=1),
+        f0=np.concatenate([part.f0 for part in parts]),
+        energy=np.concatenate([part.energy for part in parts]),
+        out_of_vocabulary=tuple(dict.fromkeys(out_of_vocabulary)),
+        gain=gain,
+    )
