@@ -1,0 +1,46 @@
+"""Stage 1: python -m bins.preprocess --config FILE [--set KEY=VALUE] [--num_workers N]."""
+
+import argparse
+import os
+
+from utils.cli import Parser, UsageError, add_config_arguments, run
+
+
+def main() -> None:
+    """Prepares every dataset of a config."""
+    arguments = _arguments()
+    # after the flags are read: help and mistakes in them need not wait for PyTorch
+    from models.registry import load_config
+    from processors.extraction import prepare_dataset
+    from utils.logging import setup_logging
+
+    setup_logging()
+    config = load_config(arguments.config, arguments.overrides)
+    for dataset in config.dataset:
+        prepare_dataset(config, dataset, arguments.num_workers)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = Parser(
+        "Stage 1: extracts features and statistics from the datasets of a configuration. Finished "
+        "work is kept: run it again after an interruption or a change."
+    )
+    add_config_arguments(parser)
+    parser.add_argument(
+        "--num_workers", type=int, default=_n_cores(), help="processes (default: %(default)s)"
+    )
+    arguments = parser.parse_args()
+    if arguments.num_workers < 1:
+        raise UsageError(f"--num_workers {arguments.num_workers}: expected 1 or more")
+    return arguments
+
+
+def _n_cores() -> int:
+    """Cores that this process may use, which in a container can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+if __name__ == "__main__":
+    run(main)
