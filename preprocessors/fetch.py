@@ -139,15 +139,13 @@ def _unpack(path: Path, root: Path, complete: str) -> None:
     folder.mkdir()
     _log.info("unpacking %s", path)
     try:
-        if path.suffix == ".zip":
-            _extract_zip(path, folder)
-        else:
-            _extract_tar(path, folder)
+        extract = _extract_zip if path.suffix == ".zip" else _extract_tar
+        extract(path, folder)
+        _move_in(_corpus_in(folder, complete), root, complete)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, InputError) as error:
+        raise InputError(f"{path} cannot be unpacked: {error}") from error
+    finally:
         shutil.rmtree(folder)
-        raise InputError(f"{path}: cannot be unpacked: {error}; remove it and try again") from error
-    _move_in(folder, root, complete)
-    shutil.rmtree(folder)
 
 
 def _extract_tar(path: Path, folder: Path) -> None:
@@ -167,15 +165,19 @@ def _extract_zip(path: Path, folder: Path) -> None:
         archive.extractall(folder)
 
 
-def _move_in(folder: Path, root: Path, complete: str) -> None:
-    top = folder
-    while not (top / complete).exists():
-        inside = [path for path in top.iterdir() if path.is_dir()]
+def _corpus_in(folder: Path, complete: str) -> Path:
+    while not (folder / complete).exists():
+        inside = [path for path in folder.iterdir() if path.is_dir()]
         if len(inside) != 1:
-            raise InputError(f"{folder}: the archive holds no {complete}; is it another corpus?")
-        top = inside[0]
+            raise InputError(f"it holds no {complete}; is it another corpus?")
+        folder = inside[0]
+    return folder
+
+
+def _move_in(folder: Path, root: Path, complete: str) -> None:
     root.mkdir(exist_ok=True)
-    for path in sorted(top.iterdir(), key=lambda path: path.name == complete):
+    for path in folder.iterdir():
         if (root / path.name).exists():
             raise InputError(f"{root / path.name} is in the way; remove it and run stage 0 again")
+    for path in sorted(folder.iterdir(), key=lambda path: path.name == complete):
         path.rename(root / path.name)

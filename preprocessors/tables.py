@@ -72,8 +72,9 @@ def _cells(line: str, delimiter: str, source: str) -> list[str]:
 
 
 def _columns_by_count(path: Path, dataset: str, rows: list[Row]) -> tuple[str, ...]:
-    counts = Counter(len(row.cells) for row in rows)
-    n_columns = counts.most_common(1)[0][0] if counts else 0
+    if not rows:
+        raise InputError(f"{path} is empty; expected a line per utterance, such as id|text")
+    n_columns = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
     if n_columns not in _BY_COUNT:
         raise InputError(
             f"{path}: most lines have {n_columns} columns; expected id|text or id|text|normalized."

@@ -105,7 +105,7 @@ def _check_length(n_frames: int, rate: int, config: PreprocessConfig) -> None:
     seconds = n_frames / rate
     if seconds < config.min_seconds:
         raise AudioError(
-            f"{seconds:.2f} s is too short (preprocess.min_seconds is {config.min_seconds:g})"
+            f"{seconds:.3f} s is too short (preprocess.min_seconds is {config.min_seconds:g})"
         )
     if seconds > config.max_seconds:
         raise AudioError(
@@ -171,7 +171,10 @@ def _to_rate(
     wav = soxr.resample(wav, rate, config.sample_rate, quality="HQ")  # another (S,)
     # Between samples at full scale the signal goes beyond it; resampling brings that to light.
     peak = float(np.abs(wav).max())
-    return wav / peak if peak > 1 else wav
+    if peak > 1:
+        notices.append("level lowered, for the resampled signal goes beyond full scale")
+        wav = wav / peak
+    return wav
 
 
 def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:

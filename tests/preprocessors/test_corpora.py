@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+
+from config.schema import CorpusConfig
+from preprocessors.corpora import (
+    archive_of,
+    dataset_folder,
+    find_format,
+    known_formats,
+    read_corpus,
+)
+from utils.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_formats_are_found_by_file_name():
+    assert known_formats() == ["folder", "libritts", "ljspeech", "vctk"]
+
+
+def test_a_dataset_with_the_name_of_a_format_needs_no_key():
+    assert find_format("LJSpeech", CorpusConfig()).__name__ == "preprocessors.ljspeech"
+
+
+def test_another_dataset_is_read_by_the_format_that_the_config_names():
+    options = CorpusConfig(format="ljspeech", speaker="Linda")
+    found = read_corpus("demo", ROOT / "egs/_demo/LJSpeech-mini", options)
+    assert len(found.utterances) == 55
+    assert {u.speaker for u in found.utterances} == {"Linda"}
+
+
+def test_an_unknown_format_is_an_error_with_the_known_and_the_nearest():
+    match = (
+        r"preprocess\.corpus\.LJSpech\.format: unknown corpus format 'ljspech';"
+        r" known: folder, libritts, ljspeech, vctk .*did you mean ljspeech\?"
+    )
+    with pytest.raises(InputError, match=match):
+        read_corpus("LJSpech", ROOT, CorpusConfig())
+
+
+def test_a_helper_module_is_no_format():
+    with pytest.raises(InputError, match="unknown corpus format 'manifest'"):
+        find_format("manifest", CorpusConfig())
+
+
+def test_a_missing_folder_is_an_error_that_says_which_key_to_set(tmp_path):
+    match = r"LJSpeech: no folder .*none; set dataset_path\.LJSpeech .*; stage 0 fetches this"
+    with pytest.raises(InputError, match=match):
+        read_corpus("LJSpeech", tmp_path / "none", CorpusConfig())
+
+
+def test_stage_0_is_not_promised_for_a_corpus_of_ones_own(tmp_path):
+    with pytest.raises(InputError, match=r"set dataset_path\.Mine to the folder of the corpus$"):
+        read_corpus("Mine", tmp_path / "none", CorpusConfig(format="ljspeech"))
+
+
+def test_a_dataset_name_that_is_no_safe_file_name_is_refused(tmp_path):
+    with pytest.raises(InputError, match="not a safe id"):
+        read_corpus("../x", tmp_path, CorpusConfig(format="folder"))
+
+
+@pytest.mark.parametrize("path", ["", " ", "[dataset path]", "<folder>", "/path/to/LJSpeech"])
+def test_a_placeholder_is_an_error_that_says_which_key_to_set(path):
+    with pytest.raises(InputError, match=r"dataset_path\.LJSpeech is .*: set it to the folder"):
+        dataset_folder("LJSpeech", {"LJSpeech": path})
+
+
+def test_a_dataset_without_a_path_is_an_error_that_says_which_key_to_set():
+    with pytest.raises(InputError, match=r"dataset_path\.VCTK is ''"):
+        dataset_folder("VCTK", {"LJSpeech": "data"})
+
+
+def test_relative_dataset_paths_start_at_the_repository_root():
+    assert dataset_folder("x", {"x": "data/x"}) == ROOT / "data/x"
+    assert dataset_folder("x", {"x": "/data/x"}) == Path("/data/x")
+    assert dataset_folder("x", {"x": "~/x"}) == Path.home() / "x"
+
+
+def test_published_corpora_have_an_archive_and_borrowed_formats_have_none():
+    archive = archive_of("LJSpeech", CorpusConfig())
+    assert archive is not None
+    assert archive.url.endswith("LJSpeech-1.1.tar.bz2")
+    assert archive_of("Mine", CorpusConfig(format="ljspeech")) is None
+    assert archive_of("Mine", CorpusConfig(format="folder")) is None

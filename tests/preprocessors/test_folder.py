@@ -1,0 +1,122 @@
+import pytest
+
+from config.schema import CorpusConfig
+from preprocessors.folder import utterances
+from preprocessors.manifest import Rejection
+from utils.errors import InputError
+
+
+def listing(root, **options):
+    return utterances(root, "Mine", CorpusConfig(**options))
+
+
+def test_two_columns_are_id_and_text(corpus):
+    root = corpus({"metadata.csv": "a|One.\n", "wavs/a.wav": ""})
+    (utterance,) = listing(root).utterances
+    assert (utterance.id, utterance.text, utterance.speaker) == ("a", "One.", "Mine")
+
+
+def test_three_columns_are_id_text_and_normalized_text(corpus):
+    root = corpus({"metadata.csv": "a|1.|One.\n", "wavs/a.wav": ""})
+    assert listing(root).utterances[0].text == "One."
+
+
+def test_audio_may_lie_beside_the_table_or_in_wavs_or_where_the_id_says(corpus):
+    names = ["a.wav", "wavs/b.flac", "anna/001.wav", "wavs/bob/001.FLAC"]
+    table = "a|1\nb.flac|2\nanna/001.wav|3\nbob/001|4\n"
+    root = corpus({"metadata.csv": table, **dict.fromkeys(names, "")})
+    found = {u.id: u.audio.relative_to(root).as_posix() for u in listing(root).utterances}
+    assert found == dict(zip(["a", "b", "anna_001", "bob_001"], names, strict=True))
+    assert listing(root).notices == []
+
+
+def test_a_speaker_column_names_the_speakers(corpus):
+    root = corpus({"metadata.csv": "a|Anna|One.\nb||Two.\n", "a.wav": "", "b.wav": ""})
+    found = listing(root, columns=("id", "speaker", "text"), speaker="Somebody").utterances
+    assert [u.speaker for u in found] == ["Mine_Anna", "Somebody"]
+
+
+def test_columns_of_other_things_are_left_out_of_account(corpus):
+    root = corpus({"list.txt": "One.\t3.5\ta\n", "a.wav": ""})
+    found = listing(root, table="list.txt", delimiter="\t", columns=("text", "-", "id"))
+    assert [(u.id, u.text, u.source) for u in found.utterances] == [("a", "One.", "list.txt:1")]
+
+
+def test_commas_separate_and_quotes_hold_together(corpus):
+    root = corpus({"metadata.csv": 'a,"One, ""two""."\n', "a.wav": ""})
+    assert listing(root, delimiter=",").utterances[0].text == 'One, "two".'
+
+
+def test_an_open_quote_is_an_error_with_its_line(corpus):
+    root = corpus({"metadata.csv": 'a,One\nb,"Two\n', "a.wav": ""})
+    with pytest.raises(InputError, match=r"metadata\.csv:2: not a line of comma-separated cells"):
+        listing(root, delimiter=",")
+
+
+def test_names_of_columns_in_the_first_line_are_noticed_and_no_utterance(corpus):
+    root = corpus({"metadata.csv": "ID|Text\na|One.\n", "a.wav": ""})
+    found = listing(root)
+    assert [u.id for u in found.utterances] == ["a"]
+    assert found.notices == ["metadata.csv:1: names of the columns, not an utterance"]
+
+
+def test_two_paths_that_give_the_same_id_are_an_error(corpus):
+    root = corpus({"metadata.csv": "x/a|One.\nx_a|Two.\n", "x/a.wav": "", "x_a.wav": ""})
+    with pytest.raises(InputError, match="the id x_a stands twice"):
+        listing(root)
+
+
+@pytest.mark.parametrize("id", ["../x", "wavs/../../x", "/x", "wavs//x", "x/", "./x"])
+def test_a_path_that_leaves_the_folder_is_rejected(corpus, id):
+    root = corpus({"metadata.csv": f"{id}|Evil.\na|One.\n", "a.wav": "", "../x.wav": ""})
+    (rejection,) = listing(root).rejected
+    assert rejection.id == id
+    assert "is not a safe id" in rejection.reason
+
+
+def test_wrong_column_count_is_rejected_with_its_line(corpus):
+    root = corpus({"metadata.csv": "a|x|One.\nb|Two.\n", "a.wav": "", "b.wav": ""})
+    assert listing(root, columns=("id", "-", "text")).rejected == [
+        Rejection("b", "corpus", "metadata.csv:2: 2 columns, expected 3 (id, -, text)")
+    ]
+
+
+def test_latin_1_table_is_an_error_with_file_line_byte_and_key(corpus):
+    root = corpus({"metadata.csv": b"a|Gr\xfc\xdfe\n", "a.wav": ""})
+    match = r"metadata\.csv:1: byte 0xfc .*preprocess\.corpus\.Mine\.encoding"
+    with pytest.raises(InputError, match=match):
+        listing(root)
+
+
+def test_a_missing_table_is_an_error_that_names_it(corpus):
+    root = corpus({"a.wav": ""})
+    with pytest.raises(InputError, match=r"Mine: expected the table metadata\.csv in"):
+        listing(root)
+
+
+def test_an_empty_table_is_an_error(corpus):
+    root = corpus({"metadata.csv": "\n", "a.wav": ""})
+    with pytest.raises(InputError, match=r"metadata\.csv is empty"):
+        listing(root)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("id", "txet"), r"columns: unknown column 'txet'; known: .*did you mean text\?"),
+        (("id", "text", "id"), "a column stands twice"),
+        (("id", "speaker"), 'needs "id" and "text"'),
+        (("text", "normalized"), 'needs "id" and "text"'),
+    ],
+)
+def test_columns_that_make_no_sense_are_an_error_that_names_the_key(corpus, columns, message):
+    root = corpus({"metadata.csv": "a|One.\n", "a.wav": ""})
+    with pytest.raises(
+        InputError, match=rf"preprocess\.corpus\.Mine\.columns.*{message}|{message}"
+    ):
+        listing(root, columns=columns)
+
+
+def test_an_empty_delimiter_is_an_error_that_names_the_key(corpus):
+    with pytest.raises(InputError, match=r"preprocess\.corpus\.Mine\.delimiter is empty"):
+        listing(corpus({"metadata.csv": "a|One.\n"}), delimiter="")

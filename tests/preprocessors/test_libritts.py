@@ -1,0 +1,57 @@
+import pytest
+
+from config.schema import CorpusConfig
+from preprocessors.libritts import utterances
+from preprocessors.manifest import Rejection
+from utils.errors import InputError
+
+CHAPTER = "train-clean-100/103/1241"
+FILES = {
+    f"{CHAPTER}/103_1241_000000_000001.wav": "",
+    f"{CHAPTER}/103_1241_000000_000001.normalized.txt": "matthew Cuthbert is surprised",
+    f"{CHAPTER}/103_1241_000000_000001.original.txt": "Matthew Cuthbert is surprised",
+    f"{CHAPTER}/103_1241.trans.tsv": "",
+    "dev-clean/84/121123/84_121123_000007_000001.wav": "",
+    "dev-clean/84/121123/84_121123_000007_000001.normalized.txt": "Maximilian.\n",
+    "speakers.tsv": "",
+}
+
+
+def listing(root):
+    return utterances(root, "LibriTTS", CorpusConfig())
+
+
+def test_all_subsets_are_listed_with_their_speakers(corpus):
+    found = listing(corpus(FILES))
+    assert [(u.id, u.speaker, u.text) for u in found.utterances] == [
+        ("103_1241_000000_000001", "LibriTTS_103", "matthew Cuthbert is surprised"),
+        ("84_121123_000007_000001", "LibriTTS_84", "Maximilian."),
+    ]
+    assert (found.rejected, found.notices) == ([], [])
+
+
+def test_a_text_without_audio_is_rejected(corpus):
+    text = f"{CHAPTER}/103_1241_000001_000000.normalized.txt"
+    reason = f"{text}: no audio file 103_1241_000001_000000.wav or .flac"
+    assert listing(corpus(FILES | {text: "Lost."})).rejected == [
+        Rejection("103_1241_000001_000000", "corpus", reason)
+    ]
+
+
+def test_audio_without_a_text_is_counted_in_a_notice(corpus):
+    audio = f"{CHAPTER}/103_1241_000002_000000.wav"
+    assert listing(corpus(FILES | {audio: ""})).notices == [
+        f"LibriTTS: 1 audio files have no text and are left out: {audio}"
+    ]
+
+
+def test_the_same_id_in_two_subsets_is_an_error_that_names_both(corpus):
+    copy = {name.replace("clean-100", "clean-360"): text for name, text in FILES.items()}
+    with pytest.raises(InputError, match=r"stands twice: train-clean-100/.* and train-clean-360/"):
+        listing(corpus(FILES | copy))
+
+
+def test_a_single_subset_is_an_error_that_names_the_folder_above(corpus):
+    root = corpus(FILES)
+    with pytest.raises(InputError, match=f"set dataset_path.LibriTTS to that folder; {root} looks"):
+        listing(root / "dev-clean")

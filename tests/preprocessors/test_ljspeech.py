@@ -1,0 +1,149 @@
+from pathlib import Path
+
+import pytest
+
+from config.schema import CorpusConfig
+from preprocessors.ljspeech import utterances
+from preprocessors.manifest import Rejection, Utterance
+from utils.errors import InputError
+
+DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini"
+
+
+def listing(root, **options):
+    return utterances(root, "LJSpeech", CorpusConfig(**options))
+
+
+def test_real_clips_are_all_listed_with_their_normalized_text():
+    utterances_, rejected, notices = listing(DEMO)
+    assert (len(utterances_), rejected, notices) == (55, [], [])
+    assert utterances_[0].audio == DEMO / "wavs/LJ001-0001.flac"
+    assert utterances_[0].source == "metadata.csv:1"
+    # Seven of the texts as written hold digits; the normalized ones spell them out.
+    assert not any(character.isdigit() for u in utterances_ for character in u.text)
+
+
+def test_normalized_text_is_used_where_there_is_one(corpus):
+    root = corpus({"metadata.csv": "a|Dr. X|Doctor X\n", "wavs/a.wav": ""})
+    wanted = Utterance("a", root / "wavs/a.wav", "Doctor X", "LJSpeech", "en-us", "metadata.csv:1")
+    assert listing(root).utterances == [wanted]
+
+
+def test_a_table_of_two_columns_is_read(corpus):
+    root = corpus({"metadata.csv": "b|Two.\na|One.\n", "wavs/a.wav": "", "wavs/b.flac": ""})
+    assert [(u.id, u.text, u.audio.name) for u in listing(root).utterances] == [
+        ("a", "One.", "a.wav"),
+        ("b", "Two.", "b.flac"),
+    ]
+
+
+def test_language_and_speaker_come_from_the_config(corpus):
+    root = corpus({"metadata.csv": "a|Hallo.\n", "wavs/a.wav": ""})
+    (utterance,) = listing(root, language="de", speaker="Kerstin").utterances
+    assert (utterance.language, utterance.speaker) == ("de", "Kerstin")
+
+
+def test_quotes_in_a_text_are_kept(corpus):
+    root = corpus({"metadata.csv": 'a|"Yes," he said.\n', "wavs/a.wav": ""})
+    assert listing(root).utterances[0].text == '"Yes," he said.'
+
+
+def test_latin_1_metadata_is_an_error_with_file_line_byte_and_key(corpus):
+    root = corpus({"metadata.csv": "a|One.\nb|Café.\n".encode("latin-1"), "wavs/a.wav": ""})
+    with pytest.raises(InputError, match=r"metadata\.csv:2: byte 0xe9 \(number 12 of the file\)"):
+        listing(root)
+    with pytest.raises(InputError, match=r"set preprocess\.corpus\.LJSpeech\.encoding"):
+        listing(root)
+
+
+def test_latin_1_metadata_is_read_when_the_config_says_so(corpus):
+    text = "a|Café\x85 bar.\n"  # 0x85 counts as an end of line in Unicode
+    root = corpus({"metadata.csv": text.encode("latin-1"), "wavs/a.wav": ""})
+    assert listing(root, encoding="latin-1").utterances[0].text == "Café\x85 bar."
+
+
+def test_utf_16_metadata_is_read_when_the_config_says_so(corpus):
+    root = corpus({"metadata.csv": "a|Café.\r\n".encode("utf-16"), "wavs/a.wav": ""})
+    assert listing(root, encoding="utf-16").utterances[0].text == "Café."
+
+
+def test_an_unknown_encoding_is_an_error(corpus):
+    root = corpus({"metadata.csv": "a|One.\n", "wavs/a.wav": ""})
+    with pytest.raises(InputError, match="encoding: unknown encoding 'klingon'"):
+        listing(root, encoding="klingon")
+
+
+@pytest.mark.parametrize("line_end", ["\r\n", "\r", "\n"])
+def test_byte_order_mark_and_any_line_end_are_accepted(corpus, line_end):
+    text = f"\ufeffa|One.{line_end}{line_end}b|Two.{line_end}"
+    root = corpus({"metadata.csv": text, "wavs/a.wav": "", "wavs/b.wav": ""})
+    assert [(u.id, u.text) for u in listing(root).utterances] == [("a", "One."), ("b", "Two.")]
+
+
+def test_wrong_column_count_is_rejected_with_its_line(corpus):
+    table = "a|One.|One.\nb|Two.\nc|T|h|ree\nd|Four|Four\n"
+    files = {f"wavs/{name}.wav": "" for name in "abcd"}
+    found = listing(corpus({"metadata.csv": table, **files}))
+    assert [u.id for u in found.utterances] == ["a", "d"]
+    wanted = "columns, expected 3 (id, text, normalized)"
+    assert found.rejected == [
+        Rejection("b", "corpus", f"metadata.csv:2: 2 {wanted}"),
+        Rejection("c", "corpus", f"metadata.csv:3: 4 {wanted}"),
+    ]
+
+
+def test_empty_text_is_rejected_with_its_line(corpus):
+    files = {"metadata.csv": "a|One.\nb|  \n", "wavs/a.wav": "", "wavs/b.wav": ""}
+    assert listing(corpus(files)).rejected == [
+        Rejection("b", "corpus", "metadata.csv:2: the text is empty")
+    ]
+
+
+def test_missing_audio_is_rejected_with_its_line(corpus):
+    root = corpus({"metadata.csv": "a|One.\nb|Two.\n", "wavs/a.wav": ""})
+    assert listing(root).rejected == [
+        Rejection("b", "corpus", "metadata.csv:2: no audio file b.wav or .flac")
+    ]
+
+
+def test_audio_that_is_not_listed_is_counted_in_a_notice(corpus):
+    audio = {f"wavs/{name}.wav": "" for name in "abcde"}
+    root = corpus({"metadata.csv": "a|One.\n", **audio, "wavs/._a.wav": "", "wavs/notes.txt": ""})
+    assert listing(root).notices == [
+        "LJSpeech: 4 audio files have no text and are left out:"
+        " wavs/b.wav, wavs/c.wav, wavs/d.wav, ..."
+    ]
+
+
+def test_duplicate_id_is_an_error_that_names_both_lines(corpus):
+    root = corpus({"metadata.csv": "a|One.\nb|Two.\na|Three.\n", "wavs/a.wav": ""})
+    with pytest.raises(InputError, match=r"id a stands twice: metadata\.csv:1 and metadata\.csv:3"):
+        listing(root)
+
+
+@pytest.mark.parametrize("id", ["../../x", "/etc/x", "x\0y", ".", "..", "x" * 300, "x y", "é"])
+def test_unsafe_id_is_rejected_and_its_path_never_looked_at(corpus, id):
+    root = corpus({"metadata.csv": f"{id}|Evil.\na|One.\n", "wavs/a.wav": "", "../x.wav": ""})
+    found = listing(root)
+    assert [u.id for u in found.utterances] == ["a"]
+    assert [rejection.id for rejection in found.rejected] == [id]
+    assert "metadata.csv:1: " in found.rejected[0].reason
+    assert "is not a safe id" in found.rejected[0].reason
+
+
+def test_a_table_that_is_no_id_and_text_is_an_error(corpus):
+    root = corpus({"metadata.csv": "a,One.\nb,Two.\n", "wavs/a.wav": ""})
+    with pytest.raises(InputError, match=r"most lines have 1 columns; expected id\|text or"):
+        listing(root)
+
+
+def test_a_corpus_without_any_usable_utterance_is_an_error_with_the_reasons(corpus):
+    root = corpus({"metadata.csv": "a|One.\nb|\n", "wavs/c.wav": ""})
+    with pytest.raises(InputError, match=r"no usable utterances, 2 rejected\n  .*no audio file"):
+        listing(root)
+
+
+def test_the_folder_above_the_corpus_is_an_error_that_names_the_right_one(corpus):
+    root = corpus({"LJSpeech-1.1/metadata.csv": "a|One.\n", "LJSpeech-1.1/wavs/a.wav": ""})
+    with pytest.raises(InputError, match=r"set dataset_path\.LJSpeech .*LJSpeech-1\.1 looks right"):
+        listing(root)

@@ -1,0 +1,62 @@
+import pytest
+
+from config.schema import CorpusConfig
+from preprocessors.manifest import Rejection
+from preprocessors.vctk import utterances
+from utils.errors import InputError
+
+RELEASE_092 = {
+    "txt/p225/p225_001.txt": "Please call Stella.\n",
+    "txt/p226/p226_001.txt": "Ask her  to bring\nthese things.\n",
+    "wav48_silence_trimmed/p225/p225_001_mic1.flac": "",
+    "wav48_silence_trimmed/p225/p225_001_mic2.flac": "",
+    "wav48_silence_trimmed/p226/p226_001_mic1.flac": "",
+}
+
+
+def listing(root):
+    return utterances(root, "VCTK", CorpusConfig())
+
+
+def test_release_092_gives_the_first_microphone_and_the_speakers(corpus):
+    root = corpus(RELEASE_092)
+    found = listing(root)
+    assert [(u.id, u.speaker, u.text, u.audio.name) for u in found.utterances] == [
+        ("p225_001", "VCTK_p225", "Please call Stella.", "p225_001_mic1.flac"),
+        ("p226_001", "VCTK_p226", "Ask her to bring these things.", "p226_001_mic1.flac"),
+    ]
+    assert found.utterances[0].source == "txt/p225/p225_001.txt"
+    assert (found.rejected, found.notices) == ([], [])
+
+
+def test_release_080_is_read(corpus):
+    root = corpus({"txt/p225/p225_001.txt": "Hello.", "wav48/p225/p225_001.wav": ""})
+    (utterance,) = listing(root).utterances
+    assert utterance.audio == root / "wav48/p225/p225_001.wav"
+    assert utterance.speaker == "VCTK_p225"
+
+
+def test_a_text_without_audio_is_rejected(corpus):
+    files = {"txt/p225/p225_002.txt": "Lost.", "txt/p300/p300_001.txt": "Lost, too."}
+    reason = "no audio file {}.wav or .flac"
+    assert listing(corpus(RELEASE_092 | files)).rejected == [
+        Rejection("p225_002", "corpus", f"txt/p225/p225_002.txt: {reason.format('p225_002')}"),
+        Rejection("p300_001", "corpus", f"txt/p300/p300_001.txt: {reason.format('p300_001')}"),
+    ]
+
+
+def test_recordings_of_a_speaker_without_texts_are_counted_in_a_notice(corpus):
+    audio = {f"wav48_silence_trimmed/p315/p315_00{i}_mic1.flac": "" for i in (1, 2)}
+    (notice,) = listing(corpus(RELEASE_092 | audio)).notices
+    assert notice.startswith("VCTK: 2 audio files have no text and are left out: wav48_")
+
+
+def test_an_empty_text_file_is_rejected(corpus):
+    (rejection,) = listing(corpus(RELEASE_092 | {"txt/p226/p226_001.txt": "\n"})).rejected
+    assert rejection.reason == "txt/p226/p226_001.txt: the text is empty"
+
+
+def test_a_folder_of_another_layout_is_an_error_that_names_the_key(corpus):
+    root = corpus({"wavs/a.wav": ""})
+    with pytest.raises(InputError, match=r"expected txt/ and wav48_.*set dataset_path\.VCTK"):
+        listing(root)
