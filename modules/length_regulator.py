@@ -26,3 +26,17 @@ def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -
     owners = owners + torch.arange(B, device=phones.device)[:, None] * (N + 1)
     # one lookup in a table whose rows are the phones, and a row of zeros after each item's last
     return F.embedding(owners, F.pad(phones, (0, 0, 0, 1)).reshape(B * (N + 1), H))
+
+
+def whole_frames(durations: Tensor) -> Tensor:
+    """Rounds durations to frames (half to even), and lets no item end with none.
+
+    Args:
+        durations: (B, N) frames with fractions, 0 for padding.
+
+    Returns:
+        (B, N) int64. An item that rounds to 0 frames gets one, in its longest phone.
+    """
+    frames = durations.round().long()
+    empty = frames.sum(dim=1, keepdim=True) == 0
+    return frames.scatter_add(1, durations.argmax(dim=1, keepdim=True), empty.long())

@@ -1,0 +1,493 @@
+"""FastSpeech 2 (Ren et al. 2021, "FastSpeech 2: Fast and High-Quality ...", arXiv:2006.04558).
+
+In the shape of Amphion and ming024/FastSpeech2, whose checkpoints it can hold. It departs from the
+paper as they do:
+- Pitch is the mean F0 of each phone in linear bins, or the interpolated F0 of each frame, not a
+  wavelet spectrogram: simpler, and easier to control.
+- Six decoder blocks, dropout 0.2, and Tacotron 2's postnet, for a sharper mel.
+It departs from them where results depended on accidents:
+- Padding is masked before every convolution and in the batch normalisation: an utterance gives the
+  same result alone and in a batch.
+- Pitch and energy are normalised per speaker; controls multiply Hz and linear energy, not the
+  normalised value (at the mean, they had no effect), and may differ from phone to phone.
+- duration_control multiplies before rounding (it cut 6.5 frames to 6), and the result has at least
+  one frame.
+- The target of a phone without frames is the speaker's mean, not silence or 0 Hz.
+- Positions beyond max_seq_len are computed when needed, in training too.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from config.schema import Config
+from models.assets import Assets
+from models.output import TtsOutput
+from models.task import LossTerm, Unit, Update
+from modules.conv import Linear, clear_padding
+from modules.length_regulator import regulate, whole_frames
+from modules.losses import l1_sum, mse_sum
+from modules.masking import length_mask
+from modules.postnet import PostNet
+from modules.prosody import interpolate_unvoiced
+from modules.transformer import FFTStack
+from modules.variance import Contour, ContourStats, Level, VariancePredictor
+from processors.batch import TtsBatch
+from utils.errors import InputError
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Encoder (over phones) and decoder (over frames)."""
+
+    encoder_layer: int = 4
+    encoder_head: int = 2
+    encoder_hidden: int = 256
+    decoder_layer: int = 6
+    decoder_head: int = 2
+    decoder_hidden: int = 256  # equal to encoder_hidden
+    conv_filter_size: int = 1024  # channels between the two convolutions of a block
+    conv_kernel_size: tuple[int, int] = (9, 1)  # of these two, odd
+    encoder_dropout: float = 0.2
+    decoder_dropout: float = 0.2
+
+
+@dataclass(frozen=True)
+class VariancePredictorConfig:
+    """Predictors of duration, pitch and energy."""
+
+    filter_size: int = 256
+    kernel_size: int = 3  # odd
+    dropout: float = 0.5
+
+
+@dataclass(frozen=True)
+class VarianceEmbeddingConfig:
+    """Quantisation of pitch and energy: bins of equal width, or of equal ratio in Hz and energy."""
+
+    pitch_quantization: Literal["linear", "log"] = "linear"
+    energy_quantization: Literal["linear", "log"] = "linear"
+    n_bins: int = 256
+
+
+@dataclass(frozen=True)
+class FastSpeech2Config:
+    """The `model` section."""
+
+    transformer: TransformerConfig = field(default_factory=TransformerConfig)
+    variance_predictor: VariancePredictorConfig = field(default_factory=VariancePredictorConfig)
+    variance_embedding: VarianceEmbeddingConfig = field(default_factory=VarianceEmbeddingConfig)
+    pitch_level: Level = "phone"  # one value per phone or per frame
+    energy_level: Level = "phone"
+    use_postnet: bool = True
+    max_seq_len: int = 1000  # positions kept ready; also the longest predicted phone, frames
+
+    def __post_init__(self) -> None:
+        sizes = self.transformer
+        if sizes.encoder_hidden != sizes.decoder_hidden:
+            raise ValueError(
+                f"transformer.encoder_hidden {sizes.encoder_hidden} and decoder_hidden "
+                f"{sizes.decoder_hidden} must be equal: the decoder reads what the encoder gives"
+            )
+        for part, heads in (("encoder", sizes.encoder_head), ("decoder", sizes.decoder_head)):
+            if heads < 1 or sizes.encoder_hidden % heads:
+                raise ValueError(
+                    f"transformer.{part}_head {heads} does not divide {part}_hidden "
+                    f"{sizes.encoder_hidden}"
+                )
+        kernels = (*sizes.conv_kernel_size, self.variance_predictor.kernel_size)
+        if any(kernel % 2 == 0 for kernel in kernels):
+            raise ValueError(
+                f"conv_kernel_size {list(sizes.conv_kernel_size)} and variance_predictor."
+                f"kernel_size {self.variance_predictor.kernel_size} must be odd"
+            )
+        if self.variance_embedding.n_bins < 2:
+            raise ValueError(f"variance_embedding.n_bins {self.variance_embedding.n_bins} is < 2")
+
+
+class TrainingOutput(NamedTuple):
+    """What the network predicts of a batch, and the contours that it should have predicted."""
+
+    mel_hat: Tensor  # (B, T, M) before the postnet
+    refined_mel_hat: Tensor | None  # (B, T, M) after it, None without one
+    log_durations_hat: Tensor  # (B, N) ln(frames + 1)
+    contours_hat: dict[str, Tensor]  # "pitch", "energy": (B, N or T) normalised
+    contours: dict[str, Tensor]  # their targets
+
+
+class FastSpeech2(nn.Module):
+    """Phones to mel.
+
+    Args:
+        config: Sizes.
+        n_phones: Size of the vocabulary, padding (id 0) included.
+        n_mels: Bands of the mel.
+        pitch: Statistics of F0 in Hz, one value per speaker.
+        energy: Statistics of energy, one value per speaker.
+        log_floor: Log-mel of silence, which fills the padding of `infer`.
+    """
+
+    # parameters and buffers whose rows belong to phones, and to speakers; speaker_embedding
+    # exists only with more than one speaker
+    PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
+    SPEAKER_ROWS: ClassVar[tuple[str, ...]] = (
+        "speaker_embedding.weight",
+        "pitch.norm.mean",
+        "pitch.norm.std",
+        "energy.norm.mean",
+        "energy.norm.std",
+    )
+
+    def __init__(
+        self,
+        config: FastSpeech2Config,
+        n_phones: int,
+        n_mels: int,
+        pitch: ContourStats,
+        energy: ContourStats,
+        log_floor: float = math.log(1e-5),
+    ) -> None:
+        super().__init__()
+        hidden, n_speakers = config.transformer.encoder_hidden, len(pitch.mean)
+        self.log_floor = log_floor
+        self.longest_phone = config.max_seq_len
+        self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
+        self.encoder = _encoder(config)
+        self.speaker_embedding = nn.Embedding(n_speakers, hidden) if n_speakers > 1 else None
+        self.duration_predictor = _predictor(config)
+        self.pitch = _contour(config, "pitch", pitch)
+        self.energy = _contour(config, "energy", energy)
+        self.decoder = _decoder(config)
+        self.mel_linear = Linear(hidden, n_mels)
+        self.postnet = PostNet(n_mels) if config.use_postnet else None
+
+    def encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
+        phones = self.encoder(self.phone_embedding(phone_ids), mask)
+        if self.speaker_embedding is None:
+            return phones
+        return clear_padding(phones + self.speaker_embedding(speaker_ids)[:, None], mask)
+
+    def add_contours(
+        self,
+        level: Level,
+        hidden: Tensor,
+        mask: Tensor,
+        speaker_ids: Tensor,
+        choose: Callable[[str, Tensor], Tensor],
+    ) -> Tensor:
+        """Adds the embeddings of the contours of one level.
+
+        Args:
+            level: Whether `hidden` holds phones or frames.
+            hidden: (B, L, H).
+            mask: (B, L) bool, True = valid.
+            speaker_ids: (B,).
+            choose: From a contour's name and its prediction to the values to use, both (B, L)
+                and normalised.
+
+        Returns:
+            (B, L, H), padding 0.
+        """
+        for name, contour in (("pitch", self.pitch), ("energy", self.energy)):
+            if contour.level == level:
+                values = choose(name, contour.predictor(hidden, mask))
+                hidden = clear_padding(hidden + contour.embed(values, speaker_ids), mask)
+        return hidden
+
+    def decode(self, frames: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Frames to the mel before and after the postnet: (B, T, H) -> (B, T, M) each."""
+        mel_hat = self.mel_linear(self.decoder(frames, mask))
+        return mel_hat, None if self.postnet is None else self.postnet(mel_hat, mask)
+
+    def forward(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        speaker_ids: Tensor,
+        durations: Tensor,
+        mel_lengths: Tensor,
+        f0: Tensor,
+        energy: Tensor,
+    ) -> TrainingOutput:
+        """Predicts everything from the phones and the true prosody (teacher forcing).
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,).
+            durations: (B, N) frames.
+            mel_lengths: (B,), the sums of the durations.
+            f0: (B, T) Hz, 0 = unvoiced.
+            energy: (B, T).
+        """
+        _, T = f0.shape
+        phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
+        frame_mask = length_mask(mel_lengths, T)
+        f0 = interpolate_unvoiced(f0, mel_lengths)
+        contours = {
+            "pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids),
+            "energy": self.energy.target(energy, frame_mask, durations, speaker_ids),
+        }
+        contours_hat = {}
+
+        def teach(name: str, predicted: Tensor) -> Tensor:
+            contours_hat[name] = predicted
+            return contours[name]
+
+        phones = self.encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        log_durations_hat = self.duration_predictor(phones, phone_mask)
+        phones = self.add_contours("phone", phones, phone_mask, speaker_ids, teach)
+        frames = regulate(phones, durations, T)  # (B, T, H)
+        frames = self.add_contours("frame", frames, frame_mask, speaker_ids, teach)
+        mel_hat, refined_mel_hat = self.decode(frames, frame_mask)
+        return TrainingOutput(mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours)
+
+    @torch.no_grad()
+    def infer(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        *,
+        speaker_ids: Tensor | None = None,
+        pitch_control: float | Tensor = 1.0,
+        energy_control: float | Tensor = 1.0,
+        duration_control: float | Tensor = 1.0,
+        durations: Tensor | None = None,
+        pitch: Tensor | None = None,
+        energy: Tensor | None = None,
+    ) -> TtsOutput:
+        """Speaks; call `eval()` first.
+
+        Controls are factors: one for all, or one per phone, (B, N). They act on what is predicted
+        and on what is given.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,); needed with more than one speaker.
+            pitch_control: On Hz; 1.2 is 20 % higher.
+            energy_control: On linear energy.
+            duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
+            durations: Frames per phone, (B, N), instead of the predicted ones.
+            pitch: Hz, (B, N), or (B, T) where `pitch_level` is "frame", instead of the predicted.
+            energy: As pitch.
+
+        Raises:
+            ValueError: If there are several speakers and no `speaker_ids`.
+        """
+        speaker_ids = self._speakers(speaker_ids, phone_lengths)
+        phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
+        phones = self.encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        if durations is None:
+            log_durations = self.duration_predictor(phones, phone_mask).float()
+            durations = (log_durations.exp() - 1).clamp(0, self.longest_phone)
+        durations = whole_frames(durations * duration_control * phone_mask)
+        mel_lengths = durations.sum(dim=1)
+        frame_mask = length_mask(mel_lengths)
+        wishes = {
+            "pitch": _Wish(self.pitch, pitch, pitch_control),
+            "energy": _Wish(self.energy, energy, energy_control),
+        }
+        values = {}
+
+        def grant(name: str, predicted: Tensor) -> Tensor:
+            values[name] = wishes[name].values(predicted, durations, speaker_ids)
+            return wishes[name].contour.norm(values[name], speaker_ids)
+
+        phones = self.add_contours("phone", phones, phone_mask, speaker_ids, grant)
+        frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
+        frames = self.add_contours("frame", frames, frame_mask, speaker_ids, grant)
+        mel_hat, refined_mel_hat = self.decode(frames, frame_mask)
+        mel = (mel_hat if refined_mel_hat is None else refined_mel_hat).float().mT  # (B, M, T)
+        masks = {"phone": phone_mask, "frame": frame_mask}
+        return TtsOutput(
+            mel.masked_fill(~frame_mask[:, None], self.log_floor),
+            mel_lengths,
+            durations,
+            values["pitch"] * masks[self.pitch.level],
+            values["energy"] * masks[self.energy.level],
+        )
+
+    def _speakers(self, speaker_ids: Tensor | None, phone_lengths: Tensor) -> Tensor:
+        if speaker_ids is not None:
+            return speaker_ids
+        if self.speaker_embedding is not None:
+            n_speakers = self.speaker_embedding.num_embeddings
+            raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")
+        return torch.zeros_like(phone_lengths)
+
+
+class _Wish(NamedTuple):
+    """What is asked of a contour: values instead of the predicted ones, and a factor."""
+
+    contour: Contour
+    given: Tensor | None
+    factor: float | Tensor
+
+    def values(self, predicted: Tensor, durations: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Normalised predictions (B, L) to values to use, Hz or linear energy, (B, L)."""
+        factor = self.factor
+        if self.contour.level == "frame" and isinstance(factor, Tensor):
+            per_phone = factor.to(predicted).expand_as(durations).unsqueeze(2)
+            factor = regulate(per_phone, durations, predicted.shape[1]).squeeze(2)
+        values = self.given
+        if values is None:
+            values = self.contour.norm.inverse(predicted.float(), speaker_ids)
+        return (values * factor).clamp(min=0)
+
+
+def _encoder(config: FastSpeech2Config) -> FFTStack:
+    sizes = config.transformer
+    return FFTStack(
+        sizes.encoder_layer,
+        sizes.encoder_hidden,
+        sizes.encoder_head,
+        sizes.conv_filter_size,
+        sizes.conv_kernel_size,
+        sizes.encoder_dropout,
+        config.max_seq_len,
+    )
+
+
+def _decoder(config: FastSpeech2Config) -> FFTStack:
+    sizes = config.transformer
+    return FFTStack(
+        sizes.decoder_layer,
+        sizes.decoder_hidden,
+        sizes.decoder_head,
+        sizes.conv_filter_size,
+        sizes.conv_kernel_size,
+        sizes.decoder_dropout,
+        config.max_seq_len,
+    )
+
+
+def _predictor(config: FastSpeech2Config) -> VariancePredictor:
+    sizes = config.variance_predictor
+    hidden = config.transformer.encoder_hidden
+    return VariancePredictor(hidden, sizes.filter_size, sizes.kernel_size, sizes.dropout)
+
+
+def _contour(
+    config: FastSpeech2Config, name: Literal["pitch", "energy"], stats: ContourStats
+) -> Contour:
+    bins, is_pitch = config.variance_embedding, name == "pitch"
+    return Contour(
+        _predictor(config),
+        config.transformer.encoder_hidden,
+        stats,
+        level=config.pitch_level if is_pitch else config.energy_level,
+        quantization=bins.pitch_quantization if is_pitch else bins.energy_quantization,
+        n_bins=bins.n_bins,
+    )
+
+
+class FastSpeech2Task:
+    """Training: one step, five losses of weight 1 (Amphion's; section 2.2 with an L1 mel loss)."""
+
+    exported = "model"
+
+    def __init__(self, network: FastSpeech2, config: FastSpeech2Config) -> None:
+        self.networks: dict[str, nn.Module] = {"model": network}
+        self.network = network
+        self.units: dict[str, Unit] = {
+            "pitch": "phones" if config.pitch_level == "phone" else "frames",
+            "energy": "phones" if config.energy_level == "phone" else "frames",
+        }
+
+    def counts(self, batch: TtsBatch) -> dict[Unit, int]:
+        """Valid elements of the batch, by unit; waits for a GPU when the batch lies on one."""
+        return {
+            "frames": int(batch.mel_lengths.sum()),
+            "phones": int(batch.phone_lengths.sum()),
+            "items": len(batch.ids),
+        }
+
+    def training_step(self, batch: TtsBatch) -> Iterator[Update]:
+        """One update of the network."""
+        yield Update("model", self.losses(batch))
+
+    @torch.no_grad()
+    def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
+        """The losses of training, teacher-forced."""
+        return self.losses(batch)
+
+    def losses(self, batch: TtsBatch) -> dict[str, LossTerm]:
+        """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy."""
+        output: TrainingOutput = self.networks["model"](
+            batch.phone_ids,
+            batch.phone_lengths,
+            batch.speaker_ids,
+            batch.durations,
+            batch.mel_lengths,
+            batch.f0,
+            batch.energy,
+        )
+        masks: dict[Unit, Tensor] = {
+            "phones": length_mask(batch.phone_lengths, batch.phone_ids.shape[1]),
+            "frames": length_mask(batch.mel_lengths, batch.mel.shape[2]),
+        }
+        mel = batch.mel.mT  # (B, T, M)
+        losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, masks["frames"]), "frames")}
+        if output.refined_mel_hat is not None:
+            refined = l1_sum(output.refined_mel_hat, mel, masks["frames"])
+            losses["refined_mel"] = LossTerm(refined, "frames")
+        log_durations = batch.durations.float().log1p()
+        duration = mse_sum(output.log_durations_hat, log_durations, masks["phones"])
+        losses["duration"] = LossTerm(duration, "phones")
+        for name, unit in self.units.items():
+            total = mse_sum(output.contours_hat[name], output.contours[name], masks[unit])
+            losses[name] = LossTerm(total, unit)
+        return losses
+
+
+CONFIG = FastSpeech2Config
+
+
+def build_network(config: Config, assets: Assets) -> FastSpeech2:
+    """The network of an experiment, with fresh weights.
+
+    Raises:
+        InputError: If vocabulary or statistics are missing.
+    """
+    model = _model_config(config)
+    if assets.vocabulary is None:
+        raise InputError("FastSpeech2 needs a vocabulary, found none; run stage 1 again")
+    return FastSpeech2(
+        model,
+        n_phones=len(assets.vocabulary),
+        n_mels=assets.mel.n_mels,
+        pitch=_stats(assets, f"f0_{model.pitch_level}"),
+        energy=_stats(assets, f"energy_{model.energy_level}"),
+        log_floor=assets.mel.log_floor_value,
+    )
+
+
+def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
+    """What the trainer trains."""
+    return FastSpeech2Task(build_network(config, assets), _model_config(config))
+
+
+def _model_config(config: Config) -> FastSpeech2Config:
+    if not isinstance(config.model, FastSpeech2Config):
+        raise TypeError(f"the model section is a {type(config.model).__name__}")
+    return config.model
+
+
+def _stats(assets: Assets, quantity: str) -> ContourStats:
+    known = {} if assets.stats is None else assets.stats.speakers
+    missing = [speaker.name for speaker in assets.speakers if speaker.name not in known]
+    if missing:
+        raise InputError(f"no statistics of speakers {', '.join(missing)}; run stage 1 again")
+    stats = [getattr(known[speaker.name], quantity) for speaker in assets.speakers]
+    return ContourStats(
+        *(
+            torch.tensor([getattr(stat, name) for stat in stats])
+            for name in ("mean", "std", "min", "max")
+        )
+    )

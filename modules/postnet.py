@@ -1,0 +1,86 @@
+"""The convolutions that refine a mel (Shen et al. 2018, arXiv:1712.05884, section 2.2)."""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from modules.conv import MaskedConv1d, clear_padding
+
+
+class MaskedBatchNorm(nn.Module):
+    """Batch normalisation whose statistics are taken over valid frames only.
+
+    With `nn.BatchNorm1d` the same items give other statistics, and so other weights, in a batch
+    that is padded more. Parameter and buffer names are those of `nn.BatchNorm1d`.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+
+    def __init__(self, channels: int, momentum: float = 0.1, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
+        self.register_buffer("running_mean", torch.zeros(channels))
+        self.register_buffer("running_var", torch.ones(channels))
+        self.register_buffer("num_batches_tracked", torch.tensor(0))
+
+    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """Normalises each channel.
+
+        Args:
+            frames: (B, T, C).
+            mask: (B, T) bool, True = valid.
+
+        Returns:
+            (B, T, C) float32; padding is not cleared.
+        """
+        frames = frames.float()
+        if not self.training:
+            scale = self.weight * (self.running_var + self.eps).rsqrt()
+            return torch.addcmul(self.bias - self.running_mean * scale, frames, scale)
+        count = mask.sum()
+        mean = clear_padding(frames, mask).sum(dim=(0, 1)) / count
+        centred = clear_padding(frames - mean, mask)
+        variance = centred.square().sum(dim=(0, 1)) / count
+        self._track(mean.detach(), variance.detach() * count / (count - 1).clamp(min=1))
+        return torch.addcmul(self.bias, centred, self.weight * (variance + self.eps).rsqrt())
+
+    @torch.no_grad()
+    def _track(self, mean: Tensor, unbiased_variance: Tensor) -> None:
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(unbiased_variance, self.momentum)
+        self.num_batches_tracked += 1
+
+
+class PostNet(nn.Module):
+    """Convolutions with batch normalisation, tanh between them, and a residual around them."""
+
+    def __init__(
+        self,
+        n_mels: int,
+        channels: int = 512,
+        kernel_size: int = 5,
+        n_layers: int = 5,
+        dropout: float = 0.5,
+    ) -> None:
+        super().__init__()
+        sizes = [n_mels, *[channels] * (n_layers - 1), n_mels]
+        self.convs = nn.ModuleList(
+            MaskedConv1d(size, next_size, kernel_size) for size, next_size in pairwise(sizes)
+        )
+        self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, mel: Tensor, mask: Tensor) -> Tensor:
+        """Refines (B, T, M), mask (B, T) bool -> (B, T, M); padding is not cleared."""
+        residual = mel
+        last = len(self.convs) - 1
+        for index, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
+            residual = norm(conv(residual, mask), mask)
+            residual = self.dropout(residual if index == last else residual.tanh())
+        return mel + residual

@@ -1,0 +1,140 @@
+"""Predictors and embeddings of duration, pitch and energy (Ren et al. 2021, arXiv:2006.04558)."""
+
+import math
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from modules.conv import Linear, MaskedConv1d, clear_padding
+from modules.prosody import average_by_phone
+
+Level = Literal["phone", "frame"]
+
+
+class ContourStats(NamedTuple):
+    """Statistics of pitch (Hz) or energy, one value per speaker: (n_speakers,) each."""
+
+    mean: Tensor
+    std: Tensor
+    minimum: Tensor
+    maximum: Tensor
+
+    @classmethod
+    def of(cls, mean: float, std: float, minimum: float, maximum: float) -> "ContourStats":
+        """Statistics of a single speaker."""
+        return cls(*(torch.tensor([value]) for value in (mean, std, minimum, maximum)))
+
+
+class VariancePredictor(nn.Module):
+    """Two convolutions with ReLU, LayerNorm and dropout, and a map to one value."""
+
+    def __init__(self, hidden: int, filter_size: int, kernel_size: int, dropout: float) -> None:
+        super().__init__()
+        self.conv_1 = MaskedConv1d(hidden, filter_size, kernel_size)
+        self.norm_1 = nn.LayerNorm(filter_size)
+        self.conv_2 = MaskedConv1d(filter_size, filter_size, kernel_size)
+        self.norm_2 = nn.LayerNorm(filter_size)
+        self.linear = Linear(filter_size, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Predicts one value per position: (B, L, H), mask (B, L) -> (B, L), padding 0."""
+        hidden = self.dropout(self.norm_1(F.relu(self.conv_1(hidden, mask))))
+        hidden = self.dropout(self.norm_2(F.relu(self.conv_2(hidden, mask))))
+        return clear_padding(self.linear(hidden), mask).squeeze(2)
+
+
+class SpeakerNorm(nn.Module):
+    """Values of a speaker brought to mean 0 and standard deviation 1, and back."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: Tensor, std: Tensor) -> None:
+        super().__init__()
+        if not (std > 0).all():
+            raise ValueError(f"standard deviations must be positive, not {std.tolist()}")
+        self.register_buffer("mean", mean.detach().clone().float())
+        self.register_buffer("std", std.detach().clone().float())
+
+    def forward(self, values: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Normalises (B, L) values of speakers (B,)."""
+        return (values - self.mean[speaker_ids][:, None]) / self.std[speaker_ids][:, None]
+
+    def inverse(self, values: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Undoes `forward`."""
+        return values * self.std[speaker_ids][:, None] + self.mean[speaker_ids][:, None]
+
+
+def _linear_edges(stats: ContourStats, n_edges: int) -> Tensor:
+    """Edges of equal distance over the normalised range of all speakers."""
+    lowest = ((stats.minimum - stats.mean) / stats.std).min()
+    highest = ((stats.maximum - stats.mean) / stats.std).max()
+    return torch.linspace(float(lowest), float(highest), n_edges)
+
+
+def _log_edges(stats: ContourStats, n_edges: int) -> Tensor:
+    """Edges of equal ratio over the range of all speakers, in Hz or linear energy."""
+    highest = max(float(stats.maximum.max()), 1e-3)  # a corpus without a voice has a range of 0
+    lowest = max(float(stats.minimum.min()), highest * 1e-4)  # 80 dB; silence has no logarithm
+    return torch.linspace(math.log(lowest), math.log(highest), n_edges).exp()
+
+
+class Contour(nn.Module):
+    """Pitch or energy, per phone or per frame: predicted, quantised and embedded.
+
+    A value falls into one of `n_bins` bins: of equal width over the normalised range ("linear"),
+    or of equal ratio over the range in Hz or linear energy ("log"). What lies outside falls into
+    the first or last bin.
+    """
+
+    edges: Tensor
+
+    def __init__(
+        self,
+        predictor: VariancePredictor,
+        hidden: int,
+        stats: ContourStats,
+        *,
+        level: Level,
+        quantization: Literal["linear", "log"],
+        n_bins: int,
+    ) -> None:
+        super().__init__()
+        self.predictor = predictor
+        self.level = level
+        self.quantization = quantization
+        self.norm = SpeakerNorm(stats.mean, stats.std)
+        edges_of = _linear_edges if quantization == "linear" else _log_edges
+        self.register_buffer("edges", edges_of(stats, n_bins - 1))
+        self.embedding = nn.Embedding(n_bins, hidden)
+
+    def embed(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Looks up the vectors of the values' bins: (B, L) normalised -> (B, L, H)."""
+        values = normalised
+        if self.quantization == "log":
+            values = self.norm.inverse(normalised, speaker_ids)
+        return self.embedding(torch.bucketize(values, self.edges))
+
+    def target(
+        self, values: Tensor, known: Tensor, durations: Tensor, speaker_ids: Tensor
+    ) -> Tensor:
+        """What is to be predicted.
+
+        Args:
+            values: Hz without gaps, or energy, (B, T).
+            known: (B, T) bool, False where there is no value: padding, unvoiced utterances.
+            durations: Frames per phone, (B, N).
+            speaker_ids: (B,).
+
+        Returns:
+            Normalised, (B, N) or (B, T) by level; 0, the speaker's mean, for what is not known
+            and for phones without frames.
+        """
+        if self.level == "frame":
+            return self.norm(values, speaker_ids) * known
+        # values are 0 where they are not known, and a phone lies in an utterance as a whole
+        share_known = average_by_phone(known.to(values.dtype), durations)
+        return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
