@@ -79,11 +79,13 @@ def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]
         except _CONNECTION_ERRORS as error:
             if isinstance(error, urllib.error.HTTPError) and error.code < _SERVER_ERROR:
                 raise InputError(f"{url}: the server says {error.code} {error.reason}") from error
+            reason = getattr(error, "reason", error)
             if attempt == attempts:
                 raise InputError(
-                    f"{url}: {error}; run stage 0 again to go on from where it stopped"
+                    f"{url}: {reason}; run stage 0 again to go on from where it stopped, or put the"
+                    f" file to {path} yourself"
                 ) from error
-            _log.warning("%s: %s; trying again", url, error)
+            _log.warning("%s: %s; trying again", url, reason)
             wait(2.0**attempt)
     part.replace(path)
 
