@@ -33,11 +33,17 @@ class Update:
 class Task(Protocol, Generic[Batch]):
     """What the trainer asks of a model: a plain object, no base class.
 
-    `networks` go through DDP: training_step must call them through `forward` only, and takes them
-    from `self.networks`, where the trainer puts the wrapped ones.
+    Networks train in mixed precision through `forward` only: training_step and validation_step
+    must call that. Each network has its own optimizer.
+
+    With `gradient_accumulation_step` above 1, a window of micro-batches makes one update. For a
+    task that yields more than once, the k-th yield of every micro-batch of the window comes before
+    the (k + 1)-th of any: a discriminator has learnt from the whole window before the generator is
+    judged by it. Every batch must yield the same networks in the same order.
     """
 
     networks: dict[str, nn.Module]
+    exported: str  # key of the network that speaks: saved as model.safetensors
 
     def counts(self, batch: Batch) -> dict[Unit, int]:
         """Valid elements of the batch, by unit."""

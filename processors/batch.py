@@ -1,8 +1,25 @@
 """Batches of features as padded tensors."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from utils.errors import InputError
+
+
+class TtsItem(NamedTuple):
+    """One utterance, ready to be put into a batch. N phones, T frames, M mels."""
+
+    id: str
+    phone_ids: Tensor  # (N,) int64
+    speaker_id: int
+    durations: Tensor  # (N,) int64, frames
+    mel: Tensor  # (M, T)
+    f0: Tensor  # (T,) Hz, 0 = unvoiced
+    energy: Tensor  # (T,)
 
 
 class TtsBatch(NamedTuple):
@@ -20,3 +37,50 @@ class TtsBatch(NamedTuple):
     mel_lengths: Tensor  # (B,) int64
     f0: Tensor  # (B, T) Hz, 0 = unvoiced
     energy: Tensor  # (B, T)
+
+
+def collate(items: Sequence[TtsItem], log_floor: float) -> TtsBatch:
+    """Pads utterances to the longest one.
+
+    Args:
+        items: Utterances.
+        log_floor: Log-mel of silence, the padding of mels.
+
+    Raises:
+        InputError: If an utterance contradicts itself; the message names it.
+    """
+    for item in items:
+        _check(item)
+    mels = [item.mel.T for item in items]  # (T, M) each
+    return TtsBatch(
+        ids=tuple(item.id for item in items),
+        phone_ids=pad_sequence([item.phone_ids for item in items], batch_first=True),
+        phone_lengths=torch.tensor([len(item.phone_ids) for item in items]),
+        speaker_ids=torch.tensor([item.speaker_id for item in items]),
+        durations=pad_sequence([item.durations for item in items], batch_first=True),
+        mel=pad_sequence(mels, batch_first=True, padding_value=log_floor).mT.contiguous(),
+        mel_lengths=torch.tensor([item.mel.shape[1] for item in items]),
+        f0=pad_sequence([item.f0 for item in items], batch_first=True),
+        energy=pad_sequence([item.energy for item in items], batch_first=True),
+    )
+
+
+def _check(item: TtsItem) -> None:
+    N, T = len(item.phone_ids), item.mel.shape[1]
+    total = int(item.durations.sum())
+    if len(item.durations) != N:
+        _fail(item, f"{N} phones and {len(item.durations)} durations")
+    if N == 0 or T == 0:
+        _fail(item, f"{N} phones and {T} frames; there must be some of both")
+    if total != T or int(item.durations.min()) < 0:
+        _fail(item, f"durations sum to {total} frames, the mel has {T}")
+    for name, values in (("f0", item.f0), ("energy", item.energy)):
+        if len(values) != T:
+            _fail(item, f"{name} has {len(values)} frames, the mel has {T}")
+    for name, values in (("mel", item.mel), ("f0", item.f0), ("energy", item.energy)):
+        if not bool(values.isfinite().all()):
+            _fail(item, f"{name} holds numbers that are not finite")
+
+
+def _fail(item: TtsItem, fault: str) -> None:
+    raise InputError(f"{item.id}: {fault}; run stage 1 again")

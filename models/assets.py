@@ -1,0 +1,82 @@
+"""What a network needs beside its config and weights: mel definition, phones, speakers, statistics.
+
+They are kept in the experiment's folder, so that it does not depend on the processed data.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from modules.mel import MelConfig
+from processors.statistics import CorpusStats
+from processors.text.symbols import Vocabulary
+from utils.errors import InputError
+from utils.files import read_json, write_json
+
+T = TypeVar("T")
+FILES = ("audio.json", "vocabulary.json", "speakers.json", "stats.json")
+
+
+class Speaker(NamedTuple):
+    """A voice that a model was trained on; its id is its place in Assets.speakers."""
+
+    name: str
+    language: str  # espeak language code
+
+
+@dataclass(frozen=True)
+class Assets:
+    """What a network needs beside its config and weights.
+
+    Attributes:
+        mel: Definition of its mels.
+        vocabulary: Phone names in the order of their ids; None for a vocoder.
+        speakers: In the order of their ids.
+        stats: Statistics of the training split; None for a vocoder.
+    """
+
+    mel: MelConfig
+    vocabulary: Vocabulary | None = None
+    speakers: tuple[Speaker, ...] = ()
+    stats: CorpusStats | None = None
+
+    def save(self, folder: Path) -> None:
+        """Writes audio.json, and what there is of vocabulary, speakers and stats.json."""
+        write_json(folder / "audio.json", asdict(self.mel))
+        if self.vocabulary is not None:
+            write_json(folder / "vocabulary.json", self.vocabulary.to_plain())
+        if self.speakers:
+            write_json(folder / "speakers.json", [s._asdict() for s in self.speakers])
+        if self.stats is not None:
+            write_json(folder / "stats.json", self.stats.to_plain())
+
+    @classmethod
+    def load(cls, folder: Path) -> "Assets":
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: If audio.json is missing, or a file is not what it should be.
+        """
+        return cls(
+            mel=_read(folder / "audio.json", lambda plain: MelConfig(**plain)),
+            vocabulary=_read_if_there(folder / "vocabulary.json", Vocabulary.from_plain),
+            speakers=_read_if_there(folder / "speakers.json", _speakers) or (),
+            stats=_read_if_there(folder / "stats.json", CorpusStats.from_plain),
+        )
+
+
+def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)
+    return tuple(Speaker(**row) for row in plain)
+
+
+def _read(path: Path, parse: Callable[[Any], T]) -> T:
+    plain = cast("Any", read_json(path))
+    try:
+        return parse(plain)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: not what an experiment holds there: {error}") from error
+
+
+def _read_if_there(path: Path, parse: Callable[[Any], T]) -> T | None:
+    return _read(path, parse) if path.exists() else None
