@@ -18,7 +18,7 @@ class CorpusConfig:
     language: str = "en-us"  # espeak language code of the text
     table: str = "metadata.csv"  # `folder`: file name of the table, relative to the dataset path
     delimiter: str = "|"  # `folder`: column separator
-    columns: tuple[str, ...] = ()  # `folder`: e.g. ["id", "speaker", "text"]; empty: by count
+    columns: tuple[str, ...] = ()  # `folder`: of id, text, normalized, speaker, -; empty: by count
     encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
     speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name
 
