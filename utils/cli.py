@@ -1,6 +1,7 @@
 """What every command shares: its flags, and how it ends when the user's input is at fault."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,8 @@ def run(main: Callable[[], None]) -> None:
     Exit codes: 0 done, 1 a fault in the input or of the file system, 2 wrong usage, 130 interrupted
     by the keyboard. Any other exception is a bug and keeps its traceback.
     """
+    # A shell starts background commands with Ctrl-C switched off, and recipes run training so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         main()
     except UsageError as error:

