@@ -1,0 +1,141 @@
+"""What follows from all utterances of a dataset together: splits, speakers, word list, report."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from config.schema import PreprocessConfig
+from preprocessors.manifest import Listing, Rejection, Splits, Utterance
+from preprocessors.split import split_ids
+from processors.fingerprint import Fingerprint
+from processors.shards import ShardReport
+from utils.errors import InputError
+from utils.files import replacing, write_json
+from utils.logging import get_logger
+
+# A share says little of a small corpus: so many bad utterances never stop it, while they are not
+# the greater part of it. Only `max_bad_ratio` 0 allows none.
+_TOLERATED = 3
+_SHOWN = 5  # reasons and notices in messages; the files hold all of them
+
+
+class Run(NamedTuple):
+    """One run of stage 1 over one dataset."""
+
+    config: PreprocessConfig
+    dataset: str
+    root: Path  # the corpus
+    folder: Path  # <processed_dir>/<dataset>
+    listing: Listing
+    shards: dict[str, list[Utterance]]  # by name of the shard
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What stage 1 made of a dataset.
+
+    Attributes:
+        n_extracted: Utterances that this run worked on; the others were finished before.
+        n_usable: Utterances with features.
+        n_rejected: Utterances without.
+        hours: Aligned audio, hours.
+        wall_seconds: Time that this run took.
+    """
+
+    n_extracted: int
+    n_usable: int
+    n_rejected: int
+    hours: float
+    wall_seconds: float
+
+
+def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
+    """Makes sure that not too many utterances are rejected.
+
+    Raises:
+        InputError: If there are more than `max_bad_ratio` and the tolerance for small corpora
+            allow; shows the first reasons.
+    """
+    n_all = len(run.listing.utterances) + len(run.listing.rejected)
+    ratio = run.config.max_bad_ratio
+    allowed = max(int(ratio * n_all), min(_TOLERATED, n_all // 2) if ratio > 0 else 0)
+    if len(rejected) <= allowed:
+        return
+    reasons = "".join(f"\n  {item.id}: {item.reason}" for item in rejected[:_SHOWN])
+    raise InputError(
+        f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used, more than the"
+        f" {allowed} that preprocess.max_bad_ratio {ratio:g} allows; correct them or raise it;"
+        f" {run.folder / 'rejected.jsonl'} names all of them:{reasons}"
+    )
+
+
+def split_usable(run: Run, total: ShardReport) -> Splits:
+    """Splits all readable recordings and leaves out the unusable ones afterwards.
+
+    The split of an utterance does then not depend on which others another aligner or text frontend
+    rejects: what one model is tested on, no other model of the same corpus was trained on.
+
+    Raises:
+        InputError: If nothing is left to train on.
+    """
+    splits = split_ids(total.audio_seconds, run.config.split)
+    usable = {row.id for row in total.rows}
+    splits = Splits(*([id for id in ids if id in usable] for ids in splits))
+    if not splits.train:
+        raise InputError(
+            f"{run.dataset}: no usable utterance is left to train on; see rejected.jsonl"
+        )
+    for name, ids in splits._asdict().items():
+        if not ids:
+            _log.warning("%s: no usable utterance is left in the %s split", run.dataset, name)
+    return splits
+
+
+def write_words(path: Path, words: Counter[str]) -> None:
+    """Writes one word and its count per line, the most frequent first."""
+    ordered = sorted(words.items(), key=lambda item: (-item[1], item[0]))
+    with replacing(path) as temporary:
+        temporary.write_text("".join(f"{word}\t{n}\n" for word, n in ordered), encoding="utf-8")
+
+
+def write_speakers(run: Run, total: ShardReport) -> None:
+    """Writes name and language of each speaker who has features, sorted by name."""
+    usable = {row.id for row in total.rows}
+    languages = {u.speaker: u.language for u in run.listing.utterances if u.id in usable}
+    speakers = [{"name": name, "language": languages[name]} for name in sorted(languages)]
+    write_json(run.folder / "speakers.json", speakers)
+
+
+def make_report(
+    run: Run,
+    total: ShardReport,
+    rejected: Sequence[Rejection],
+    splits: Splits,
+    summary: Summary,
+) -> dict[str, object]:
+    """Numbers about the dataset and the work, for people."""
+    n_all = max(1, len(run.listing.utterances))
+    return {
+        "dataset": run.dataset,
+        "utterances": summary.n_usable,
+        "hours": round(summary.hours, 4),
+        "splits": {name: len(ids) for name, ids in splits._asdict().items()},
+        "rejected": dict(sorted(Counter(item.stage for item in rejected).items())),
+        "out_of_vocabulary": len(total.out_of_vocabulary),
+        "notices": run.listing.notices,
+        "audio_notices": dict(sorted(total.notices.items(), key=lambda item: (-item[1], item[0]))),
+        "cpu_seconds": {part: round(value, 3) for part, value in sorted(total.cpu_seconds.items())},
+        "cpu_ms_per_utterance": {
+            part: round(1000 * value / n_all, 2)
+            for part, value in sorted(total.cpu_seconds.items())
+        },
+        "wall_seconds": round(summary.wall_seconds, 2),
+        "extracted": summary.n_extracted,
+        "extracted_per_second": round(summary.n_extracted / summary.wall_seconds, 2),
+    }
+
+
+_log = get_logger(__name__)
