@@ -116,7 +116,10 @@ def test_a_new_split_gives_other_splits_and_statistics(place):
     [
         ({"n_mel": 40}, "preprocess.n_mel was 80, is 40"),
         ({"f0_max": 400.0}, "preprocess.f0_max was 600.0, is 400.0"),
-        ({"text": TextConfig(normalizer="none")}, "preprocess.text.normalizer was 'english', is 'none'"),
+        (
+            {"text": TextConfig(normalizer="none")},
+            "preprocess.text.normalizer was 'english', is 'none'",
+        ),
     ],
     ids=["mel", "f0", "text"],
 )
