@@ -39,6 +39,7 @@ setup(
         "pyworld": ["pyworld>=0.3.4"],  # apart: pip compiles it
         "eval": ["jiwer>=3.0"],
         "cluster": ["dask[distributed]>=2024.1"],
+        "ray": ["ray>=2.9"],
         "wandb": ["wandb>=0.16"],
         "dev": [
             "pytest>=8.0",

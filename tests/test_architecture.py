@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,23 @@ def test_modules_import_torch_and_numpy_only():
     allowed = {"torch", "numpy", "modules"} | set(sys.stdlib_module_names)
     for path in sorted((REPOSITORY / "modules").rglob("*.py")):
         assert set(imported_packages(path)) <= allowed, path.name
+
+
+def test_every_package_that_is_imported_is_one_that_setup_installs():
+    setup = ast.parse((REPOSITORY / "setup.py").read_text(encoding="utf-8"))
+    strings = [str(node.value) for node in ast.walk(setup) if isinstance(node, ast.Constant)]
+    words = {word for text in strings for word in re.findall(r"[A-Za-z][\w-]*", text)}
+    declared = {word.lower().replace("_", "-") for word in words}
+    known = set(sys.stdlib_module_names) | set(MAY_IMPORT) | {"tests", "setuptools"}
+    installers = packages_distributions()
+    missing = {
+        f"{path.relative_to(REPOSITORY)}: {name}"
+        for path in text_files()
+        if path.suffix == ".py"
+        for name in set(imported_packages(path)) - known
+        if not {d.lower().replace("_", "-") for d in installers.get(name, [name])} & declared
+    }
+    assert missing == set()
 
 
 @pytest.mark.parametrize(
