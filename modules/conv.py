@@ -1,10 +1,11 @@
 """Convolution and linear maps over (B, T, H), the layout of attention and LayerNorm.
 
 Read as an image of height 1, a (B, T, H) tensor is a channels-last one, so no copy is needed
-between layers. On one CPU thread (AVX-512, fp32) this runs the 1024 -> 256 map of FastSpeech 2 at
-2.4 times the speed of `F.linear`, whose matrix product is MKL's.
+between layers. On a CPU oneDNN runs it: the 1024 -> 256 map of FastSpeech 2 takes 22 ms for 9600
+frames on one AVX-512 thread of an EPYC in fp32, with `F.linear` (MKL) 52 ms.
 """
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -22,7 +23,22 @@ def convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int =
         (B, T + 2 * padding - K + 1, H_out).
     """
     image = frames.transpose(1, 2).unsqueeze(2)  # (B, H_in, 1, T)
+    if _wide_gradient_is_slow(frames, weight):
+        image = image.contiguous()
     return F.conv2d(image, weight.unsqueeze(2), bias, padding=(0, padding)).squeeze(2).mT
+
+
+def _wide_gradient_is_slow(frames: Tensor, weight: Tensor) -> bool:
+    """Whether a copy pays: oneDNN's fp32 weight gradient, 256 -> 1024 with K = 9.
+
+    It takes 511 ms channels-last, 222 ms channels-first; the rest is slower by 50 ms.
+    """
+    return (
+        weight.shape[2] >= 9
+        and frames.device.type == "cpu"
+        and torch.is_grad_enabled()
+        and not torch.is_autocast_enabled("cpu")
+    )
 
 
 def linear(frames: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.conv import Linear, MaskedConv1d, clear_padding
+from modules.length_regulator import regulate
 from modules.prosody import average_by_phone
 
 Level = Literal["phone", "frame"]
@@ -95,9 +96,9 @@ class Contour(nn.Module):
     def __init__(
         self,
         predictor: VariancePredictor,
+        *,
         hidden: int,
         stats: ContourStats,
-        *,
         level: Level,
         quantization: Literal["linear", "log"],
         n_bins: int,
@@ -138,3 +139,29 @@ class Contour(nn.Module):
         # values are 0 where they are not known, and a phone lies in an utterance as a whole
         share_known = average_by_phone(known.to(values.dtype), durations)
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
+
+    def values(
+        self,
+        predicted: Tensor,
+        given: Tensor | None,
+        factor: float | Tensor,
+        durations: Tensor,
+        speaker_ids: Tensor,
+    ) -> Tensor:
+        """Values to speak with, at inference.
+
+        Args:
+            predicted: Normalised, (B, L).
+            given: Hz or linear energy, (B, L), instead of the predicted ones.
+            factor: On Hz or linear energy; one for all, or one per phone, (B, N).
+            durations: Frames per phone, (B, N).
+            speaker_ids: (B,).
+
+        Returns:
+            Hz or linear energy, never negative, (B, L).
+        """
+        if self.level == "frame" and isinstance(factor, Tensor):
+            per_phone = factor.to(predicted).expand_as(durations).unsqueeze(2)
+            factor = regulate(per_phone, durations, predicted.shape[1]).squeeze(2)
+        values = self.norm.inverse(predicted.float(), speaker_ids) if given is None else given
+        return (values * factor).clamp(min=0)

@@ -19,7 +19,8 @@ It departs from them where results depended on accidents:
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple
+from functools import partial
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -152,16 +153,37 @@ class FastSpeech2(nn.Module):
         log_floor: float = math.log(1e-5),
     ) -> None:
         super().__init__()
-        hidden, n_speakers = config.transformer.encoder_hidden, len(pitch.mean)
+        sizes, bins = config.transformer, config.variance_embedding
+        hidden, n_speakers = sizes.encoder_hidden, len(pitch.mean)
+        stack = partial(
+            FFTStack,
+            hidden=hidden,
+            filter_size=sizes.conv_filter_size,
+            kernel_size=sizes.conv_kernel_size,
+            max_length=config.max_seq_len,
+        )
+        predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
+        contour = partial(Contour, hidden=hidden, n_bins=bins.n_bins)
         self.log_floor = log_floor
         self.longest_phone = config.max_seq_len
         self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
-        self.encoder = _encoder(config)
+        self.encoder = stack(
+            sizes.encoder_layer, heads=sizes.encoder_head, dropout=sizes.encoder_dropout
+        )
         self.speaker_embedding = nn.Embedding(n_speakers, hidden) if n_speakers > 1 else None
-        self.duration_predictor = _predictor(config)
-        self.pitch = _contour(config, "pitch", pitch)
-        self.energy = _contour(config, "energy", energy)
-        self.decoder = _decoder(config)
+        self.duration_predictor = predictor()
+        self.pitch = contour(
+            predictor(), stats=pitch, level=config.pitch_level, quantization=bins.pitch_quantization
+        )
+        self.energy = contour(
+            predictor(),
+            stats=energy,
+            level=config.energy_level,
+            quantization=bins.energy_quantization,
+        )
+        self.decoder = stack(
+            sizes.decoder_layer, heads=sizes.decoder_head, dropout=sizes.decoder_dropout
+        )
         self.mel_linear = Linear(hidden, n_mels)
         self.postnet = PostNet(n_mels) if config.use_postnet else None
 
@@ -178,7 +200,7 @@ class FastSpeech2(nn.Module):
         hidden: Tensor,
         mask: Tensor,
         speaker_ids: Tensor,
-        choose: Callable[[str, Tensor], Tensor],
+        choose: Callable[[str, Contour, Tensor], Tensor],
     ) -> Tensor:
         """Adds the embeddings of the contours of one level.
 
@@ -187,15 +209,15 @@ class FastSpeech2(nn.Module):
             hidden: (B, L, H).
             mask: (B, L) bool, True = valid.
             speaker_ids: (B,).
-            choose: From a contour's name and its prediction to the values to use, both (B, L)
-                and normalised.
+            choose: From a contour's name, itself and its prediction to the values to use; both
+                (B, L) and normalised.
 
         Returns:
             (B, L, H), padding 0.
         """
         for name, contour in (("pitch", self.pitch), ("energy", self.energy)):
             if contour.level == level:
-                values = choose(name, contour.predictor(hidden, mask))
+                values = choose(name, contour, contour.predictor(hidden, mask))
                 hidden = clear_padding(hidden + contour.embed(values, speaker_ids), mask)
         return hidden
 
@@ -235,7 +257,7 @@ class FastSpeech2(nn.Module):
         }
         contours_hat = {}
 
-        def teach(name: str, predicted: Tensor) -> Tensor:
+        def teach(name: str, _contour: Contour, predicted: Tensor) -> Tensor:
             contours_hat[name] = predicted
             return contours[name]
 
@@ -289,15 +311,13 @@ class FastSpeech2(nn.Module):
         durations = whole_frames(durations * duration_control * phone_mask)
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
-        wishes = {
-            "pitch": _Wish(self.pitch, pitch, pitch_control),
-            "energy": _Wish(self.energy, energy, energy_control),
-        }
+        wishes = {"pitch": (pitch, pitch_control), "energy": (energy, energy_control)}
         values = {}
 
-        def grant(name: str, predicted: Tensor) -> Tensor:
-            values[name] = wishes[name].values(predicted, durations, speaker_ids)
-            return wishes[name].contour.norm(values[name], speaker_ids)
+        def grant(name: str, contour: Contour, predicted: Tensor) -> Tensor:
+            given, factor = wishes[name]
+            values[name] = contour.values(predicted, given, factor, durations, speaker_ids)
+            return contour.norm(values[name], speaker_ids)
 
         phones = self.add_contours("phone", phones, phone_mask, speaker_ids, grant)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
@@ -322,83 +342,14 @@ class FastSpeech2(nn.Module):
         return torch.zeros_like(phone_lengths)
 
 
-class _Wish(NamedTuple):
-    """What is asked of a contour: values instead of the predicted ones, and a factor."""
-
-    contour: Contour
-    given: Tensor | None
-    factor: float | Tensor
-
-    def values(self, predicted: Tensor, durations: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Normalised predictions (B, L) to values to use, Hz or linear energy, (B, L)."""
-        factor = self.factor
-        if self.contour.level == "frame" and isinstance(factor, Tensor):
-            per_phone = factor.to(predicted).expand_as(durations).unsqueeze(2)
-            factor = regulate(per_phone, durations, predicted.shape[1]).squeeze(2)
-        values = self.given
-        if values is None:
-            values = self.contour.norm.inverse(predicted.float(), speaker_ids)
-        return (values * factor).clamp(min=0)
-
-
-def _encoder(config: FastSpeech2Config) -> FFTStack:
-    sizes = config.transformer
-    return FFTStack(
-        sizes.encoder_layer,
-        sizes.encoder_hidden,
-        sizes.encoder_head,
-        sizes.conv_filter_size,
-        sizes.conv_kernel_size,
-        sizes.encoder_dropout,
-        config.max_seq_len,
-    )
-
-
-def _decoder(config: FastSpeech2Config) -> FFTStack:
-    sizes = config.transformer
-    return FFTStack(
-        sizes.decoder_layer,
-        sizes.decoder_hidden,
-        sizes.decoder_head,
-        sizes.conv_filter_size,
-        sizes.conv_kernel_size,
-        sizes.decoder_dropout,
-        config.max_seq_len,
-    )
-
-
-def _predictor(config: FastSpeech2Config) -> VariancePredictor:
-    sizes = config.variance_predictor
-    hidden = config.transformer.encoder_hidden
-    return VariancePredictor(hidden, sizes.filter_size, sizes.kernel_size, sizes.dropout)
-
-
-def _contour(
-    config: FastSpeech2Config, name: Literal["pitch", "energy"], stats: ContourStats
-) -> Contour:
-    bins, is_pitch = config.variance_embedding, name == "pitch"
-    return Contour(
-        _predictor(config),
-        config.transformer.encoder_hidden,
-        stats,
-        level=config.pitch_level if is_pitch else config.energy_level,
-        quantization=bins.pitch_quantization if is_pitch else bins.energy_quantization,
-        n_bins=bins.n_bins,
-    )
-
-
 class FastSpeech2Task:
     """Training: one step, five losses of weight 1 (Amphion's; section 2.2 with an L1 mel loss)."""
 
     exported = "model"
 
-    def __init__(self, network: FastSpeech2, config: FastSpeech2Config) -> None:
-        self.networks: dict[str, nn.Module] = {"model": network}
+    def __init__(self, network: FastSpeech2) -> None:
         self.network = network
-        self.units: dict[str, Unit] = {
-            "pitch": "phones" if config.pitch_level == "phone" else "frames",
-            "energy": "phones" if config.energy_level == "phone" else "frames",
-        }
+        self.networks: dict[str, nn.Module] = {"model": network}
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
         """Valid elements of the batch, by unit; waits for a GPU when the batch lies on one."""
@@ -428,20 +379,20 @@ class FastSpeech2Task:
             batch.f0,
             batch.energy,
         )
-        masks: dict[Unit, Tensor] = {
-            "phones": length_mask(batch.phone_lengths, batch.phone_ids.shape[1]),
-            "frames": length_mask(batch.mel_lengths, batch.mel.shape[2]),
-        }
+        phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
+        frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         mel = batch.mel.mT  # (B, T, M)
-        losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, masks["frames"]), "frames")}
+        losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, frame_mask), "frames")}
         if output.refined_mel_hat is not None:
-            refined = l1_sum(output.refined_mel_hat, mel, masks["frames"])
-            losses["refined_mel"] = LossTerm(refined, "frames")
+            refined_mel = l1_sum(output.refined_mel_hat, mel, frame_mask)
+            losses["refined_mel"] = LossTerm(refined_mel, "frames")
         log_durations = batch.durations.float().log1p()
-        duration = mse_sum(output.log_durations_hat, log_durations, masks["phones"])
-        losses["duration"] = LossTerm(duration, "phones")
-        for name, unit in self.units.items():
-            total = mse_sum(output.contours_hat[name], output.contours[name], masks[unit])
+        durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
+        losses["duration"] = LossTerm(durations, "phones")
+        for name, contour in (("pitch", self.network.pitch), ("energy", self.network.energy)):
+            mask = phone_mask if contour.level == "phone" else frame_mask
+            unit: Unit = "phones" if contour.level == "phone" else "frames"
+            total = mse_sum(output.contours_hat[name], output.contours[name], mask)
             losses[name] = LossTerm(total, unit)
         return losses
 
@@ -453,11 +404,11 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
     """The network of an experiment, with fresh weights.
 
     Raises:
-        InputError: If vocabulary or statistics are missing.
+        InputError: If the vocabulary or the statistics of a speaker are missing.
     """
-    model = _model_config(config)
+    model = cast("FastSpeech2Config", config.model)
     if assets.vocabulary is None:
-        raise InputError("FastSpeech2 needs a vocabulary, found none; run stage 1 again")
+        raise InputError("FastSpeech2 needs a vocabulary and found none; run stage 1 again")
     return FastSpeech2(
         model,
         n_phones=len(assets.vocabulary),
@@ -470,24 +421,15 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
 
 def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
     """What the trainer trains."""
-    return FastSpeech2Task(build_network(config, assets), _model_config(config))
-
-
-def _model_config(config: Config) -> FastSpeech2Config:
-    if not isinstance(config.model, FastSpeech2Config):
-        raise TypeError(f"the model section is a {type(config.model).__name__}")
-    return config.model
+    return FastSpeech2Task(build_network(config, assets))
 
 
 def _stats(assets: Assets, quantity: str) -> ContourStats:
     known = {} if assets.stats is None else assets.stats.speakers
     missing = [speaker.name for speaker in assets.speakers if speaker.name not in known]
-    if missing:
-        raise InputError(f"no statistics of speakers {', '.join(missing)}; run stage 1 again")
+    if missing or not assets.speakers:
+        names = ", ".join(missing) or "any speaker"
+        raise InputError(f"no pitch and energy statistics of {names}; run stage 1 again")
     stats = [getattr(known[speaker.name], quantity) for speaker in assets.speakers]
-    return ContourStats(
-        *(
-            torch.tensor([getattr(stat, name) for stat in stats])
-            for name in ("mean", "std", "min", "max")
-        )
-    )
+    keys = ("mean", "std", "min", "max")
+    return ContourStats(*(torch.tensor([getattr(stat, key) for stat in stats]) for key in keys))
