@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 
 from utils.cli import Parser, UsageError, add_config_arguments, run
@@ -57,3 +59,13 @@ def test_wrong_flags_and_abbreviations_are_one_line_and_exit_code_2(capsys, flag
         parser.parse_args(flags)
     assert caught.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_ctrl_c_works_in_a_command_that_a_shell_started_in_the_background():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            run(lambda: signal.raise_signal(signal.SIGINT))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert caught.value.code == 130
