@@ -26,8 +26,14 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import Config
+from models.acoustic import (
+    TtsOutput,
+    contour_stats,
+    count_valid,
+    speakers_or_first,
+    vocabulary_size,
+)
 from models.assets import Assets
-from models.output import TtsOutput
 from models.task import LossTerm, Unit, Update
 from modules.conv import Linear, clear_padding
 from modules.length_regulator import regulate, whole_frames
@@ -38,7 +44,6 @@ from modules.prosody import interpolate_unvoiced
 from modules.transformer import FFTStack
 from modules.variance import Contour, ContourStats, Level, VariancePredictor
 from processors.batch import TtsBatch
-from utils.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ class FastSpeech2(nn.Module):
     ) -> None:
         super().__init__()
         sizes, bins = config.transformer, config.variance_embedding
-        hidden, n_speakers = sizes.encoder_hidden, len(pitch.mean)
+        hidden = sizes.encoder_hidden
         stack = partial(
             FFTStack,
             hidden=hidden,
@@ -164,13 +169,16 @@ class FastSpeech2(nn.Module):
         )
         predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
         contour = partial(Contour, hidden=hidden, n_bins=bins.n_bins)
+        self.n_speakers = len(pitch.mean)
         self.log_floor = log_floor
         self.longest_phone = config.max_seq_len
         self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
         self.encoder = stack(
             sizes.encoder_layer, heads=sizes.encoder_head, dropout=sizes.encoder_dropout
         )
-        self.speaker_embedding = nn.Embedding(n_speakers, hidden) if n_speakers > 1 else None
+        self.speaker_embedding = (
+            nn.Embedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
+        )
         self.duration_predictor = predictor()
         self.pitch = contour(
             predictor(), stats=pitch, level=config.pitch_level, quantization=bins.pitch_quantization
@@ -300,9 +308,9 @@ class FastSpeech2(nn.Module):
             energy: As pitch.
 
         Raises:
-            ValueError: If there are several speakers and no `speaker_ids`.
+            ValueError: If there are several speakers and no speaker_ids.
         """
-        speaker_ids = self._speakers(speaker_ids, phone_lengths)
+        speaker_ids = speakers_or_first(speaker_ids, self.n_speakers, phone_lengths)
         phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
         phones = self.encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         if durations is None:
@@ -333,14 +341,6 @@ class FastSpeech2(nn.Module):
             values["energy"] * masks[self.energy.level],
         )
 
-    def _speakers(self, speaker_ids: Tensor | None, phone_lengths: Tensor) -> Tensor:
-        if speaker_ids is not None:
-            return speaker_ids
-        if self.speaker_embedding is not None:
-            n_speakers = self.speaker_embedding.num_embeddings
-            raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")
-        return torch.zeros_like(phone_lengths)
-
 
 class FastSpeech2Task:
     """Training: one step, five losses of weight 1 (Amphion's; section 2.2 with an L1 mel loss)."""
@@ -352,12 +352,8 @@ class FastSpeech2Task:
         self.networks: dict[str, nn.Module] = {"model": network}
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
-        """Valid elements of the batch, by unit; waits for a GPU when the batch lies on one."""
-        return {
-            "frames": int(batch.mel_lengths.sum()),
-            "phones": int(batch.phone_lengths.sum()),
-            "items": len(batch.ids),
-        }
+        """Valid elements of the batch, by unit."""
+        return count_valid(batch)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """One update of the network."""
@@ -407,14 +403,12 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
         InputError: If the vocabulary or the statistics of a speaker are missing.
     """
     model = cast("FastSpeech2Config", config.model)
-    if assets.vocabulary is None:
-        raise InputError("FastSpeech2 needs a vocabulary and found none; run stage 1 again")
     return FastSpeech2(
         model,
-        n_phones=len(assets.vocabulary),
+        n_phones=vocabulary_size(assets),
         n_mels=assets.mel.n_mels,
-        pitch=_stats(assets, f"f0_{model.pitch_level}"),
-        energy=_stats(assets, f"energy_{model.energy_level}"),
+        pitch=contour_stats(assets, f"f0_{model.pitch_level}"),
+        energy=contour_stats(assets, f"energy_{model.energy_level}"),
         log_floor=assets.mel.log_floor_value,
     )
 
@@ -422,14 +416,3 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
 def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
     """What the trainer trains."""
     return FastSpeech2Task(build_network(config, assets))
-
-
-def _stats(assets: Assets, quantity: str) -> ContourStats:
-    known = {} if assets.stats is None else assets.stats.speakers
-    missing = [speaker.name for speaker in assets.speakers if speaker.name not in known]
-    if missing or not assets.speakers:
-        names = ", ".join(missing) or "any speaker"
-        raise InputError(f"no pitch and energy statistics of {names}; run stage 1 again")
-    stats = [getattr(known[speaker.name], quantity) for speaker in assets.speakers]
-    keys = ("mean", "std", "min", "max")
-    return ContourStats(*(torch.tensor([getattr(stat, key) for stat in stats]) for key in keys))
