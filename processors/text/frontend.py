@@ -1,0 +1,131 @@
+"""From written text to phones, words and pauses."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from config.schema import TextConfig
+from processors.records import SpokenText, Word
+from processors.text.lexicon import Pronunciation, read_lexicon
+from processors.text.normalize import clean_characters, normalize_english
+from processors.text.symbols import SILENCE
+from processors.text.tokens import Token, merge_pauses, split_inline, tokenize
+from utils.errors import InputError
+
+FULL_STOP = "<.>"
+
+
+class Phonemizer(Protocol):
+    """What says words: LexiconPhonemizer in ARPAbet, EspeakPhonemizer in IPA."""
+
+    def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
+        """The pronunciation of each word of a clause."""
+
+    def known_phone(self, symbol: str) -> bool:
+        """Whether a symbol belongs to the phone set."""
+
+
+class TextFrontend:
+    """Turns text into a SpokenText; the same text always gives the same phones.
+
+    The normaliser `english` works on English only: text of another language passes with its
+    characters cleaned, and espeak-ng reads its numbers.
+
+    Attributes:
+        config: The `preprocess.text` section.
+        language: espeak language code of the text, such as "en-us".
+    """
+
+    def __init__(self, config: TextConfig, language: str) -> None:
+        self.config = config
+        self.language = language
+        english = config.normalizer == "english" and _is_english(language)
+        self._normalize: Callable[[str], str] = normalize_english if english else clean_characters
+        self._phonemize = _make_phonemizer(config, language)
+
+    def __call__(self, text: str) -> SpokenText:
+        """The phones of a text.
+
+        Phones can be written inline in braces: "say {T AH0 M EY1 T OW2} again".
+
+        Args:
+            text: One utterance, usually a sentence.
+
+        Raises:
+            InputError: If there is nothing to say, a word cannot be said, or an inline phone is
+                not in the phone set; the message names it.
+        """
+        normalized, tokens = self._read(text)
+        if not any(token.kind != "pause" for token in tokens):
+            raise InputError(f"there is no word to say in '{text[:80]}'")
+        phones: list[str] = [SILENCE]
+        words: list[Word] = []
+        unknown: list[str] = []
+        for token, said in self._pronounced(tokens):
+            if token.kind == "pause":
+                if words:  # punctuation before the first word is no pause of its own
+                    phones.append(token.text)
+                continue
+            words.append(Word(token.text, len(phones), len(phones) + len(said.phones)))
+            phones += said.phones
+            if not said.known:
+                unknown.append(token.text)
+        if tokens[-1].kind != "pause":
+            phones.append(FULL_STOP)
+        return SpokenText(text, normalized, tuple(phones), tuple(words), tuple(unknown))
+
+    def _read(self, text: str) -> tuple[str, list[Token]]:
+        """The normalised text and its tokens."""
+        pieces: list[str] = []
+        tokens: list[Token] = []
+        for inline, piece in split_inline(text):
+            if inline:
+                self._check_phones(piece)
+                pieces.append(f"{{{piece}}}")
+                tokens.append(Token("phones", piece))
+            else:
+                pieces.append(self._normalize(piece))
+                tokens += tokenize(pieces[-1])
+        return " ".join(piece for piece in pieces if piece), merge_pauses(tokens)
+
+    def _check_phones(self, inline: str) -> None:
+        for phone in inline.split():
+            if not self._phonemize.known_phone(phone):
+                phone_set = "ARPAbet" if self.config.phone_extractor == "lexicon" else "IPA"
+                raise InputError(f"'{phone}' in {{{inline}}} is not a phone of {phone_set}")
+
+    def _pronounced(self, tokens: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
+        """Each token with its pronunciation; words between two pauses are said together."""
+        clause: list[Token] = []
+        for token in [*tokens, Token("pause", "")]:
+            if token.kind == "word":
+                clause.append(token)
+                continue
+            if clause:
+                said = self._phonemize([word.text for word in clause])
+                yield from zip(clause, said, strict=True)
+                clause = []
+            if token.text:
+                yield token, Pronunciation(tuple(token.text.split()), known=True)
+
+
+def _is_english(language: str) -> bool:
+    return language.split("-")[0] == "en"
+
+
+def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:
+    # One backend's packages are not needed for the other.
+    if config.phone_extractor == "espeak":
+        from processors.text.espeak import EspeakPhonemizer, is_ipa
+
+        ipa = read_lexicon(Path(config.lexicon_path), is_ipa) if config.lexicon_path else {}
+        return EspeakPhonemizer(language, ipa)
+    if not _is_english(language):
+        raise InputError(
+            f"the lexicon speaks English, the text is '{language}'; "
+            "set preprocess.text.phone_extractor to espeak"
+        )
+    from processors.text.g2p import LexiconPhonemizer, is_arpabet
+
+    arpabet = read_lexicon(Path(config.lexicon_path), is_arpabet) if config.lexicon_path else {}
+    return LexiconPhonemizer(arpabet)

@@ -1,0 +1,171 @@
+"""English words to ARPAbet: user's lexicon, CMUdict, suffix rules, espeak-ng, letter names.
+
+The first that knows the word decides. espeak-ng counts only where it is installed; without it a
+word that no lexicon holds is spelt, letter by letter. All but lexicon words are reported.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from processors.text import espeak
+from processors.text.espeak_arpabet import to_arpabet
+from processors.text.lexicon import Pronunciation, lookup
+from processors.text.symbols import ARPABET
+from utils.errors import InputError
+
+_ARPABET = frozenset(ARPABET)
+_SIBILANTS = frozenset(("S", "Z", "SH", "ZH", "CH", "JH"))
+_VOICELESS = frozenset(("P", "T", "K", "F", "TH"))
+_LETTER_A = ("EY1",)
+Phones = tuple[str, ...]
+
+
+def is_arpabet(symbol: str) -> bool:
+    """Whether a symbol is an ARPAbet phone, vowels with or without a stress digit."""
+    return symbol in _ARPABET
+
+
+class LexiconPhonemizer:
+    """ARPAbet pronunciations of English words.
+
+    Attributes:
+        user_lexicon: A user's pronunciations by lower-case word; they come before CMUdict's.
+        known_phone: Whether a symbol belongs to the phone set.
+    """
+
+    known_phone = staticmethod(is_arpabet)
+
+    def __init__(self, user_lexicon: Mapping[str, Phones] | None = None) -> None:
+        self.user_lexicon = dict(user_lexicon or {})
+        self._spoken: dict[str, Pronunciation] = {}
+
+    def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
+        """The pronunciation of each word of a clause.
+
+        Args:
+            words: Words between two pauses.
+
+        Raises:
+            InputError: If a word cannot be said; the message names it.
+        """
+        return [
+            Pronunciation(_LETTER_A, known=True)
+            if word == "A" and _is_letter(words, index)
+            else self._pronounce(word)
+            for index, word in enumerate(words)
+        ]
+
+    def _pronounce(self, word: str) -> Pronunciation:
+        if word not in self._spoken:
+            self._spoken[word] = self._whole(word) or self._parts(word)
+        return self._spoken[word]
+
+    def _whole(self, word: str) -> Pronunciation | None:
+        """A word as it stands, or without the quotes around it, if a lexicon holds it."""
+        for form in (word, word.rstrip("'"), word.lstrip("'"), word.strip("'")):
+            if phones := self._held(form):
+                return Pronunciation(phones, known=True)
+        return None
+
+    def _held(self, word: str) -> Phones | None:
+        return self.user_lexicon.get(word.lower()) or lookup(word)
+
+    def _parts(self, word: str) -> Pronunciation:
+        """The parts of a compound ("well-known", "F-16") one after the other."""
+        parts = [part for part in word.replace("-", " ").split() if part.strip("'")]
+        if len(parts) > 1:
+            said = [
+                Pronunciation(_LETTER_A, known=True) if part == "A" else self._pronounce(part)
+                for part in parts
+            ]
+            phones = tuple(phone for one in said for phone in one.phones)
+            return Pronunciation(phones, known=all(one.known for one in said))
+        return Pronunciation(self._by_rule(word.strip("'-")), known=False)
+
+    def _by_rule(self, word: str) -> Phones:
+        return self._inflected(word) or _by_espeak(word) or _spelt(word)
+
+    def _inflected(self, word: str) -> Phones | None:
+        """A known word with one of the endings 's, s, ed, ing."""
+        lower = word.lower()
+        for ending, stems, attach in (
+            ("'s", _plain_stems, _with_s),
+            ("s", _plural_stems, _with_s),
+            ("ed", _verb_stems, _with_ed),
+            ("ing", _verb_stems, _with_ing),
+        ):
+            if lower.endswith(ending):
+                for stem in stems(lower.removesuffix(ending)):
+                    phones = self._held(stem) if len(stem) > 1 else None
+                    if phones:
+                        return attach(phones)
+        return None
+
+
+def _is_letter(words: Sequence[str], index: int) -> bool:
+    """Whether a capital A is the letter: inside a clause, or before another single letter."""
+    following = words[index + 1 : index + 2]
+    return index > 0 or any(len(word) == 1 and word.isupper() for word in following)
+
+
+def _plain_stems(stem: str) -> list[str]:
+    return [stem]
+
+
+def _plural_stems(stem: str) -> list[str]:
+    """`stem` had "s" taken off: "boxe" gives box, "partie" gives party."""
+    stems = [stem]
+    if stem.endswith("ie"):
+        stems.append(stem[:-2] + "y")
+    if stem.endswith(("se", "ze", "xe", "che", "she", "oe")):
+        stems.append(stem[:-1])
+    return stems
+
+
+def _verb_stems(stem: str) -> list[str]:
+    """`stem` had "ed" or "ing" taken off: "hop" gives hope, "stopp" gives stop, "tri" try."""
+    stems = [stem, stem + "e"]
+    if len(stem) > 2 and stem[-2] in "aeiou":  # one vowel, one consonant: "hoping" is from hope
+        stems.reverse()
+    if len(stem) > 2 and stem[-1] == stem[-2]:
+        stems.append(stem[:-1])
+    if stem.endswith("i"):
+        stems.append(stem[:-1] + "y")
+    return stems
+
+
+def _with_s(phones: Phones) -> Phones:
+    if phones[-1] in _SIBILANTS:
+        return (*phones, "IH0", "Z")
+    return (*phones, "S" if phones[-1] in _VOICELESS else "Z")
+
+
+def _with_ed(phones: Phones) -> Phones:
+    if phones[-1] in ("T", "D"):
+        return (*phones, "IH0", "D")
+    voiceless = phones[-1] in _VOICELESS or phones[-1] in ("S", "SH", "CH")
+    return (*phones, "T" if voiceless else "D")
+
+
+def _with_ing(phones: Phones) -> Phones:
+    return (*phones, "IH0", "NG")
+
+
+def _by_espeak(word: str) -> Phones | None:
+    """espeak-ng's guess in ARPAbet; None where espeak is missing or says what ARPAbet cannot."""
+    if not word.replace("'", "").isalpha() or not espeak.is_installed():
+        return None
+    return to_arpabet(espeak.speak("en-us", [word])[0])
+
+
+def letter_name(letter: str) -> Phones | None:
+    """The name of a letter a to z in ARPAbet; None for any other character."""
+    return _LETTER_A if letter in "aA" else lookup(letter) if letter.isalpha() else None
+
+
+def _spelt(word: str) -> Phones:
+    names = [letter_name(letter) for letter in word if letter != "'"]
+    if not names or None in names:
+        raise InputError(
+            f"'{word}' cannot be said in English; write it in words, or add it to lexicon_path"
+        )
+    return tuple(phone for name in names if name for phone in name)

@@ -1,0 +1,72 @@
+"""Words in capitals: spelt ("F B I"), spoken ("NASA"), or only loud ("STOP")."""
+
+import re
+
+from processors.text.lexicon import lookup
+from processors.text.normalize.rules import rule
+
+_SPOKEN = frozenset(
+    "NASA NATO UNESCO UNICEF OPEC AIDS LASER RADAR SCUBA NAFTA ASAP GIF JPEG PIN SIM RAM ROM "
+    "SWAT YOLO COVID NASDAQ INTERPOL FIFA UEFA OSHA FEMA DARPA NOAA ASCII BASIC COBOL LAN WAN "
+    "SARS SONAR ZIP TED ESPRIT LIGO CERN ESA BAFTA GIS".split()
+)
+# Spelt although they look like words.
+_SPELT = frozenset(
+    "US USA IT AI AM PM UN EU UK UAE OK ID IP IQ IRS IRA PA PR HR ER TA AD OS ICE ATM CIA IBM "
+    "SAT MIT UCLA OECD AAA EPA FAA FDA IOU ISO LA ADHD AKA API APR EST".split()
+) - {"ICE"}  # fmt: skip
+_MIXED = {"PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C", "eBay": "eBay"}
+_SHOUTED_SHARE = 0.6
+
+
+def _spell(token: str) -> bool:
+    """Whether a word in capitals is read letter by letter."""
+    if token in _SPOKEN:
+        return False
+    if token in _SPELT or not re.search(r"[AEIOUY]", token):
+        return True
+    known = lookup(token)
+    if known is not None:
+        return _bare(known) == _bare(letter_names(token))
+    return len(token) <= 4
+
+
+def letter_names(token: str) -> list[str]:
+    """The phones of a word's letters said one by one."""
+    names = [("EY1",) if letter in "aA" else lookup(letter) or () for letter in token]
+    return [phone for name in names for phone in name]
+
+
+def _bare(phones: list[str] | tuple[str, ...]) -> str:
+    return " ".join(phone.rstrip("012") for phone in phones)
+
+
+def _acronym(match: re.Match[str]) -> str:
+    token, plural = match[1], match[2]
+    if not _spell(token):
+        return match[0]
+    if plural and plural != "'s":
+        plural = "'s"  # "DVDs": the letter names take the plural
+    return " ".join(token) + (plural or "")
+
+
+def say_acronyms(text: str) -> str:
+    """Spells the acronyms of a text; a text mostly in capitals holds none but is shouted.
+
+    Args:
+        text: Text whose numbers are already in words.
+    """
+    words = [word for word in re.findall(r"[A-Za-z]{2,}", text)]
+    shouted = sum(word.isupper() for word in words)
+    if len(words) >= 3 and shouted > _SHOUTED_SHARE * len(words):
+        return text
+    for pattern, say in RULES:
+        text = pattern.sub(say, text)
+    return text
+
+
+RULES = (
+    rule(r"\b(" + "|".join(_MIXED) + r")\b", lambda m: _MIXED[m[1]]),
+    rule(r"\b([A-Z]+)&([A-Z]+)\b", lambda m: f"{' '.join(m[1])} and {' '.join(m[2])}"),
+    rule(r"(?<![\w'])([A-Z]{2,})('s|s)?(?![\w])", _acronym),
+)

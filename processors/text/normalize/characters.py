@@ -1,0 +1,75 @@
+"""Characters before words: Unicode forms, control characters, accents."""
+
+import unicodedata
+
+from utils.errors import InputError
+
+_SAME = str.maketrans(
+    dict.fromkeys("’‘‛ʼ´`′＇", "'")
+    | dict.fromkeys("“”„‟«»″", '"')
+    | dict.fromkeys("‐‑−﹣－", "-")
+    | {"²": "^2", "³": "^3", "º": "°", "⁄": "/", "\u2028": "\n", "\u2029": "\n"}
+)
+# Latin letters that Unicode does not decompose into a base letter and a mark.
+_LATIN = str.maketrans(
+    {
+        "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ß": "ss", "ẞ": "SS",
+        "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "th", "Ð": "Th", "þ": "th", "Þ": "Th",
+        "ı": "i", "ħ": "h", "Ħ": "H", "ŋ": "ng", "ə": "e", "ŧ": "t",
+    }
+)  # fmt: skip
+_UNIT_LETTERS = "μΩ"  # micro and ohm: the unit rules read them
+
+
+def clean_characters(text: str) -> str:
+    """Text in one Unicode form (NFKC), without control and format characters.
+
+    Typographic apostrophes, quotes and hyphens become ASCII, decimal digits of all scripts become
+    0 to 9, "½" becomes "1/2", and any white space one space.
+
+    Args:
+        text: Text of any language.
+    """
+    if not text.isascii():
+        text = "".join(_plain(char) for char in text.translate(_SAME))
+        text = unicodedata.normalize("NFKC", text).translate(_SAME)
+    text = "".join(char if char.isprintable() else _blank(char) for char in text)
+    return " ".join(text.split())
+
+
+def _plain(char: str) -> str:
+    """A character with what NFKC would glue to its neighbours set apart."""
+    if unicodedata.decomposition(char).startswith("<fraction>"):  # "1½" must not become "11/2"
+        return " " + unicodedata.normalize("NFKC", char)
+    if unicodedata.category(char) == "Nd":
+        return str(unicodedata.digit(char))
+    return char
+
+
+def _blank(char: str) -> str:
+    """Nothing for control, format, private and unassigned characters; white space is a space."""
+    return " " if char.isspace() else ""
+
+
+def to_ascii_letters(text: str) -> str:
+    """English text with its letters in a to z: accents go, ligatures part.
+
+    Raises:
+        InputError: If a letter of another script is left; the message names it.
+    """
+    if text.isascii():
+        return text
+    return "".join(_ascii(char) for char in text.translate(_LATIN))
+
+
+def _ascii(char: str) -> str:
+    category = unicodedata.category(char)
+    if char.isascii() or char in _UNIT_LETTERS or category[0] not in "LMN":
+        return char
+    base = "".join(part for part in unicodedata.normalize("NFKD", char) if part.isascii())
+    if base or category[0] == "M":
+        return base
+    raise InputError(
+        f"'{char}' ({unicodedata.name(char, 'unnamed character')}) is not a letter of English; "
+        "write the text in English, or set the corpus's language and phone_extractor espeak"
+    )

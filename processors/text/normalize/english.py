@@ -1,0 +1,46 @@
+"""English text to words, by ordered rules.
+
+The order matters: an address holds digits and dots that no later rule may take, a date holds
+numbers, a price holds a unit, a reference ("No. 5") needs its number still in figures.
+"""
+
+import re
+
+from processors.text.normalize import abbreviations, dates, money, number_rules, roman, times
+from processors.text.normalize import units, web
+from processors.text.normalize.acronyms import say_acronyms
+from processors.text.normalize.characters import clean_characters, to_ascii_letters
+from processors.text.normalize.rules import apply
+from processors.text.normalize.signs import BEFORE_NUMBERS, say_signs, tidy_punctuation
+
+_DIGIT = re.compile(r"[0-9]")
+
+
+def normalize_english(text: str) -> str:
+    """English text in words: "Dr. Lee paid $5." becomes "Doctor Lee paid five dollars."
+
+    Numbers are read the American way, without "and"; so are dates written in figures (month
+    first, unless the first number is over 12).
+
+    Args:
+        text: Any text; it may be empty.
+
+    Returns:
+        Words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text that holds
+        nothing else comes back as it is.
+
+    Raises:
+        InputError: If a letter is not Latin.
+    """
+    text = to_ascii_letters(clean_characters(text))
+    text = apply(web.RULES, text)
+    has_digits = bool(_DIGIT.search(text))
+    if has_digits:
+        text = apply((*dates.RULES, *times.RULES, *money.RULES, *units.RULES), text)
+    else:
+        text = apply(times.HALVES, text)
+    text = apply(abbreviations.RULES, text)
+    text = apply(roman.RULES, text)
+    if has_digits:
+        text = apply((*BEFORE_NUMBERS, *number_rules.RULES), text)
+    return tidy_punctuation(say_signs(say_acronyms(text)))

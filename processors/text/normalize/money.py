@@ -1,0 +1,88 @@
+"""Prices: "$3.5 million", "£5-10", "50¢", "EUR 20"."""
+
+import re
+from typing import NamedTuple
+
+from processors.text.normalize.numbers import NUMBER, cardinal, number
+from processors.text.normalize.rules import rule
+
+
+class _Currency(NamedTuple):
+    one: str
+    many: str
+    one_part: str = "cent"
+    many_parts: str = "cents"
+
+
+_DOLLAR = _Currency("dollar", "dollars")
+_POUND = _Currency("pound", "pounds", "penny", "pence")
+_EURO = _Currency("euro", "euros")
+_YEN = _Currency("yen", "yen", "sen", "sen")
+_RUPEE = _Currency("rupee", "rupees", "paisa", "paise")
+_FRANC = _Currency("Swiss franc", "Swiss francs", "centime", "centimes")
+
+
+def _dollars_of(country: str) -> _Currency:
+    return _Currency(f"{country} dollar", f"{country} dollars")
+
+
+_CURRENCIES = {
+    "$": _DOLLAR, "£": _POUND, "€": _EURO, "¥": _YEN, "₹": _RUPEE,
+    "₩": _Currency("won", "won"), "₽": _Currency("ruble", "rubles", "kopeck", "kopecks"),
+    "US$": _dollars_of("US"), "C$": _dollars_of("Canadian"), "CA$": _dollars_of("Canadian"),
+    "A$": _dollars_of("Australian"), "AU$": _dollars_of("Australian"),
+    "NZ$": _dollars_of("New Zealand"), "HK$": _dollars_of("Hong Kong"),
+    "USD": _dollars_of("US"), "EUR": _EURO, "GBP": _POUND, "JPY": _YEN, "INR": _RUPEE,
+    "CHF": _FRANC, "CAD": _dollars_of("Canadian"), "AUD": _dollars_of("Australian"),
+    "CNY": _Currency("yuan", "yuan"),
+}  # fmt: skip
+_MAGNITUDES = {
+    "k": "thousand", "m": "million", "mn": "million", "mm": "million", "mio": "million",
+    "b": "billion", "bn": "billion", "t": "trillion", "tn": "trillion", "trn": "trillion",
+}  # fmt: skip
+_SYMBOL = (
+    r"(?P<currency>(?:US|CA?|AU?|NZ|HK)?\$|[£€¥₹₩₽]|(?:USD|EUR|GBP|JPY|INR|CHF|CAD|AUD|CNY)\b)"
+)
+_CODE = r"(?P<currency>[£€¥₹₩₽$]|(?:USD|EUR|GBP|JPY|INR|CHF|CAD|AUD|CNY)\b)"
+_MAGNITUDE = r"(?:[\s-]?(?P<magnitude>hundred|thousand|million|billion|trillion|(?:mio|trn|[mbt]n|[kmbt])\b))?"
+_AMOUNT = rf"(?P<first>{NUMBER})(?:\s?[-–]\s?(?:US)?[$£€¥₹]?(?P<last>{NUMBER}))?{_MAGNITUDE}"
+_NOTE = r"(?P<note>[\s-](?:bills?|notes?|coins?)\b)?"
+
+
+def _price(match: re.Match[str]) -> str:
+    currency = _CURRENCIES[match["currency"].upper()]
+    first, last = match["first"], match["last"]
+    sign = "minus " if match["sign"] else ""
+    magnitude = (match["magnitude"] or "").lower()
+    if magnitude or last:
+        amount = number(first) + (f" to {number(last)}" if last else "")
+        scale = f" {_MAGNITUDES.get(magnitude, magnitude)}" if magnitude else ""
+        return f"{sign}{amount}{scale} {currency.many}"
+    if match["note"]:
+        return f"{number(first)} {currency.one}{match['note'].replace('-', ' ')}"
+    return sign + _exact(first, currency)
+
+
+def _exact(amount: str, currency: _Currency) -> str:
+    """ "3.50" is "three dollars and fifty cents", "3.5" "three point five dollars"."""
+    whole, _, decimals = amount.partition(".")
+    if decimals and len(decimals) != 2:
+        return f"{number(amount)} {currency.many}"
+    units = f"{cardinal(whole)} {currency.one if whole == '1' else currency.many}"
+    if not decimals.strip("0"):
+        return units
+    parts = int(decimals)
+    change = f"{cardinal(str(parts))} {currency.one_part if parts == 1 else currency.many_parts}"
+    return change if whole.strip("0,") == "" else f"{units} and {change}"
+
+
+def _small(one: str, many: str, amount: str) -> str:
+    return f"{number(amount)} {one if amount == '1' else many}"
+
+
+RULES = (
+    rule(rf"(?P<sign>(?<!\w)-)?(?<![A-Z]){_SYMBOL}\s?{_AMOUNT}{_NOTE}", _price, re.I),
+    rule(rf"(?P<sign>(?<![\w.])-)?(?<![\w.,]){_AMOUNT}\s?{_CODE}{_NOTE}", _price),
+    rule(rf"\b({NUMBER})\s?¢", lambda m: _small("cent", "cents", m[1])),
+    rule(r"(?<![\w.,])(\d{1,2})p\b(?!\.m)", lambda m: _small("penny", "pence", m[1])),
+)

@@ -1,0 +1,119 @@
+"""Long text in sentences, long sentences in even chunks; nothing is lost or changed."""
+
+import re
+from collections.abc import Sequence
+
+from processors.text.normalize.abbreviations import NEVER_FINAL, SELDOM_FINAL
+
+# A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
+# without spaces need none behind them.
+_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔]+|\n\s*\n)")
+_BRACES = re.compile(r"\{[^{}]*\}")
+_LAST_WORD = re.compile(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$")
+_UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
+
+# How much a cut after a word is worth avoiding, in shares of the chunk's length.
+_CLAUSE_COST = (
+    (re.compile(r"[.!?;:…—–]['\"”’)\]]*$"), 0.0),
+    (re.compile(r"[,)\]、，]['\"”’]*$"), 0.05),
+)
+_WORD_COST = 0.25
+_CONJUNCTION_COST = 0.15
+_CONJUNCTIONS = frozenset(
+    ["and", "but", "or", "nor", "so", "because", "which", "that", "when", "while", "where", "who"]
+)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Cuts a text at the ends of its sentences and at blank lines.
+
+    Abbreviations ("Mr. Smith", "e.g. this"), initials and decimals end no sentence.
+
+    Args:
+        text: Any text; `{...}` holds inline phones and is never cut.
+
+    Returns:
+        Sentences in order, stripped; together they hold every visible character of the text.
+    """
+    guarded = [match.span() for match in _BRACES.finditer(text)]
+    sentences = []
+    start = 0
+    for match in _END.finditer(text):
+        if any(low < match.end() < high for low, high in guarded):
+            continue
+        if _ends_sentence(text[start : match.end()], text[match.end() :].lstrip()):
+            sentences.append(text[start : match.end()])
+            start = match.end()
+    sentences.append(text[start:])
+    return [sentence.strip() for sentence in sentences if sentence.strip()]
+
+
+def _ends_sentence(before: str, after: str) -> bool:
+    if not before.strip() or not after or before.endswith("\n"):
+        return True
+    opening = after.lstrip("\"'“‘«([{")
+    if opening[:1].islower():
+        return bool(re.search(r"[。！？।॥۔]", before[-2:]))
+    word = _LAST_WORD.search(before)
+    if word is None:
+        return True
+    last = word[1].lower()
+    if last in NEVER_FINAL or re.fullmatch(r"(?:\w\.)+\w", last):  # "Dr", "U.S", "e.g"
+        return False
+    if last in SELDOM_FINAL:
+        return not opening[:1].isdigit()
+    return not _is_initial(before, word.start(1))
+
+
+def _is_initial(before: str, start: int) -> bool:
+    """Whether the last word is a single capital after a name: "John F." or "J. R."."""
+    letter = before[start:].rstrip(".\"'”’)]")
+    if len(letter) != 1 or not letter.isupper():
+        return False
+    previous = before[:start].split()
+    return not previous or previous[-1][0].isupper()
+
+
+def split_long(sentence: str, max_phones: int) -> list[str]:
+    """Halves a sentence that is too long, at clauses where it can, until every chunk fits.
+
+    Halving gives chunks of like length: a short tail would be said badly.
+
+    Args:
+        sentence: One sentence.
+        max_phones: Longest chunk; a letter counts as one phone, a digit as five.
+
+    Returns:
+        Chunks that joined with spaces give the sentence back, its white space made single. A word
+        that is longer on its own stays whole.
+    """
+    return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
+
+
+def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
+    sizes = [_phones_of(unit) for unit in units]
+    total = sum(sizes)
+    if total <= max_phones or len(units) < 2:
+        return [units] if units else []
+    costs = []
+    position = 0
+    for index in range(len(units) - 1):
+        position += sizes[index]
+        off_centre = abs(position - total / 2) / total
+        costs.append(off_centre + _cut_cost(units[index], units[index + 1]))
+    cut = costs.index(min(costs)) + 1
+    return _halve(units[:cut], max_phones) + _halve(units[cut:], max_phones)
+
+
+def _phones_of(unit: str) -> int:
+    """About how many phones a word has; never fewer than one."""
+    if unit.startswith("{"):
+        return max(len(unit.split()), 1)
+    return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)
+
+
+def _cut_cost(word: str, following: str) -> float:
+    for pattern, cost in _CLAUSE_COST:
+        if pattern.search(word):
+            return cost
+    return _CONJUNCTION_COST if following.lower() in _CONJUNCTIONS else _WORD_COST

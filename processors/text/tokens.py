@@ -1,0 +1,101 @@
+"""Words and pauses in text of any language, and phones written inline in braces."""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from utils.errors import InputError
+
+_PAUSES = {
+    **dict.fromkeys(",;:()[]—–‒―…、،؛·|", "<,>"),
+    **dict.fromkeys(".。．।॥۔։", "<.>"),
+    **dict.fromkeys("?？؟", "<?>"),
+    **dict.fromkeys("!！", "<!>"),
+}
+_STRENGTH = ("<,>", "<.>", "<!>", "<?>")  # of neighbouring pauses the strongest stays
+_WORD_SIGNS = "'-_%&@#§°/*+"
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+class Token(NamedTuple):
+    """A word, a pause or inline phones."""
+
+    kind: Literal["word", "pause", "phones"]
+    text: str  # the word; the pause class; the phones with spaces between them
+
+
+def split_inline(text: str) -> list[tuple[bool, str]]:
+    """Text cut at `{...}`: pairs of whether a piece is inline phones, and the piece.
+
+    Raises:
+        InputError: If a brace has no partner or nothing stands between the two.
+    """
+    pieces: list[tuple[bool, str]] = []
+    end = 0
+    for match in _BRACES.finditer(text):
+        pieces += [(False, text[end : match.start()]), (True, match[1].strip())]
+        end = match.end()
+    pieces.append((False, text[end:]))
+    for inline, piece in pieces:
+        if inline and not piece:
+            raise InputError("'{}' holds no phones; write them as in {HH AH0 L OW1}")
+        if not inline and (found := re.search(r"[{}]", piece)):
+            raise InputError(
+                f"'{found[0]}' has no partner in '{text}'; braces hold phones, as in "
+                "{HH AH0 L OW1}"
+            )
+    return [(inline, piece) for inline, piece in pieces if piece.strip()]
+
+
+def tokenize(text: str) -> list[Token]:
+    """Words and pauses; neighbouring pauses become one, the strongest.
+
+    A comma, full stop or colon between two digits belongs to the word, so that espeak-ng can
+    read "3.5" and "12:30" in its language.
+
+    Args:
+        text: Normalised text without inline phones.
+    """
+    tokens: list[Token] = []
+    word = ""
+    for index, char in enumerate(f"{text} "):
+        kind = _kind(char)
+        inside = 0 < index < len(text) - 1 and text[index - 1].isdigit()
+        if kind == "word" or (kind and inside and char in ".,:" and text[index + 1].isdigit()):
+            word += char
+            continue
+        tokens += _finished(word)
+        word = ""
+        if kind:
+            tokens.append(Token("pause", kind))
+    return merge_pauses(tokens)
+
+
+def merge_pauses(tokens: list[Token]) -> list[Token]:
+    """Tokens with each run of pauses made one, the strongest of the run."""
+    merged: list[Token] = []
+    for token in tokens:
+        if token.kind == "pause" and merged and merged[-1].kind == "pause":
+            strongest = max(merged.pop().text, token.text, key=_STRENGTH.index)
+            merged.append(Token("pause", strongest))
+        else:
+            merged.append(token)
+    return merged
+
+
+@lru_cache(maxsize=4096)
+def _kind(char: str) -> str:
+    """ "word", a pause class, or nothing for what only separates words."""
+    category = unicodedata.category(char)
+    if category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS:
+        return "word"
+    return _PAUSES.get(char, "")
+
+
+def _finished(word: str) -> list[Token]:
+    """The token of a run of word characters: a dash alone is a pause, quotes alone are nothing."""
+    bare = word.strip("-_")
+    if not bare.strip("'"):
+        return [Token("pause", "<,>")] if "-" in word else []
+    return [Token("word", bare)]
