@@ -170,9 +170,14 @@ def _stacked(terms: Mapping[str, tuple[Tensor, Unit]]) -> Tensor:
 
 
 def _suspects(losses: Sequence[Tensor], window: Sequence[Any]) -> list[str]:
-    """Utterances of the micro-batches whose loss is not finite, or of all: then only a gradient,
-    or a loss of another process, is not."""
+    """Utterances of the micro-batches whose loss is not finite.
+
+    All of them, if only the gradient, or the loss of another process, is not.
+    """
     bad = [not bool(loss.isfinite()) for loss in losses]
     return [
-        id for batch, named in zip(window, bad, strict=True) if named or not any(bad) for id in batch.ids
+        id
+        for batch, named in zip(window, bad, strict=True)
+        if named or not any(bad)
+        for id in batch.ids
     ]

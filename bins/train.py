@@ -1,0 +1,42 @@
+"""Stage 2: trains an experiment."""
+
+from utils.cli import Parser, add_config_arguments, run
+
+
+def main() -> None:
+    """Parses the flags and trains; exit code 130 or 143 after SIGINT or SIGTERM."""
+    parser = Parser("Stage 2: trains an experiment; run by `accelerate launch` or as it is.")
+    add_config_arguments(parser)
+    add = parser.add_argument
+    add("--name", required=True, help="the experiment's folder is <log_dir>/<name>")
+    add("--resume", action="store_true", help="go on from its newest whole checkpoint")
+    add("--restart", action="store_true", help="delete its checkpoints and begin again")
+    add(
+        "--init_from",
+        metavar="MODEL",
+        help="start from the weights of an experiment, a checkpoint or org/name on the Hub",
+    )
+    add("--seed", type=int, help="instead of train.random_seed")
+    arguments = parser.parse_args()
+
+    from models.experiment import train
+    from models.registry import load_config
+    from utils.logging import setup_logging
+
+    setup_logging()
+    overrides = list(arguments.overrides)
+    if arguments.seed is not None:
+        overrides.append(f"train.random_seed={arguments.seed}")
+    received = train(
+        load_config(arguments.config, overrides),
+        arguments.name,
+        resume=arguments.resume,
+        restart=arguments.restart,
+        init_from=arguments.init_from,
+    )
+    if received is not None:
+        raise SystemExit(128 + received)
+
+
+if __name__ == "__main__":
+    run(main)

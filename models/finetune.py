@@ -1,0 +1,140 @@
+"""Starting from another model's weights: tensors by name, rows by symbol or speaker name."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from models.assets import Assets
+from models.checkpoint import WEIGHTS, load_model, read_tensors
+from models.task import Task
+from utils.errors import InputError
+from utils.logging import get_logger
+
+
+@dataclass
+class Transfer:
+    """What became of the tensors and rows of a network.
+
+    Attributes:
+        reused: Tensors taken over, and `tensor: row name` for those matched row by row.
+        new: What the old model lacks: it keeps its fresh values.
+        dropped: What the new model has no place for.
+    """
+
+    reused: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+
+
+def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
+    """Fills the networks of a task from an experiment, a checkpoint or a repository on the Hub.
+
+    Networks that speak come from model.safetensors; others, such as discriminators, from a file of
+    their name where there is one.
+
+    Raises:
+        InputError: If tensors of one name have different shapes; the message names all of them.
+    """
+    source = load_model(reference)
+    _compare_mels(source.assets, assets)
+    rows = _rows(task.networks[task.exported], source.assets, assets)
+    transfer = Transfer()
+    for name, network in task.networks.items():
+        path = source.folder / (WEIGHTS if name == task.exported else f"{name}.safetensors")
+        if name != task.exported and not path.is_file():
+            transfer.new.append(f"network {name}")
+            continue
+        _fill(network, read_tensors(path), rows if name == task.exported else {}, transfer)
+    _tell(transfer, source.folder)
+    return transfer
+
+
+def _rows(
+    network: nn.Module, old: Assets, new: Assets
+) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
+    """Names of the old and the new rows of each tensor whose rows mean something."""
+    phones, speakers = (_symbols(old), _symbols(new)), (_speakers(old), _speakers(new))
+    by_phone = dict.fromkeys(getattr(network, "PHONE_ROWS", ()), phones)
+    return by_phone | dict.fromkeys(getattr(network, "SPEAKER_ROWS", ()), speakers)
+
+
+def _symbols(assets: Assets) -> Sequence[str]:
+    return assets.vocabulary.symbols if assets.vocabulary else ()
+
+
+def _speakers(assets: Assets) -> Sequence[str]:
+    return [speaker.name for speaker in assets.speakers]
+
+
+@torch.no_grad()
+def _fill(
+    network: nn.Module,
+    source: dict[str, Tensor],
+    rows: dict[str, tuple[Sequence[str], Sequence[str]]],
+    transfer: Transfer,
+) -> None:
+    own = network.state_dict()  # shares memory with the network
+    _check_shapes(own, source, rows)
+    for name, tensor in own.items():
+        if name not in source:
+            transfer.new.append(name)
+        elif name in rows:
+            _fill_rows(name, tensor, source[name], rows[name], transfer)
+        else:
+            tensor.copy_(source[name])
+            transfer.reused.append(name)
+    transfer.dropped += [name for name in source if name not in own]
+
+
+def _fill_rows(
+    name: str,
+    tensor: Tensor,
+    source: Tensor,
+    names: tuple[Sequence[str], Sequence[str]],
+    transfer: Transfer,
+) -> None:
+    old, new = names
+    positions = {row: position for position, row in enumerate(old)}
+    for position, row in enumerate(new):
+        if row in positions:
+            tensor[position] = source[positions[row]]
+            transfer.reused.append(f"{name}: {row}")
+        else:
+            transfer.new.append(f"{name}: {row}")
+    transfer.dropped += [f"{name}: {row}" for row in old if row not in new]
+
+
+def _check_shapes(
+    own: dict[str, Tensor],
+    source: dict[str, Tensor],
+    rows: dict[str, tuple[Sequence[str], Sequence[str]]],
+) -> None:
+    faults = []
+    for name in own.keys() & source.keys():
+        first = 1 if name in rows else 0
+        old, new = tuple(source[name].shape), tuple(own[name].shape)
+        if old[first:] != new[first:]:
+            faults.append(f"{name} is {old} there and {new} here")
+    if faults:
+        raise InputError(
+            f"--init_from: tensors of other shapes: {'; '.join(sorted(faults))}; use the model "
+            "section of the config that was trained"
+        )
+
+
+def _compare_mels(source: Assets, own: Assets) -> None:
+    old, new = asdict(source.mel), asdict(own.mel)
+    changed = [f"{key} was {old[key]}, is {new[key]}" for key in old if old[key] != new[key]]
+    if changed:
+        get_logger(__name__).warning("another mel definition: %s", "; ".join(changed))
+
+
+def _tell(transfer: Transfer, folder: Path) -> None:
+    logger = get_logger(__name__)
+    logger.info("weights of %s: %d tensors and rows reused", folder, len(transfer.reused))
+    for kind, names in (("new", transfer.new), ("dropped", transfer.dropped)):
+        if names:
+            logger.info("%s (%d): %s", kind, len(names), ", ".join(names))

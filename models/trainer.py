@@ -1,0 +1,246 @@
+"""The training loop of every model: read it in one sitting."""
+
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+
+from config.schema import TrainConfig
+from models.checkpoint_files import prune, write_checkpoint
+from models.data import TrainingData, windows
+from models.optim import build_optimizer, learning_rate
+from models.processes import take_from_first
+from models.task import Task
+from models.tracking import Meter, Tracker
+from models.training_state import Position, pack, random_states, unpack, weight_files
+from models.updates import Updater, WindowReport
+from models.validation import validate
+from utils.errors import InputError
+from utils.logging import get_logger
+
+Card = Callable[[Position, Mapping[str, float]], None]
+
+
+class Trainer:
+    """Trains the networks of a task.
+
+    Args:
+        task: Its networks are moved to the device.
+        data: Batches of this process.
+        config: The `train` section.
+        accelerator: Device, mixed precision and processes.
+        checkpoints: The experiment's `checkpoints`.
+        tracker: Takes curves and samples.
+        write_card: Called in the first process after each checkpoint, with the position and the
+            losses of the last validation.
+
+    Attributes:
+        position: Where training stands.
+        losses: Of the last validation, by name.
+    """
+
+    def __init__(
+        self,
+        task: Task[Any],
+        data: TrainingData,
+        config: TrainConfig,
+        accelerator: Accelerator,
+        checkpoints: Path,
+        tracker: Tracker,
+        write_card: Card = lambda _position, _losses: None,
+    ) -> None:
+        self._task = task
+        self._data = data
+        self._config = config
+        self._accelerator = accelerator
+        self._checkpoints = checkpoints
+        self._tracker = tracker
+        self._write_card = write_card
+        for network in task.networks.values():
+            # evaluation mode: device and autocast alone; Updater adds up the gradients
+            accelerator.prepare_model(network, evaluation_mode=True)
+            network.train()
+            take_from_first(network)
+        self._updater = Updater(
+            task,
+            {name: build_optimizer(n.parameters(), config) for name, n in task.networks.items()},
+            accelerator.device,
+            max_norm=config.grad_clip_thresh,
+            half=config.mixed_precision == "fp16",
+        )
+        self._files = weight_files(task.networks, task.exported)
+        self._last_update = last_update(config, len(data.sampler))
+        self._bad_in_a_row = 0
+        self._validated = self._saved = -1
+        self._meter = Meter(time.monotonic)
+        self.position = Position(plan=data.plan)
+        self.losses: Mapping[str, float] = {}
+
+    def resume(self, checkpoint: Path) -> None:
+        """Goes on exactly where a whole checkpoint stopped.
+
+        With other data, batches or processes than then, the epoch begins again.
+        """
+        rank = self._accelerator.process_index
+        self.position = unpack(checkpoint, self._files, self._updater, rank)
+        self._saved = self.position.step
+        get_logger(__name__).info("resumed from %s", checkpoint)
+        if self.position.plan != self._data.plan:
+            get_logger(__name__).warning(
+                "the data or the number of processes changed: epoch %d begins again",
+                self.position.epoch,
+            )
+            self.position.plan = self._data.plan
+            self.position.batch = 0
+
+    def fit(self) -> int | None:
+        """Trains until max_steps or max_epoch, or until SIGINT or SIGTERM.
+
+        Returns:
+            The signal that ended it, after a checkpoint was saved; None at the planned end.
+
+        Raises:
+            InputError: If too many updates in a row are not finite, or the disk refuses.
+        """
+        if self._is_finished():
+            get_logger(__name__).info("nothing is left to train: raise max_steps or max_epoch")
+            return None
+        with Interrupts() as interrupts:
+            for report in self._updates():
+                self._log(report)
+                if self._is_due(self._config.valid_steps):
+                    self._validate()
+                if self._is_due(self._config.save_steps):
+                    self.save()
+                if received := self._agreed(interrupts.received):
+                    self.save()
+                    return received
+        if self._validated != self.position.step:
+            self._validate()
+        self.save()
+        return None
+
+    def save(self) -> None:
+        """Writes a checkpoint, unless this update has one, and removes superfluous ones."""
+        if self._saved == self.position.step:
+            return
+        self._saved = self.position.step
+        randomness = gather_object([random_states()])
+        if self._accelerator.is_main_process:
+            files = pack(self._files, self._updater, self.position, randomness)
+            path = write_checkpoint(self._checkpoints, self.position.step, files)
+            prune(self._checkpoints, self._config.keep_last, self.position.best_step)
+            self._write_card(self.position, self.losses)
+            get_logger(__name__).info("saved %s", path)
+        self._accelerator.wait_for_everyone()
+
+    def _updates(self) -> Iterator[WindowReport]:
+        """Makes the updates of all epochs that are left, one per item."""
+        position, window_size = self.position, self._config.gradient_accumulation_step
+        while not self._is_finished():
+            self._data.sampler.set_epoch(position.epoch, start=position.batch)
+            for window in windows(self._data.train, window_size):
+                self._set_learning_rate()
+                report = self._updater.run(window)
+                position.step += 1
+                position.batch += window_size
+                self._guard(report)
+                yield report
+                if self._is_finished():
+                    return
+            position.epoch += 1
+            position.batch = 0
+
+    def _set_learning_rate(self) -> None:
+        position = self.position
+        self._rate = learning_rate(
+            self._config, position.step + 1, position.epoch, self._last_update
+        )
+        for optimizer in self._updater.optimizers.values():
+            for group in optimizer.param_groups:
+                group["lr"] = self._rate
+
+    def _guard(self, report: WindowReport) -> None:
+        """Names the utterances of a skipped step; stops after a few in a row."""
+        if not report.faults:
+            self._bad_in_a_row = 0
+            return
+        self._bad_in_a_row += 1
+        fault = "; ".join(f"{name}: {what}" for name, what in report.faults.items())
+        step, ids = self.position.step, ", ".join(report.utterances)
+        get_logger(__name__).warning(
+            "update %d skipped, not finite: %s; utterances: %s", step, fault, ids
+        )
+        if self._bad_in_a_row >= self._config.max_bad_steps:
+            raise InputError(
+                f"training stopped at update {step}: {self._bad_in_a_row} updates in a row were "
+                f"not finite ({fault}), the last with utterances {ids}; earlier checkpoints are "
+                "kept: look at these utterances, or lower train.adam.lr"
+            )
+
+    def _validate(self) -> None:
+        """Measures the validation loss; the best update so far gets a checkpoint."""
+        self._validated = self.position.step
+        loss, self.losses = validate(self._task, self._data.valid, self._accelerator.device)
+        if self._accelerator.is_main_process:
+            self._tracker.log_validation(loss, self.losses, self.position.step)
+            network = self._task.networks[self._task.exported]
+            self._tracker.log_samples(network, self._data.samples, self.position.step)
+        if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
+            self.position.best, self.position.best_step = loss, self.position.step
+            self.save()
+
+    def _log(self, report: WindowReport) -> None:
+        self._meter.add(report)
+        if self._is_due(self._config.log_steps):
+            values = self._meter.read() | {"lr": self._rate}
+            self._tracker.log_training(values, self.position, self._last_update)
+
+    def _is_due(self, every: int) -> bool:
+        return every > 0 and self.position.step % every == 0
+
+    def _is_finished(self) -> bool:
+        config, position = self._config, self.position
+        return 0 < config.max_steps <= position.step or 0 < config.max_epoch <= position.epoch
+
+    def _agreed(self, received: int) -> int:
+        """The signal that any process received; 0 without one."""
+        if self._accelerator.num_processes == 1:
+            return received
+        own = torch.tensor([received], device=self._accelerator.device)
+        return int(self._accelerator.gather(own).max())
+
+
+def last_update(config: TrainConfig, n_batches: int) -> int:
+    """The update at which training will end, given the batches of an epoch."""
+    by_epoch = config.max_epoch * (n_batches // config.gradient_accumulation_step)
+    limits = [limit for limit in (config.max_steps, by_epoch) if limit > 0]
+    return min(limits)
+
+
+class Interrupts:
+    """Notes SIGINT and SIGTERM instead of dying of them; a second one ends the program at once."""
+
+    def __init__(self) -> None:
+        self.received = 0
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> "Interrupts":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._previous[number] = signal.signal(number, self._note)
+        return self
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        self.received = number
+        signal.signal(number, self._previous[number])
+
+    def __exit__(self, *_exception: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,198 @@
+"""A small processed corpus and small tasks, for the tests of training."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from config.schema import (
+    AdamConfig,
+    DataLoaderConfig,
+    PreprocessConfig,
+    ScheduleConfig,
+    TrainConfig,
+)
+from models.data import Place, data_of
+from models.task import LossTerm, Update
+from modules.length_regulator import regulate
+from modules.masking import length_mask
+from processors.dataset import FeatureDataset
+from processors.records import Features
+from processors.statistics import corpus_stats
+from processors.store import FeatureStore, write_index, write_mel_config, write_shard
+from processors.text.symbols import Vocabulary, arpabet_vocabulary
+
+PREPROCESS = PreprocessConfig(
+    sample_rate=8000, n_fft=256, win_size=256, hop_size=64, n_mel=8, fmax=4000
+)
+PHONES = ("AA1", "B", "D", "IY0", "S", "T")
+
+
+def make_features(number: int, speaker: str = "anna") -> Features:
+    """An utterance of 4 to 11 phones whose mel follows from its phones, so that it can be learnt."""
+    generator = np.random.default_rng(number)
+    n_phones = int(generator.integers(2, 10))
+    phones = ("<sil>", *generator.choice(PHONES, n_phones).tolist(), "<.>")
+    durations = generator.integers(1, 5, len(phones))
+    levels = np.array([hash_of(phone) for phone in phones])
+    frames = np.repeat(levels, durations)  # (T,)
+    mel = frames[None] + np.arange(8)[:, None] / 8  # (M, T)
+    f0 = np.where(frames > 0.3, 100 + 50 * frames, 0.0)
+    return Features(
+        id=f"utt-{number:03d}",
+        speaker=speaker,
+        phones=phones,
+        durations=durations.astype(np.int64),
+        mel=mel.astype(np.float32),
+        f0=f0.astype(np.float32),
+        energy=(1 + frames).astype(np.float32),
+    )
+
+
+def hash_of(phone: str) -> float:
+    return sum(map(ord, phone)) % 10 / 10
+
+
+def make_processed(folder: Path, n_utterances: int = 14, speakers=("anna",)) -> FeatureStore:
+    """Writes a dataset's folder as stage 1 does; the last four utterances do not train."""
+    features = [make_features(i, speakers[i % len(speakers)]) for i in range(n_utterances)]
+    mel = PREPROCESS.mel
+    rows = write_shard(folder / "features" / "shard-00000.safetensors", features, mel)
+    write_mel_config(folder, mel)
+    write_index(folder, rows)
+    store = FeatureStore(folder)
+    ids = list(store.ids)
+    splits = {"train": ids[:-4], "valid": ids[-4:-2], "test": ids[-2:], "golden_test": ids[-2:]}
+    phones = {phone: 1 for item in features for phone in item.phones}
+    files = {
+        "phones": phones,
+        "speakers": [{"name": name, "language": "en-us"} for name in speakers],
+        "stats": corpus_stats(store, ids[:-4], PREPROCESS).to_plain(),
+    }
+    for name, value in (splits | files).items():
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    return store
+
+
+def train_config(**changes: object) -> TrainConfig:
+    """fp32, constant rate, no worker processes, nothing logged."""
+    config = TrainConfig(
+        batch_size=3,
+        max_steps=4,
+        adam=AdamConfig(lr=0.01, betas=(0.9, 0.98), eps=1e-8),
+        scheduler="constant",
+        lr_scheduler=ScheduleConfig(),
+        tracker="none",
+        dataloader=DataLoaderConfig(num_worker=0),
+        valid_samples=0,
+        valid_steps=0,
+        save_steps=0,
+    )
+    return replace(config, **changes)
+
+
+def make_data(store: FeatureStore, config: TrainConfig, place: Place = Place()):  # noqa: B008
+    ids = list(store.ids)
+    vocabulary: Vocabulary = arpabet_vocabulary()
+    speakers = sorted(set(store.speakers))
+    training = FeatureDataset(
+        [store],
+        [ids[:-4]],
+        vocabulary,
+        speakers,
+        crop_phones=config.crop_phones,
+        seed=config.random_seed,
+    )
+    validation = FeatureDataset([store], [ids[-4:]], vocabulary, speakers)
+    return data_of(training, validation, config, -11.5, place, torch.device("cpu"))
+
+
+class TinyNetwork(nn.Module):
+    """Phones to mel and log durations."""
+
+    def __init__(self, dropout: float = 0.0, hidden: int = 6) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(len(arpabet_vocabulary()), hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.mel = nn.Linear(hidden, 8)
+        self.duration = nn.Linear(hidden, 1)
+
+    def forward(self, phone_ids, durations, n_frames):
+        phones = self.dropout(self.embedding(phone_ids))  # (B, N, H)
+        frames = regulate(phones, durations, n_frames)  # (B, T, H)
+        return self.mel(frames), self.duration(phones).squeeze(-1)  # (B, T, M), (B, N)
+
+
+class TinyTask:
+    """One network, two losses with different counts."""
+
+    exported = "model"
+
+    def __init__(self, dropout: float = 0.0, dtype: torch.dtype = torch.float32) -> None:
+        torch.manual_seed(0)
+        self.networks: dict[str, nn.Module] = {"model": TinyNetwork(dropout).to(dtype)}
+
+    def counts(self, batch):
+        return {
+            "frames": int(batch.mel_lengths.sum()),
+            "phones": int(batch.phone_lengths.sum()),
+            "items": len(batch.ids),
+        }
+
+    def training_step(self, batch):
+        yield Update("model", self.losses(batch))
+
+    def validation_step(self, batch):
+        return self.losses(batch)
+
+    def losses(self, batch):
+        mel_hat, durations_hat = self.networks["model"](
+            batch.phone_ids, batch.durations, batch.mel.shape[2]
+        )
+        frames = length_mask(batch.mel_lengths, batch.mel.shape[2])
+        phones = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
+        mel_error = (mel_hat - batch.mel.mT).square().mean(-1)
+        duration_error = (durations_hat - batch.durations).square()
+        return {
+            "mel": LossTerm((mel_error * frames).sum(), "frames"),
+            "duration": LossTerm((duration_error * phones).sum(), "phones", weight=0.1),
+        }
+
+
+class TinyGan:
+    """A generator of mels and a judge of frames: two updates per step."""
+
+    exported = "generator"
+
+    def __init__(self, dtype: torch.dtype = torch.float64) -> None:
+        torch.manual_seed(0)
+        self.networks: dict[str, nn.Module] = {
+            "generator": TinyNetwork().to(dtype),
+            "discriminator": nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 1)).to(dtype),
+        }
+
+    def counts(self, batch):
+        return {"frames": int(batch.mel_lengths.sum())}
+
+    def training_step(self, batch):
+        T = batch.mel.shape[2]
+        mask = length_mask(batch.mel_lengths, T)
+        judge = self.networks["discriminator"]
+        mel_hat, _ = self.networks["generator"](batch.phone_ids, batch.durations, T)
+        real = judge(batch.mel.mT.to(mel_hat)).squeeze(-1)
+        fake = judge(mel_hat.detach()).squeeze(-1)
+        error = (1 - real).square() + fake.square()
+        yield Update("discriminator", {"judge": LossTerm((error * mask).sum(), "frames")})
+        fooled = (1 - judge(mel_hat).squeeze(-1)).square()
+        yield Update("generator", {"fool": LossTerm((fooled * mask).sum(), "frames")})
+
+    def validation_step(self, batch):
+        mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
+        mel_hat, _ = self.networks["generator"](
+            batch.phone_ids, batch.durations, batch.mel.shape[2]
+        )
+        error = (mel_hat - batch.mel.mT).abs().mean(-1)
+        return {"mel": LossTerm((error * mask).sum(), "frames")}

@@ -1,0 +1,60 @@
+import math
+
+import pytest
+import torch
+
+from processors.batch import TtsItem, collate
+from utils.errors import InputError
+
+FLOOR = math.log(1e-5)
+
+
+def item(id="a", durations=(2, 0, 1), phones=3, frames=3, **changes):
+    values = {
+        "id": id,
+        "phone_ids": torch.arange(1, phones + 1),
+        "speaker_id": 4,
+        "durations": torch.tensor(durations),
+        "mel": torch.ones(2, frames) * frames,
+        "f0": torch.full((frames,), 100.0),
+        "energy": torch.full((frames,), 2.0),
+    }
+    return TtsItem(**(values | changes))
+
+
+def test_shorter_items_are_padded_with_silence():
+    batch = collate([item(), item("b", durations=(1,), phones=1, frames=1)], FLOOR)
+
+    assert batch.ids == ("a", "b")
+    assert batch.phone_ids.tolist() == [[1, 2, 3], [1, 0, 0]]
+    assert batch.phone_lengths.tolist() == [3, 1]
+    assert batch.speaker_ids.tolist() == [4, 4]
+    assert batch.durations.tolist() == [[2, 0, 1], [1, 0, 0]]
+    assert batch.mel.shape == (2, 2, 3)
+    assert batch.mel[1].tolist() == [[1, pytest.approx(FLOOR), pytest.approx(FLOOR)]] * 2
+    assert batch.mel_lengths.tolist() == [3, 1]
+    assert batch.f0[1].tolist() == [100, 0, 0]
+    assert batch.energy[1].tolist() == [2, 0, 0]
+
+
+def test_the_mel_of_an_item_is_not_changed():
+    mel = torch.randn(5, 3)
+
+    assert torch.equal(collate([item(mel=mel)], FLOOR).mel[0], mel)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ({"durations": (2, 1, 1)}, "bad: durations sum to 4 frames, the mel has 3; run stage 1"),
+        ({"durations": (4, -2, 1)}, "bad: durations sum to 3"),
+        ({"durations": (2, 1)}, "bad: 3 phones and 2 durations"),
+        ({"f0": torch.ones(4)}, "bad: f0 has 4 frames, the mel has 3"),
+        ({"energy": torch.ones(2)}, "bad: energy has 2 frames"),
+        ({"mel": torch.full((2, 3), math.nan)}, "bad: mel holds numbers that are not finite"),
+        ({"durations": (), "phones": 0, "frames": 0}, "bad: 0 phones and 0 frames"),
+    ],
+)
+def test_an_utterance_that_contradicts_itself_is_named(fault, message):
+    with pytest.raises(InputError, match=message):
+        collate([item("good"), item("bad", **fault)], FLOOR)
