@@ -27,7 +27,6 @@ class GriffinLim(nn.Module):
     """
 
     filters: Tensor
-    inverse_filters: Tensor
     window: Tensor
 
     def __init__(
@@ -38,9 +37,7 @@ class GriffinLim(nn.Module):
         self.iterations = iterations
         self.momentum = momentum
         self.seed = seed
-        filters = mel_filter_bank(mel)
-        self.register_buffer("filters", filters, persistent=False)
-        self.register_buffer("inverse_filters", torch.linalg.pinv(filters), persistent=False)
+        self.register_buffer("filters", mel_filter_bank(mel), persistent=False)
         margin = mel.n_fft - mel.win_length
         window = F.pad(torch.hann_window(mel.win_length), (margin // 2, margin - margin // 2))
         self.register_buffer("window", window, persistent=False)
@@ -77,11 +74,14 @@ class GriffinLim(nn.Module):
     def magnitude(self, mel: Tensor, updates: int = 30) -> Tensor:
         """Magnitudes that give the mel: (B, M, T) -> (B, n_fft // 2 + 1, T), none negative.
 
-        Non-negative least squares: the pseudo-inverse, then the multiplicative updates of Lee and
-        Seung (2001, eq. 4), which never raise the error.
+        Non-negative least squares by the multiplicative updates of Lee and Seung (2001, eq. 4),
+        which never raise the error, from the mean level of the bands around each bin. From the
+        pseudo-inverse, whose negative values must be cut, the result is worse.
         """
         bands = mel.exp()
-        magnitude = (self.inverse_filters @ bands).clamp(min=1e-5)
+        levels = bands / self.filters.sum(dim=1, keepdim=True)
+        reach = self.filters.sum(dim=0).clamp(min=1e-3)[:, None]  # 0 above f_max
+        magnitude = (self.filters.T @ levels / reach).clamp(min=1e-5)
         wanted = self.filters.T @ bands
         for _ in range(updates):
             given = self.filters.T @ (self.filters @ magnitude)
@@ -89,7 +89,7 @@ class GriffinLim(nn.Module):
         return magnitude
 
     def _first_phases(self, n_frames: int) -> Tensor:
-        """Unit numbers of random angle, (n_frames, n_fft // 2 + 1); frame t's do not depend on T."""
+        """Unit numbers of random angle, (T, n_fft // 2 + 1); a frame's do not depend on T."""
         generator = torch.Generator().manual_seed(self.seed)
         turns = torch.rand(n_frames, self.mel.n_fft // 2 + 1, generator=generator)
         angles = (turns * 2 * torch.pi).to(self.window.device)
