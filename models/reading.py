@@ -1,0 +1,94 @@
+"""Cuts a text of any length into what a model speaks in one breath."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from config.schema import TextConfig
+from processors.records import SpokenText
+from processors.text.frontend import FULL_STOP, TextFrontend
+from processors.text.sentences import split_long, split_sentences
+from utils.errors import InputError
+
+COMMA = "<,>"
+
+
+class Reader:
+    """Reads texts of several languages; keeps a text front end for each.
+
+    Args:
+        config: The `preprocess.text` section.
+        max_phones: Longer sentences are cut at clauses.
+    """
+
+    def __init__(self, config: TextConfig, max_phones: int) -> None:
+        self._config = config
+        self._max_phones = max_phones
+        self._frontends: dict[str, TextFrontend] = {}  # by language
+
+    def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
+        """The sentences of a text, each as one or more clauses. No word is lost.
+
+        Args:
+            text: Any text.
+            language: espeak language code.
+
+        Raises:
+            InputError: If the text holds nothing to say, or something that cannot be said.
+        """
+        check_unicode(text)
+        sentences = [
+            self._clauses(sentence, language) for sentence in with_words(split_sentences(text))
+        ]
+        if not sentences:
+            raise InputError(f"there is no word to say in {text[:80]!r}")
+        return sentences
+
+    def _clauses(self, sentence: str, language: str) -> list[SpokenText]:
+        if language not in self._frontends:
+            self._frontends[language] = TextFrontend(self._config, language)
+        frontend = self._frontends[language]
+        spoken = frontend(sentence)
+        if len(spoken.phones) <= self._max_phones:
+            return [spoken]
+        chunks = with_words(split_long(sentence, self._max_phones))
+        return linked([frontend(chunk) for chunk in chunks])
+
+
+def check_unicode(text: str) -> None:
+    """Raises InputError if the text came from bytes that are not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the text is not UTF-8 at character {error.start}; is the terminal set to UTF-8?"
+        ) from error
+
+
+def with_words(pieces: Sequence[str]) -> list[str]:
+    """Pieces of a text, those without a letter or digit ("...", "-") put to their neighbours.
+
+    Alone they could not be spoken; but they may hold a sign that is read as a word.
+    """
+    joined: list[str] = []
+    for piece in pieces:
+        if joined and not (has_word(piece) and has_word(joined[-1])):
+            joined[-1] = f"{joined[-1]} {piece}"
+        else:
+            joined.append(piece)
+    return joined
+
+
+def has_word(piece: str) -> bool:
+    """Whether a piece of text holds a letter or a digit."""
+    return any(character.isalnum() for character in piece)
+
+
+def linked(clauses: Sequence[SpokenText]) -> list[SpokenText]:
+    """Clauses of one sentence: only the last one ends in a full stop, the others in a comma."""
+    inner = [
+        dataclasses.replace(clause, phones=(*clause.phones[:-1], COMMA))
+        if clause.phones[-1] == FULL_STOP
+        else clause
+        for clause in clauses[:-1]
+    ]
+    return [*inner, clauses[-1]]

@@ -1,0 +1,291 @@
+"""From text to speech: a trained acoustic model and a vocoder behind one call.
+
+Long texts are spoken sentence by sentence, in batches. What is heard does not depend on the
+batches: padding never changes a result, and sentences are put back in order.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from config.schema import Config
+from models.acoustic import TtsOutput
+from models.assets import Speaker
+from models.checkpoint import CHECKPOINTS, LoadedModel, load_model
+from models.reading import Reader
+from models.registry import load_config
+from models.speech import Part, Speech, join, silence
+from models.vocoding import load_vocoder
+from processors.records import SpokenText
+from processors.text.symbols import SILENCE, Vocabulary
+from utils.config import nearest
+from utils.errors import InputError
+from utils.logging import get_logger
+
+CONTROL_RANGE = (0.1, 10.0)
+
+
+class AcousticModel(Protocol):
+    """What every network of task `tts` offers."""
+
+    def infer(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        *,
+        speaker_ids: Tensor,
+        pitch_control: float,
+        energy_control: float,
+        duration_control: float,
+    ) -> TtsOutput:
+        """Phones (B, N) to a mel of at least one frame per item."""
+
+
+class Controls(NamedTuple):
+    """Factors on what the model predicts: 1.2 is 20 % higher, louder or slower.
+
+    Raises:
+        InputError: By `checked`, if one is not a number from 0.1 to 10.
+    """
+
+    pitch: float = 1.0
+    energy: float = 1.0
+    duration: float = 1.0
+
+    def checked(self) -> "Controls":
+        """These controls, if they can be used."""
+        low, high = CONTROL_RANGE
+        for name, value in self._asdict().items():
+            if not (math.isfinite(value) and low <= value <= high):
+                raise InputError(f"{name}_control is {value}; expected {low:g} to {high:g}")
+        return self
+
+
+class Synthesizer:
+    """Speaks text with a trained acoustic model.
+
+    Args:
+        reference: An experiment folder, a checkpoint in it, or a name on the Hub.
+        vocoder: The same for a vocoder; None: Griffin-Lim.
+        device: Where the networks run.
+        overrides: `key.path=value` for the text and inference settings that the model came with.
+
+    Raises:
+        InputError: If a model cannot be loaded, is of the wrong kind, or if the vocoder was made
+            for another mel.
+    """
+
+    def __init__(
+        self,
+        reference: str | Path,
+        vocoder: str | Path | None = None,
+        device: str = "cpu",
+        *,
+        overrides: Sequence[str] = (),
+    ) -> None:
+        self.model = load_model(reference, device)
+        if self.model.config.task != "tts":
+            raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
+        self.speakers: tuple[Speaker, ...] = self.model.speakers
+        self._network = cast("AcousticModel", self.model.network)
+        self._vocabulary = known_phones(self.model)
+        self.config = with_overrides(self.model, overrides)
+        self._device = torch.device(device)
+        iterations = self.config.inference.griffin_lim_iterations
+        self._vocoder = load_vocoder(vocoder, self.model.mel, iterations, device)
+        self._reader = Reader(self.config.preprocess.text, self.config.inference.max_phones)
+
+    def __call__(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        pitch_control: float = 1.0,
+        energy_control: float = 1.0,
+        duration_control: float = 1.0,
+        seed: int = 0,
+    ) -> Speech:
+        """Speaks a text of any length.
+
+        Args:
+            text: Any text; phones may stand in it as `{HH AH0 L OW1}`.
+            speaker: Name; may be left out when the model has one speaker only.
+            pitch_control: Factor on f0 in Hz.
+            energy_control: Factor on the energy.
+            duration_control: Factor on the length of phones and pauses; 1.2 is slower.
+            seed: For models that draw random numbers when they speak; the same seed gives the
+                same speech. FastSpeech 2 and Griffin-Lim draw none.
+
+        Raises:
+            InputError: If the text holds nothing that can be spoken, the speaker is unknown, there
+                are several and none is named, or a control is out of range.
+        """
+        controls = Controls(pitch_control, energy_control, duration_control).checked()
+        index = choose_speaker(self.speakers, speaker)
+        sentences = self._reader(text, self.speakers[index].language)
+        clauses = [clause for sentence in sentences for clause in sentence]
+        with torch.random.fork_rng(self._cuda_devices()), torch.inference_mode():
+            torch.manual_seed(seed)
+            spoken = iter(self._speak(clauses, index, controls))
+        parts = [[next(spoken) for _ in sentence] for sentence in sentences]
+        speech = join(
+            list(self._with_pauses(parts, controls.duration)),
+            text=text,
+            speaker=self.speakers[index].name,
+            sample_rate=self.model.mel.sample_rate,
+            hop_length=self.model.mel.hop_length,
+            out_of_vocabulary=[word for clause in clauses for word in clause.out_of_vocabulary],
+        )
+        if speech.gain < 1:
+            get_logger(__name__).info(
+                "peak %.2f: scaled down by %.1f dB", 1 / speech.gain, -20 * math.log10(speech.gain)
+            )
+        return speech
+
+    def _speak(self, clauses: Sequence[SpokenText], speaker: int, controls: Controls) -> list[Part]:
+        """Parts in the order of the clauses; clauses of like length share a forward pass."""
+        by_length = sorted(range(len(clauses)), key=lambda i: len(clauses[i].phones))
+        parts: dict[int, Part] = {}
+        size = self.config.inference.batch_size
+        for start in range(0, len(by_length), size):
+            chosen = by_length[start : start + size]
+            batch = self._forward([clauses[i] for i in chosen], speaker, controls)
+            parts.update(zip(chosen, batch, strict=True))
+        return [parts[i] for i in range(len(clauses))]
+
+    def _forward(
+        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls
+    ) -> list[Part]:
+        """One forward pass of the acoustic model and the vocoder."""
+        rows = [torch.tensor(self._vocabulary.ids(clause.phones)) for clause in clauses]
+        phone_ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, N)
+        phone_lengths = torch.tensor([len(row) for row in rows])  # (B,)
+        out = self._network.infer(
+            phone_ids.to(self._device),
+            phone_lengths.to(self._device),
+            speaker_ids=torch.full((len(rows),), speaker, device=self._device),
+            pitch_control=controls.pitch,
+            energy_control=controls.energy,
+            duration_control=controls.duration,
+        )
+        wavs = self._vocoder.infer(out.mel, out.mel_lengths)  # (B, T * hop)
+        arrays = [array(x) for x in (out.durations, out.mel, out.pitch, out.energy, wavs)]
+        return [self._part(clause, *(x[i] for x in arrays)) for i, clause in enumerate(clauses)]
+
+    def _part(
+        self,
+        clause: SpokenText,
+        durations: np.ndarray,
+        mel: np.ndarray,
+        pitch: np.ndarray,
+        energy: np.ndarray,
+        wav: np.ndarray,
+    ) -> Part:
+        """One item of a batch without its padding."""
+        n_phones = len(clause.phones)
+        longest = (len(durations), mel.shape[1])  # phones and frames of the padded batch
+        durations = durations[:n_phones].astype(np.int64)
+        n_frames = int(durations.sum())
+        part = Part(
+            normalized=clause.normalized,
+            phones=clause.phones,
+            words=clause.words,
+            durations=durations,
+            wav=wav[: n_frames * self.model.mel.hop_length],
+            mel=mel[:, :n_frames],
+            f0=per_frame(pitch, durations, longest),
+            energy=per_frame(energy, durations, longest),
+        )
+        if not (np.isfinite(part.mel).all() and np.isfinite(part.wav).all()):
+            raise InputError(
+                f"{clause.text!r}: the model gives values that are not finite; its weights are "
+                "damaged or its training diverged"
+            )
+        return part
+
+    def _with_pauses(self, sentences: Sequence[Sequence[Part]], slower: float) -> Iterator[Part]:
+        """The parts of the sentences, with a pause between one sentence and the next."""
+        mel = self.model.mel
+        pause_s = self.config.inference.sentence_pause_s * slower
+        n_frames = round(pause_s * mel.sample_rate / mel.hop_length)
+        for i, parts in enumerate(sentences):
+            if i > 0 and n_frames > 0:
+                yield silence(
+                    SILENCE,
+                    n_frames,
+                    hop_length=mel.hop_length,
+                    n_mels=mel.n_mels,
+                    floor=mel.log_floor_value,
+                )
+            yield from parts
+
+    def _cuda_devices(self) -> list[torch.device]:
+        return [self._device] if self._device.type == "cuda" else []
+
+
+def known_phones(model: LoadedModel) -> Vocabulary:
+    """The phones that an acoustic model knows.
+
+    Raises:
+        InputError: If it comes without them.
+    """
+    if model.vocabulary is None:
+        raise InputError(f"{model.folder}: there is no vocabulary.json; it cannot read text")
+    return model.vocabulary
+
+
+def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
+    """The configuration that a model came with, some keys replaced.
+
+    Raises:
+        InputError: If an override is wrong.
+    """
+    if not overrides:
+        return model.config
+    return load_config(experiment_folder(model.folder) / "config.json", overrides)
+
+
+def experiment_folder(weights: Path) -> Path:
+    """The folder of the experiment that a folder of weights belongs to."""
+    return weights.parent.parent if weights.parent.name == CHECKPOINTS else weights
+
+
+def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
+    """The index of the speaker called `name`, or of the only one.
+
+    Raises:
+        InputError: If there is none of that name, or several and no name; lists those there are.
+    """
+    names = [speaker.name for speaker in speakers]
+    known = f"known: {', '.join(names)}"
+    if name is None:
+        if len(names) > 1:
+            raise InputError(f"the model has {len(names)} speakers; choose one ({known})")
+        return 0
+    if name not in names:
+        raise InputError(f"the model has no speaker {name!r}{nearest(name, names)} ({known})")
+    return names.index(name)
+
+
+def per_frame(values: np.ndarray, durations: np.ndarray, longest: tuple[int, int]) -> np.ndarray:
+    """A predicted contour per frame, (T,) float32.
+
+    Args:
+        values: Per phone or per frame of a padded batch.
+        durations: Frames per phone of this item, (N,).
+        longest: Phones and frames of the padded batch, which tell one from the other.
+    """
+    n_phones, n_frames = longest
+    if len(values) == n_phones and n_phones != n_frames:
+        return np.repeat(values[: len(durations)], durations).astype(np.float32)
+    return values[: durations.sum()].astype(np.float32)
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    """A tensor of any device and float type as an array of float32 or integers."""
+    return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()
