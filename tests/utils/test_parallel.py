@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -104,7 +105,17 @@ def test_sequential_work_uses_one_thread_and_restores_their_number():
 
 @pytest.mark.parametrize(("backend", "module"), [("dask", "distributed"), ("ray", "ray")])
 def test_a_backend_that_is_not_installed_is_named(backend, module, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, module, None)
-    monkeypatch.setitem(__import__("sys").modules, f"{module}.util.joblib", None)
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match=f"pip install {module}"):
         list(run_chunks(add, {"a": [1]}, 1, backend))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "module"), [("dask", "distributed"), ("ray", "ray")])
+def test_clusters_too_lose_only_the_items_that_kill_their_process(backend, module, monkeypatch):
+    pytest.importorskip(module)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # for the cluster's processes
+    chunks = {"a": [1, 2, 3], "b": [10, 13, 20], "d": [40, 50]}
+    done = {item.key: item for item in run_chunks(add_unless_deadly, chunks, 2, backend)}
+    assert {key: item.result for key, item in done.items()} == {"a": 6, "b": 30, "d": 90}
+    assert done["b"].lost == (13,)
