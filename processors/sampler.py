@@ -31,7 +31,8 @@ class FrameBudgetSampler:
     batch of its own. Every utterance comes once per epoch. The number of batches is brought to a
     multiple of `processes x window` by halving the batches with the most utterances, never by
     repeating or dropping any: every process has the same number of whole windows. In the first
-    epoch the longest batches come first, so that a lack of memory shows at once.
+    epoch the longest batches make the first update, so that a lack of memory shows at once. Two
+    processes have the same updates as one with a window of twice the size.
 
     Sharding by process is done here, and there is no `batch_size` attribute: accelerate's own
     sharding loses batches of varying size.
@@ -102,7 +103,7 @@ class FrameBudgetSampler:
         batches = [batches[i] for i in generator.permutation(len(batches))]
         if epoch == 0:
             batches.sort(key=self._longest, reverse=True)
-            first, rest = batches[: self._processes], batches[self._processes :]
+            first, rest = batches[: self._multiple], batches[self._multiple :]
             batches = first + [rest[i] for i in generator.permutation(len(rest))]
         return batches
 

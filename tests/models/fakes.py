@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from accelerate import Accelerator
 from torch import nn
 
 from config.schema import (
@@ -15,8 +16,11 @@ from config.schema import (
     ScheduleConfig,
     TrainConfig,
 )
+from models.assets import Assets
 from models.data import Place, data_of
 from models.task import LossTerm, Update
+from models.tracking import Tracker
+from models.trainer import Trainer
 from modules.length_regulator import regulate
 from modules.masking import length_mask
 from processors.dataset import FeatureDataset
@@ -24,6 +28,7 @@ from processors.records import Features
 from processors.statistics import corpus_stats
 from processors.store import FeatureStore, write_index, write_mel_config, write_shard
 from processors.text.symbols import Vocabulary, arpabet_vocabulary
+from utils.seed import seed_everything
 
 PREPROCESS = PreprocessConfig(
     sample_rate=8000, n_fft=256, win_size=256, hop_size=64, n_mel=8, fmax=4000
@@ -108,6 +113,16 @@ def make_data(store: FeatureStore, config: TrainConfig, place: Place = Place()):
     )
     validation = FeatureDataset([store], [ids[-4:]], vocabulary, speakers)
     return data_of(training, validation, config, -11.5, place, torch.device("cpu"))
+
+
+def make_trainer(store: FeatureStore, checkpoints: Path, config: TrainConfig, task=None) -> Trainer:
+    accelerator = Accelerator(cpu=True)
+    assets = Assets(PREPROCESS.mel, arpabet_vocabulary())
+    tracker = Tracker(accelerator, "none", checkpoints.parent, assets)
+    task = TinyTask() if task is None else task
+    seed_everything(config.random_seed)
+    data = make_data(store, config)
+    return Trainer(task, data, config, accelerator, checkpoints, tracker)
 
 
 class TinyNetwork(nn.Module):

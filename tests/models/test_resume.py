@@ -1,0 +1,191 @@
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+
+from config.schema import DataLoaderConfig
+from models.checkpoint_files import latest_checkpoint, steps_of
+from models.training_state import random_states, restore_random_states
+from tests.models.fakes import (
+    TinyGan,
+    TinyTask,
+    make_processed,
+    make_trainer,
+    train_config,
+)
+from utils.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _accelerate():
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_processed(tmp_path / "data")
+
+
+def options(**changes):
+    """Batches of crops, so that the data draw random numbers, too."""
+    return train_config(**({"batch_size": 4, "crop_phones": 4, "max_steps": 11} | changes))
+
+
+def everything(trainer):
+    """Weights, optimizer states and random generators, as plain comparable values."""
+    weights = {
+        f"{name}.{key}": value.tolist()
+        for name, network in trainer._task.networks.items()
+        for key, value in network.state_dict().items()
+    }
+    optimizers = {
+        f"{name}.{index}.{key}": value.tolist()
+        for name, optimizer in trainer._updater.optimizers.items()
+        for index, state in optimizer.state_dict()["state"].items()
+        for key, value in state.items()
+    }
+    states = random_states()
+    states["torch"] = states["torch"].tolist()
+    return weights, optimizers, states, trainer.position
+
+
+def run(store, folder, task=None, resume=False, **changes):
+    trainer = make_trainer(store, folder, options(**changes), task or TinyTask(dropout=0.3))
+    if resume:
+        trainer.resume(latest_checkpoint(folder))
+    trainer.fit()
+    return everything(trainer)
+
+
+@pytest.mark.parametrize("stop", [1, 3, 4, 8])
+def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(store, tmp_path, stop):
+    whole = run(store, tmp_path / "whole")
+    run(store, tmp_path / "parts", max_steps=stop)
+    random.seed(99)
+    parts = run(store, tmp_path / "parts", resume=True)
+
+    assert parts == whole
+
+
+def test_resuming_is_bit_equal_with_worker_processes(store, tmp_path):
+    workers = {"dataloader": DataLoaderConfig(num_worker=1)}
+    whole = run(store, tmp_path / "whole")
+    run(store, tmp_path / "parts", max_steps=5, **workers)
+
+    assert run(store, tmp_path / "parts", resume=True, **workers) == whole
+
+
+def test_resuming_is_bit_equal_with_accumulation_and_two_networks(store, tmp_path):
+    changes = {"gradient_accumulation_step": 2, "max_steps": 6}
+    whole = run(store, tmp_path / "whole", TinyGan(torch.float32), **changes)
+    stopped = changes | {"max_steps": 3}
+    run(store, tmp_path / "parts", TinyGan(torch.float32), **stopped)
+
+    resumed = run(store, tmp_path / "parts", TinyGan(torch.float32), resume=True, **changes)
+    # the run that stopped was validated at its end, which may have found its best there
+    assert resumed[:3] == whole[:3]
+
+
+def test_validation_between_updates_does_not_change_the_run(store, tmp_path):
+    weights, *_ = run(store, tmp_path / "whole")
+
+    assert run(store, tmp_path / "validated", valid_steps=2)[0] == weights
+
+
+def test_the_best_loss_survives(store, tmp_path):
+    run(store, tmp_path / "run", max_steps=4, valid_steps=2)
+    trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
+    trainer.resume(latest_checkpoint(tmp_path / "run"))
+
+    assert trainer.position.best is not None
+    assert trainer.position.best_step in (2, 4)
+
+
+def test_other_batches_begin_the_epoch_again_and_say_so(store, tmp_path, caplog):
+    run(store, tmp_path / "run", max_steps=4)
+    trainer = make_trainer(store, tmp_path / "run", options(batch_size=2), TinyTask(dropout=0.3))
+    with caplog.at_level(logging.WARNING):
+        trainer.resume(latest_checkpoint(tmp_path / "run"))
+
+    assert trainer.position.batch == 0
+    assert trainer.position.step == 4
+    assert "begins again" in caplog.text
+
+
+def test_weights_of_another_model_are_refused(store, tmp_path):
+    run(store, tmp_path / "run", max_steps=1)
+    task = TinyTask()
+    task.networks["model"].mel = torch.nn.Linear(6, 9)
+    trainer = make_trainer(store, tmp_path / "run", options(), task)
+
+    with pytest.raises(InputError, match="of another model than this config's"):
+        trainer.resume(latest_checkpoint(tmp_path / "run"))
+
+
+def test_generators_go_on_where_they_were():
+    states = random_states()
+    first = [random.random(), np.random.rand(), torch.rand(2).tolist()]  # noqa: NPY002
+    restore_random_states(states)
+
+    assert [random.random(), np.random.rand(), torch.rand(2).tolist()] == first  # noqa: NPY002
+
+
+_TRAINING = """
+import sys
+from pathlib import Path
+from tests.models.fakes import FeatureStore, TinyTask, make_trainer
+from tests.models.test_resume import options
+
+class Talking(TinyTask):
+    def training_step(self, batch):
+        print("update", flush=True)
+        yield from super().training_step(batch)
+
+config = options(max_steps=int(sys.argv[3]), save_steps=1)
+store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
+received = make_trainer(store, folder, config, Talking(dropout=0.3)).fit()
+raise SystemExit(128 + received if received else 0)
+"""
+
+
+def interrupted(store, folder, number):
+    """Trains in another process, and sends it a signal in its fifth update."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _TRAINING, str(store.folder), str(folder), "1000000"],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        cwd=ROOT,
+    )
+    for _ in range(5):
+        assert process.stdout.readline()
+    process.send_signal(number)
+    process.stdout.read()
+    process.stdout.close()
+    return process.wait()
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
+    assert interrupted(store, tmp_path / "parts", signal.SIGKILL) == -signal.SIGKILL
+    end = steps_of(tmp_path / "parts")[-1] + 3
+    parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
+
+    assert parts == run(store, tmp_path / "whole", max_steps=end)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_run_saves_and_goes_on(store, tmp_path, number):
+    assert interrupted(store, tmp_path / "parts", number) == 128 + number
+    end = steps_of(tmp_path / "parts")[-1] + 3
+    parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
+
+    assert parts == run(store, tmp_path / "whole", max_steps=end)
