@@ -72,7 +72,7 @@ class EspeakPhonemizer:
 
 
 def is_ipa(symbol: str) -> bool:
-    """Whether a symbol looks like one IPA phone: letters and IPA marks, optional stress and tone."""
+    """Whether a symbol looks like one IPA phone: letters, marks, perhaps stress and tone."""
     bare = symbol.lstrip("ˈˌ").rstrip("0123456789.")
     return bool(bare) and bare[0].isalpha() and all(_is_ipa_character(char) for char in bare)
 
@@ -129,7 +129,7 @@ class _Voice:
 
 
 def _phones(group: str) -> Phones:
-    """ "h_ə_l_ˈoʊ" as phones; "-" is espeak's mark for a liaison or for no stress."""
+    """Cuts "h_ə_l_ˈoʊ" in phones; "-" marks a liaison or no stress and goes."""
     return tuple(phone for part in group.split("_") if (phone := part.replace("-", "")))
 
 
@@ -182,7 +182,7 @@ def _unknown_language(language: str, voices: Mapping[str, str]) -> str:
 
 
 def _silent_logger() -> logging.Logger:
-    """phonemizer warns of every word that changes language; the phones are right all the same."""
+    """A logger against phonemizer's warnings of foreign words, which it says all the same."""
     logger = logging.getLogger("arion.phonemizer")
     logger.setLevel(logging.CRITICAL)
     return logger

@@ -15,7 +15,7 @@ _VOWELS = {
     "iə": "IY AH0", "ɪə": "IH AH0", "ʊə": "UH AH0", "eə": "EH AH0", "oə": "AO AH0",
     "əl": "AH L", "ən": "AH N", "n̩": "AH N", "l̩": "AH L", "m̩": "AH M",
     "ɑːɹ": "AA R", "ɑɹ": "AA R", "ɔːɹ": "AO R", "ɔɹ": "AO R", "oːɹ": "AO R", "oɹ": "AO R",
-    "ɛɹ": "EH R", "ɪɹ": "IH R", "ɪɹ": "IH R", "ʊɹ": "UH R", "iɹ": "IY R", "aɪɹ": "AY R",
+    "ɛɹ": "EH R",  "ɪɹ": "IH R", "ʊɹ": "UH R", "iɹ": "IY R", "aɪɹ": "AY R",
     "ɑ̃": "AA N", "ɔ̃": "AO N", "ɛ̃": "AE N", "œ̃": "AH N",
     "y": "UW", "yː": "UW", "ø": "ER", "øː": "ER", "œ": "ER",
 }  # fmt: skip

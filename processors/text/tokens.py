@@ -86,7 +86,7 @@ def merge_pauses(tokens: list[Token]) -> list[Token]:
 
 @lru_cache(maxsize=4096)
 def _kind(char: str) -> str:
-    """ "word", a pause class, or nothing for what only separates words."""
+    """Says "word", a pause class, or nothing for what only separates words."""
     category = unicodedata.category(char)
     if category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS:
         return "word"

@@ -3,20 +3,28 @@
 import re
 
 from processors.text.lexicon import lookup
-from processors.text.normalize.rules import rule
+from processors.text.normalize.rules import apply, rule
 
 _SPOKEN = frozenset(
-    "NASA NATO UNESCO UNICEF OPEC AIDS LASER RADAR SCUBA NAFTA ASAP GIF JPEG PIN SIM RAM ROM "
-    "SWAT YOLO COVID NASDAQ INTERPOL FIFA UEFA OSHA FEMA DARPA NOAA ASCII BASIC COBOL LAN WAN "
-    "SARS SONAR ZIP TED ESPRIT LIGO CERN ESA BAFTA GIS".split()
-)
+    (
+        "NASA", "NATO", "UNESCO", "UNICEF", "OPEC", "AIDS", "LASER", "RADAR", "SCUBA", "NAFTA",
+        "ASAP", "GIF", "JPEG", "PIN", "SIM", "RAM", "ROM", "SWAT", "YOLO", "COVID", "NASDAQ",
+        "INTERPOL", "FIFA", "UEFA", "OSHA", "FEMA", "DARPA", "NOAA", "ASCII", "BASIC", "COBOL",
+        "LAN", "WAN", "SARS", "SONAR", "ZIP", "TED", "LIGO", "CERN", "BAFTA", "GIS",
+    )
+)  # fmt: skip
 # Spelt although they look like words.
 _SPELT = frozenset(
-    "US USA IT AI AM PM UN EU UK UAE OK ID IP IQ IRS IRA PA PR HR ER TA AD OS ICE ATM CIA IBM "
-    "SAT MIT UCLA OECD AAA EPA FAA FDA IOU ISO LA ADHD AKA API APR EST".split()
-) - {"ICE"}  # fmt: skip
-_MIXED = {"PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C", "eBay": "eBay"}
+    (
+        "US", "USA", "IT", "AI", "AM", "PM", "UN", "EU", "UK", "UAE", "OK", "ID", "IP", "IQ",
+        "IRS", "IRA", "PA", "PR", "HR", "ER", "TA", "AD", "OS", "ATM", "CIA", "IBM", "SAT",
+        "MIT", "UCLA", "OECD", "AAA", "EPA", "FAA", "FDA", "IOU", "ISO", "LA", "ADHD", "AKA",
+        "API", "APR", "EST",
+    )
+)  # fmt: skip
+_MIXED = {"PhD": "P H D", "PhDs": "P H D's", "MSc": "M S C", "BSc": "B S C"}
 _SHOUTED_SHARE = 0.6
+_CAPITALS = re.compile(r"[A-Z]{2}|[A-Z]&[A-Z]|hD|Sc")
 
 
 def _spell(token: str) -> bool:
@@ -56,13 +64,15 @@ def say_acronyms(text: str) -> str:
     Args:
         text: Text whose numbers are already in words.
     """
-    words = [word for word in re.findall(r"[A-Za-z]{2,}", text)]
-    shouted = sum(word.isupper() for word in words)
-    if len(words) >= 3 and shouted > _SHOUTED_SHARE * len(words):
+    if not _CAPITALS.search(text) or _is_shouted(text):
         return text
-    for pattern, say in RULES:
-        text = pattern.sub(say, text)
-    return text
+    return apply(RULES, text)
+
+
+def _is_shouted(text: str) -> bool:
+    words = re.findall(r"[A-Za-z]{2,}", text)
+    loud = [word for word in words if word.isupper()]
+    return len(loud) > _SHOUTED_SHARE * len(words) and sum(not _spell(word) for word in loud) > 1
 
 
 RULES = (

@@ -24,12 +24,16 @@ def _month(text: str) -> str:
     return _MONTH_OF[text[:3].lower()]
 
 
+def _weekday(text: str) -> str:
+    return _WEEKDAY_OF[text[:3].lower()]
+
+
 def _day(digits: str) -> str:
     return ordinal(digits.lstrip("0"))
 
 
 def _month_day(match: re.Match[str]) -> str:
-    """ "Jan. 5, 2024", "January 5th", "May 5-7"."""
+    """Says "Jan. 5, 2024", "January 5th", "May 5-7"."""
     spoken = f"{_month(match['month'])} {_day(match['day'])}"
     if match["last"]:
         spoken += f" to {_day(match['last'])}"
@@ -39,7 +43,7 @@ def _month_day(match: re.Match[str]) -> str:
 
 
 def _day_month(match: re.Match[str]) -> str:
-    """ "5 Jan. 2024", "22nd August", "the 5th of May"."""
+    """Says "5 Jan. 2024", "22nd August", "the 5th of May"."""
     article = "" if match["article"] else "the "
     spoken = f"{match['article'] or ''}{article}{_day(match['day'])} of {_month(match['month'])}"
     if match["year"]:
@@ -81,6 +85,18 @@ def _era(match: re.Match[str]) -> str:
     return f"{year(match['digits'])} {letters}"
 
 
+_WEEKDAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
+NAMES = (
+    rule(
+        rf"\b{_WEEKDAY}\.?\s?[-–]\s?{_WEEKDAY}\b\.?",
+        lambda m: f"{_weekday(m[1])} to {_weekday(m[2])}",
+    ),
+    rule(
+        rf"\b{_WEEKDAY}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
+        lambda m: _weekday(m[1]),
+    ),
+    rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)(?=\s*\S)", lambda m: _month(m[1])),
+)
 _COMMA = r"(?P<comma>,?)\s"
 RULES = (
     rule(r"\b(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:(?=[T ]\d\d:)T?|\b(?![-/]))", _iso),
@@ -103,11 +119,6 @@ RULES = (
         _era,
     ),
     rule(r"\b(?:AD|A\.D\.)\s(\d{1,4})\b", lambda m: f"A D {year(m[1])}"),
-    rule(
-        r"\b(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b))",
-        lambda m: _WEEKDAY_OF[m[1][:3].lower()],
-    ),
-    rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)", lambda m: _month(m[1])),
     rule(r"\b(\d{1,3})(?:st|nd|rd|th)?\s?c\.(?=\s)", lambda m: f"{ordinal(m[1])} century"),
     rule(r"\b(?:c|ca)\.\s?(?=1\d{3}\b|20\d\d\b|[3-9]\d\d\b)", "circa "),
     rule(r"\bb\.\s?(?=[12]\d{3}\b)", "born "),

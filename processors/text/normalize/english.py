@@ -5,9 +5,18 @@ numbers, a price holds a unit, a reference ("No. 5") needs its number still in f
 """
 
 import re
+from itertools import chain
 
-from processors.text.normalize import abbreviations, dates, money, number_rules, roman, times
-from processors.text.normalize import units, web
+from processors.text.normalize import (
+    abbreviations,
+    dates,
+    money,
+    number_rules,
+    roman,
+    times,
+    units,
+    web,
+)
 from processors.text.normalize.acronyms import say_acronyms
 from processors.text.normalize.characters import clean_characters, to_ascii_letters
 from processors.text.normalize.rules import apply
@@ -17,7 +26,7 @@ _DIGIT = re.compile(r"[0-9]")
 
 
 def normalize_english(text: str) -> str:
-    """English text in words: "Dr. Lee paid $5." becomes "Doctor Lee paid five dollars."
+    """Puts English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
 
     Numbers are read the American way, without "and"; so are dates written in figures (month
     first, unless the first number is over 12).
@@ -36,11 +45,10 @@ def normalize_english(text: str) -> str:
     text = apply(web.RULES, text)
     has_digits = bool(_DIGIT.search(text))
     if has_digits:
-        text = apply((*dates.RULES, *times.RULES, *money.RULES, *units.RULES), text)
-    else:
-        text = apply(times.HALVES, text)
-    text = apply(abbreviations.RULES, text)
+        rules = (BEFORE_NUMBERS, dates.RULES, times.RULES, money.RULES, units.RULES)
+        text = apply(chain(*rules), text)
+    text = apply((*times.HALVES, *dates.NAMES, *abbreviations.RULES), text)
     text = apply(roman.RULES, text)
     if has_digits:
-        text = apply((*BEFORE_NUMBERS, *number_rules.RULES), text)
+        text = apply(number_rules.RULES, text)
     return tidy_punctuation(say_signs(say_acronyms(text)))

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from processors.text.normalize.numbers import NUMBER, cardinal, number
+from processors.text.normalize.numbers import NUMBER, cardinal, is_attribute, number
 from processors.text.normalize.rules import rule
 
 
@@ -40,32 +40,41 @@ _MAGNITUDES = {
     "k": "thousand", "m": "million", "mn": "million", "mm": "million", "mio": "million",
     "b": "billion", "bn": "billion", "t": "trillion", "tn": "trillion", "trn": "trillion",
 }  # fmt: skip
-_SYMBOL = (
-    r"(?P<currency>(?:US|CA?|AU?|NZ|HK)?\$|[£€¥₹₩₽]|(?:USD|EUR|GBP|JPY|INR|CHF|CAD|AUD|CNY)\b)"
+_ISO = r"(?:USD|EUR|GBP|JPY|INR|CHF|CAD|AUD|CNY)\b"
+_SYMBOL = rf"(?P<currency>(?:US|CA?|AU?|NZ|HK)?\$|[£€¥₹₩₽]|{_ISO})"
+_CODE = rf"(?P<currency>[£€¥₹₩₽$]|{_ISO})"
+_MAGNITUDE = (
+    r"(?:[\s-]?(?P<magnitude>hundred|thousand|million|billion|trillion|"
+    r"(?:mio|trn|[mbt]n|mm|[kmbt])\b))?"
 )
-_CODE = r"(?P<currency>[£€¥₹₩₽$]|(?:USD|EUR|GBP|JPY|INR|CHF|CAD|AUD|CNY)\b)"
-_MAGNITUDE = r"(?:[\s-]?(?P<magnitude>hundred|thousand|million|billion|trillion|(?:mio|trn|[mbt]n|[kmbt])\b))?"
-_AMOUNT = rf"(?P<first>{NUMBER})(?:\s?[-–]\s?(?:US)?[$£€¥₹]?(?P<last>{NUMBER}))?{_MAGNITUDE}"
+_AMOUNT = (
+    rf"(?P<first>\.\d\d\b|\d+,\d\d(?!\d)|{NUMBER})"
+    rf"(?:\s?[-–]\s?(?:US)?[$£€¥₹]?(?P<last>{NUMBER}))?{_MAGNITUDE}"
+)
 _NOTE = r"(?P<note>[\s-](?:bills?|notes?|coins?)\b)?"
 
 
 def _price(match: re.Match[str]) -> str:
     currency = _CURRENCIES[match["currency"].upper()]
-    first, last = match["first"], match["last"]
+    first, last = re.sub(r"^(\d+),(\d\d)$", r"\1.\2", match["first"]), match["last"]
     sign = "minus " if match["sign"] else ""
     magnitude = (match["magnitude"] or "").lower()
+    name = currency.one if is_attribute(match.string, match.start()) else currency.many
+    if last and not magnitude and "." in first + last:
+        return f"{sign}{_exact(first, currency)} to {_exact(last, currency)}"
     if magnitude or last:
         amount = number(first) + (f" to {number(last)}" if last else "")
         scale = f" {_MAGNITUDES.get(magnitude, magnitude)}" if magnitude else ""
-        return f"{sign}{amount}{scale} {currency.many}"
-    if match["note"]:
-        return f"{number(first)} {currency.one}{match['note'].replace('-', ' ')}"
+        return f"{sign}{amount}{scale} {name}"
+    if match["note"] or (name == currency.one and first.isdigit()):
+        return f"{number(first)} {currency.one}{(match['note'] or '').replace('-', ' ')}"
     return sign + _exact(first, currency)
 
 
 def _exact(amount: str, currency: _Currency) -> str:
-    """ "3.50" is "three dollars and fifty cents", "3.5" "three point five dollars"."""
+    """Says "3.50" as "three dollars and fifty cents", "3.5" as "three point five dollars"."""
     whole, _, decimals = amount.partition(".")
+    whole = whole or "0"
     if decimals and len(decimals) != 2:
         return f"{number(amount)} {currency.many}"
     units = f"{cardinal(whole)} {currency.one if whole == '1' else currency.many}"
@@ -81,6 +90,7 @@ def _small(one: str, many: str, amount: str) -> str:
 
 
 RULES = (
+    rule(r"(?<=\d[kmbn])\s?[-–]\s?(?=[$£€¥])", " to ", re.I),
     rule(rf"(?P<sign>(?<!\w)-)?(?<![A-Z]){_SYMBOL}\s?{_AMOUNT}{_NOTE}", _price, re.I),
     rule(rf"(?P<sign>(?<![\w.])-)?(?<![\w.,]){_AMOUNT}\s?{_CODE}{_NOTE}", _price),
     rule(rf"\b({NUMBER})\s?¢", lambda m: _small("cent", "cents", m[1])),

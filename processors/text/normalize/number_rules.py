@@ -24,7 +24,7 @@ _DATED = re.compile(
 
 
 def _decade(digits: str) -> str:
-    """ "1990" is "nineteen nineties", "90" is "nineties", "1800" is "eighteen hundreds"."""
+    """Says "1990s" as "nineteen nineties", "1800s" as "eighteen hundreds"."""
     spelt = year(digits)
     return spelt[:-1] + "ies" if spelt.endswith("y") else spelt + "s"
 
@@ -34,7 +34,7 @@ def _scientific(match: re.Match[str]) -> str:
 
 
 def _range(match: re.Match[str]) -> str:
-    """ "10-12"; the years "1914-1918" and "1914-18"."""
+    """Says "10-12", and the years "1914-1918" and "1914-18"."""
     first, last = match[1], match[2]
     if not (first.isdigit() and last.isdigit()):
         return f"{number(first)} to {number(last)}"
@@ -53,6 +53,8 @@ def _bare(match: re.Match[str]) -> str:
 RULES = (
     rule(r"\b24/7\b", "twenty-four seven"),
     rule(r"\b9/11\b", "nine eleven"),
+    rule(r"\b50/50\b", "fifty fifty"),
+    rule(r"\b([12]\d{3})/(\d\d)\b(?!/)", _range),
     rule(r"\b(\d+(?:\.\d+)?)[eE]([+-]?\d+)\b", _scientific),
     rule(r"(?<=\d)\^2\b", " squared"),
     rule(r"(?<=\d)\^3\b", " cubed"),
@@ -62,7 +64,8 @@ RULES = (
     rule(r"\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
     rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),
-    rule(r"(?<=\d)\s?[x×]\s?(?=\d)", " by "),
+    rule(r"(?<=\d)x\b", " times"),
+    rule(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " "),
     rule(r"(?<![\w.])(\d+) (\d+)/(\d+)\b", lambda m: mixed(m[1], m[2], m[3])),
     rule(r"(?<![\w./])(\d+)/(\d+)\b(?!/)", lambda m: fraction(m[1], m[2])),
     rule(rf"(?<![\w.,])({NUMBER})\s?[-–—]\s?({NUMBER})(?![\w-]|\.\d)", _range),
@@ -70,7 +73,6 @@ RULES = (
     rule(r"(?<!\w)\.(\d+)\b", lambda m: f"point {digit_by_digit(m[1])}"),
     rule(r"\b\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", lambda m: number(m[0])),
     rule(r"\d+\.\d+", lambda m: number(m[0])),
-    rule(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " "),
     rule(r"(?<=call )911\b|(?<=called )911\b|(?<=dial )911\b", "nine one one", re.I),
     rule(r"\d+", _bare),
 )

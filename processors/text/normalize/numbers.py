@@ -38,7 +38,7 @@ def _american(spelt: str) -> str:
 
 
 def digit_by_digit(digits: str) -> str:
-    """ "007" is "zero zero seven"; anything but digits is skipped."""
+    """Says "007" as "zero zero seven"; anything but digits is skipped."""
     return " ".join(DIGITS[int(digit)] for digit in digits if digit.isdigit())
 
 
@@ -66,7 +66,7 @@ def two_digits(digits: str) -> str:
 
 
 def fraction(numerator: str, denominator: str) -> str:
-    """ "3", "4" is "three quarters"; denominators over 100 are read with "over"."""
+    """Says 3/4 as "three quarters"; denominators over 100 are read with "over"."""
     top, bottom = int(numerator), int(denominator)
     if bottom in (0, 1) or bottom > 100 or numerator[0] == "0":
         return f"{cardinal(numerator)} over {cardinal(denominator)}"
@@ -76,7 +76,7 @@ def fraction(numerator: str, denominator: str) -> str:
 
 
 def mixed(whole: str, numerator: str, denominator: str) -> str:
-    """ "2", "1", "2" is "two and a half"."""
+    """Says 2 1/2 as "two and a half"."""
     part = fraction(numerator, denominator)
     return f"{cardinal(whole)} and {'a' + part[3:] if numerator == '1' else part}"
 
@@ -104,3 +104,8 @@ def is_year(digits: str) -> bool:
 def year_or_number(digits: str) -> str:
     """A year where the number can be one, a cardinal otherwise."""
     return year(digits) if is_year(digits) else cardinal(digits)
+
+
+def is_attribute(text: str, start: int) -> bool:
+    """Whether the quantity that starts at `start` describes one thing: "a 5 km run"."""
+    return re.search(r"(?:^|\s)an?\s$", text[max(0, start - 4) : start], re.I) is not None

@@ -12,7 +12,7 @@ _RULERS = (
     "Carol|Catherine|Charles|Christian|Clement|Cleopatra|Conrad|Constantine|Darius|David|Edward|"
     "Elizabeth|Eric|Felipe|Ferdinand|Francis|Franz|Frederick|Friedrich|George|Gregory|Gustav|"
     "Haakon|Harald|Henri|Henry|Innocent|Isabella|Ivan|James|John|Joseph|Juan|Julius|Karl|Leo|"
-    "Leopold|Louis|Ludwig|Malcolm|Margaret|Maria|Mary|Maximilian|Michael|Mohammed|Napoleon|"
+    "Leopold|Louis|Ludwig|Margaret|Maria|Mary|Maximilian|Michael|Mohammed|Napoleon|"
     "Nicholas|Olav|Oscar|Otto|Paul|Pedro|Peter|Philip|Philippe|Pius|Ptolemy|Ramesses|Ramses|"
     "Richard|Robert|Rudolf|Selim|Sigismund|Sixtus|Stephen|Suleiman|Theodore|Thutmose|Umberto|"
     "Urban|Victor|Vittorio|Wilhelm|William|Xerxes"
@@ -70,5 +70,5 @@ RULES = (
     ),
     rule(rf"\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')", _count),
     rule(rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)", _century),
-    rule(r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[DCLXVI]{3,})\b(?!['&])", _alone),
+    rule(r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])", _alone),
 )

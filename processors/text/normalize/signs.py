@@ -10,7 +10,8 @@ _SAID = {
     "≥": "greater than or equal to", "≠": "is not equal to", "≈": "approximately", "√": "root",
     "∞": "infinity", "%": "percent", "°": "degrees", "§": "section", "©": "copyright",
     "€": "euros", "£": "pounds", "$": "dollars", "¥": "yen", "¢": "cents", "#": "hash",
-    "^": "to the power of", "/": "slash", "\\": "backslash", "μ": "mu", "Ω": "ohm", "‰": "per mille",
+    "^": "to the power of", "/": "slash", "\\": "backslash", "μ": "mu", "Ω": "ohm",
+    "‰": "per mille",
     "₹": "rupees", "₽": "rubles", "₩": "won", "∙": "times", "−": "minus",
 }  # fmt: skip
 _SIGN = re.compile("[" + re.escape("".join(_SAID)) + "]")
@@ -28,11 +29,15 @@ BEFORE_NUMBERS = (
     rule(r"(?<=\d)\s-\s(?=\d+\s*=)", " minus "),
     rule(r"(?<=\d)\s?\*\s?(?=\d)", " times "),
     rule(r"(?<=\d)\s×\s(?=\d+\s*=)", " times "),
+    rule(r"(?<=\d)\s?[x×]\s?(?=\d)|(?<=[\da-z])\s[x×]\s(?=\d)", " by "),
+    rule(r"(?<![\d.,])\d{1,3}(?: \d{3}){2,}(?![\d.,]\d)", lambda m: m[0].replace(" ", "")),
+    rule(r"(?<![\d.,])(\d{1,3}) 000(?!\d| \d)", r"\g<1>000"),
 )
 _PUNCTUATION = (
     rule(r"[\"*_`~|•·<>{}\\]+(?=\s|$)|(?:(?<=\s)|^)[\"*_`~|•·]+", " "),
     rule(r"[\"*_`~•·]", " "),
     rule(r"[()\[\]]", ", "),
+    rule(r"(?<=[a-z]):(?=[a-z])", " "),
     rule(r"\s*(?:[–—―‒]|--+)\s*|\s-+\s|(?<=\w)-+\s(?=\w)", ", "),
     rule(r"(?<!\w)-+|-+(?!\w)", " "),
     rule(rf"(?<!\w)'+(?!(?:{_ELIDED})\b)", " ", re.I),

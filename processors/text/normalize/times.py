@@ -9,7 +9,7 @@ _HALF = r"(?:\s?(?P<half>[ap])(?:\.\s?m\.|m\b))"
 
 
 def _clock(match: re.Match[str]) -> str:
-    """ "12:15 p.m." is "twelve fifteen P M", "3:00" is "three o'clock"."""
+    """Says "12:15 p.m." as "twelve fifteen P M", "3:00" as "three o'clock"."""
     hour, minute, second = match["hour"], match["minute"], match["second"]
     half = _half(match)
     spoken = cardinal(str(int(hour)))
@@ -23,7 +23,7 @@ def _clock(match: re.Match[str]) -> str:
 
 
 def _half(match: re.Match[str]) -> str:
-    """ " A M" or " P M", with the full stop that also ended the sentence."""
+    """Says " A M" or " P M", with the full stop that also ended the sentence."""
     if not match["half"]:
         return ""
     rest = match.string[match.end() :]
@@ -33,8 +33,9 @@ def _half(match: re.Match[str]) -> str:
 
 HALVES = (rule(r"\b(?P<half>[ap])\.\s?m\.", lambda m: _half(m).lstrip(), re.I),)
 RULES = (
+    rule(r"(?<=[\dm.])\s?[-–]\s?(?=\d{1,2}:\d\d|\d{1,2}\s?[ap]\.?m\b)", " to ", re.I),
     rule(
-        rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])"
+        rf"(?<![\d:.])(?P<hour>[01]?\d|2[0-4])(?::|\.(?=\d\d\s?[ap]\.?m))(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?(?![\d:])"
         rf"{_HALF}?(?:\s?(?:h|hrs)\b)?",
         _clock,
         re.I,
@@ -45,5 +46,4 @@ RULES = (
         re.I,
     ),
     rule(r"(?<![\d:.])(\d+):(\d+)(?![\d:])", lambda m: f"{cardinal(m[1])} to {cardinal(m[2])}"),
-    *HALVES,
 )

@@ -1,8 +1,8 @@
-"""Numbers with units: "90 km/h", "5'10\"", "-5 °C", "3 kg", "5-10 %"."""
+"""Numbers with units: "90 km/h", five feet ten as 5'10, "-5 °C", "3 kg", "5-10 %"."""
 
 import re
 
-from processors.text.normalize.numbers import QUANTITIES, quantity
+from processors.text.normalize.numbers import QUANTITIES, is_attribute, quantity
 from processors.text.normalize.rules import rule
 
 _NAMES = {
@@ -75,7 +75,8 @@ def _measured(match: re.Match[str]) -> str:
     amount, name = match[1], _NAMES[match[2]]
     # A unit's own full stop may also end the sentence.
     final = "." if match[2][-1] == "." and not match.string[match.end() :].strip("\"') ") else ""
-    return f"{quantity(amount)} {name if _is_one(amount) else _plural(name)}{final}"
+    single = _is_one(amount) or is_attribute(match.string, match.start())
+    return f"{quantity(amount)} {name if single else _plural(name)}{final}"
 
 
 def _is_one(amount: str) -> bool:
@@ -94,10 +95,12 @@ def _inches(match: re.Match[str]) -> str:
     """A number before a double quote is in inches, unless the quote closes a quotation."""
     if match.string.count('"', 0, match.start()) % 2:
         return match[0]
-    return f"{quantity(match[1])} inch{'es' * (match[1] != '1')}"
+    single = match[1] == "1" or is_attribute(match.string, match.start())
+    return f"{quantity(match[1])} inch{'' if single else 'es'}"
 
 
 RULES = (
+    rule(r"(?<![\w'.])(\d{1,2})\s?ft\.?\s(\d{1,2})\s?in\b(?!\.)", _feet),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT})(?![\w^/]|'\w)", _measured),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s(s)(?![\w^/'.])", _measured),  # "10s" is a decade
     rule(rf"\b(\d+)-({_LONG})\b", lambda m: f"{quantity(m[1])} {_NAMES[m[2]]}"),
