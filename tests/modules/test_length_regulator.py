@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from modules.length_regulator import regulate
+from modules.length_regulator import regulate, whole_frames
 
 
 def test_regulator_repeats_each_phone_for_its_duration():
@@ -34,3 +34,8 @@ def test_length_is_the_longest_item_unless_given():
     phones = torch.ones(2, 2, 1)
     assert regulate(phones, durations).shape == (2, 5, 1)
     assert regulate(phones, durations, max_length=3).squeeze().sum(dim=1).tolist() == [2, 3]
+
+
+def test_durations_are_rounded_and_an_item_never_ends_without_a_frame():
+    durations = torch.tensor([[1.4, 1.6, 0.0], [0.1, 0.4, 0.0], [0.0, 0.0, 0.0]])
+    assert whole_frames(durations).tolist() == [[1, 2, 0], [0, 1, 0], [1, 0, 0]]

@@ -1,0 +1,94 @@
+import pytest
+import torch
+
+from modules.masking import length_mask
+from modules.variance import Contour, ContourStats, SpeakerNorm, VariancePredictor
+
+HZ = ContourStats.of(mean=200, std=50, minimum=100, maximum=400)
+FIRST = torch.tensor([0])
+
+
+def contour(stats: ContourStats = HZ, level="phone", quantization="linear", n_bins=5) -> Contour:
+    torch.manual_seed(0)
+    predictor = VariancePredictor(4, 4, 3, 0.0)
+    return Contour(
+        predictor, hidden=4, stats=stats, level=level, quantization=quantization, n_bins=n_bins
+    )
+
+
+def bins_of(contour: Contour, hz: list[float]) -> list[int]:
+    vectors = contour.embed(contour.norm(torch.tensor([hz]), FIRST), FIRST)  # (1, L, 4)
+    distance = (vectors[0, :, None] - contour.embedding.weight).abs().sum(dim=2)
+    return distance.argmin(dim=1).tolist()
+
+
+def test_predictor_ignores_padding():
+    torch.manual_seed(0)
+    predictor = VariancePredictor(4, 8, 3, dropout=0.0)
+    hidden = torch.randn(1, 5, 4)
+    padded = torch.cat([hidden, torch.full((1, 3, 4), 9.0)], dim=1)
+    values = predictor(padded, length_mask(torch.tensor([5]), 8))
+    torch.testing.assert_close(values[:, :5], predictor(hidden, torch.ones(1, 5, dtype=torch.bool)))
+    assert (values[:, 5:] == 0).all()
+
+
+def test_each_speaker_is_normalised_by_its_own_statistics():
+    norm = SpeakerNorm(torch.tensor([100.0, 200.0]), torch.tensor([10.0, 40.0]))
+    values = torch.tensor([[110.0, 100], [160, 200]])
+    speakers = torch.tensor([0, 1])
+    assert norm(values, speakers).tolist() == [[1, 0], [-1, 0]]
+    torch.testing.assert_close(norm.inverse(norm(values, speakers), speakers), values)
+
+
+def test_a_deviation_of_zero_is_refused():
+    with pytest.raises(ValueError, match="must be positive"):
+        SpeakerNorm(torch.tensor([1.0]), torch.tensor([0.0]))
+
+
+def test_linear_bins_have_equal_width_and_open_ends():
+    edges = contour().edges * 50 + 200
+    torch.testing.assert_close(edges, torch.tensor([100.0, 200, 300, 400]))
+    assert bins_of(contour(), [20, 101, 299, 301, 399, 999]) == [0, 1, 2, 3, 3, 4]
+
+
+def test_log_bins_have_equal_ratio_in_hz():
+    logarithmic = contour(quantization="log", n_bins=4)
+    torch.testing.assert_close(logarithmic.edges, torch.tensor([100.0, 200, 400]))
+    assert bins_of(logarithmic, [50, 150, 250, 500]) == [0, 1, 2, 3]
+
+
+def test_bins_span_the_ranges_of_all_speakers():
+    stats = ContourStats(*torch.tensor([[100.0, 200], [10, 50], [80, 150], [120, 500]]))
+    edges = contour(stats).edges
+    assert (float(edges[0]), float(edges[-1])) == pytest.approx((-2, 6))
+
+
+def test_targets_are_phone_means_and_the_mean_where_nothing_is_known():
+    f0 = torch.tensor([[150.0, 250, 250, 300]])
+    durations = torch.tensor([[2, 0, 1, 1]])
+    target = contour().target(f0, f0 > 0, durations, FIRST)
+    torch.testing.assert_close(target, torch.tensor([[0.0, 0, 1, 2]]))
+    unvoiced = torch.zeros(1, 4)
+    assert (contour().target(unvoiced, unvoiced > 0, durations, FIRST) == 0).all()
+
+
+def test_silence_is_an_energy_of_its_own():
+    energy, known = torch.zeros(1, 4), torch.ones(1, 4, dtype=torch.bool)
+    target = contour().target(energy, known, torch.tensor([[4, 0]]), FIRST)
+    assert target.tolist() == [[-4, 0]]
+
+
+def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
+    predicted = torch.zeros(1, 3)
+    durations = torch.tensor([[1, 2]])
+    factor = torch.tensor([[0.5, 2.0]])
+    per_frame = contour(level="frame").values(predicted, None, factor, durations, FIRST)
+    assert per_frame.tolist() == [[100, 400, 400]]
+    per_phone = contour().values(predicted[:, :2], None, 1.5, durations, FIRST)
+    assert per_phone.tolist() == [[300, 300]]
+
+
+def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
+    given = torch.tensor([[120.0, -3.0]])
+    values = contour().values(torch.zeros(1, 2), given, 1.0, torch.tensor([[1, 1]]), FIRST)
+    assert values.tolist() == [[120, 0]]
