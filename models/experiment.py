@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from accelerate import Accelerator
 from accelerate.utils import ProjectConfiguration
 
@@ -176,6 +177,8 @@ def make_accelerator(config: Config, folder: Path) -> Accelerator:
     tracker = config.train.tracker
     try:
         accelerator = Accelerator(
+            # not told so, accelerate takes several processes without a GPU for runs of one process
+            cpu=not torch.accelerator.is_available(),
             mixed_precision=kinds[config.train.mixed_precision],
             log_with=None if tracker == "none" else tracker,
             project_config=ProjectConfiguration(project_dir=str(folder), logging_dir=str(folder)),

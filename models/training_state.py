@@ -7,6 +7,7 @@ Learning rates are functions of the step and need no state.
 
 import io
 import json
+import pickle
 import random
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -114,8 +115,7 @@ def unpack(
     Raises:
         InputError: If it belongs to another model.
     """
-    # generators of torch stay on the CPU; optimizers move their state to the parameters
-    tensors = torch.load(checkpoint / STATE, weights_only=True, map_location="cpu")
+    tensors = read_state(checkpoint / STATE)
     plain = cast("dict[str, Any]", read_json(checkpoint / POSITION))
     randomness = plain.pop("random")
     try:
@@ -129,6 +129,19 @@ def unpack(
     if rank < len(randomness):
         restore_random_states(randomness[rank] | tensors["random"][rank])
     return Position(**plain)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Reads training_state.pt: tensors and plain values, never code.
+
+    Raises:
+        InputError: If it holds anything else.
+    """
+    try:
+        # generators of torch stay on the CPU; optimizers move their state to the parameters
+        return torch.load(path, weights_only=True, map_location="cpu")
+    except (pickle.UnpicklingError, RuntimeError) as error:
+        raise InputError(f"{path}: not a training state of tensors alone: {error}") from error
 
 
 def _contiguous(network: nn.Module) -> dict[str, torch.Tensor]:

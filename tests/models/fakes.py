@@ -28,6 +28,7 @@ from processors.records import Features
 from processors.statistics import corpus_stats
 from processors.store import FeatureStore, write_index, write_mel_config, write_shard
 from processors.text.symbols import Vocabulary, arpabet_vocabulary
+from utils.config import to_plain
 from utils.seed import seed_everything
 
 PREPROCESS = PreprocessConfig(
@@ -37,7 +38,7 @@ PHONES = ("AA1", "B", "D", "IY0", "S", "T")
 
 
 def make_features(number: int, speaker: str = "anna") -> Features:
-    """An utterance of 4 to 11 phones whose mel follows from its phones, so that it can be learnt."""
+    """An utterance of 4 to 11 phones; its mel follows from them, so that it can be learnt."""
     generator = np.random.default_rng(number)
     n_phones = int(generator.integers(2, 10))
     phones = ("<sil>", *generator.choice(PHONES, n_phones).tolist(), "<.>")
@@ -123,6 +124,35 @@ def make_trainer(store: FeatureStore, checkpoints: Path, config: TrainConfig, ta
     seed_everything(config.random_seed)
     data = make_data(store, config)
     return Trainer(task, data, config, accelerator, checkpoints, tracker)
+
+
+def write_voice_config(root: Path, dataset: str = "mini", **train: object) -> Path:
+    """A configuration of a very small FastSpeech 2 over <root>/data/<dataset>."""
+    config = {
+        "task": "tts",
+        "model_type": "FastSpeech2",
+        "dataset": [dataset],
+        "dataset_path": {dataset: "corpus"},
+        "log_dir": str(root / "ckpts"),
+        "model": {
+            "transformer": {
+                "encoder_layer": 1,
+                "encoder_hidden": 8,
+                "decoder_layer": 1,
+                "decoder_hidden": 8,
+                "conv_filter_size": 8,
+                "conv_kernel_size": [3, 1],
+            },
+            "variance_predictor": {"filter_size": 8},
+            "variance_embedding": {"n_bins": 8},
+            "use_postnet": False,
+        },
+        "preprocess": to_plain(replace(PREPROCESS, processed_dir=str(root / "data"))),
+        "train": to_plain(train_config(**({"save_steps": 2, "valid_steps": 2} | train))),
+    }
+    path = root / "exp_config.json"
+    path.write_text(json.dumps(config))
+    return path
 
 
 class TinyNetwork(nn.Module):
