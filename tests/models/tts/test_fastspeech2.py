@@ -1,0 +1,401 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from config.schema import Config, TrainConfig
+from models.assets import Assets, Speaker
+from models.tts import fastspeech2
+from models.tts.fastspeech2 import (
+    FastSpeech2,
+    FastSpeech2Config,
+    FastSpeech2Task,
+    TransformerConfig,
+    VarianceEmbeddingConfig,
+    VariancePredictorConfig,
+)
+from modules.masking import length_mask
+from modules.mel import MelConfig
+from modules.variance import ContourStats
+from processors.batch import TtsBatch
+from processors.statistics import CorpusStats, SpeakerStats, Stat
+from processors.text.symbols import Vocabulary
+from utils.errors import InputError
+
+N_PHONES, N_MELS = 12, 6
+FLOOR = MelConfig().log_floor_value
+PITCH = ContourStats.of(mean=200, std=50, minimum=80, maximum=400)
+ENERGY = ContourStats.of(mean=40, std=20, minimum=0, maximum=120)
+TWO_PITCHES = ContourStats(*torch.tensor([[120.0, 220], [20, 40], [70, 120], [200, 400]]))
+TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
+SMALL = FastSpeech2Config(
+    transformer=TransformerConfig(
+        encoder_layer=1,
+        encoder_hidden=16,
+        decoder_layer=1,
+        decoder_hidden=16,
+        conv_filter_size=32,
+        conv_kernel_size=(3, 3),
+        encoder_dropout=0.0,
+        decoder_dropout=0.0,
+    ),
+    variance_predictor=VariancePredictorConfig(filter_size=16, dropout=0.0),
+    variance_embedding=VarianceEmbeddingConfig(n_bins=16),
+    max_seq_len=50,
+)
+FRAME_LEVEL = replace(SMALL, pitch_level="frame", energy_level="frame")
+VARIANTS = {
+    "default": SMALL,
+    "frame level": FRAME_LEVEL,
+    "mixed levels": replace(SMALL, energy_level="frame"),
+    "log bins": replace(SMALL, variance_embedding=VarianceEmbeddingConfig("log", "log", 16)),
+}
+
+
+def network_of(
+    config: FastSpeech2Config = SMALL, pitch: ContourStats = PITCH, energy: ContourStats = ENERGY
+) -> FastSpeech2:
+    torch.manual_seed(0)
+    network = FastSpeech2(config, N_PHONES, N_MELS, pitch, energy)
+    if network.postnet is not None:
+        network.postnet.dropout.p = 0.0
+    return network
+
+
+def batch_of(phone_lengths: tuple[int, ...] = (7, 4, 6), longest_phone: int = 4) -> TtsBatch:
+    generator = torch.Generator().manual_seed(0)
+    lengths = torch.tensor(phone_lengths)
+    mask = length_mask(lengths)
+    B, N = mask.shape
+    durations = torch.randint(0, longest_phone + 1, (B, N), generator=generator) * mask
+    durations[:, 0] = longest_phone
+    mel_lengths = durations.sum(dim=1)
+    frame_mask = length_mask(mel_lengths)
+    T = frame_mask.shape[1]
+    voiced = torch.rand(B, T, generator=generator) < 0.7
+    mel = torch.randn(B, N_MELS, T, generator=generator)
+    return TtsBatch(
+        ids=tuple(f"utterance-{item}" for item in range(B)),
+        phone_ids=torch.randint(1, N_PHONES, (B, N), generator=generator) * mask,
+        phone_lengths=lengths,
+        speaker_ids=torch.zeros(B, dtype=torch.long),
+        durations=durations,
+        mel=mel.masked_fill(~frame_mask[:, None], FLOOR),
+        mel_lengths=mel_lengths,
+        f0=(100 + 200 * torch.rand(B, T, generator=generator)) * voiced * frame_mask,
+        energy=100 * torch.rand(B, T, generator=generator) * frame_mask,
+    )
+
+
+def pad(batch: TtsBatch, phones: int, frames: int) -> TtsBatch:
+    """The same batch with more padding."""
+    return batch._replace(
+        phone_ids=torch.nn.functional.pad(batch.phone_ids, (0, phones)),
+        durations=torch.nn.functional.pad(batch.durations, (0, phones)),
+        mel=torch.nn.functional.pad(batch.mel, (0, frames), value=FLOOR),
+        f0=torch.nn.functional.pad(batch.f0, (0, frames)),
+        energy=torch.nn.functional.pad(batch.energy, (0, frames)),
+    )
+
+
+def mean_loss(task: FastSpeech2Task, batch: TtsBatch) -> torch.Tensor:
+    counts = task.counts(batch)
+    (update,) = task.training_step(batch)
+    return sum(term.weight * term.total / counts[term.per] for term in update.losses.values())
+
+
+def test_default_size_is_amphions():
+    network = FastSpeech2(FastSpeech2Config(), 152, 80, PITCH, ENERGY)
+    assert sum(parameter.numel() for parameter in network.parameters()) == 34_592_835
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_more_padding_changes_neither_losses_nor_gradients_in_training(config):
+    batch = batch_of()
+    results = []
+    for variant in (batch, pad(batch, phones=3, frames=5)):
+        task = FastSpeech2Task(network_of(config).train())
+        mean_loss(task, variant).backward()
+        losses = {name: term.total for name, term in task.validation_step(variant).items()}
+        gradients = {name: p.grad for name, p in task.network.named_parameters()}
+        results.append((losses, gradients, dict(task.network.named_buffers())))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_a_batch_speaks_as_its_items_do_alone(config):
+    network = network_of(config).eval()
+    batch = batch_of()
+    together = network.infer(batch.phone_ids, batch.phone_lengths, duration_control=4)
+    for item, length in enumerate(batch.phone_lengths):
+        alone = network.infer(
+            batch.phone_ids[item : item + 1, :length], length[None], duration_control=4
+        )
+        T = int(alone.mel_lengths)
+        assert together.mel_lengths[item] == T
+        torch.testing.assert_close(together.mel[item, :, :T], alone.mel[0], rtol=1e-4, atol=1e-5)
+        assert (together.mel[item, :, T:] == FLOOR).all()
+        for values, expected in ((together.pitch, alone.pitch), (together.energy, alone.energy)):
+            L = expected.shape[1]
+            torch.testing.assert_close(values[item, :L], expected[0])
+            assert (values[item, L:] == 0).all()
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_every_parameter_gets_a_gradient(config):
+    task = FastSpeech2Task(network_of(config, TWO_PITCHES, TWO_ENERGIES).train())
+    mean_loss(task, batch_of()).backward()
+    for name, parameter in task.network.named_parameters():
+        assert parameter.grad is not None, name
+        # batch normalisation takes out what a bias before it adds
+        if not (name.startswith("postnet.convs") and name.endswith("bias")):
+            assert parameter.grad.abs().sum() > 0, name
+
+
+def test_losses_are_sums_over_valid_positions():
+    batch = batch_of()
+    task = FastSpeech2Task(network_of().train())
+    with torch.no_grad():
+        output = task.network(*batch[1:5], batch.mel_lengths, batch.f0, batch.energy)
+    expected = dict.fromkeys(("mel", "refined_mel", "duration", "pitch", "energy"), 0.0)
+    for item, (N, T) in enumerate(zip(batch.phone_lengths, batch.mel_lengths, strict=True)):
+        mel = batch.mel[item, :, :T].T
+        expected["mel"] += float((output.mel_hat[item, :T] - mel).abs().mean(dim=1).sum())
+        refined = output.refined_mel_hat[item, :T]
+        expected["refined_mel"] += float((refined - mel).abs().mean(dim=1).sum())
+        frames = (batch.durations[item, :N] + 1).log()
+        expected["duration"] += float((output.log_durations_hat[item, :N] - frames).square().sum())
+        for name in ("pitch", "energy"):
+            error = output.contours_hat[name][item, :N] - output.contours[name][item, :N]
+            expected[name] += float(error.square().sum())
+    (update,) = task.training_step(batch)
+    losses = {name: term.total.item() for name, term in update.losses.items()}
+    assert losses == pytest.approx(expected, rel=1e-4)
+    assert {name: term.per for name, term in update.losses.items()} == {
+        "mel": "frames",
+        "refined_mel": "frames",
+        "duration": "phones",
+        "pitch": "phones",
+        "energy": "phones",
+    }
+    assert task.counts(batch) == {"frames": int(batch.mel_lengths.sum()), "phones": 17, "items": 3}
+
+
+def test_frame_level_losses_count_frames():
+    task = FastSpeech2Task(network_of(FRAME_LEVEL))
+    losses = task.validation_step(batch_of())
+    assert losses["pitch"].per == losses["energy"].per == "frames"
+
+
+def test_without_postnet_there_is_one_mel_loss():
+    task = FastSpeech2Task(network_of(replace(SMALL, use_postnet=False)))
+    assert set(task.validation_step(batch_of())) == {"mel", "duration", "pitch", "energy"}
+
+
+def test_one_batch_can_be_overfitted():
+    batch = batch_of((6, 4))
+    task = FastSpeech2Task(network_of().train())
+    optimizer = torch.optim.Adam(task.network.parameters(), lr=5e-3)
+    first = mean_loss(task, batch).item()
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = mean_loss(task, batch)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.1 * first
+    task.network.eval()
+    output = task.network.infer(batch.phone_ids, batch.phone_lengths)
+    assert output.durations.tolist() == batch.durations.tolist()
+
+
+def test_saving_and_loading_changes_nothing(tmp_path):
+    batch = batch_of()
+    saved = network_of()
+    mean_loss(FastSpeech2Task(saved.train()), batch)  # moves the postnet's statistics
+    torch.save(saved.state_dict(), tmp_path / "weights.pt")
+    loaded = FastSpeech2(SMALL, N_PHONES, N_MELS, ContourStats.of(1, 2, 0, 3), ENERGY)
+    loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
+    arguments = (batch.phone_ids, batch.phone_lengths)
+    expected = saved.eval().infer(*arguments, duration_control=4)
+    for given, wanted in zip(
+        loaded.eval().infer(*arguments, duration_control=4), expected, strict=True
+    ):
+        assert torch.equal(given, wanted)
+
+
+def test_texts_and_audio_longer_than_max_seq_len_work():
+    batch = batch_of((60, 55), longest_phone=3)
+    assert batch.mel.shape[2] > SMALL.max_seq_len
+    longer_table = network_of(replace(SMALL, max_seq_len=500)).eval()
+    network = network_of().eval()
+    given = {"durations": batch.durations}
+    torch.testing.assert_close(
+        network.infer(batch.phone_ids, batch.phone_lengths, **given).mel,
+        longer_table.infer(batch.phone_ids, batch.phone_lengths, **given).mel,
+    )
+    assert torch.isfinite(mean_loss(FastSpeech2Task(network.train()), batch))
+
+
+def fixed_durations(network: FastSpeech2, frames: float) -> FastSpeech2:
+    torch.nn.init.zeros_(network.duration_predictor.linear.weight)
+    torch.nn.init.constant_(
+        network.duration_predictor.linear.bias, torch.tensor(frames + 1).log().item()
+    )
+    return network.eval()
+
+
+def test_duration_control_multiplies_before_rounding():
+    network = fixed_durations(network_of(), frames=2.4)
+    ids, lengths = torch.tensor([[1, 2, 3]]), torch.tensor([3])
+    assert network.infer(ids, lengths).durations.tolist() == [[2, 2, 2]]
+    slower = network.infer(ids, lengths, duration_control=1.3)  # 3.12
+    assert slower.durations.tolist() == [[3, 3, 3]]
+    by_phone = network.infer(ids, lengths, duration_control=torch.tensor([[1.0, 2.0, 0.0]]))
+    assert by_phone.durations.tolist() == [[2, 5, 0]]
+
+
+def test_there_is_at_least_one_frame():
+    network = fixed_durations(network_of(), frames=0.0)
+    output = network.infer(torch.tensor([[1, 2, 0]]), torch.tensor([2]))
+    assert output.mel_lengths.tolist() == [1]
+    assert output.durations[0, 2] == 0
+    assert torch.isfinite(output.mel).all()
+
+
+def test_a_predicted_phone_is_no_longer_than_max_seq_len():
+    network = fixed_durations(network_of(), frames=1e6)
+    output = network.infer(torch.tensor([[1, 2]]), torch.tensor([2]))
+    assert output.durations.tolist() == [[50, 50]]
+
+
+@pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
+def test_pitch_and_energy_controls_are_factors_on_hz_and_energy(config):
+    network = network_of(config).eval()
+    arguments = {"phone_ids": torch.tensor([[1, 2, 3]]), "phone_lengths": torch.tensor([3])}
+    arguments["durations"] = torch.tensor([[2, 1, 3]])
+    neutral = network.infer(**arguments)
+    higher = network.infer(**arguments, pitch_control=1.2, energy_control=0.5)
+    torch.testing.assert_close(higher.pitch, neutral.pitch * 1.2)
+    assert not torch.equal(higher.mel, neutral.mel)
+    quieter = network.infer(**arguments, energy_control=torch.tensor([[1.0, 0.5, 1.0]]))
+    factors = torch.tensor([[1.0, 0.5, 1.0]])
+    if config is FRAME_LEVEL:
+        factors = torch.tensor([[1.0, 1, 0.5, 1, 1, 1]])
+    torch.testing.assert_close(quieter.energy, neutral.energy * factors)
+
+
+def test_prosody_that_is_given_is_used():
+    network = network_of().eval()
+    durations = torch.tensor([[2, 0, 3]])
+    pitch, energy = torch.tensor([[210.0, 220, 230]]), torch.tensor([[10.0, 20, 30]])
+    output = network.infer(
+        torch.tensor([[1, 2, 3]]),
+        torch.tensor([3]),
+        durations=durations,
+        pitch=pitch,
+        energy=energy,
+    )
+    assert output.mel.shape == (1, N_MELS, 5)
+    assert torch.equal(output.durations, durations)
+    assert torch.equal(output.pitch, pitch)
+    assert torch.equal(output.energy, energy)
+
+
+def test_true_prosody_at_inference_gives_the_mel_of_training():
+    batch = batch_of((6,))
+    network = network_of(FRAME_LEVEL).eval()
+    f0 = torch.full_like(batch.f0, 150.0)
+    trained = network(*batch[1:5], batch.mel_lengths, f0, batch.energy).refined_mel_hat
+    spoken = network.infer(
+        batch.phone_ids,
+        batch.phone_lengths,
+        durations=batch.durations,
+        pitch=f0,
+        energy=batch.energy,
+    )
+    torch.testing.assert_close(spoken.mel, trained.mT)
+
+
+def test_speakers_differ_and_must_be_named():
+    network = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES).eval()
+    ids, lengths = torch.tensor([[1, 2, 3]] * 2), torch.tensor([3, 3])
+    output = network.infer(ids, lengths, speaker_ids=torch.tensor([0, 1]), duration_control=4)
+    assert output.pitch[0].mean() < 170 < output.pitch[1].mean()
+    with pytest.raises(ValueError, match="a voice of 2 speakers needs speaker_ids"):
+        network.infer(ids, lengths)
+
+
+def test_rows_of_phones_and_speakers_exist_under_their_names():
+    network = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES)
+    state = network.state_dict()
+    assert [len(state[name]) for name in network.PHONE_ROWS] == [N_PHONES]
+    assert {len(state[name]) for name in network.SPEAKER_ROWS} == {2}
+
+
+def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision():
+    batch = batch_of()
+    task = FastSpeech2Task(network_of().train())
+    exact = task.validation_step(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (update,) = task.training_step(batch)
+    for name, term in update.losses.items():
+        assert term.total.dtype == torch.float32
+        assert term.total.item() == pytest.approx(exact[name].total.item(), rel=0.05)
+    sum(term.total for term in update.losses.values()).backward()
+    assert all(torch.isfinite(p.grad).all() for p in task.network.parameters())
+
+
+def test_an_utterance_without_voice_trains():
+    batch = batch_of()
+    batch = batch._replace(f0=torch.zeros_like(batch.f0))
+    assert torch.isfinite(mean_loss(FastSpeech2Task(network_of().train()), batch))
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"transformer": TransformerConfig(decoder_hidden=128)}, "256 and decoder_hidden 128"),
+        ({"transformer": TransformerConfig(encoder_head=3)}, "encoder_head 3 does not divide"),
+        ({"transformer": TransformerConfig(conv_kernel_size=(9, 2))}, "must be odd"),
+        ({"variance_embedding": VarianceEmbeddingConfig(n_bins=1)}, "n_bins 1"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(section, message):
+    with pytest.raises(ValueError, match=message):
+        FastSpeech2Config(**section)
+
+
+def experiment(stats: CorpusStats | None) -> tuple[Config, Assets]:
+    config = Config(
+        task="tts",
+        model_type="FastSpeech2",
+        dataset=("toy",),
+        dataset_path={},
+        log_dir="",
+        model=FRAME_LEVEL,
+        train=TrainConfig(max_steps=1),
+    )
+    speakers = (Speaker("low", "en-us"), Speaker("high", "en-us"))
+    mel = MelConfig(n_mels=20, log_floor=1e-3)
+    return config, Assets(mel, Vocabulary(("<pad>", "<sil>", "A")), speakers, stats)
+
+
+def speaker_stats(hz: float) -> SpeakerStats:
+    frame, phone = Stat(hz, 10.0, hz - 20, hz + 20), Stat(1.0, 1.0, 0.0, 2.0)
+    return SpeakerStats(frame, phone, Stat(30.0, 5.0, 1.0, 60.0), phone, seconds=1.0)
+
+
+def test_an_experiments_network_takes_its_numbers_from_the_assets():
+    stats = CorpusStats({"high": speaker_stats(220), "low": speaker_stats(110)})
+    task = fastspeech2.build_task(*experiment(stats))
+    network = task.networks[task.exported]
+    assert network.pitch.norm.mean.tolist() == [110, 220]
+    assert network.energy.norm.std.tolist() == [5, 5]
+    assert network.phone_embedding.num_embeddings == 3
+    assert network.mel_linear.out_features == 20
+    assert network.log_floor == pytest.approx(-6.9078, abs=1e-3)
+
+
+def test_missing_statistics_are_named():
+    with pytest.raises(InputError, match="statistics of high; run stage 1 again"):
+        fastspeech2.build_network(*experiment(CorpusStats({"low": speaker_stats(110)})))
