@@ -143,6 +143,7 @@ def test_generators_go_on_where_they_were():
 _TRAINING = """
 import sys
 from pathlib import Path
+from config.schema import DataLoaderConfig
 from tests.models.fakes import FeatureStore, TinyTask, make_trainer
 from tests.models.test_resume import options
 
@@ -151,24 +152,26 @@ class Talking(TinyTask):
         print("update", flush=True)
         yield from super().training_step(batch)
 
-config = options(max_steps=int(sys.argv[3]), save_steps=1)
+workers = DataLoaderConfig(num_worker=int(sys.argv[3]))
+config = options(max_steps=1000000, save_steps=1, dataloader=workers)
 store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
 received = make_trainer(store, folder, config, Talking(dropout=0.3)).fit()
 raise SystemExit(128 + received if received else 0)
 """
 
 
-def interrupted(store, folder, number):
-    """Trains in another process, and sends it a signal in its fifth update."""
+def interrupted(store, folder, number, n_workers=0):
+    """Trains in other processes, and sends all of them a signal in the fifth update."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _TRAINING, str(store.folder), str(folder), "1000000"],
+        [sys.executable, "-c", _TRAINING, str(store.folder), str(folder), str(n_workers)],
+        start_new_session=True,
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         cwd=ROOT,
     )
     for _ in range(5):
         assert process.stdout.readline()
-    process.send_signal(number)
+    os.killpg(process.pid, number)
     process.stdout.read()
     process.stdout.close()
     return process.wait()
@@ -182,9 +185,10 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
     assert parts == run(store, tmp_path / "whole", max_steps=end)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_interrupted_run_saves_and_goes_on(store, tmp_path, number):
-    assert interrupted(store, tmp_path / "parts", number) == 128 + number
+@pytest.mark.parametrize(("number", "n_workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1)])
+def test_an_interrupted_run_saves_and_goes_on(store, tmp_path, number, n_workers):
+    """A terminal sends Ctrl-C, and a cluster SIGTERM, to the loader's processes as well."""
+    assert interrupted(store, tmp_path / "parts", number, n_workers) == 128 + number
     end = steps_of(tmp_path / "parts")[-1] + 3
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
 
