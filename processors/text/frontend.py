@@ -1,6 +1,7 @@
 """From written text to phones, words and pauses."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,8 @@ FULL_STOP = "<.>"
 
 class Phonemizer(Protocol):
     """What says words: LexiconPhonemizer in ARPAbet, EspeakPhonemizer in IPA."""
+
+    user_lexicon: dict[str, tuple[str, ...]]
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause."""
@@ -40,8 +43,11 @@ class TextFrontend:
         self.config = config
         self.language = language
         english = config.normalizer == "english" and _is_english(language)
-        self._normalize: Callable[[str], str] = normalize_english if english else clean_characters
         self._phonemize = _make_phonemizer(config, language)
+        own_words = frozenset(self._phonemize.user_lexicon)
+        self._normalize: Callable[[str], str] = (
+            partial(normalize_english, own_words=own_words) if english else clean_characters
+        )
 
     def __call__(self, text: str) -> SpokenText:
         """The phones of a text.
@@ -57,7 +63,7 @@ class TextFrontend:
         """
         normalized, tokens = self._read(text)
         if not any(token.kind != "pause" for token in tokens):
-            raise InputError(f"there is no word to say in '{text[:80]}'")
+            raise InputError(f"there is no word to say in {text[:80]!r}")
         phones: list[str] = [SILENCE]
         words: list[Word] = []
         unknown: list[str] = []

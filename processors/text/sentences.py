@@ -41,7 +41,7 @@ def split_sentences(text: str) -> list[str]:
     for match in _END.finditer(text):
         if any(low < match.end() < high for low, high in guarded):
             continue
-        if _ends_sentence(text[start : match.end()], text[match.end() :].lstrip()):
+        if _ends_sentence(text[start : match.end()], text[match.end() : match.end() + 64].lstrip()):
             sentences.append(text[start : match.end()])
             start = match.end()
     sentences.append(text[start:])
@@ -58,10 +58,10 @@ def _ends_sentence(before: str, after: str) -> bool:
     if word is None:
         return True
     last = word[1].lower()
-    if last in NEVER_FINAL or re.fullmatch(r"(?:\w\.)+\w", last):  # "Dr", "U.S", "e.g"
-        return False
     if last in SELDOM_FINAL:
         return not opening[:1].isdigit()
+    if last in NEVER_FINAL or re.fullmatch(r"(?:\w\.)+\w", last):  # "Dr", "U.S", "e.g"
+        return False
     return not _is_initial(before, word.start(1))
 
 

@@ -107,7 +107,7 @@ RULES = (
     rule(r"\b[Ee]\.\s?g\.,?", "for example,"),
     rule(r"\b[Ii]\.\s?e\.,?", "that is,"),
     rule(rf"\b({_one_of(_WITHIN)})\.", _from(_WITHIN)),
-    rule(r"(?<=\s)vs?(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
+    rule(r"(?<=\s)vs(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
     rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _from(_NUMBERED)(m) + " "),
     rule(
         rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",

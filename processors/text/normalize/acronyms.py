@@ -1,6 +1,7 @@
 """Words in capitals: spelt ("F B I"), spoken ("NASA"), or only loud ("STOP")."""
 
 import re
+from collections.abc import Collection
 
 from processors.text.lexicon import lookup
 from processors.text.normalize.rules import apply, rule
@@ -49,24 +50,25 @@ def _bare(phones: list[str] | tuple[str, ...]) -> str:
     return " ".join(phone.rstrip("012") for phone in phones)
 
 
-def _acronym(match: re.Match[str]) -> str:
-    token, plural = match[1], match[2]
-    if not _spell(token):
+def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
+    token, plural = match[1], match[2] or ""
+    if match[0].lower() in own_words or token.lower() in own_words or not _spell(token):
         return match[0]
-    if plural and plural != "'s":
-        plural = "'s"  # "DVDs": the letter names take the plural
-    return " ".join(token) + (plural or "")
+    # "DVDs": the letter names take the plural.
+    return " ".join(token) + ("'s" if plural else "")
 
 
-def say_acronyms(text: str) -> str:
+def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
     """Spells the acronyms of a text; a text mostly in capitals holds none but is shouted.
 
     Args:
         text: Text whose numbers are already in words.
+        own_words: A user's words in lower case, never spelt.
     """
     if not _CAPITALS.search(text) or _is_shouted(text):
         return text
-    return apply(RULES, text)
+    text = apply(_JOINED, text)
+    return _ACRONYM.sub(lambda match: _acronym(match, own_words), text)
 
 
 def _is_shouted(text: str) -> bool:
@@ -75,8 +77,8 @@ def _is_shouted(text: str) -> bool:
     return len(loud) > _SHOUTED_SHARE * len(words) and sum(not _spell(word) for word in loud) > 1
 
 
-RULES = (
+_ACRONYM = re.compile(r"(?<![\w'])([A-Z]{2,})('s|s)?(?!\w)")
+_JOINED = (
     rule(r"\b(" + "|".join(_MIXED) + r")\b", lambda m: _MIXED[m[1]]),
     rule(r"\b([A-Z]+)&([A-Z]+)\b", lambda m: f"{' '.join(m[1])} and {' '.join(m[2])}"),
-    rule(r"(?<![\w'])([A-Z]{2,})('s|s)?(?![\w])", _acronym),
 )

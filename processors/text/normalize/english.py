@@ -5,6 +5,7 @@ numbers, a price holds a unit, a reference ("No. 5") needs its number still in f
 """
 
 import re
+from collections.abc import Collection
 from itertools import chain
 
 from processors.text.normalize import (
@@ -25,7 +26,7 @@ from processors.text.normalize.signs import BEFORE_NUMBERS, say_signs, tidy_punc
 _DIGIT = re.compile(r"[0-9]")
 
 
-def normalize_english(text: str) -> str:
+def normalize_english(text: str, own_words: Collection[str] = ()) -> str:
     """Puts English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
 
     Numbers are read the American way, without "and"; so are dates written in figures (month
@@ -33,6 +34,7 @@ def normalize_english(text: str) -> str:
 
     Args:
         text: Any text; it may be empty.
+        own_words: A user's words in lower case: in capitals they are no acronyms.
 
     Returns:
         Words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text that holds
@@ -51,4 +53,4 @@ def normalize_english(text: str) -> str:
     text = apply(roman.RULES, text)
     if has_digits:
         text = apply(number_rules.RULES, text)
-    return tidy_punctuation(say_signs(say_acronyms(text)))
+    return tidy_punctuation(say_signs(say_acronyms(text, own_words)))

@@ -1,0 +1,126 @@
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from processors.text import espeak
+from processors.text.espeak import EspeakPhonemizer, is_ipa, speak
+from utils.errors import InputError
+
+ROOT = Path(__file__).parents[3]
+SENTENCES = [
+    "the quick brown fox jumps over the lazy dog",
+    "she sells sea shells by the sea shore",
+    "in the middle of the night 25 owls were awake",
+    "how much wood would a woodchuck chuck",
+]
+
+
+def test_words_keep_their_phones_where_espeak_joins_them():
+    assert speak("en-us", ["of", "the", "world", "in", "the", "house"]) == [
+        ("ʌ", "v"),
+        ("ð", "ə"),
+        ("w", "ˈɜː", "l", "d"),
+        ("ɪ", "n"),
+        ("ð", "ə"),
+        ("h", "ˈaʊ", "s"),
+    ]
+
+
+def test_words_keep_their_phones_where_espeak_parts_them():
+    spoken = speak("de", ["um", "25", "Uhr"])
+    assert spoken[0] == ("ʊ", "m")
+    assert "".join(spoken[1]) == "fˈʏnfʊnttsvˈantsɪç"
+    assert spoken[2] == ("ˈuː", "ɾ")
+
+
+@pytest.mark.parametrize("language", ["en-us", "en-gb", "de", "fr-fr", "nl", "es", "it"])
+def test_every_word_has_ipa_phones(language):
+    words = [
+        "la",
+        "casa",
+        "de",
+        "12",
+        "an",
+        "of",
+        "the",
+        "in",
+        "un",
+        "le",
+        "'x",
+        "well-known",
+        "des",
+        "amis",
+    ]
+    spoken = EspeakPhonemizer(language)(words)
+    assert len(spoken) == len(words)
+    for one in spoken:
+        assert one.phones
+        assert all(map(is_ipa, one.phones)), one
+
+
+def test_phones_are_those_of_the_whole_clause():
+    joined = [phone for word in speak("fr-fr", ["les", "amis"]) for phone in word]
+    assert joined == ["l", "e", "z", "a", "m", "ˈi"]  # the liaison z is said in a clause only
+
+
+@pytest.mark.parametrize("symbol", ["a", "ˈoʊ", "tʃ", "ɑ̃", "ˌiː", "i.5", "n̩", "ç"])
+def test_ipa_symbols(symbol):
+    assert is_ipa(symbol)
+
+
+@pytest.mark.parametrize("symbol", ["", "AH0", "ˈ", "<.>", "5", "%", "a b", "п"])
+def test_other_symbols(symbol):
+    assert not is_ipa(symbol)
+
+
+def test_the_users_lexicon_comes_first():
+    phonemizer = EspeakPhonemizer("en-us", {"gif": ("dʒ", "ˈɪ", "f")})
+    assert phonemizer(["a", "GIF"])[1].phones == ("dʒ", "ˈɪ", "f")
+
+
+def test_four_threads_give_what_one_gives():
+    expected = [speak("en-us", sentence.split()) for sentence in SENTENCES]
+
+    def work(_: int):
+        return [speak("en-us", sentence.split()) for _ in range(25) for sentence in SENTENCES]
+
+    with ThreadPoolExecutor(4) as pool:
+        for spoken in pool.map(work, range(4)):
+            assert spoken == expected * 25
+
+
+def test_phonemizer_travels_to_other_processes():
+    copy = pickle.loads(pickle.dumps(EspeakPhonemizer("de")))
+    assert copy(["Haus"])[0].phones == ("h", "ˈaʊ", "s")
+
+
+@pytest.mark.parametrize(
+    ("language", "nearest"), [("fr", "fr-fr"), ("en", "en-us"), ("german", "de"), ("qq", "sq")]
+)
+def test_an_unknown_language_names_its_neighbours(language, nearest):
+    with pytest.raises(InputError, match=rf"no language '{language}'; nearest: .*\b{nearest}\b"):
+        EspeakPhonemizer(language)
+
+
+def test_a_missing_package_names_the_command(monkeypatch):
+    monkeypatch.setattr(espeak, "is_installed", lambda: False)
+    with pytest.raises(InputError, match=r"pip install 'phonemizer>=3\.4' espeakng-loader"):
+        EspeakPhonemizer("sv")
+
+
+def test_library_and_data_are_found_without_any_variable():
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if "ESPEAK" not in name and not name.startswith("COV")
+    }
+    code = "from processors.text.espeak import speak; print(ascii(speak('en-us', ['see'])))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=clean, capture_output=True, text=True
+    )
+    assert result.stdout.strip() == ascii([("s", "ˈiː")]), result.stderr

@@ -1,0 +1,157 @@
+import pickle
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.schema import TextConfig
+from processors.text.frontend import TextFrontend
+from processors.text.symbols import PAUSES, arpabet_vocabulary
+from utils.errors import InputError
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def english():
+    return TextFrontend(TextConfig(), "en-us")
+
+
+@pytest.fixture(scope="module")
+def ipa():
+    return TextFrontend(TextConfig(phone_extractor="espeak"), "en-us")
+
+
+def test_a_sentence_starts_with_silence_and_ends_with_its_class(english):
+    spoken = english("Hello, world?")
+    assert " ".join(spoken.phones) == "<sil> HH AH0 L OW1 <,> W ER1 L D <?>"
+    assert spoken.words == (("Hello", 1, 5), ("world", 6, 10))
+    assert spoken.out_of_vocabulary == ()
+
+
+def test_the_record_keeps_text_and_normalised_text(english):
+    spoken = english("It cost $5 (about)")
+    assert spoken.text == "It cost $5 (about)"
+    assert spoken.normalized == "It cost five dollars, about,"
+    assert spoken.phones[-1] == "<,>"
+
+
+@pytest.mark.parametrize(
+    ("text", "pauses"),
+    [
+        ("one", ["<sil>", "<.>"]),
+        ("one.", ["<sil>", "<.>"]),
+        ("one; two: three!", ["<sil>", "<,>", "<,>", "<!>"]),
+        ("one -- two (three) 'four'?!", ["<sil>", "<,>", "<,>", "<,>", "<?>"]),
+        ("... one", ["<sil>", "<.>"]),
+        ("one... two...", ["<sil>", "<,>", "<.>"]),
+        ("one. two,", ["<sil>", "<.>", "<,>"]),
+    ],
+)
+def test_punctuation_becomes_pause_classes(english, text, pauses):
+    assert [phone for phone in english(text).phones if phone in PAUSES] == pauses
+
+
+@pytest.mark.parametrize("backend", ["english", "ipa"])
+def test_words_and_pauses_cover_the_phones_exactly(request, backend):
+    frontend = request.getfixturevalue(backend)
+    spoken = frontend('In the 1990s, "Dr. Lee" paid $5.50 of the bill -- at 3:30 p.m.!')
+    covered = [index for word in spoken.words for index in range(word.start, word.end)]
+    pauses = [index for index, phone in enumerate(spoken.phones) if phone in PAUSES]
+    assert sorted(covered + pauses) == list(range(len(spoken.phones)))
+    assert all(word.start < word.end for word in spoken.words)
+    for first, second in zip(spoken.phones, spoken.phones[1:], strict=False):
+        assert not (first in PAUSES and second in PAUSES)
+
+
+def test_words_that_no_lexicon_holds_are_reported(english):
+    assert english("The flibberty blorked a cat.").out_of_vocabulary == ("flibberty", "blorked")
+
+
+def test_every_random_word_has_phones_of_the_vocabulary(english):
+    generator = random.Random(5)
+    vocabulary = arpabet_vocabulary()
+    for _ in range(100):
+        words = [
+            "".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=generator.randint(1, 10)))
+            for _ in range(6)
+        ]
+        spoken = english(" ".join(words))
+        assert [word.text for word in spoken.words] == words
+        assert len(vocabulary.ids(spoken.phones)) == len(spoken.phones)
+
+
+def test_inline_phones_are_said_as_written(english, ipa):
+    assert english("say {T AH0 M EY1} now").phones[3:7] == ("T", "AH0", "M", "EY1")
+    assert ipa("say {t ə m ˈeɪ} now").phones[3:7] == ("t", "ə", "m", "ˈeɪ")
+
+
+def test_inline_phones_may_be_all_there_is(english):
+    spoken = english("{HH AH0 L OW1}")
+    assert spoken.phones == ("<sil>", "HH", "AH0", "L", "OW1", "<.>")
+    assert spoken.words == (("HH AH0 L OW1", 1, 5),)
+
+
+def test_bad_inline_phones_are_named(english, ipa):
+    with pytest.raises(InputError, match=r"'QQ' in \{HH QQ\} is not a phone of ARPAbet"):
+        english("{HH QQ}")
+    with pytest.raises(InputError, match=r"'AH0' in \{AH0\} is not a phone of IPA"):
+        ipa("{AH0}")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "😀👍", "\x00\x07", "...?!", "\u200f\u202e", "''", "-"]
+)
+def test_text_without_words_is_refused(english, ipa, text):
+    for frontend in (english, ipa):
+        with pytest.raises(InputError, match="no word to say"):
+            frontend(text)
+
+
+@pytest.mark.parametrize("text", ["1" + "0" * 400, "1e400", "½"])
+def test_extreme_numbers_are_spoken(english, text):
+    assert english(text).words
+
+
+def test_words_that_cannot_be_said_are_named():
+    plain = TextFrontend(TextConfig(normalizer="none"), "en-us")
+    with pytest.raises(InputError, match="'25' cannot be said"):
+        plain("room 25")
+
+
+def test_other_languages_are_read_by_espeak_with_their_own_numbers():
+    german = TextFrontend(TextConfig(phone_extractor="espeak"), "de")
+    spoken = german("Das kostet 3,50 €!")
+    assert [word.text for word in spoken.words] == ["Das", "kostet", "3,50", "€"]
+    assert spoken.phones[:4] == ("<sil>", "d", "a", "s")
+    assert spoken.phones[-1] == "<!>"
+
+
+def test_the_lexicon_refuses_other_languages():
+    with pytest.raises(InputError, match=r"text is 'de'; set preprocess\.text\.phone_extractor to"):
+        TextFrontend(TextConfig(), "de")
+
+
+def test_a_user_lexicon_comes_before_acronyms_and_cmudict(tmp_path):
+    path = tmp_path / "mine.txt"
+    path.write_text("SQL  S IY1 K W AH0 L\nhello  Y OW1\n")
+    frontend = TextFrontend(TextConfig(lexicon_path=str(path)), "en-us")
+    assert " ".join(frontend("Hello, SQL!").phones) == "<sil> Y OW1 <,> S IY1 K W AH0 L <!>"
+
+
+def test_frontend_travels_to_other_processes(english):
+    english("used before")
+    assert pickle.loads(pickle.dumps(english))("Hello.") == english("Hello.")
+
+
+def test_plain_words_need_no_optional_package():
+    code = (
+        "import sys; from config.schema import TextConfig; "
+        "from processors.text.frontend import TextFrontend; "
+        "TextFrontend(TextConfig(), 'en-us')('Plain words.'); "
+        "print([n for n in ('phonemizer', 'num2words', 'espeakng_loader') if n in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert result.stdout.strip() == "[]", result.stderr

@@ -1,0 +1,122 @@
+import random
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from processors.text.normalize import clean_characters, normalize_english
+from processors.text.normalize.numbers import cardinal, ordinal, year
+from processors.text.normalize.roman import roman_value
+from utils.errors import InputError
+
+GOLDEN = [
+    tuple(line.split("\t"))
+    for line in Path(__file__).with_name("golden_en.tsv").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("# ")
+]
+SPOKEN_ONLY = re.compile(r"[A-Za-z ,.;:?!'-]*")
+
+
+def test_golden_file_holds_at_least_300_lines():
+    assert len(GOLDEN) >= 300
+
+
+@pytest.mark.parametrize(("raw", "spoken"), GOLDEN, ids=[raw for raw, _ in GOLDEN])
+def test_text_is_spoken_as_the_golden_file_says(raw, spoken):
+    assert normalize_english(raw) == spoken
+
+
+@pytest.mark.parametrize("spoken", {spoken for _, spoken in GOLDEN})
+def test_normalised_text_holds_words_and_plain_punctuation_only(spoken):
+    assert SPOKEN_ONLY.fullmatch(spoken)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "has never been surpassed.",
+        "And it is worth mention in passing that, as an example of fine typography,",
+        "the earliest book printed with movable types, the Gutenberg, or forty-two line Bible",
+        "Of all God's creatures; what's this? Nothing! Two things: bread, and water.",
+        "the prisoners' allowance was one penny-loaf a day",
+        "A was an archer, and I was a king.",
+    ],
+)
+def test_text_already_in_words_passes_unchanged(text):
+    assert normalize_english(text) == text
+
+
+def test_mixed_up_fragments_never_crash_and_never_leave_a_digit_or_sign():
+    pieces = [
+        *" .,;:!?'\"-–—()[]/%$£€°#@&+=<>*^_~|\\0123456789½²é",
+        *("St.", "Dr.", "No.", "Jan.", "p.m.", "IV", "FBI", "km", "10", "1999", "'s", "th", ":30"),
+        *("e.g.", "x.com", "1e", "10^", "in.", "''", "B.C.", "million", "😀", "٣", "μ", "v.", "X"),
+    ]
+    generator = random.Random(1)
+    for _ in range(3000):
+        chosen = generator.choices(pieces, k=generator.randint(1, 14))
+        text = "".join(piece + generator.choice(["", " "]) for piece in chosen)
+        assert SPOKEN_ONLY.fullmatch(normalize_english(text)), text
+
+
+def test_every_word_of_plain_text_is_still_there():
+    generator = random.Random(2)
+    letters = string.ascii_lowercase
+    for _ in range(300):
+        words = ["".join(generator.choices(letters, k=generator.randint(3, 9))) for _ in range(8)]
+        assert normalize_english(" ".join(words)).split() == words
+
+
+def test_an_own_word_in_capitals_is_no_acronym():
+    assert normalize_english("SQL and FBI") == "S Q L and F B I"
+    assert normalize_english("SQL and FBI", own_words={"sql"}) == "SQL and F B I"
+
+
+def test_letters_of_other_scripts_are_named():
+    with pytest.raises(InputError, match=r"'п' .CYRILLIC SMALL LETTER PE. is not a letter of Eng"):
+        normalize_english("say привет")
+
+
+def test_control_and_format_characters_are_stripped():
+    assert clean_characters("a\x00b\u200b c\u202e\td\n\ue000") == "ab c d"
+    assert clean_characters("\ud800lone surrogate") == "lone surrogate"
+
+
+def test_fractions_do_not_melt_into_the_number_before():
+    assert clean_characters("1½ and 2¾") == "1 1/2 and 2 3/4"
+
+
+def test_endless_numbers_are_read_digit_by_digit():
+    assert cardinal("1" + "0" * 400).split() == ["one", *["zero"] * 400]
+    assert normalize_english("9" * 5000).split() == ["nine"] * 5000
+    assert ordinal("1" * 20).endswith("one th")
+
+
+def test_numbers_have_no_and():
+    assert cardinal("1,234,105") == "one million two hundred thirty-four thousand one hundred five"
+
+
+@pytest.mark.parametrize(
+    ("digits", "spoken"),
+    [
+        ("79", "seventy-nine"),
+        ("105", "one hundred five"),
+        ("1000", "one thousand"),
+        ("1066", "ten sixty-six"),
+        ("1900", "nineteen hundred"),
+        ("1901", "nineteen oh one"),
+        ("2000", "two thousand"),
+        ("2009", "two thousand nine"),
+        ("2010", "twenty ten"),
+    ],
+)
+def test_years(digits, spoken):
+    assert year(digits) == spoken
+
+
+@pytest.mark.parametrize(
+    ("numeral", "value"), [("IV", 4), ("MCMXCIV", 1994), ("XLII", 42), ("IIX", None), ("", None)]
+)
+def test_roman_numerals(numeral, value):
+    assert roman_value(numeral) == value

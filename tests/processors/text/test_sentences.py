@@ -1,0 +1,101 @@
+import random
+
+import pytest
+
+from processors.text.sentences import split_long, split_sentences
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["It rained.", "We left!", "Why?", "Because."],
+        ["Mr. Smith met Dr. Jones on St. James St. in the U.S. Army.", "He left."],
+        ["We use e.g. this, i.e. that, etc. and more.", "Yes."],
+        ["He paid $3.50 at 5 p.m. sharp.", "Fine."],
+        ["He came at 5 p.m.", "She left."],
+        ["See No. 5 and vol. 2 of it.", "No.", "I won't."],
+        ["J. F. Kennedy and Lee H. Oswald met.", "So did I.", "Then we went."],
+        ['"Go away!" he said.', '"No."', "(Really.)", "Ok."],
+        ["Wait... what?", "Nothing."],
+        ["Visit example.com now.", "Or 3.14."],
+        ["Pi is 3.", "The end."],
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(sentences):
+    assert split_sentences(" ".join(sentences)) == sentences
+
+
+def test_blank_lines_end_sentences_and_single_line_breaks_do_not():
+    assert split_sentences("A title\n\nOne line\nand more") == ["A title", "One line\nand more"]
+
+
+def test_scripts_without_spaces_are_split():
+    assert split_sentences("你好。世界！再见") == ["你好。", "世界！", "再见"]
+
+
+def test_inline_phones_are_never_cut():
+    assert split_sentences("Say {A. B} now. Yes.") == ["Say {A. B} now.", "Yes."]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\n"])
+def test_empty_text_has_no_sentences(text):
+    assert split_sentences(text) == []
+
+
+def test_nothing_is_lost_by_splitting():
+    generator = random.Random(0)
+    pieces = [
+        "word",
+        "Mr.",
+        "U.S.",
+        "no.",
+        ".",
+        "!",
+        "?",
+        "...",
+        '"',
+        ")",
+        "\n\n",
+        "5.",
+        "I.",
+        "。",
+    ]
+    for _ in range(500):
+        text = "".join(generator.choice(pieces) + generator.choice(["", " "]) for _ in range(12))
+        assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+
+
+def letters(chunk):
+    return sum(char.isalpha() for char in chunk)
+
+
+def test_a_short_sentence_stays_whole():
+    assert split_long("Just  a few words.", 50) == ["Just a few words."]
+
+
+def test_long_sentences_are_cut_at_clauses():
+    sentence = "When the sun had gone down, we walked back to the old house; nobody was there."
+    assert split_long(sentence, 50) == [
+        "When the sun had gone down,",
+        "we walked back to the old house; nobody was there.",
+    ]
+
+
+def test_chunks_fit_are_even_and_lose_nothing():
+    generator = random.Random(1)
+    for _ in range(100):
+        words = [
+            "x" * generator.randint(1, 9) + generator.choice(["", "", "", ","]) for _ in range(120)
+        ]
+        chunks = split_long(" ".join(words), 80)
+        assert " ".join(chunks) == " ".join(words)
+        assert max(map(letters, chunks)) <= 80
+        assert min(map(letters, chunks)) >= 10
+
+
+def test_a_single_long_word_is_left_whole():
+    assert split_long("x" * 500, 100) == ["x" * 500]
+
+
+def test_inline_phones_are_one_unit():
+    assert split_long("aaaa {HH AH0 L OW1} bbbb", 5) == ["aaaa", "{HH AH0 L OW1}", "bbbb"]
