@@ -42,6 +42,7 @@ class TrainingData:
         sampler: Order and position of the training batches.
         valid: Validation batches of this process, always the same ones.
         samples: Batch of the validation utterances that are plotted and spoken; None without any.
+        n_utterances: Training utterances of all processes.
         plan: Fingerprint of utterances, batches and processes.
     """
 
@@ -49,6 +50,7 @@ class TrainingData:
     sampler: FrameBudgetSampler
     valid: DataLoader[Any]
     samples: TtsBatch | None
+    n_utterances: int
     plan: str
 
 
@@ -157,6 +159,7 @@ def data_of(
             generator=torch.Generator(),
         ),
         samples=collator(samples) if samples else None,
+        n_utterances=len(training),
         plan=_fingerprint(training, budget, window, place.processes),
     )
 

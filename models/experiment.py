@@ -96,6 +96,7 @@ def train(
         )
         if checkpoint is not None:
             trainer.resume(checkpoint)
+        _tell(task, data, accelerator)
         return trainer.fit()
     finally:
         accelerator.end_training()
@@ -217,6 +218,19 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
         checkpoints.mkdir()
     write_json(folder / "config.json", _portable(to_plain(config), Path.cwd()))
     assets.save(folder)
+
+
+def _tell(task: Task[Any], data: TrainingData, accelerator: Accelerator) -> None:
+    networks = task.networks.values()
+    get_logger(__name__).info(
+        "%.2f million parameters, %d utterances in %d batches an epoch, %s, %s, %d process(es)",
+        sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
+        data.n_utterances,
+        len(data.sampler) * accelerator.num_processes,
+        accelerator.device,
+        accelerator.mixed_precision.replace("no", "fp32"),
+        accelerator.num_processes,
+    )
 
 
 def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)

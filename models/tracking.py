@@ -48,7 +48,10 @@ class Meter:
     def read(self) -> dict[str, float]:
         """Means per update since the last reading, with steps_per_s and frames_per_s."""
         updates, seconds = max(1, self._updates), max(1e-9, self._clock() - self._start)
-        values = {name: total / updates for name, total in self._sums.items()}
+        skipped = self._sums.pop("skipped", 0.0)
+        values = {name: total / (updates - skipped) for name, total in self._sums.items()}
+        if skipped:
+            values["skipped"] = skipped
         values["steps_per_s"] = updates / seconds
         values["frames_per_s"] = self._frames / seconds
         self._reset()

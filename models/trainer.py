@@ -2,8 +2,10 @@
 
 import math
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,7 +25,7 @@ from models.training_state import Position, pack, random_states, unpack, weight_
 from models.updates import Updater, WindowReport
 from models.validation import validate
 from utils.errors import InputError
-from utils.logging import get_logger
+from utils.logging import Progress, get_logger, progress
 
 Card = Callable[[Position, Mapping[str, float]], None]
 
@@ -112,9 +114,11 @@ class Trainer:
         if self._is_finished():
             get_logger(__name__).info("nothing is left to train: raise max_steps or max_epoch")
             return None
-        with Interrupts() as interrupts:
+        with Interrupts() as interrupts, self._bar() as bar:
             for report in self._updates():
                 self._log(report)
+                if bar is not None:
+                    bar.advance()
                 if self._is_due(self._config.valid_steps):
                     self._validate()
                 if self._is_due(self._config.save_steps):
@@ -202,6 +206,12 @@ class Trainer:
         if self._is_due(self._config.log_steps):
             values = self._meter.read() | {"lr": self._rate}
             self._tracker.log_training(values, self.position, self._last_update)
+
+    def _bar(self) -> AbstractContextManager[Progress | None]:
+        """A bar for those who watch a terminal; the log lines serve the others."""
+        if not (self._accelerator.is_main_process and sys.stderr.isatty()):
+            return nullcontext()
+        return progress(self._last_update, "training", initial=self.position.step)
 
     def _is_due(self, every: int) -> bool:
         return every > 0 and self.position.step % every == 0

@@ -162,6 +162,26 @@ def test_the_step_after_a_skipped_one_is_as_if_nothing_had_happened(items):
     assert torch.equal(task.networks["model"].mel.weight, weight)
 
 
+def test_scaled_losses_give_the_same_update_and_an_overflow_lowers_the_scale(items):
+    """What fp16 needs, in fp32: the scale is a power of 2 and changes no result."""
+    plain, scaled = TinyTask(), TinyTask()
+    weights = weights_after(plain, [in_batches(items, 2)], max_norm=0.5)
+    assert torch.allclose(
+        weights_after(scaled, [in_batches(items, 2)], max_norm=0.5, half=True), weights
+    )
+
+    class Large(TinyTask):
+        def losses(self, batch):
+            return {name: t._replace(weight=1e3) for name, t in super().losses(batch).items()}
+
+    updater = updater_of(Large(), half=True)
+    updater.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
+    report = updater.run(in_batches(items, 4))
+    assert not math.isfinite(report.norms["model"])
+    assert report.faults == {}
+    assert updater.scaler.get_scale() == 2.0**126
+
+
 def test_a_task_that_yields_differently_per_batch_is_a_bug(items):
     class Uneven(TinyTask):
         def training_step(self, batch):

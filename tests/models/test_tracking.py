@@ -1,0 +1,60 @@
+import logging
+
+import pytest
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+
+from models.assets import Assets
+from models.tracking import Meter, Tracker, check_tracker
+from models.training_state import Position
+from models.updates import WindowReport
+from tests.models.fakes import PREPROCESS
+from utils.errors import InputError
+
+
+def test_a_meter_gives_means_per_update_and_speed():
+    times = iter([0.0, 4.0, 4.0, 5.0, 5.0])
+    meter = Meter(lambda: next(times))
+    for loss in (1.0, 3.0):
+        meter.add(WindowReport({"frames": 100}, losses={"mel": loss}, norms={"model": 2.0}))
+
+    assert meter.read() == {
+        "mel": 2.0,
+        "grad_norm/model": 2.0,
+        "steps_per_s": 0.5,
+        "frames_per_s": 50.0,
+    }
+    meter.add(WindowReport({"frames": 7}, losses={"mel": 5.0}))
+    assert meter.read() == {"mel": 5.0, "steps_per_s": 1.0, "frames_per_s": 7.0}
+
+
+def test_skipped_updates_do_not_enter_the_means():
+    meter = Meter(iter(range(9)).__next__)
+    meter.add(WindowReport({}, losses={"mel": 1.0}))
+    meter.add(WindowReport({}, losses={"mel": float("nan")}, faults={"model": "loss mel"}))
+    values = meter.read()
+
+    assert (values["mel"], values["skipped"]) == (1.0, 1.0)
+
+
+def test_a_log_line_says_where_training_is_and_how_long_it_takes(tmp_path, caplog):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    tracker = Tracker(Accelerator(cpu=True), "none", tmp_path, Assets(PREPROCESS.mel))
+    values = {"mel": 0.51234, "steps_per_s": 2.0, "frames_per_s": 1234.4, "lr": 0.001}
+    with caplog.at_level(logging.INFO):
+        tracker.log_training(values, Position(step=800, epoch=3), 8000)
+
+    assert caplog.messages == [
+        "update 800/8000, epoch 4: mel 0.5123, lr 0.001, 2.00 updates/s, 1234 frames/s, "
+        "1:00:00 left"
+    ]
+
+
+def test_without_matplotlib_pictures_are_refused_and_curves_are_not(monkeypatch):
+    known = {"tensorboard"}
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name in known else None)
+
+    check_tracker("tensorboard", n_samples=0)
+    check_tracker("none", n_samples=3)
+    with pytest.raises(InputError, match=r"matplotlib is not installed: .*train\.valid_samples=0"):
+        check_tracker("tensorboard", n_samples=3)
