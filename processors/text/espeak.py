@@ -73,13 +73,15 @@ class EspeakPhonemizer:
 
 def is_ipa(symbol: str) -> bool:
     """Whether a symbol looks like one IPA phone: letters, marks, perhaps stress and tone."""
-    bare = symbol.lstrip("ˈˌ").rstrip("0123456789.")
-    return bool(bare) and bare[0].isalpha() and all(_is_ipa_character(char) for char in bare)
+    bare = unicodedata.normalize("NFD", symbol.lstrip("ˈˌ"))
+    return bool(bare) and bare[0].isalpha() and all(map(_is_ipa_character, bare))
 
 
 def _is_ipa_character(char: str) -> bool:
-    latin = "a" <= char <= "z" or char in "æçðøœħŋβθχ"
-    return latin or "ɐ" <= char <= "˿" or unicodedata.category(char) in ("Mn", "Lm", "Sk")
+    if char.isascii():
+        return char.islower() or char.isdigit() or char == "."  # digits and dots mark tones
+    letter = char in "æçðøœħŋβθχ" or "ɐ" <= char <= "˿" or "ᴀ" <= char <= "ᶿ"
+    return letter or unicodedata.category(char) in ("Mn", "Lm", "Sk")
 
 
 def speak(language: str, words: Sequence[str]) -> list[Phones]:

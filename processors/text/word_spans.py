@@ -1,6 +1,6 @@
 """Which phones belong to which word, when a phonemizer has joined or parted words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 Phones = tuple[str, ...]
@@ -26,7 +26,7 @@ def share_phones(
         get none: such words, and those near them, keep the phones they have alone.
     """
     shared: list[Phones] = []
-    for word_range, group_range in _gaps(groups, alone):
+    for word_range, group_range in _two_sided(_gaps(groups, alone)):
         own = [alone[index] for index in word_range]
         said = [groups[index] for index in group_range]
         plain = all(words[index].isalpha() for index in word_range)
@@ -49,11 +49,25 @@ def _gaps(groups: Sequence[Phones], alone: Sequence[Phones]) -> Iterator[tuple[r
         word, group = match.a + match.size, match.b + match.size
 
 
+def _two_sided(gaps: Iterable[tuple[range, range]]) -> list[tuple[range, range]]:
+    """Gaps with those that lack words or groups joined to a neighbour."""
+    joined: list[tuple[range, range]] = []
+    for words, groups in gaps:
+        if joined and not (words and groups and all(joined[-1])):
+            before = joined.pop()
+            words = range(before[0].start, words.stop)
+            groups = range(before[1].start, groups.stop)
+        joined.append((words, groups))
+    return joined
+
+
 def _share_gap(said: Sequence[Phones], own: Sequence[Phones]) -> list[Phones]:
     phones = [phone for group in said for phone in group]
     if len(own) == 1:
         return [tuple(phones) or own[0]]
     expected = [phone for word in own for phone in word]
+    if not expected:
+        return list(own)
     word_of = [index for index, word in enumerate(own) for _ in word]
     shared: list[list[str]] = [[] for _ in own]
     for phone, place in zip(phones, _places(phones, expected), strict=True):

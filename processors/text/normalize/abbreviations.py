@@ -12,6 +12,7 @@ _TITLES = {  # before a name
     "cmdr": "Commander", "adm": "Admiral", "rev": "Reverend", "hon": "Honorable",
     "gov": "Governor", "sen": "Senator", "rep": "Representative", "pres": "President",
     "supt": "Superintendent", "insp": "Inspector", "fr": "Father", "mme": "Madame",
+    "drs": "Doctors",
     "mlle": "Mademoiselle", "mt": "Mount", "ft": "Fort", "st": "Saint", "ste": "Sainte",
 }  # fmt: skip
 _REFERENCES = {  # before a number
@@ -115,7 +116,7 @@ RULES = (
     ),
     rule(rf"(?<=\s)({_capitals(_STREETS)})(?:\.|(?=,))(?!\s[A-Z][a-z])", _street),
     rule(rf"\b({_capitals(_TITLES)})\.\s?(?=[A-Z'])", lambda m: _TITLES[m[1].lower()] + " "),
-    rule(r"\b(Mr|Mrs|Ms|Dr|Messrs)(?:\.|(?=\s[A-Z]))", _from(_TITLES)),
+    rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", _from(_TITLES)),
     rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
     rule(rf"\b({_one_of(_ANYWHERE)})\.", _from(_ANYWHERE)),
     rule(r"\b(Ltd|Inc|Corp|Jr|Sr)\b", _from(_ANYWHERE)),

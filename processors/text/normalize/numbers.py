@@ -92,8 +92,8 @@ def quantity(text: str) -> str:
     return number(text)
 
 
-QUANTITY = rf"(?:\d+ \d+/\d+|\d+/\d+|(?<![\w.])-{NUMBER}|{NUMBER})"
-QUANTITIES = rf"{QUANTITY}(?:\s?[-–]\s?{QUANTITY})?"
+_UNSIGNED = rf"(?:\d+ \d+/\d+|\d+/\d+|{NUMBER})"
+QUANTITIES = rf"(?:(?<![\w.])-)?{_UNSIGNED}(?:\s?[-–]\s?{_UNSIGNED})?"
 
 
 def is_year(digits: str) -> bool:

@@ -68,7 +68,7 @@ def test_phones_are_those_of_the_whole_clause():
     assert joined == ["l", "e", "z", "a", "m", "ˈi"]  # the liaison z is said in a clause only
 
 
-@pytest.mark.parametrize("symbol", ["a", "ˈoʊ", "tʃ", "ɑ̃", "ˌiː", "i.5", "n̩", "ç"])
+@pytest.mark.parametrize("symbol", ["a", "ˈoʊ", "tʃ", "ɑ̃", "ˌiː", "i.5", "n̩", "ç", "ᵻ", "ˌä"])
 def test_ipa_symbols(symbol):
     assert is_ipa(symbol)
 

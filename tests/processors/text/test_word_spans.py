@@ -39,3 +39,14 @@ def test_no_word_is_left_without_phones():
     shared = share_phones(["x", "y", "z"], [("a", "b", "k", "t")], alone)
     assert all(shared)
     assert len(shared) == 3
+
+
+def test_phones_between_two_words_go_to_one_of_them():
+    groups = [("a", "b"), ("x",), ("c", "d")]
+    shared = share_phones(["p", "q"], groups, [("a", "b"), ("c", "d")])
+    assert shared == [("a", "b", "x"), ("c", "d")]
+
+
+def test_words_that_espeak_never_says_stay_empty():
+    assert share_phones(["p", "q"], [("a",)], [(), ()]) == [(), ()]
+    assert share_phones(["p", "q"], [], [("a",), ("b",)]) == [("a",), ("b",)]
