@@ -58,7 +58,7 @@ def count_valid(batch: TtsBatch) -> dict[Unit, int]:
     }
 
 
-def speakers_or_first(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
+def speakers_of(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
     """The speakers of a batch, (B,); with a single one they need not be given.
 
     Raises:

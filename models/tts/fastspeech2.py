@@ -26,13 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import Config
-from models.acoustic import (
-    TtsOutput,
-    contour_stats,
-    count_valid,
-    speakers_or_first,
-    vocabulary_size,
-)
+from models.acoustic import TtsOutput, contour_stats, count_valid, speakers_of, vocabulary_size
 from models.assets import Assets
 from models.task import LossTerm, Unit, Update
 from modules.conv import Linear, clear_padding
@@ -99,18 +93,13 @@ class FastSpeech2Config:
                 f"transformer.encoder_hidden {sizes.encoder_hidden} and decoder_hidden "
                 f"{sizes.decoder_hidden} must be equal: the decoder reads what the encoder gives"
             )
+        hidden = sizes.encoder_hidden
         for part, heads in (("encoder", sizes.encoder_head), ("decoder", sizes.decoder_head)):
-            if heads < 1 or sizes.encoder_hidden % heads:
-                raise ValueError(
-                    f"transformer.{part}_head {heads} does not divide {part}_hidden "
-                    f"{sizes.encoder_hidden}"
-                )
+            if heads < 1 or hidden % heads:
+                raise ValueError(f"{part}_head {heads} does not divide {part}_hidden {hidden}")
         kernels = (*sizes.conv_kernel_size, self.variance_predictor.kernel_size)
         if any(kernel % 2 == 0 for kernel in kernels):
-            raise ValueError(
-                f"conv_kernel_size {list(sizes.conv_kernel_size)} and variance_predictor."
-                f"kernel_size {self.variance_predictor.kernel_size} must be odd"
-            )
+            raise ValueError(f"conv_kernel_size and kernel_size must be odd, not {kernels}")
         if self.variance_embedding.n_bins < 2:
             raise ValueError(f"variance_embedding.n_bins {self.variance_embedding.n_bins} is < 2")
 
@@ -210,18 +199,10 @@ class FastSpeech2(nn.Module):
         speaker_ids: Tensor,
         choose: Callable[[str, Contour, Tensor], Tensor],
     ) -> Tensor:
-        """Adds the embeddings of the contours of one level.
+        """Adds the contours of one level to phones or frames, (B, L, H) -> (B, L, H), padding 0.
 
-        Args:
-            level: Whether `hidden` holds phones or frames.
-            hidden: (B, L, H).
-            mask: (B, L) bool, True = valid.
-            speaker_ids: (B,).
-            choose: From a contour's name, itself and its prediction to the values to use; both
-                (B, L) and normalised.
-
-        Returns:
-            (B, L, H), padding 0.
+        `choose` gets a contour's name, the contour and its prediction, and gives the values to
+        use; both are normalised, (B, L).
         """
         for name, contour in (("pitch", self.pitch), ("energy", self.energy)):
             if contour.level == level:
@@ -293,7 +274,7 @@ class FastSpeech2(nn.Module):
     ) -> TtsOutput:
         """Speaks; call `eval()` first.
 
-        Controls are factors: one for all, or one per phone, (B, N). They act on what is predicted
+        Controls are factors, one for all or one per phone, (B, N). They act on what is predicted
         and on what is given.
 
         Args:
@@ -303,14 +284,14 @@ class FastSpeech2(nn.Module):
             pitch_control: On Hz; 1.2 is 20 % higher.
             energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
-            durations: Frames per phone, (B, N), instead of the predicted ones.
-            pitch: Hz, (B, N), or (B, T) where `pitch_level` is "frame", instead of the predicted.
+            durations: Frames, (B, N), instead of the predicted ones.
+            pitch: Hz, (B, N), or (B, T) at level "frame", instead of the predicted.
             energy: As pitch.
 
         Raises:
             ValueError: If there are several speakers and no speaker_ids.
         """
-        speaker_ids = speakers_or_first(speaker_ids, self.n_speakers, phone_lengths)
+        speaker_ids = speakers_of(speaker_ids, self.n_speakers, phone_lengths)
         phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
         phones = self.encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         if durations is None:
