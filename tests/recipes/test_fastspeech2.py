@@ -1,0 +1,153 @@
+"""The FastSpeech 2 recipe from a corpus to speech, as a user calls it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import soundfile
+
+REPOSITORY = Path(__file__).parents[2]
+RUN = REPOSITORY / "egs" / "tts" / "FastSpeech2" / "run.sh"
+DEMO = REPOSITORY / "egs" / "_demo" / "LJSpeech-mini"
+TRAINING = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ042-0094"]
+HELD_OUT = ["LJ011-0202", "LJ001-0006"]
+
+
+class Place(NamedTuple):
+    """Where a recipe was run."""
+
+    folder: Path
+    config: Path
+
+    @property
+    def experiment(self) -> Path:
+        return self.folder / "ckpts" / "tiny voice"
+
+    def run(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+        command = ["sh", str(RUN), "--gpu", "", *flags]
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, env=environment, cwd=cwd
+        )
+
+
+def write_corpus(folder: Path) -> None:
+    """A few of the demo's shortest clips, in a folder whose name holds a space."""
+    ids = TRAINING + HELD_OUT
+    lines = (DEMO / "metadata.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "wavs").mkdir(parents=True)
+    (folder / "metadata.csv").write_text("".join(line for line in lines if line[:10] in ids))
+    for id in ids:
+        shutil.copy(DEMO / "wavs" / f"{id}.flac", folder / "wavs")
+    shutil.copytree(DEMO / "TextGrid", folder / "TextGrid")
+
+
+def write_config(folder: Path) -> Path:
+    """The demo's configuration with a network that does two updates in no time."""
+    demo = RUN.parent / "exp_config_demo.json"
+    sizes = {"encoder_layer": 1, "decoder_layer": 1, "encoder_hidden": 16, "decoder_hidden": 16}
+    config = {
+        "base_config": os.path.relpath(demo, folder),
+        "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},
+        "log_dir": str(folder / "ckpts"),
+        "preprocess": {
+            "processed_dir": str(folder / "data"),
+            "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
+        },
+        "model": {
+            "transformer": {**sizes, "conv_filter_size": 16},
+            "variance_predictor": {"filter_size": 16},
+        },
+        "train": {"max_steps": 2, "valid_samples": 0, "tracker": "none"},
+        "inference": {"griffin_lim_iterations": 2},
+    }
+    path = folder / "exp config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Place:
+    """All stages, from a folder that is not the repository's."""
+    folder = tmp_path_factory.mktemp("a recipe")
+    write_corpus(folder / "corpus")
+    place = Place(folder, write_config(folder))
+    done = place.run(
+        "--stage", "1-3", "--config", "exp config.json", "--name", "tiny_voice",
+        "--num_workers", "1", "--infer_mode", "batch",
+        "--infer_dataset", "LJSpeech-mini", "--infer_testing_set", "test", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # The folder is complete in itself: it may move, and the data may go.
+    (folder / "ckpts" / "tiny_voice").rename(place.experiment)
+    return place
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]
+
+
+def test_three_stages_give_speech_and_a_picture_for_every_test_sentence(trained):
+    result = trained.experiment / "result"
+    assert [line["id"] for line in lines_of(result)] == sorted(HELD_OUT)
+    for id in HELD_OUT:
+        info = soundfile.info(result / f"{id}.wav")
+        assert (info.samplerate, info.channels, info.subtype) == (22050, 1, "PCM_16")
+        assert info.frames > 0
+        assert (result / f"{id}.png").stat().st_size > 1000
+
+
+def test_metadata_holds_every_word_and_adds_up(trained):
+    line = next(x for x in lines_of(trained.experiment / "result") if x["id"] == "LJ011-0202")
+    said = " ".join(word["word"].lower() for word in line["words"])
+    assert said == "the uncle claimed her the husband resisted"
+    frames = soundfile.info(trained.experiment / "result" / line["file"]).frames
+    assert line["seconds"] == pytest.approx(frames / 22050, abs=1e-3)
+    total = sum(phone["duration_s"] for phone in line["phones"])
+    assert total == pytest.approx(line["seconds"], abs=0.01)
+    assert line["speaker"] == "LJSpeech"
+
+
+def test_a_moved_experiment_speaks_a_text_byte_by_byte_without_the_data(trained, tmp_path):
+    (trained.folder / "data").rename(tmp_path / "data elsewhere")
+    text = """He said: "it's $5 `touch x` $(touch x) *", 'a'  b\nand went."""
+    done = trained.run(
+        "--stage", "3", "--infer_mode", "single", "--infer_text", text,
+        "--infer_expt_dir", "./ckpts/tiny voice", "--infer_output_dir", "./out put",
+        cwd=trained.folder,
+    )  # fmt: skip
+    (tmp_path / "data elsewhere").rename(trained.folder / "data")
+    assert done.returncode == 0, done.stderr
+    (line,) = lines_of(trained.folder / "out put" / "single")
+    assert line["text"] == text
+    assert not (trained.folder / "x").exists()
+
+
+def test_a_text_file_is_spoken_line_by_line_and_a_bad_line_is_named(trained, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("Good day.\n...\nGood night.\n", encoding="utf-8")
+    done = trained.run(
+        "--stage", "3", "--infer_mode", "single", "--infer_text_file", str(texts),
+        "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", str(tmp_path),
+        "--duration_control", "1.5",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "1 of 3 texts could not be spoken:\n  text-0002: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [line["text"] for line in lines_of(tmp_path / "single")] == ["Good day.", "Good night."]
+
+
+def test_golden_test_is_spoken_with_one_checkpoint(trained, tmp_path):
+    checkpoint = next((trained.experiment / "checkpoints").glob("step-*"))
+    done = trained.run(
+        "--stage", "3", "--infer_mode", "batch", "--infer_dataset", "LJSpeech-mini",
+        "--infer_testing_set", "golden_test", "--infer_expt_dir", str(checkpoint),
+        "--infer_output_dir", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(lines_of(tmp_path)) == 1
