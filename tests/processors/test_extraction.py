@@ -30,6 +30,7 @@ from tests.processors.small_corpus import (
 )
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
+from utils.parallel import ChunkResult
 
 SAME_EVERYWHERE = (
     "features/index.jsonl",
@@ -80,7 +81,8 @@ def test_the_dataset_folder_says_all_about_it(prepared):
     assert read_splits(prepared).test == ["LJ002-0035"]
     assert read_json(prepared / "speakers.json") == [{"name": "LJSpeech", "language": "en-us"}]
     phones = read_json(prepared / "phones.json")
-    assert phones["<sil>"] == phones["<.>"] + phones.get("<?>", 0) == len(IDS)
+    assert phones["<sil>"] == len(IDS)
+    assert phones["<.>"] == len(IDS) + 1  # LJ002-0035 holds two sentences
     report = read_json(prepared / "report.json")
     assert (report["utterances"], report["rejected"]) == (9, {})
     assert report["splits"] == {"train": 7, "valid": 1, "test": 1, "golden_test": 1}
@@ -154,17 +156,29 @@ def test_what_a_killed_run_was_writing_is_removed(corpus, tmp_path):
     assert not list(features.glob(".*"))
 
 
-def test_an_utterance_that_crashes_its_process_is_quarantined(corpus, tmp_path, monkeypatch):
-    # workers import the stage anew: the crash is planted by an audio file that only they open
-    work = CrashOn("LJ001-0011")
-    monkeypatch.setattr("processors.extraction.ShardWork", work)
-    config = config_of(corpus, tmp_path, backend="loky")
-    summary = prepare_dataset(config, "LJSpeech", 2)
+def test_an_utterance_that_crashed_a_process_is_rejected_once(corpus, tmp_path, monkeypatch):
+    def run_with_a_crash(work, chunks, n_jobs, backend):
+        for key, items in chunks.items():
+            lost = tuple(item for item in items if item.id == "LJ001-0011")
+            rest = [item for item in items if item not in lost]
+            yield ChunkResult(key, work(key, rest), lost)
+
+    monkeypatch.setattr("processors.extraction.run_chunks", run_with_a_crash)
+    config = config_of(corpus, tmp_path)
+    summary = prepare_dataset(config, "LJSpeech", 1)
     assert (summary.n_usable, summary.n_rejected) == (8, 1)
+    assert "crashed" in reasons(tmp_path / "LJSpeech")["LJ001-0011"][1]
+    assert prepare_dataset(config, "LJSpeech", 1) is None
+
+
+@pytest.mark.slow
+def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("processors.extraction.ShardWork", CrashOn("LJ001-0011"))
+    prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
     stage, reason = reasons(tmp_path / "LJSpeech")["LJ001-0011"]
     assert stage == "features"
     assert "crashed" in reason
-    assert prepare_dataset(config, "LJSpeech", 2) is None
+    assert len(FeatureStore(tmp_path / "LJSpeech")) == 8
 
 
 class CrashOn:
