@@ -1,0 +1,74 @@
+"""Alignment: where each phone of an utterance is said.
+
+An aligner is a file here, and a name in `PreprocessConfig.aligner`. It offers two functions:
+
+    make_aligner(config, dataset_root) -> Aligner
+    alignment_file(utterance, config, dataset_root) -> Path | None
+
+A file is imported when its aligner is asked for, since the packages behind it are slow to import.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+
+from config.schema import PreprocessConfig
+from preprocessors.manifest import Utterance
+from processors.records import Alignment, SpokenText
+
+
+class AlignmentError(ValueError):
+    """An utterance that cannot be aligned; the message says why, and names the file if any."""
+
+
+class Aligner(Protocol):
+    """Finds the phones of an utterance in its recording."""
+
+    def __call__(
+        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
+    ) -> Alignment:
+        """Aligns one utterance.
+
+        Args:
+            utterance: Its id, speaker and language.
+            wav: (S,) float32 in [-1, 1].
+            sample_rate: Of `wav`, Hz.
+            spoken: What the text frontend makes of its text.
+
+        Raises:
+            AlignmentError: If this utterance cannot be aligned.
+        """
+
+
+class _Module(Protocol):
+    def make_aligner(self, config: PreprocessConfig, dataset_root: Path) -> Aligner: ...
+
+    def alignment_file(
+        self, utterance: Utterance, config: PreprocessConfig, dataset_root: Path
+    ) -> Path | None: ...
+
+
+def make_aligner(config: PreprocessConfig, dataset_root: Path) -> Aligner:
+    """The aligner that the configuration names.
+
+    Args:
+        config: Stage 1; `aligner`, `textgrid_dir`, `edge_silence_s` and `text` count.
+        dataset_root: The corpus, where alignments may lie.
+
+    Raises:
+        InputError: If the aligner cannot work with this configuration.
+    """
+    return _module(config.aligner).make_aligner(config, dataset_root)
+
+
+def alignment_file(
+    utterance: Utterance, config: PreprocessConfig, dataset_root: Path
+) -> Path | None:
+    """The file that an utterance's alignment is read from; None where it is computed."""
+    return _module(config.aligner).alignment_file(utterance, config, dataset_root)
+
+
+def _module(name: str) -> _Module:
+    return cast(_Module, import_module(f"{__name__}.{name}"))

@@ -1,0 +1,119 @@
+"""From timed words and the text's punctuation to an alignment like what the frontend gives.
+
+A model must be trained on the sequences that it will meet. So every punctuation mark stands as
+its class, whether or not the speaker paused there (0 s where not); only `<sp>`, a pause where no
+punctuation stands, is known from the audio alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from processors.alignment import AlignmentError
+from processors.records import Alignment, SpokenText, Word
+from processors.text.symbols import SHORT_PAUSE, SILENCE
+
+FULL_STOP = "<.>"
+SHORTEST_PAUSE_S = 0.025  # aligners work in steps of 10 ms, and call nothing below 30 ms a pause
+
+
+class Segment(NamedTuple):
+    """A phone in the audio."""
+
+    phone: str
+    start_s: float
+    end_s: float
+
+
+class SaidWord(NamedTuple):
+    """A word in the audio, and the punctuation after it."""
+
+    text: str
+    segments: tuple[Segment, ...]
+    pause: str = ""  # class of the punctuation after the word, or nothing
+
+
+def pauses_after(spoken: SpokenText) -> list[str]:
+    """The class of the punctuation after each word, "" where there is none."""
+    starts = [word.start for word in spoken.words[1:]] + [len(spoken.phones)]
+    between = [
+        spoken.phones[word.end : start] for word, start in zip(spoken.words, starts, strict=True)
+    ]
+    return [pauses[-1] if pauses else "" for pauses in between]
+
+
+def merge(words: Iterable[SaidWord], duration_s: float, edge_silence_s: float) -> Alignment:
+    """Joins timed words and their punctuation into an alignment.
+
+    Between two words stands the punctuation's class, as long as the silence measured there; a
+    silence without punctuation becomes `<sp>` if it lasts `SHORTEST_PAUSE_S`, and is shared by its
+    neighbours if not. Overlaps are resolved in favour of the earlier phone, and phones past the end
+    of the audio are cut.
+
+    Args:
+        words: In order. Words without segments are left out; their punctuation stays.
+        duration_s: Length of the audio, seconds.
+        edge_silence_s: Silence kept before the first and after the last phone, seconds.
+
+    Raises:
+        AlignmentError: If no phone lies in the audio.
+    """
+    timeline = _Timeline(duration_s, edge_silence_s)
+    spans = []
+    for word in words:
+        places = [timeline.add(segment) for segment in word.segments]
+        if places:
+            spans.append(Word(word.text, places[0], places[-1] + 1))
+        timeline.pause = word.pause or timeline.pause
+    return timeline.finish(spans)
+
+
+class _Timeline:
+    """Phones and boundaries, growing from left to right.
+
+    Attributes:
+        pause: Class of the punctuation that stands before the next phone, "" for none.
+    """
+
+    def __init__(self, duration_s: float, edge_silence_s: float) -> None:
+        self.pause = ""
+        self._duration_s = duration_s
+        self._edge_silence_s = edge_silence_s
+        self._phones: list[str] = []
+        self._boundaries: list[float] = []
+
+    def add(self, segment: Segment) -> int:
+        """Appends a phone and what stands before it; gives the phone's index."""
+        start = min(max(segment.start_s, 0.0), self._duration_s)
+        if self._phones:
+            start = max(start, self._boundaries[-1])
+            self._fill_gap(start)
+        else:
+            self._boundaries.append(max(start - self._edge_silence_s, 0.0))
+            self._append(SILENCE, start)
+        self.pause = ""  # also before the first word: the frontend leaves punctuation out there
+        self._append(segment.phone, min(max(segment.end_s, start), self._duration_s))
+        return len(self._phones) - 1
+
+    def finish(self, words: Sequence[Word]) -> Alignment:
+        """Closes with the last punctuation, a full stop where there is none."""
+        spoken_s = self._boundaries[-1] - self._boundaries[1] if self._phones else 0.0
+        if spoken_s <= 0:
+            raise AlignmentError("no phone of the alignment lies in the audio")
+        end = min(self._boundaries[-1] + self._edge_silence_s, self._duration_s)
+        self._append(self.pause or FULL_STOP, end)
+        return Alignment(tuple(self._phones), np.array(self._boundaries), tuple(words))
+
+    def _fill_gap(self, start: float) -> None:
+        gap = start - self._boundaries[-1]
+        if self.pause:
+            self._append(self.pause, start)
+        elif gap >= SHORTEST_PAUSE_S:
+            self._append(SHORT_PAUSE, start)
+        else:
+            self._boundaries[-1] += gap / 2
+
+    def _append(self, phone: str, end: float) -> None:
+        self._phones.append(phone)
+        self._boundaries.append(end)

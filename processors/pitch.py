@@ -1,0 +1,124 @@
+"""Fundamental frequency, one value per mel frame, at the mel frame's time.
+
+Two frame grids that are merely padded to the same length are out of step by up to a frame and
+more, which costs as much accuracy as a worse method. Here Praat's grid is laid on the mel's.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import soxr
+
+from modules.mel import MelConfig
+from utils.errors import InputError
+
+# Praat's time grows with the sample rate; all it uses of a voice is below half of this.
+_HIGHEST_RATE = 24000  # Hz
+_PERIODS_PER_WINDOW = 3  # Praat's autocorrelation looks at three periods of the lowest pitch
+
+
+def extract_f0(
+    wav: np.ndarray,
+    mel: MelConfig,
+    n_frames: int,
+    *,
+    method: Literal["parselmouth", "pyworld"] = "parselmouth",
+    f0_min: float = 65.0,
+    f0_max: float = 600.0,
+) -> np.ndarray:
+    """Estimates the fundamental frequency of speech.
+
+    `parselmouth` is Praat's autocorrelation (Boersma 1993, "Accurate short-term analysis of the
+    fundamental frequency ..."); `pyworld` is DIO with StoneMask (Morise et al. 2009, 2016).
+
+    Args:
+        wav: (S,) in [-1, 1].
+        mel: Frame times: t * hop_length with padding "centre", half a hop later with "hifigan".
+        n_frames: T.
+        method: Estimator.
+        f0_min: Lowest pitch looked for, Hz.
+        f0_max: Highest pitch looked for, Hz.
+
+    Returns:
+        (T,) float32 Hz, 0 where unvoiced.
+
+    Raises:
+        InputError: If the package behind the method is not installed.
+        ValueError: If not 0 < f0_min < f0_max < half of the sample rate, or the method is unknown.
+    """
+    if not 0 < f0_min < f0_max < mel.sample_rate / 2:
+        raise ValueError(
+            f"f0_min {f0_min:g}, f0_max {f0_max:g}: expected 0 < f0_min < f0_max <"
+            f" {mel.sample_rate / 2:g} Hz, half of the sample rate"
+        )
+    if n_frames == 0 or not wav.any():
+        return np.zeros(n_frames, dtype=np.float32)
+    first = mel.hop_length / 2 if mel.padding == "hifigan" else 0.0  # sample of the first frame
+    if method == "parselmouth":
+        return _praat(wav, mel, n_frames, first, f0_min, f0_max)
+    if method == "pyworld":
+        return _dio(wav, mel, n_frames, first, f0_min, f0_max)
+    raise ValueError(f"unknown pitch extractor {method!r}; known are parselmouth and pyworld")
+
+
+def _praat(
+    wav: np.ndarray, mel: MelConfig, n_frames: int, first: float, f0_min: float, f0_max: float
+) -> np.ndarray:
+    parselmouth = _parselmouth()
+    rate = min(mel.sample_rate, _HIGHEST_RATE)
+    if rate < mel.sample_rate:
+        wav = soxr.resample(wav, mel.sample_rate, rate)
+    scale = rate / mel.sample_rate
+    hop, first = mel.hop_length * scale, first * scale  # samples of the analysed audio
+    # Praat centres its frames in the sound and keeps half a window free at both ends. So with half
+    # a window before the first frame and after the last, its frames are the mel's, every one.
+    margin = int(np.ceil(_PERIODS_PER_WINDOW / f0_min * rate / 2)) + 1
+    padded = np.zeros(round(2 * margin + (n_frames - 1) * hop))
+    offset = margin - round(first)
+    part = wav[max(-offset, 0) :][: len(padded) - max(offset, 0)]
+    padded[max(offset, 0) :][: len(part)] = part
+    pitch = parselmouth.Sound(padded, rate).to_pitch_ac(
+        time_step=hop / rate, pitch_floor=f0_min, pitch_ceiling=f0_max
+    )
+    times = (margin + hop * np.arange(n_frames)) / rate
+    nearest = np.rint((times - pitch.x1) / pitch.dx).astype(int)
+    return pitch.selected_array["frequency"][nearest.clip(0, pitch.nx - 1)].astype(np.float32)
+
+
+def _dio(
+    wav: np.ndarray, mel: MelConfig, n_frames: int, first: float, f0_min: float, f0_max: float
+) -> np.ndarray:
+    pyworld = _pyworld()
+    # WORLD's frames stand at 0, 1, 2 ... periods after the first sample
+    samples = np.ascontiguousarray(wav[round(first) :], dtype=np.float64)
+    rough, times = pyworld.dio(
+        samples,
+        mel.sample_rate,
+        f0_floor=f0_min,
+        f0_ceil=f0_max,
+        frame_period=1000 * mel.hop_length / mel.sample_rate,
+    )
+    f0 = pyworld.stonemask(samples, rough, times, mel.sample_rate)[:n_frames]
+    return np.pad(f0, (0, n_frames - len(f0))).astype(np.float32)
+
+
+def _parselmouth() -> Any:  # noqa: ANN401
+    try:
+        import parselmouth
+    except ImportError:
+        raise InputError(
+            "preprocess.pitch_extractor parselmouth needs Praat: pip install praat-parselmouth,"
+            " or set it to pyworld"
+        ) from None
+    return parselmouth
+
+
+def _pyworld() -> Any:  # noqa: ANN401
+    try:
+        import pyworld
+    except ImportError as error:  # pyworld up to 0.3.5 also needs pkg_resources
+        raise InputError(
+            f"preprocess.pitch_extractor pyworld cannot be used ({error}): pip install -e"
+            " '.[pyworld]' 'setuptools<81', or set it to parselmouth"
+        ) from None
+    return pyworld

@@ -1,0 +1,255 @@
+"""TextGrids as people have them: every oddity of MFA's survives, every broken file is named."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.schema import PreprocessConfig
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError, alignment_file, make_aligner
+from processors.records import SpokenText, Word
+from utils.errors import InputError
+
+DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini"
+RATE = 1000  # Hz
+CONFIG = PreprocessConfig(aligner="textgrid")
+WORDS = [(0, 0.2, ""), (0.2, 0.4, "hi"), (0.4, 0.6, ""), (0.6, 0.8, "you"), (0.8, 1, "")]
+PHONES = [
+    (0, 0.2, "sil"),
+    *[(0.2, 0.3, "HH"), (0.3, 0.4, "AY1")],
+    (0.4, 0.6, "sp"),
+    *[(0.6, 0.7, "Y"), (0.7, 0.8, "UW1")],
+    (0.8, 1, ""),
+]
+SPOKEN = SpokenText(
+    text="Hi, you!",
+    normalized="Hi, you!",
+    phones=("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "<!>"),
+    words=(Word("Hi", 1, 3), Word("you", 4, 6)),
+)
+BOUNDARIES = [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9]
+
+
+def long_form(tiers, duration_s=1.0):
+    lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", "xmin = 0"]
+    lines += [f"xmax = {duration_s}", "tiers? <exists>", f"size = {len(tiers)}", "item []:"]
+    for number, (name, intervals) in enumerate(tiers.items(), 1):
+        lines += [f"    item [{number}]:", '        class = "IntervalTier"']
+        lines += [f'        name = "{name}"', "        xmin = 0", f"        xmax = {duration_s}"]
+        lines += [f"        intervals: size = {len(intervals)}"]
+        for index, (start, end, label) in enumerate(intervals, 1):
+            lines += [f"        intervals [{index}]:", f"            xmin = {start}"]
+            lines += [f"            xmax = {end}", f'            text = "{label}"']
+    return "\n".join(lines) + "\n"
+
+
+def short_form(tiers, duration_s=1.0):
+    lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", "0", str(duration_s)]
+    lines += ["<exists>", str(len(tiers))]
+    for name, intervals in tiers.items():
+        lines += ['"IntervalTier"', f'"{name}"', "0", str(duration_s), str(len(intervals))]
+        lines += [f'{start}\n{end}\n"{label}"' for start, end, label in intervals]
+    return "\n".join(lines) + "\n"
+
+
+def align(tmp_path, content, spoken=SPOKEN, duration_s=1.0, speaker="Ada"):
+    folder = tmp_path / "TextGrid"
+    folder.mkdir(exist_ok=True)
+    if content is not None:
+        (folder / "u1.TextGrid").write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
+    utterance = Utterance("u1", tmp_path / "u1.wav", spoken.text, speaker)
+    wav = np.zeros(round(duration_s * RATE), dtype=np.float32)
+    return make_aligner(CONFIG, tmp_path)(utterance, wav, RATE, spoken)
+
+
+def durations(alignment):
+    return np.diff(alignment.boundaries_s)
+
+
+@pytest.mark.parametrize("form", [long_form, short_form])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_every_form_and_encoding_is_read(tmp_path, form, encoding, line_end):
+    content = form({"words": WORDS, "phones": PHONES}).replace("\n", line_end).encode(encoding)
+    alignment = align(tmp_path, content)
+    assert alignment.phones == SPOKEN.phones
+    assert [word[1:] for word in alignment.words] == [(1, 3), (4, 6)]
+    assert alignment.boundaries_s == pytest.approx(np.array(BOUNDARIES))
+
+
+@pytest.mark.parametrize("names", [("WORDS", "PHONES"), ("Ada - words", "Ada - phones")])
+def test_tiers_are_found_in_any_case_and_with_a_speaker(tmp_path, names):
+    tiers = dict(zip(names, (WORDS, PHONES), strict=True))
+    assert align(tmp_path, long_form({"notes": [], **tiers})).phones == SPOKEN.phones
+
+
+@pytest.mark.parametrize("label", ["sp", "SP", "sil", "SIL", "", "<eps>"])
+def test_silences_of_any_name_are_the_pause_of_the_text(tmp_path, label):
+    words, phones = (
+        [
+            (start, end, text if text not in ("", "sp", "sil") else label)
+            for start, end, text in tier
+        ]
+        for tier in (WORDS, PHONES)
+    )
+    assert align(tmp_path, long_form({"words": words, "phones": phones})).phones == SPOKEN.phones
+
+
+def test_gaps_are_silences(tmp_path):
+    words, phones = (
+        [one for one in tier if one[2] not in ("", "sp", "sil")] for tier in (WORDS, PHONES)
+    )
+    alignment = align(tmp_path, long_form({"words": words, "phones": phones}))
+    assert alignment.boundaries_s == pytest.approx(np.array(BOUNDARIES))
+
+
+def test_a_missing_words_tier_is_made_up_for_by_the_phones(tmp_path):
+    alignment = align(tmp_path, long_form({"phones": PHONES}))
+    assert alignment.phones == SPOKEN.phones
+    assert alignment.words == SPOKEN.words
+
+
+def test_unknown_words_become_noise_and_keep_their_punctuation(tmp_path):
+    words = [(0.2, 0.4, "<unk>"), (0.6, 0.8, "you")]
+    phones = [(0.2, 0.4, "spn"), *PHONES[4:6]]
+    alignment = align(tmp_path, long_form({"words": words, "phones": phones}))
+    assert alignment.phones == ("<sil>", "<spn>", "<,>", "Y", "UW1", "<!>")
+    assert durations(alignment)[1:3] == pytest.approx([0.2, 0.2])
+
+
+def test_phones_of_the_file_are_kept_whatever_the_lexicon_says(tmp_path):
+    phones = [(start, end, {"AY1": "ɑɪ", "UW1": "AH0"}.get(p, p)) for start, end, p in PHONES]
+    alignment = align(tmp_path, long_form({"words": WORDS, "phones": phones}))
+    assert alignment.phones == ("<sil>", "HH", "ɑɪ", "<,>", "Y", "AH0", "<!>")
+
+
+def test_words_in_pieces_do_not_move_the_punctuation(tmp_path):
+    spoken = SpokenText(
+        text="Don't, well-known you.",
+        normalized="Don't, well-known you.",
+        phones=("<sil>", "D", "N", "<,>", "W", "N", "Y", "<.>"),
+        words=(Word("Don't", 1, 3), Word("well-known", 4, 6), Word("you", 6, 7)),
+    )
+    texts = ["do", "n't", "well", "known", "you"]
+    words = [(0.1 * i, 0.1 * (i + 1), text) for i, text in enumerate(texts, 1)]
+    phones = [(start, end, name) for (start, end, _), name in zip(words, "DNWNY", strict=True)]
+    alignment = align(tmp_path, long_form({"words": words, "phones": phones}), spoken)
+    assert alignment.phones == spoken.phones
+    assert durations(alignment)[3] == pytest.approx(0)
+
+
+def test_a_silence_within_a_hyphenated_word_is_a_short_pause(tmp_path):
+    spoken = SpokenText(
+        "hi-you", "hi-you", ("<sil>", "HH", "AY1", "Y", "UW1", "<.>"), (Word("hi-you", 1, 5),)
+    )
+    alignment = align(tmp_path, long_form({"words": WORDS, "phones": PHONES}), spoken)
+    assert alignment.phones == ("<sil>", "HH", "AY1", "<sp>", "Y", "UW1", "<.>")
+
+
+def test_phones_without_length_last_0_s(tmp_path):
+    phones = [*PHONES[:2], (0.3, 0.3, "AY1"), (0.3, 0.6, "sp"), *PHONES[4:]]
+    alignment = align(tmp_path, long_form({"words": WORDS, "phones": phones}))
+    assert alignment.phones == SPOKEN.phones
+    assert durations(alignment)[2] == 0
+
+
+def test_intervals_past_the_end_of_the_audio_are_cut(tmp_path):
+    alignment = align(tmp_path, long_form({"words": WORDS, "phones": PHONES}), duration_s=0.75)
+    assert alignment.phones == SPOKEN.phones
+    assert alignment.boundaries_s[-3:] == pytest.approx([0.7, 0.75, 0.75])
+
+
+def test_intervals_past_the_end_of_their_tier_are_read(tmp_path):
+    content = long_form({"words": WORDS, "phones": PHONES}, duration_s=0.7)
+    assert align(tmp_path, content).boundaries_s == pytest.approx(np.array(BOUNDARIES))
+
+
+def test_audio_longer_than_the_file_ends_in_the_silence_that_is_kept(tmp_path):
+    alignment = align(tmp_path, long_form({"words": WORDS, "phones": PHONES}), duration_s=1.4)
+    assert alignment.boundaries_s[-2:] == pytest.approx([0.8, 0.9])
+
+
+@pytest.mark.parametrize("folder", ["VCTK_p225", "p225"])
+def test_files_may_lie_in_a_folder_of_the_speaker(tmp_path, folder):
+    (tmp_path / "TextGrid" / folder).mkdir(parents=True)
+    path = tmp_path / "TextGrid" / folder / "u1.TextGrid"
+    path.write_text(long_form({"words": WORDS, "phones": PHONES}))
+    assert align(tmp_path, None, speaker="VCTK_p225").phones == SPOKEN.phones
+    utterance = Utterance("u1", tmp_path / "u1.wav", "Hi, you!", "VCTK_p225")
+    assert alignment_file(utterance, CONFIG, tmp_path) == path
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "u1.TextGrid: no TextGrid .No such file"),
+        (b"", "u1.TextGrid: the TextGrid is empty"),
+        (b"\0" * 100, "u1.TextGrid: the TextGrid is empty"),
+        (b"some words", "u1.TextGrid: not a whole TextGrid"),
+        (b"{}", "u1.TextGrid: not a whole TextGrid"),
+        (b"\xff\xfe\x00", "u1.TextGrid: neither UTF-8 nor UTF-16"),
+        (long_form({"words": WORDS}).encode(), "no phones; expected a tier `phones`, found words"),
+        (long_form({"words": WORDS, "phones": [(0, 1, "sil")]}).encode(), "u1.TextGrid: no phones"),
+    ],
+)
+def test_unusable_files_are_named_with_the_reason(tmp_path, content, message):
+    with pytest.raises(AlignmentError, match=message):
+        align(tmp_path, content)
+
+
+@pytest.mark.parametrize("form", [long_form, short_form])
+def test_a_file_cut_anywhere_is_refused_or_whole(tmp_path, form):
+    whole = form({"words": WORDS, "phones": PHONES}).encode()
+    last_label = len(whole.rstrip().rstrip(b'"')) + 1
+    for length in range(last_label):
+        with pytest.raises(AlignmentError, match=r"u1.TextGrid"):
+            align(tmp_path, whole[:length])
+
+
+@pytest.mark.parametrize("duration_s", [0.4, 1.6])
+def test_a_file_of_another_recording_is_refused_by_its_length(tmp_path, duration_s):
+    content = long_form({"words": WORDS, "phones": PHONES})
+    with pytest.raises(AlignmentError, match=rf"lasts 1.00 s, the recording {duration_s:.2f} s"):
+        align(tmp_path, content, duration_s=duration_s)
+
+
+def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
+    content = long_form({"words": [(0.2, 0.4, "hm")], "phones": [(0.2, 0.4, "M")]})
+    with pytest.raises(AlignmentError, match=r"u1.TextGrid: it has 1 phones, the text 4"):
+        align(tmp_path, content)
+
+
+def test_a_missing_folder_is_an_error_that_says_where_to_put_files(tmp_path):
+    with pytest.raises(InputError, match=r"no folder .*TextGrid; put <id>.TextGrid files there"):
+        make_aligner(CONFIG, tmp_path)
+
+
+def test_the_folder_can_be_anywhere(tmp_path):
+    config = PreprocessConfig(aligner="textgrid", textgrid_dir=str(tmp_path))
+    utterance = Utterance("u1", tmp_path / "u1.wav", "Hi", "Ada")
+    assert alignment_file(utterance, config, Path("elsewhere")) == tmp_path / "u1.TextGrid"
+
+
+def test_mfa_output_for_a_real_recording_is_read():
+    said = {
+        "in": "IH0 N",
+        "being": "B IY1 IH0 NG",
+        "comparatively": "K AH0 M P EH1 R AH0 T IH0 V L IY0",
+        "modern": "M AA1 D ER0 N",
+    }
+    phones = " ".join(said.values()).split()
+    ends = np.cumsum([len(name.split()) for name in said.values()]).tolist()
+    starts = [0, *ends[:-1]]
+    words = tuple(Word(w, a + 1, b + 1) for w, a, b in zip(said, starts, ends, strict=True))
+    text = "in being comparatively modern."
+    spoken = SpokenText(text, text, ("<sil>", *phones, "<.>"), words)
+    utterance = Utterance("LJ001-0002", DEMO / "wavs/LJ001-0002.flac", text, "LJSpeech")
+    wav = np.zeros(41885, dtype=np.float32)
+    alignment = make_aligner(CONFIG, DEMO)(utterance, wav, 22050, spoken)
+    assert alignment.phones == ("<sil>", "IH1", *spoken.phones[2:])  # MFA's lexicon has IH1
+    assert alignment.words == words
+    assert alignment.boundaries_s[[0, 1, 2]] == pytest.approx([0, 0, 0.08])
+    assert alignment.boundaries_s[-2:] == pytest.approx([1.84, 41885 / 22050], abs=0.005)
