@@ -71,20 +71,15 @@ def main() -> None:
         duration_control=given.duration_control,
         seed=given.seed,
     )
-    texts = None
-    if given.infer_mode == "single":
-        texts = (
-            [given.infer_text]
-            if given.infer_text is not None
-            else inference.read_texts(given.infer_text_file)
-        )
     voice = inference.load_voice(
         reference, given.vocoder_dir, given.infer_output_dir, given.overrides
     )
-    if texts is not None:
-        inference.speak_texts(voice, texts, settings)
-    else:
+    if given.infer_mode == "batch":
         inference.speak_dataset(voice, given.infer_dataset, given.infer_testing_set, settings)
+    elif given.infer_text_file is not None:
+        inference.speak_texts(voice, inference.read_texts(given.infer_text_file), settings)
+    else:
+        inference.speak_texts(voice, [given.infer_text], settings)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from config.schema import Config
 from models.registry import load_config
 from models.results import Results, Settings, line_of
 from models.speech import Speech
-from models.synthesizer import Synthesizer, choose_speaker, experiment_folder
+from models.synthesizer import Synthesizer, choose_speaker, home_of
 from preprocessors.manifest import Utterance, read_manifest
 from preprocessors.split import read_splits
 from processors.audio import write_wav
@@ -69,7 +69,7 @@ def load_voice(
         synthesizer,
         synthesizer.config,
         vocoder or "Griffin-Lim",
-        output or default_output(reference, experiment_folder(synthesizer.model.folder)),
+        output or default_output(reference, home_of(synthesizer.model.folder)),
     )
 
 
@@ -90,7 +90,7 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
     Raises:
         InputError: If the configuration is wrong, or nothing was trained under that name.
     """
-    folder = Path(load_config(config_path, overrides).log_dir) / name
+    folder = Path(load_config(config_path, overrides).log_dir).expanduser() / name
     if not folder.is_dir():
         raise InputError(f"{folder}: no such experiment; run stage 2, or give --infer_expt_dir")
     return folder

@@ -247,10 +247,10 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
     """
     if not overrides:
         return model.config
-    return load_config(experiment_folder(model.folder) / "config.json", overrides)
+    return load_config(home_of(model.folder) / "config.json", overrides)
 
 
-def experiment_folder(weights: Path) -> Path:
+def home_of(weights: Path) -> Path:
     """The folder of the experiment that a folder of weights belongs to."""
     return weights.parent.parent if weights.parent.name == CHECKPOINTS else weights
 
