@@ -56,10 +56,8 @@ class SpeakerStats:
 
     def merge(self, other: "SpeakerStats") -> "SpeakerStats":
         """Statistics of both together."""
-        return SpeakerStats(
-            *(getattr(self, name).merge(getattr(other, name)) for name in _QUANTITIES),
-            seconds=self.seconds + other.seconds,
-        )
+        merged = {name: getattr(self, name).merge(getattr(other, name)) for name in _QUANTITIES}
+        return SpeakerStats(**merged, seconds=self.seconds + other.seconds)
 
 
 _QUANTITIES = tuple(field.name for field in fields(SpeakerStats) if field.name != "seconds")
@@ -91,10 +89,10 @@ class CorpusStats:
 
     def to_plain(self) -> dict[str, object]:
         """JSON-ready form, the pooled statistics included for the reader's sake."""
-        pooled = {"pooled": asdict(self.pooled)} if self.speakers else {}
-        return {
+        plain: dict[str, object] = {
             "speakers": {name: asdict(self.speakers[name]) for name in sorted(self.speakers)}
-        } | pooled
+        }
+        return plain | {"pooled": asdict(self.pooled)} if self.speakers else plain
 
     @classmethod
     def from_plain(cls, plain: object) -> "CorpusStats":
