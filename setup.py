@@ -36,7 +36,8 @@ setup(
         "pocketsphinx>=5.0.3",
     ],
     extras_require={
-        "pyworld": ["pyworld>=0.3.4"],  # apart: pip compiles it
+        # apart: pip compiles it; it imports pkg_resources, which later setuptools do not have
+        "pyworld": ["pyworld>=0.3.4", "setuptools<81"],
         "eval": ["jiwer>=3.0"],
         "cluster": ["dask[distributed]>=2024.1"],
         "ray": ["ray>=2.9"],
