@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -178,9 +180,21 @@ def _fingerprint(dataset: FeatureDataset, budget: int, window: int, processes: i
 
 
 def _leave_signals_to_the_trainer(_worker: int) -> None:
-    """Ctrl-C reaches every process of the terminal; the trainer saves, then ends its workers."""
+    """Makes a loader's process end by the trainer alone.
+
+    A terminal sends Ctrl-C, and a cluster SIGTERM, to all processes of a run. The trainer then
+    still needs its batches for the update it is in, and ends its workers after the checkpoint.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if hasattr(signal, "sigwaitinfo"):  # macOS has none
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=_end_when_the_trainer_says_so, daemon=True).start()
+
+
+def _end_when_the_trainer_says_so() -> None:
+    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+        pass
+    os._exit(0)
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[TtsBatch]]:

@@ -13,7 +13,8 @@ from accelerate.state import AcceleratorState
 from models.checkpoint_files import fault_of, steps_of
 from models.experiment import train
 from models.registry import load_config
-from tests.models.fakes import make_processed, write_voice_config
+from processors.store import write_shard
+from tests.models.fakes import PREPROCESS, make_features, make_processed, write_voice_config
 from utils.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -182,6 +183,7 @@ def command(root, *flags):
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
 
 
@@ -226,3 +228,17 @@ def test_two_processes_train_one_experiment(root):
     assert fault_of(checkpoint) == ""
     assert len(json.loads((checkpoint / "trainer_state.json").read_text())["random"]) == 2
     assert "begins again" not in result.stderr
+
+
+def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):
+    broken = [make_features(i) for i in range(14)]
+    broken[3].durations[0] += 1
+    shard = root / "data" / "mini" / "features" / "shard-00000.safetensors"
+    write_shard(shard, broken, PREPROCESS.mel)
+    config = write_voice_config(root)
+    done = command(
+        root, "--config", config, "--name", "voice", "--set", "train.dataloader.num_worker=1"
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: utt-003: durations sum to")
