@@ -27,7 +27,7 @@ class Update:
     """One optimizer step of one network."""
 
     network: str  # key into Task.networks
-    losses: Mapping[str, LossTerm]
+    losses: Mapping[str, LossTerm]  # names differ between the updates of a step
 
 
 class Task(Protocol, Generic[Batch]):
