@@ -236,7 +236,10 @@ def last_update(config: TrainConfig, n_batches: int) -> int:
 
 
 class Interrupts:
-    """Notes SIGINT and SIGTERM instead of dying of them; a second one ends the program at once."""
+    """Notes SIGINT and SIGTERM instead of dying of them; a second Ctrl-C ends the program at once.
+
+    A second SIGTERM does not: a scheduler sends it to the whole group, and so does the recipe.
+    """
 
     def __init__(self) -> None:
         self.received = 0
@@ -249,7 +252,8 @@ class Interrupts:
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self.received = number
-        signal.signal(number, self._previous[number])
+        if number == signal.SIGINT:
+            signal.signal(number, self._previous[number])
 
     def __exit__(self, *_exception: object) -> None:
         for number, handler in self._previous.items():

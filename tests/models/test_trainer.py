@@ -165,7 +165,14 @@ def test_a_signal_saves_and_leaves(store, checkpoints):
     assert steps_of(checkpoints) == [1]
 
 
-def test_a_second_signal_is_not_caught():
+def test_a_second_sigterm_does_not_cut_off_the_save():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupts.received == signal.SIGTERM
+
+
+def test_a_second_ctrl_c_is_not_caught():
     with Interrupts() as interrupts:
         os.kill(os.getpid(), signal.SIGINT)
         assert interrupts.received == signal.SIGINT
