@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from modules.mel import MelConfig
 from processors.records import Features
@@ -76,7 +76,8 @@ def write_shard(path: Path, features: Sequence[Features], mel: MelConfig) -> lis
         checksum = _checksum(record)
         rows.append(IndexRow(item.id, item.speaker, path.stem, frames, n_phones, seconds, checksum))
     with replacing(path) as temporary:
-        save_file(tensors, temporary)
+        # not save_file: its files can be read by their owner only, and stores are shared
+        temporary.write_bytes(save(tensors))
     return rows
 
 

@@ -166,6 +166,11 @@ def test_an_index_of_another_version_is_refused(folder):
         FeatureStore(folder)
 
 
+def test_shards_can_be_read_by_whom_other_files_can_be_read_by(folder):
+    paths = [features_folder(folder) / name for name in ("shard-00000.safetensors", "index.jsonl")]
+    assert paths[0].stat().st_mode == paths[1].stat().st_mode
+
+
 def test_a_shard_without_utterances_is_a_file_too(tmp_path):
     path = features_folder(tmp_path) / "shard-00000.safetensors"
     assert write_shard(path, [], MEL) == []
