@@ -1,0 +1,61 @@
+"""The command of stage 1."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bins.preprocess import main
+from tests.processors.small_corpus import copy_corpus
+from utils.cli import UsageError
+
+ROOT = Path(__file__).parents[2]
+
+
+def call(monkeypatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["preprocess", *arguments])
+    main()
+
+
+def test_it_prepares_every_dataset_of_the_config(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        copy_corpus(tmp_path / name)
+    config = tmp_path / "config.json"
+    config.write_text(
+        f"""{{
+          base_config: "{ROOT}/config/tts/fastspeech2.json",
+          dataset: ["one", "two"],
+          dataset_path: {{one: "{tmp_path}/one", two: "{tmp_path}/two"}},
+          log_dir: "{tmp_path}",
+          preprocess: {{
+            processed_dir: "{tmp_path}/data",
+            corpus: {{one: {{format: "ljspeech"}}, two: {{format: "ljspeech"}}}},
+          }},
+          train: {{max_steps: 1}},
+        }}""",
+        encoding="utf-8",
+    )
+    overrides = ("--set", "preprocess.backend=sequential", "--set", "preprocess.aligner=textgrid")
+    call(monkeypatch, "--config", str(config), *overrides)
+    for name in ("one", "two"):
+        assert (tmp_path / "data" / name / "fingerprint.json").is_file()
+
+
+def test_a_number_of_workers_below_one_is_wrong_usage(monkeypatch):
+    with pytest.raises(UsageError, match="--num_workers 0: expected 1 or more"):
+        call(monkeypatch, "--config", "missing.json", "--num_workers", "0")
+
+
+def test_help_does_not_wait_for_pytorch():
+    code = (
+        "import sys; sys.argv = ['preprocess', '--help']\n"
+        "from bins.preprocess import main\n"
+        "try: main()\n"
+        "except SystemExit: print('torch' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "--num_workers" in done.stdout
+    assert done.stdout.endswith("False\n")
