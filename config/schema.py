@@ -10,6 +10,13 @@ from typing import Literal
 from modules.mel import MelConfig
 
 
+def _require_at_least(section: object, least: float, *keys: str) -> None:
+    """Raises ValueError for the first of these keys whose value is smaller."""
+    for key in keys:
+        if (value := getattr(section, key)) < least:
+            raise ValueError(f"{key} is {value:g}, expected {least:g} or more")
+
+
 @dataclass(frozen=True)
 class CorpusConfig:
     """How a corpus on disk is read."""
@@ -34,6 +41,12 @@ class SplitConfig:
     valid_ids: tuple[str, ...] = ()  # these exact ids are the validation split
     golden_ids: tuple[str, ...] = ()  # golden_test; empty: `golden_size` test items by length
     golden_size: int = 10  # spread evenly over the test split sorted by duration
+
+    def __post_init__(self) -> None:
+        _require_at_least(self, 1, "golden_size")
+        for key, share in (("valid", self.valid), ("test", self.test)):
+            if not 0 <= share < 1:
+                raise ValueError(f"{key} is {share:g}, expected a share: 0 or more, less than 1")
 
 
 @dataclass(frozen=True)
@@ -77,6 +90,28 @@ class PreprocessConfig:
     split: SplitConfig = field(default_factory=SplitConfig)
     text: TextConfig = field(default_factory=TextConfig)
 
+    def __post_init__(self) -> None:
+        _require_at_least(self, 1, "n_mel", "shard_size")
+        _require_at_least(self, 0, "min_seconds", "edge_silence_s")
+        if not self.min_seconds < self.max_seconds:
+            raise ValueError(
+                f"min_seconds {self.min_seconds:g}, max_seconds {self.max_seconds:g}: expected"
+                " min_seconds < max_seconds"
+            )
+        if not 0 <= self.max_bad_ratio <= 1:
+            raise ValueError(f"max_bad_ratio is {self.max_bad_ratio:g}, expected a share, 0 to 1")
+        if not 0 < self.f0_min < self.f0_max < self.sample_rate / 2:
+            raise ValueError(
+                f"f0_min {self.f0_min:g}, f0_max {self.f0_max:g}: expected 0 < f0_min < f0_max <"
+                f" {self.sample_rate / 2:g} Hz, half of the sample rate"
+            )
+        try:
+            _ = self.mel
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, fmin and fmax"
+            ) from error
+
     @property
     def mel(self) -> MelConfig:
         """The mel definition these keys describe."""
@@ -101,6 +136,11 @@ class AdamConfig:
     eps: float = 1e-9
     weight_decay: float = 0.0
 
+    def __post_init__(self) -> None:
+        _require_at_least(self, 0, "lr", "eps", "weight_decay")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas are {list(self.betas)}, expected numbers from 0 to below 1")
+
 
 @dataclass(frozen=True)
 class ScheduleConfig:
@@ -110,11 +150,19 @@ class ScheduleConfig:
     gamma: float = 0.999  # `exponential`: factor per epoch; `multistep`: factor per milestone
     milestones: tuple[int, ...] = ()  # `multistep` and `NoamLR`: updates at which gamma applies
 
+    def __post_init__(self) -> None:
+        _require_at_least(self, 0, "num_warmup", "gamma")
+
 
 @dataclass(frozen=True)
 class DataLoaderConfig:
+    """How batches reach the training process."""
+
     num_worker: int = 2  # loader processes; 0 loads in the training process
     pin_memory: bool = True  # used on GPUs only
+
+    def __post_init__(self) -> None:
+        _require_at_least(self, 0, "num_worker")
 
 
 @dataclass(frozen=True)
@@ -138,15 +186,24 @@ class TrainConfig:
     lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
     tracker: Literal["tensorboard", "wandb", "none"] = "tensorboard"
     log_steps: int = 50  # updates between log lines
-    valid_steps: int = 1000  # updates between validations, and the samples they log
-    save_steps: int = 1000  # updates between checkpoints
+    valid_steps: int = 1000  # updates between validations, and the samples they log; 0: none
+    save_steps: int = 1000  # updates between checkpoints; 0: only at the end
     keep_last: int = 3  # checkpoints kept beside the best one
     valid_samples: int = 3  # validation utterances plotted and spoken in the log
     max_bad_steps: int = 10  # stop after so many non-finite updates in a row
     dataloader: DataLoaderConfig = field(default_factory=DataLoaderConfig)
 
     def __post_init__(self) -> None:
-        if self.max_epoch <= 0 and self.max_steps <= 0:
+        _require_at_least(
+            self, 1, "batch_size", "gradient_accumulation_step", "keep_last", "max_bad_steps"
+        )
+        _require_at_least(
+            self, 0, "batch_frames", "crop_phones", "max_epoch", "max_steps", "random_seed"
+        )
+        _require_at_least(
+            self, 0, "grad_clip_thresh", "log_steps", "valid_steps", "save_steps", "valid_samples"
+        )
+        if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch, or training would never end")
 
 
@@ -159,6 +216,10 @@ class InferenceConfig:
     max_phones: int = 300  # longer sentences are split at clauses
     griffin_lim_iterations: int = 60
     save_plots: bool = False  # a picture of mel, phones and pitch beside each wav
+
+    def __post_init__(self) -> None:
+        _require_at_least(self, 1, "batch_size", "max_phones", "griffin_lim_iterations")
+        _require_at_least(self, 0, "sentence_pause_s")
 
 
 @dataclass(frozen=True)
@@ -174,3 +235,13 @@ class Config:
     preprocess: PreprocessConfig = field(default_factory=PreprocessConfig)
     train: TrainConfig = field(default_factory=lambda: TrainConfig(max_epoch=1))
     inference: InferenceConfig = field(default_factory=InferenceConfig)
+
+    def __post_init__(self) -> None:
+        if not self.dataset or len(set(self.dataset)) < len(self.dataset):
+            raise ValueError(f"dataset is {list(self.dataset)}, expected one or more, each once")
+        known = {*self.dataset, *self.dataset_path}
+        if unknown := sorted(self.preprocess.corpus.keys() - known):
+            raise ValueError(
+                f"preprocess.corpus.{unknown[0]} belongs to no dataset; expected one of"
+                f" {', '.join(sorted(known))}"
+            )

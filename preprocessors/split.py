@@ -27,16 +27,15 @@ def split_ids(seconds: Mapping[str, float], options: SplitConfig) -> Splits:
     Raises:
         InputError: If listed ids are unknown, stand in two splits, or nothing is left to train on.
     """
-    for share in (options.valid, options.test):
-        if not 0 <= share < 1:
-            raise InputError(f"preprocess.split: {share} is no share; expected 0 to 1")
     test, valid = _listed(seconds, options)
     listed = test | valid
     ranked = sorted(seconds.keys() - listed, key=lambda id: _rank(options.seed, id))
     if not options.test_ids:
-        test = {ranked.pop(0) for _ in range(min(len(ranked), _size(options.test, seconds)))}
+        size = _size(options.test, seconds)
+        test, ranked = set(ranked[:size]), ranked[size:]
     if not options.valid_ids:
-        valid = {ranked.pop(0) for _ in range(min(len(ranked), _size(options.valid, seconds)))}
+        size = _size(options.valid, seconds)
+        valid, ranked = set(ranked[:size]), ranked[size:]
     if not ranked:
         raise InputError(
             f"preprocess.split: of {len(seconds)} utterances, {len(test)} test and {len(valid)}"

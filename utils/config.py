@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import json
 import math
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -63,7 +64,7 @@ class _Builder:
             return cls(**fields)
         except ValueError as error:
             where = f"section {'.'.join(keys)}: " if keys else ""
-            raise ConfigError(f"{self._tree.origin(keys)}: {where}{error}") from error
+            raise ConfigError(f"{self._givers(values, keys, error)}: {where}{error}") from error
 
     def value(self, hint: Any, value: object, keys: Keys) -> object:  # noqa: ANN401  (a type form)
         if dataclasses.is_dataclass(hint):
@@ -134,6 +135,12 @@ class _Builder:
             yield (*keys, name)
             if dataclasses.is_dataclass(hint):
                 yield from self._paths(hint, (*keys, name))  # type: ignore[arg-type]  # a class
+
+    def _givers(self, values: Mapping[str, object], keys: Keys, error: ValueError) -> str:
+        """Who gave the keys that a section's complaint names; else who gave the section."""
+        named = [name for name in values if re.search(rf"\b{re.escape(name)}\b", str(error))]
+        givers = [self._tree.origin((*keys, name)) for name in named]
+        return ", ".join(dict.fromkeys(givers)) or self._tree.origin(keys)
 
     def _wrong(self, value: object, keys: Keys, expected: str) -> ConfigError:
         origin, name = self._tree.origin(keys), ".".join(keys)

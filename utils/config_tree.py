@@ -10,6 +10,8 @@ from utils.files import read_text
 
 Keys = tuple[str, ...]  # a key path: ("train", "adam", "lr")
 SET = "--set"
+_DEEPEST = 50  # brackets in brackets
+_TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST} levels"
 
 
 class ConfigError(InputError):
@@ -99,23 +101,36 @@ def _read_file(path: Path) -> dict[str, object]:
 
 
 def _parse(text: str) -> object:
-    """Strict JSON if it is that (json5's parser takes 1000 times as long), else json5.
+    """What a json5 text says.
 
     Raises:
         ValueError: With what is wrong and, where it is known, the line.
     """
     try:
+        value = _loads(text)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+    if _is_deeper(value, _DEEPEST):
+        raise ValueError(_TOO_DEEP)
+    return value
+
+
+def _loads(text: str) -> object:
+    """Strict JSON if it is that (json5's parser takes 1000 times as long), else json5."""
+    try:
         return json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError:
-        pass
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    import json5
+        import json5
 
-    try:
         return json5.loads(text, allow_duplicate_keys=False)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+
+
+def _is_deeper(value: object, depth: int) -> bool:
+    """Whether dicts and lists stand in one another more than `depth` times."""
+    if not isinstance(value, dict | list):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return depth == 0 or any(_is_deeper(item, depth - 1) for item in inside)
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -130,12 +145,12 @@ def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _parse_override(override: str) -> dict[str, object]:
     path, equals, text = override.partition("=")
     names = path.strip().split(".")
-    if not equals or not all(names):
+    if not equals or not all(names) or len(names) > _DEEPEST:
         raise ConfigError(f"{SET} {override!r}: expected key.path=value")
     try:
         value = _parse(text)
     except ValueError as error:
-        if "too deeply" in str(error):
+        if str(error) == _TOO_DEEP:
             raise ConfigError(f"{SET} {path}: {error}") from error
         value = text
     for name in reversed(names):

@@ -148,6 +148,7 @@ def test_what_a_section_refuses_is_told_with_file_and_section(tmp_path):
         ('{name: "a", name: "b"}', 'exp.json: Duplicate key "name"'),
         ('{"name": ' + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
         ("{name: " + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
+        ('{"a": ' * 900 + "1" + "}" * 900, "exp.json: nested too deeply, expected at most 50"),
     ],
 )
 def test_a_file_that_is_not_json5_is_named_with_the_line(tmp_path, text, said):
@@ -221,7 +222,7 @@ def test_overrides_are_read_as_json5_or_as_text(tmp_path):
     [
         ("train.batch_sise=8", "--set: unknown key train.batch_sise; did you mean batch_size?"),
         ("train.batch_size=eight", '--set: train.batch_size is "eight", expected a whole number'),
-        ("train.batch_size=0", "section train: batch_size 0 must be 1 or more"),
+        ("train.batch_size=0", "--set: section train: batch_size 0 must be 1 or more"),
         ("train.adam.lr=NaN", "--set: train.adam.lr is NaN, expected a finite number"),
         ("train=3", "--set: train is 3, expected a section"),
         ("name.x=3", "--set: name is a section, expected text"),
@@ -230,6 +231,7 @@ def test_overrides_are_read_as_json5_or_as_text(tmp_path):
         ("=3", "--set '=3': expected key.path=value"),
         ("a..b=3", "--set 'a..b=3': expected key.path=value"),
         ("name=" + "[" * 5000, "--set name: nested too deeply"),
+        ("a." * 5000 + "b=3", "expected key.path=value"),
     ],
 )
 def test_an_override_obeys_the_same_checks(tmp_path, override, said):

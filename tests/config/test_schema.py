@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import pytest
+
+from config.schema import (
+    AdamConfig,
+    Config,
+    CorpusConfig,
+    DataLoaderConfig,
+    InferenceConfig,
+    PreprocessConfig,
+    ScheduleConfig,
+    SplitConfig,
+    TrainConfig,
+)
+
+TRAIN = TrainConfig(max_steps=1)
+CONFIG = Config(
+    task="tts",
+    model_type="FastSpeech2",
+    dataset=("A",),
+    dataset_path={"A": "a", "B": "b"},
+    log_dir="ckpts",
+    model=None,
+    preprocess=PreprocessConfig(corpus={"A": CorpusConfig(), "B": CorpusConfig()}),
+)
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        (TRAIN, "batch_size", 0, "batch_size is 0, expected 1 or more"),
+        (TRAIN, "gradient_accumulation_step", 0, "expected 1 or more"),
+        (TRAIN, "keep_last", 0, "expected 1 or more"),
+        (TRAIN, "max_bad_steps", 0, "expected 1 or more"),
+        (TRAIN, "crop_phones", -1, "crop_phones is -1, expected 0 or more"),
+        (TRAIN, "grad_clip_thresh", -0.5, "grad_clip_thresh is -0.5, expected 0 or more"),
+        (TRAIN, "valid_steps", -1, "expected 0 or more"),
+        (TRAIN, "max_steps", -5, "max_steps is -5, expected 0 or more"),
+        (TRAIN, "max_steps", 0, "set max_steps or max_epoch"),
+        (AdamConfig(), "lr", -1.0, "lr is -1, expected 0 or more"),
+        (AdamConfig(), "betas", (0.9, 1.0), r"betas are \[0.9, 1.0\], expected numbers from 0"),
+        (ScheduleConfig(), "num_warmup", -1, "expected 0 or more"),
+        (DataLoaderConfig(), "num_worker", -1, "expected 0 or more"),
+        (InferenceConfig(), "batch_size", 0, "expected 1 or more"),
+        (InferenceConfig(), "sentence_pause_s", -1.0, "expected 0 or more"),
+        (SplitConfig(), "test", -0.1, "test is -0.1, expected a share: 0 or more, less than 1"),
+        (SplitConfig(), "valid", 1.0, "valid is 1, expected a share"),
+        (SplitConfig(), "golden_size", 0, "expected 1 or more"),
+        (PreprocessConfig(), "n_mel", 0, "expected 1 or more"),
+        (PreprocessConfig(), "shard_size", 0, "expected 1 or more"),
+        (PreprocessConfig(), "edge_silence_s", -0.1, "expected 0 or more"),
+        (PreprocessConfig(), "min_seconds", 30.0, "expected min_seconds < max_seconds"),
+        (PreprocessConfig(), "max_bad_ratio", 5.0, "max_bad_ratio is 5, expected a share"),
+        (PreprocessConfig(), "f0_min", 700.0, "expected 0 < f0_min < f0_max < 11025 Hz"),
+        (PreprocessConfig(), "hop_size", 0, "hop_length 0, .* the keys are .*hop_size"),
+        (PreprocessConfig(), "sample_rate", 8000, "f_max 8000.0: .* the keys are .*fmax"),
+        (CONFIG, "dataset", (), "expected one or more, each once"),
+        (CONFIG, "dataset", ("A", "A"), "expected one or more, each once"),
+        (CONFIG, "dataset_path", {"A": "a"}, r"preprocess\.corpus\.B belongs to no dataset.* A$"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused_before_any_work(section, key, value, message):
+    with pytest.raises(ValueError, match=message):
+        replace(section, **{key: value})
