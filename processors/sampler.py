@@ -29,10 +29,11 @@ class FrameBudgetSampler:
 
     A batch holds as many utterances as `items x longest <= budget` allows; a longer utterance has a
     batch of its own. Every utterance comes once per epoch. The number of batches is brought to a
-    multiple of `processes x window` by halving the batches with the most utterances, never by
-    repeating or dropping any: every process has the same number of whole windows. In the first
-    epoch the longest batches make the first update, so that a lack of memory shows at once. Two
-    processes have the same updates as one with a window of twice the size.
+    multiple of `processes x window`, never by repeating or dropping any: every process has the same
+    number of whole windows. The batches with the most utterances are halved; where there are too
+    few utterances for that, the batches with the fewest frames are joined and exceed the budget.
+    In the first epoch the longest batches make the first update, so that a lack of memory shows at
+    once. Two processes have the same updates as one with a window of twice the size.
 
     Sharding by process is done here, and there is no `batch_size` attribute: accelerate's own
     sharding loses batches of varying size.
@@ -99,7 +100,11 @@ class FrameBudgetSampler:
         generator = np.random.default_rng(derived_seed("batches", self._seed, epoch))
         jitter = generator.uniform(1 - JITTER, 1 + JITTER, len(self._lengths))
         batches = self._filled(np.argsort(self._lengths * jitter, kind="stable"))
-        self._split(batches)
+        surplus = len(batches) % self._multiple
+        if len(batches) - surplus + self._multiple <= len(self._lengths):
+            self._split(batches)
+        else:
+            self._join(batches, surplus)
         batches = [batches[i] for i in generator.permutation(len(batches))]
         if epoch == 0:
             batches.sort(key=self._longest, reverse=True)
@@ -125,6 +130,11 @@ class FrameBudgetSampler:
             batch = batches[largest]
             middle = (len(batch) + 1) // 2
             batches[largest : largest + 1] = [batch[:middle], batch[middle:]]
+
+    def _join(self, batches: list[list[int]], surplus: int) -> None:
+        for _ in range(surplus):
+            batches.sort(key=lambda batch: len(batch) * self._longest(batch))
+            batches[:2] = [batches[0] + batches[1]]
 
     def _longest(self, batch: list[int]) -> int:
         return int(self._lengths[batch].max())

@@ -87,6 +87,16 @@ def test_a_small_corpus_is_split_rather_than_repeated():
     assert sorted(sampler.plan(0)) == [[0], [1], [2], [3]]
 
 
+@pytest.mark.parametrize(("n_utterances", "window"), [(3, 2), (5, 4), (7, 3)])
+def test_too_few_long_utterances_for_whole_windows_are_joined(n_utterances, window):
+    lengths = np.arange(100, 100 + n_utterances)
+    plan = FrameBudgetSampler(lengths, budget=100, seed=0, window=window).plan(0)
+
+    assert len(plan) == n_utterances // window * window
+    assert sorted(i for batch in plan for i in batch) == list(range(n_utterances))
+    assert [n_utterances - 1] in plan  # the longest stays alone
+
+
 def test_fewer_utterances_than_micro_batches_are_refused():
     with pytest.raises(InputError, match=r"3 training utterances .* 2 processes x 2"):
         FrameBudgetSampler([10, 20, 30], budget=100, seed=0, window=2, processes=2)
