@@ -82,11 +82,17 @@ def _read_samples(path: Path, config: PreprocessConfig) -> tuple[np.ndarray, int
 def _check_complete(file: BinaryIO, size: int) -> None:
     """Compares the data size in a WAV header with what the file holds."""
     kind, _, form = struct.unpack("<4sI4s", file.read(12).ljust(12, b"\0"))
-    if kind != b"RIFF" or form != b"WAVE":
+    if kind not in (b"RIFF", b"RIFX", b"RF64") or form != b"WAVE":
         return
+    order = ">" if kind == b"RIFX" else "<"
+    long_length = _STREAMED_SIZE
     while len(header := file.read(8)) == 8:
-        name, length = struct.unpack("<4sI", header)
+        name, length = struct.unpack(f"{order}4sI", header)
+        if name == b"ds64" and length >= 16:  # RF64: the size of the data has 64 bits, and is here
+            _, long_length = struct.unpack("<QQ", file.read(16))
+            length -= 16
         if name == b"data":
+            length = long_length if length == _STREAMED_SIZE else length
             available = size - file.tell()
             if length > available and length != _STREAMED_SIZE:
                 raise AudioError(

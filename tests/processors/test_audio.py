@@ -65,6 +65,17 @@ def test_wav_cut_to_half_is_rejected(recording):
         read_audio(path, CONFIG)
 
 
+@pytest.mark.parametrize(("form", "endian"), [("WAV", "BIG"), ("RF64", "FILE")])
+def test_other_kinds_of_wav_are_read_whole_and_rejected_when_cut(tmp_path, form, endian):
+    path = tmp_path / "clip.wav"
+    soundfile.write(path, tone(), RATE, format=form, endian=endian, subtype="PCM_16")
+    assert len(read_audio(path, CONFIG).wav) == RATE
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(AudioError, match="promises 44100 bytes of audio"):
+        read_audio(path, CONFIG)
+
+
 def test_flac_cut_to_half_is_rejected(recording):
     path = recording(tone() + 0.1 * np.random.default_rng(0).standard_normal(RATE), name="a.flac")
     content = path.read_bytes()
