@@ -12,9 +12,8 @@ import numpy as np
 
 from processors.alignment import AlignmentError
 from processors.records import Alignment, SpokenText, Word
-from processors.text.symbols import SHORT_PAUSE, SILENCE
+from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
 
-FULL_STOP = "<.>"
 SHORTEST_PAUSE_S = 0.025  # aligners work in steps of 10 ms, and call nothing below 30 ms a pause
 
 

@@ -9,11 +9,9 @@ from config.schema import TextConfig
 from processors.records import SpokenText, Word
 from processors.text.lexicon import Pronunciation, read_lexicon
 from processors.text.normalize import clean_characters, normalize_english
-from processors.text.symbols import SILENCE
+from processors.text.symbols import FULL_STOP, SILENCE
 from processors.text.tokens import Token, merge_pauses, split_inline, tokenize
 from utils.errors import InputError
-
-FULL_STOP = "<.>"
 
 
 class Phonemizer(Protocol):

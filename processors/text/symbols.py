@@ -13,7 +13,8 @@ PAD = "<pad>"  # id 0 in every vocabulary
 SILENCE = "<sil>"  # before the first and, in audio, after the last word
 SHORT_PAUSE = "<sp>"  # a silence in the audio where no punctuation stands
 NOISE = "<spn>"  # speech that could not be transcribed: not a pause
-PUNCTUATION_PAUSES = ("<,>", "<.>", "<?>", "<!>")
+FULL_STOP = "<.>"  # also the end of a text without punctuation
+PUNCTUATION_PAUSES = ("<,>", FULL_STOP, "<?>", "<!>")
 PAUSES = (SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES)
 MARKS = (PAD, *PAUSES, NOISE)  # the first ids of every vocabulary
 

@@ -87,10 +87,12 @@ def merge_pauses(tokens: list[Token]) -> list[Token]:
 @lru_cache(maxsize=4096)
 def _kind(char: str) -> str:
     """Says "word", a pause class, or nothing for what only separates words."""
+    if char in _PAUSES:
+        return _PAUSES[char]
     category = unicodedata.category(char)
     if category[0] in "LMN" or category in ("Sc", "Sm") or char in _WORD_SIGNS:
         return "word"
-    return _PAUSES.get(char, "")
+    return ""
 
 
 def _finished(word: str) -> list[Token]:

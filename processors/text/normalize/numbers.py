@@ -67,12 +67,12 @@ def two_digits(digits: str) -> str:
 
 def fraction(numerator: str, denominator: str) -> str:
     """Says 3/4 as "three quarters"; denominators over 100 are read with "over"."""
-    top, bottom = int(numerator), int(denominator)
-    if bottom in (0, 1) or bottom > 100 or numerator[0] == "0":
+    # by length first: int() refuses more than 4,300 digits
+    if len(denominator) > 3 or not 1 < int(denominator) <= 100 or numerator[0] == "0":
         return f"{cardinal(numerator)} over {cardinal(denominator)}"
     names = {2: ("half", "halves"), 4: ("quarter", "quarters")}
-    one, many = names.get(bottom, (ordinal(denominator), ordinal(denominator) + "s"))
-    return f"{cardinal(numerator)} {one if top == 1 else many}"
+    one, many = names.get(int(denominator), (ordinal(denominator), ordinal(denominator) + "s"))
+    return f"{cardinal(numerator)} {one if numerator == '1' else many}"
 
 
 def mixed(whole: str, numerator: str, denominator: str) -> str:

@@ -106,6 +106,9 @@ def test_endless_numbers_are_read_digit_by_digit():
     assert cardinal("1" + "0" * 400).split() == ["one", *["zero"] * 400]
     assert normalize_english("9" * 5000).split() == ["nine"] * 5000
     assert ordinal("1" * 20).endswith("one th")
+    endless = "1" * 5000
+    for text in (f"{endless}/3", f"1/{endless}", f"2 1/{endless}", f"{endless}/2 kg"):
+        assert normalize_english(text).split().count("one") >= 5000
 
 
 def test_numbers_have_no_and():

@@ -18,6 +18,10 @@ def test_of_neighbouring_pauses_the_strongest_stays():
     assert tokens("What?!, he (she) ...") == ["What", "<?>", "he", "<,>", "she", "<.>"]
 
 
+def test_a_bar_is_a_pause_like_a_dash():
+    assert tokens("a | b|c") == ["a", "<,>", "b", "<,>", "c"]
+
+
 def test_dashes_alone_are_pauses_and_quotes_nothing():
     assert tokens('a - b – c \' d "e"') == ["a", "<,>", "b", "<,>", "c", "d", "e"]
 
