@@ -1,5 +1,6 @@
 """What every corpus reader shares: checks on ids, texts and files, and error messages."""
 
+import codecs
 from pathlib import Path
 
 from config.schema import CorpusConfig
@@ -129,10 +130,10 @@ def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
         InputError: If it cannot be read in the configured encoding; names file, line, byte and key.
     """
     key = f"preprocess.corpus.{dataset}.encoding"
-    encoding = "utf-8-sig" if options.encoding.lower() in ("utf-8", "utf8") else options.encoding
     content = path.read_bytes()
     try:
-        text = content.decode(encoding)
+        encoding = codecs.lookup(options.encoding).name
+        text = content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except LookupError as error:
         raise InputError(f"{key}: unknown encoding {options.encoding!r}; try utf-8") from error
     except UnicodeDecodeError as error:

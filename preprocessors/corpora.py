@@ -90,7 +90,10 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
         InputError: If the format is unknown, the folder is missing or of another layout, a file is
             in another encoding, an id stands twice, or nothing usable was found.
     """
-    check_id(dataset)
+    try:
+        check_id(dataset)
+    except InputError as error:
+        raise InputError(f"dataset: {error}") from None
     reader = find_format(dataset, options)
     if not root.is_dir():
         fetch = "; stage 0 fetches this corpus" if archive_of(dataset, options) else ""

@@ -56,7 +56,7 @@ def test_stage_0_is_not_promised_for_a_corpus_of_ones_own(tmp_path):
 
 
 def test_a_dataset_name_that_is_no_safe_file_name_is_refused(tmp_path):
-    with pytest.raises(InputError, match="not a safe id"):
+    with pytest.raises(InputError, match=r"^dataset: '../x' is not a safe id"):
         read_corpus("../x", tmp_path, CorpusConfig(format="folder"))
 
 

@@ -73,6 +73,12 @@ def test_an_unknown_encoding_is_an_error(corpus):
         listing(root, encoding="klingon")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF8", "utf_8"])
+def test_a_byte_order_mark_is_accepted_however_the_encoding_is_written(corpus, encoding):
+    root = corpus({"metadata.csv": "\ufeffa|One.\n", "wavs/a.wav": ""})
+    assert listing(root, encoding=encoding).utterances[0].id == "a"
+
+
 @pytest.mark.parametrize("line_end", ["\r\n", "\r", "\n"])
 def test_byte_order_mark_and_any_line_end_are_accepted(corpus, line_end):
     text = f"\ufeffa|One.{line_end}{line_end}b|Two.{line_end}"
