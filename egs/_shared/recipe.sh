@@ -44,9 +44,8 @@ run_recipe() {
                 shift
                 unread=$((unread - 1))
                 # A forgotten value must not swallow the next flag; only a text may look like one.
-                case $flag=$value in
-                    --infer_text=*) ;;
-                    *=--*) fail "$flag needs a value, found the flag $value" ;;
+                case $value in
+                    --*) [ "$flag" = --infer_text ] || fail "$flag needs a value, found the flag $value" ;;
                 esac
                 ;;
             *) fail "unexpected argument '$flag'; quote a value that holds spaces" ;;
@@ -230,10 +229,14 @@ check_batch() {
 # Chooses the Python and the devices.
 prepare_environment() {
     python=${PYTHON-}
-    if [ -z "$python" ]; then
-        python=$root/.venv/bin/python
-        [ -x "$python" ] || python=python3
-    fi
+    case $python in
+        '')
+            python=$root/.venv/bin/python
+            [ -x "$python" ] || python=python3
+            ;;
+        /*) ;;
+        */*) python=$caller_dir/$python ;; # the stages run at the root
+    esac
     command -v "$python" >/dev/null || fail "no Python at $python; run make venv, or set PYTHON"
     export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
     # The text on the command line is UTF-8, whatever the locale says.

@@ -285,6 +285,11 @@ def test_overrides_are_repeatable_and_reach_every_stage(recipe):
         assert call.arguments[-3:] == ["--set=a.b=two  words = $x", "--set=c=-1", "--set=d="]
 
 
+def test_a_value_may_hold_what_looks_like_a_flag(recipe):
+    call = recipe("--stage", "1", "--set", "a=--b", "--set=c=--d").calls[0]
+    assert call.arguments[-2:] == ["--set=a=--b", "--set=c=--d"]
+
+
 def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, tmp_path):
     elsewhere = tmp_path / "else where"
     (elsewhere / "runs").mkdir(parents=True)
@@ -395,6 +400,12 @@ def test_a_python_that_is_missing_is_named(recipe):
     result = recipe("--stage", "1", PYTHON="/none/python")
     assert result.code == 2
     assert "no Python at /none/python; run make venv, or set PYTHON" in result.said
+
+
+def test_a_relative_path_of_a_python_starts_in_the_folder_one_is_in(recipe, listening):
+    python = Path(listening["PYTHON"])
+    result = recipe("--stage", "1", PYTHON=f"./{python.name}", folder=python.parent)
+    assert [call.module for call in result.calls] == ["bins.preprocess"]
 
 
 def test_the_clone_may_be_run_from_inside_the_recipe_folder(clone, recipe):
