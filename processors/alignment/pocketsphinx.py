@@ -221,6 +221,7 @@ class _Recogniser:
         return found
 
     def _run(self, pcm: bytes) -> None:
+        self._decoder.reinit_feat()  # or times depend on the utterance before
         self._decoder.start_utt()
         self._decoder.process_raw(pcm, full_utt=True)
         self._decoder.end_utt()

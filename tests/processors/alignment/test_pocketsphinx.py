@@ -119,6 +119,13 @@ def starts_of_second_word(spoken, wav):
     return round(22050 * float(alignment.boundaries_s[alignment.words[1].start]))
 
 
+def test_times_do_not_depend_on_the_utterance_before():
+    spoken = {id: reference(id)[1] for id in IDS}
+    forwards = {id: align(id, spoken[id]).boundaries_s for id in IDS}
+    for id in reversed(IDS):
+        assert np.array_equal(align(id, spoken[id]).boundaries_s, forwards[id]), id
+
+
 def test_recordings_of_any_rate_give_the_same_times():
     wav = recording("LJ001-0002")
     expected = align("LJ001-0002", MODERN).boundaries_s
