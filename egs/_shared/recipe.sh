@@ -91,7 +91,7 @@ read_flag() {
         --init_from) init_from=$(locate "$2") ;;
         --seed) seed=$2 ;;
         --infer_expt_dir) infer_expt_dir=$(locate "$2") ;;
-        --infer_output_dir) infer_output_dir=$(locate "$2") ;;
+        --infer_output_dir) infer_output_dir=$(from_here "$2") ;;
         --infer_mode) infer_mode=$2 ;;
         --infer_dataset) infer_dataset=$2 ;;
         --infer_testing_set) infer_testing_set=$2 ;;
@@ -106,11 +106,18 @@ read_flag() {
     esac
 }
 
-# Makes a path absolute, and leaves what may be a name on the Hub as it is.
-locate() {
+# Makes a path absolute.
+from_here() {
     case $1 in
         '' | /* | '~'*) printf '%s' "$1" ;;
-        ./* | ../* | . | ..) printf '%s' "$caller_dir/$1" ;;
+        *) printf '%s' "$caller_dir/$1" ;;
+    esac
+}
+
+# Makes the path of something that exists absolute, and leaves what may be a name on the Hub.
+locate() {
+    case $1 in
+        '' | /* | '~'* | ./* | ../* | . | ..) from_here "$1" ;;
         *)
             if [ -e "$caller_dir/$1" ]; then
                 printf '%s' "$caller_dir/$1"

@@ -314,6 +314,12 @@ def test_a_relative_path_is_looked_for_here_and_then_at_the_root(recipe, clone, 
         assert f"--infer_expt_dir={expected}" in arguments
 
 
+def test_a_relative_output_folder_starts_in_the_folder_one_is_in(recipe, clone, tmp_path):
+    (clone / "out").mkdir()
+    arguments = recipe(*SPEAK, "--infer_output_dir", "out", folder=tmp_path).calls[0].arguments
+    assert f"--infer_output_dir={tmp_path}/out" in arguments
+
+
 def test_the_output_folder_is_left_to_the_experiment_unless_given(recipe):
     arguments = recipe(*SPEAK).calls[0].arguments
     assert not any("output_dir" in a or "/result" in a for a in arguments)
