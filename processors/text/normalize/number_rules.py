@@ -60,7 +60,10 @@ RULES = (
     rule(r"(?<=\d)\^3\b", " cubed"),
     rule(r"(?<=\d)\^(-?\d+)\b", lambda m: f" to the power of {number(m[1])}"),
     rule(r"\b\d+(?:-\d+){2,}\b", lambda m: ", ".join(map(digit_by_digit, m[0].split("-")))),
-    rule(r"\b\d+(?:\.\d+){2,}\b", lambda m: " point ".join(map(cardinal, m[0].split(".")))),
+    rule(
+        r"(?<![\d.])\d+(?:\.\d+){2,}\b",  # "v2.0.1" too
+        lambda m: " " + " point ".join(map(cardinal, m[0].split("."))),
+    ),
     rule(r"\b(\d[\d,]*)(?:st|nd|rd|th)\b", lambda m: ordinal(m[1]), re.I),
     rule(r"(?<![\w,.])'?(\d{1,3}0)'?s\b", lambda m: _decade(m[1])),
     rule(r"(?<![\w.])'(\d\d)\b(?!')", lambda m: two_digits(m[1])),

@@ -23,6 +23,7 @@ _HEADINGS = (
     "Op|Opus|Page|Part|Phase|Plate|Rocky|Scene|Section|Series|Stage|Symphony|Table|Title|Type|"
     "Unit|Verse|Version|Volume|War"
 )
+_LETTERS = ("L", "C", "D", "M")  # "Section C" and "type D" are no numbers
 _NUMERAL = r"(?P<numeral>[IVXLCDM]+)"
 # "Charles I" is a king only where the pronoun cannot stand.
 _NOT_PRONOUN = r"(?!(?<=\sI)(?:'[a-z]|\s(?!of\b|was\b|died\b|became\b|and\b|had\b|[A-Z(\d])))"
@@ -47,7 +48,7 @@ def _rank(match: re.Match[str]) -> str:
 
 
 def _count(match: re.Match[str]) -> str:
-    value = roman_value(match["numeral"])
+    value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
     return match[0] if value is None else f"{match['name']} {cardinal(str(value))}"
 
 
@@ -68,7 +69,8 @@ RULES = (
         rf"(?P<possessive>'s)?\b{_NOT_PRONOUN}(?!')",
         _rank,
     ),
-    rule(rf"\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')", _count),
+    # not what an address says for "?": "question mark V equals"
+    rule(rf"(?<!question )\b(?P<name>{_HEADINGS}|{_HEADINGS.lower()})\s{_NUMERAL}\b(?!')", _count),
     rule(rf"\b{_NUMERAL}(?:th)?(?=\s(?:century|centuries|dynasty)\b)", _century),
     rule(r"(?<![\w'.&-])(?P<numeral>[IVX]{2,}|M[MDCLXVI]{3,})\b(?!['&])", _alone),
 )
