@@ -14,7 +14,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance
 from processors.alignment import Aligner, make_aligner
 from processors.audio import read_audio
-from processors.pitch import extract_f0
+from processors.pitch import extract_f0, require_extractor
 from processors.records import Alignment, Features, SpokenText
 from processors.text.frontend import TextFrontend
 
@@ -66,10 +66,11 @@ class FeatureTools:
         dataset_root: The corpus, where alignments may lie.
 
     Raises:
-        InputError: If the aligner cannot be built.
+        InputError: If the aligner cannot be built, or a package is missing.
     """
 
     def __init__(self, config: PreprocessConfig, dataset_root: Path) -> None:
+        require_extractor(config.pitch_extractor)
         self.config = config
         self.mel = MelSpectrogram(config.mel)
         self.align: Aligner = make_aligner(config, dataset_root)

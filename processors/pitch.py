@@ -102,6 +102,15 @@ def _dio(
     return np.pad(f0, (0, n_frames - len(f0))).astype(np.float32)
 
 
+def require_extractor(method: Literal["parselmouth", "pyworld"]) -> None:
+    """Makes sure that a method of `extract_f0` can be used.
+
+    Raises:
+        InputError: If its package is missing; names the command that installs it.
+    """
+    _parselmouth() if method == "parselmouth" else _pyworld()
+
+
 def _parselmouth() -> Any:  # noqa: ANN401
     try:
         import parselmouth

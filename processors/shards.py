@@ -115,6 +115,8 @@ class ShardWork:
         light: it must not cost a day of work. Faults of the disk and of the tools end the work.
         """
         tools = _tools_for(self)
+        for language in {utterance.language for utterance in utterances}:
+            tools.frontend(language)  # a language that nobody speaks is no fault of an utterance
         report = ShardReport()
         features = []
         for utterance in utterances:

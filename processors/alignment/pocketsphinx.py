@@ -54,13 +54,14 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "PocketSphinxA
     """The built-in aligner; it needs nothing from the dataset.
 
     Raises:
-        InputError: If the phones are not ARPAbet.
+        InputError: If the phones are not ARPAbet, or the package is not installed.
     """
     if config.text.phone_extractor != "lexicon":
         raise InputError(
             "preprocess.aligner pocketsphinx knows English in ARPAbet only; set"
             " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to textgrid"
         )
+    _recogniser(BEAMS[0])  # a missing package shows now, and not at every utterance
     return PocketSphinxAligner(config.edge_silence_s)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from config.schema import CorpusConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Utterance, read_manifest
 from preprocessors.split import read_splits
@@ -414,6 +415,12 @@ def test_an_id_that_stands_twice_ends_the_stage_with_both_lines(corpus, tmp_path
         file.write("LJ001-0002|again|again\n")
     with pytest.raises(InputError, match=r"metadata.csv:1 and .*metadata.csv:10"):
         prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+
+
+def test_a_language_that_the_frontend_does_not_know_is_no_fault_of_the_utterances(corpus, tmp_path):
+    options = {"corpus": {"LJSpeech": CorpusConfig(language="nl")}}
+    with pytest.raises(InputError, match=r"lexicon.*nl|nl.*lexicon"):
+        prepare_dataset(config_of(corpus, tmp_path / "data", **options), "LJSpeech", 1)
 
 
 def test_a_fault_in_the_split_shows_before_any_work(corpus, tmp_path):
