@@ -10,11 +10,18 @@ from typing import Literal
 from modules.mel import MelConfig
 
 
-def _require_at_least(section: object, least: float, *keys: str) -> None:
+def require_at_least(section: object, least: float, *keys: str) -> None:
     """Raises ValueError for the first of these keys whose value is smaller."""
     for key in keys:
         if (value := getattr(section, key)) < least:
             raise ValueError(f"{key} is {value:g}, expected {least:g} or more")
+
+
+def require_share(section: object, *keys: str) -> None:
+    """Raises ValueError for the first of these keys whose value is not in [0, 1)."""
+    for key in keys:
+        if not 0 <= (value := getattr(section, key)) < 1:
+            raise ValueError(f"{key} is {value:g}, expected a share: 0 or more, less than 1")
 
 
 @dataclass(frozen=True)
@@ -43,10 +50,8 @@ class SplitConfig:
     golden_size: int = 10  # spread evenly over the test split sorted by duration
 
     def __post_init__(self) -> None:
-        _require_at_least(self, 1, "golden_size")
-        for key, share in (("valid", self.valid), ("test", self.test)):
-            if not 0 <= share < 1:
-                raise ValueError(f"{key} is {share:g}, expected a share: 0 or more, less than 1")
+        require_at_least(self, 1, "golden_size")
+        require_share(self, "valid", "test")
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,8 @@ class PreprocessConfig:
     text: TextConfig = field(default_factory=TextConfig)
 
     def __post_init__(self) -> None:
-        _require_at_least(self, 1, "n_mel", "shard_size")
-        _require_at_least(self, 0, "min_seconds", "edge_silence_s")
+        require_at_least(self, 1, "n_mel", "shard_size")
+        require_at_least(self, 0, "min_seconds", "edge_silence_s")
         if not self.min_seconds < self.max_seconds:
             raise ValueError(
                 f"min_seconds {self.min_seconds:g}, max_seconds {self.max_seconds:g}: expected"
@@ -137,7 +142,7 @@ class AdamConfig:
     weight_decay: float = 0.0
 
     def __post_init__(self) -> None:
-        _require_at_least(self, 0, "lr", "eps", "weight_decay")
+        require_at_least(self, 0, "lr", "eps", "weight_decay")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas are {list(self.betas)}, expected numbers from 0 to below 1")
 
@@ -151,7 +156,7 @@ class ScheduleConfig:
     milestones: tuple[int, ...] = ()  # `multistep` and `NoamLR`: updates at which gamma applies
 
     def __post_init__(self) -> None:
-        _require_at_least(self, 0, "num_warmup", "gamma")
+        require_at_least(self, 0, "num_warmup", "gamma")
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,7 @@ class DataLoaderConfig:
     pin_memory: bool = True  # used on GPUs only
 
     def __post_init__(self) -> None:
-        _require_at_least(self, 0, "num_worker")
+        require_at_least(self, 0, "num_worker")
 
 
 @dataclass(frozen=True)
@@ -186,7 +191,7 @@ class TrainConfig:
     lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
     tracker: Literal["tensorboard", "wandb", "none"] = "tensorboard"
     log_steps: int = 50  # updates between log lines
-    valid_steps: int = 1000  # updates between validations, and the samples they log; 0: none
+    valid_steps: int = 1000  # updates between validations, with samples; 0: only at the end
     save_steps: int = 1000  # updates between checkpoints; 0: only at the end
     keep_last: int = 3  # checkpoints kept beside the best one
     valid_samples: int = 3  # validation utterances plotted and spoken in the log
@@ -194,13 +199,13 @@ class TrainConfig:
     dataloader: DataLoaderConfig = field(default_factory=DataLoaderConfig)
 
     def __post_init__(self) -> None:
-        _require_at_least(
+        require_at_least(
             self, 1, "batch_size", "gradient_accumulation_step", "keep_last", "max_bad_steps"
         )
-        _require_at_least(
+        require_at_least(
             self, 0, "batch_frames", "crop_phones", "max_epoch", "max_steps", "random_seed"
         )
-        _require_at_least(
+        require_at_least(
             self, 0, "grad_clip_thresh", "log_steps", "valid_steps", "save_steps", "valid_samples"
         )
         if self.max_epoch == 0 and self.max_steps == 0:
@@ -218,8 +223,8 @@ class InferenceConfig:
     save_plots: bool = False  # a picture of mel, phones and pitch beside each wav
 
     def __post_init__(self) -> None:
-        _require_at_least(self, 1, "batch_size", "max_phones", "griffin_lim_iterations")
-        _require_at_least(self, 0, "sentence_pause_s")
+        require_at_least(self, 1, "batch_size", "max_phones", "griffin_lim_iterations")
+        require_at_least(self, 0, "sentence_pause_s")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from models.assets import Assets
 from models.task import Unit
-from modules.variance import ContourStats
+from modules.length_regulator import regulate
+from modules.variance import ContourStats, Level
 from processors.batch import TtsBatch
 from utils.errors import InputError
 
@@ -18,8 +19,23 @@ class TtsOutput(NamedTuple):
     mel: Tensor  # (B, M, T), the log floor beyond the lengths
     mel_lengths: Tensor  # (B,)
     durations: Tensor  # (B, N) frames
-    pitch: Tensor  # Hz, (B, N), or (B, T) from models that predict it per frame
-    energy: Tensor  # (B, N) or (B, T)
+    pitch: Tensor  # Hz, (B, N), or (B, T) where pitch_level is "frame"
+    energy: Tensor  # (B, N) or (B, T), by energy_level
+    pitch_level: Level = "phone"
+    energy_level: Level = "phone"
+
+    def contours_per_frame(self) -> tuple[Tensor, Tensor]:
+        """Pitch and energy per frame, (B, T) each: those of a phone are held for its duration."""
+        return (
+            self._per_frame(self.pitch, self.pitch_level),
+            self._per_frame(self.energy, self.energy_level),
+        )
+
+    def _per_frame(self, values: Tensor, level: Level) -> Tensor:
+        if level == "frame":
+            return values
+        _, _, T = self.mel.shape
+        return regulate(values.unsqueeze(2), self.durations, T).squeeze(2)
 
 
 def vocabulary_size(assets: Assets) -> int:

@@ -174,7 +174,8 @@ class Synthesizer:
             duration_control=controls.duration,
         )
         wavs = self._vocoder.infer(out.mel, out.mel_lengths)  # (B, T * hop)
-        arrays = [array(x) for x in (out.durations, out.mel, out.pitch, out.energy, wavs)]
+        outputs = (out.durations, out.mel, *out.contours_per_frame(), wavs)
+        arrays = [array(output) for output in outputs]
         return [self._part(clause, *(x[i] for x in arrays)) for i, clause in enumerate(clauses)]
 
     def _part(
@@ -182,14 +183,12 @@ class Synthesizer:
         clause: SpokenText,
         durations: np.ndarray,
         mel: np.ndarray,
-        pitch: np.ndarray,
+        f0: np.ndarray,
         energy: np.ndarray,
         wav: np.ndarray,
     ) -> Part:
         """One item of a batch without its padding."""
-        n_phones = len(clause.phones)
-        longest = (len(durations), mel.shape[1])  # phones and frames of the padded batch
-        durations = durations[:n_phones].astype(np.int64)
+        durations = durations[: len(clause.phones)].astype(np.int64)
         n_frames = int(durations.sum())
         part = Part(
             normalized=clause.normalized,
@@ -198,8 +197,8 @@ class Synthesizer:
             durations=durations,
             wav=wav[: n_frames * self.model.mel.hop_length],
             mel=mel[:, :n_frames],
-            f0=per_frame(pitch, durations, longest),
-            energy=per_frame(energy, durations, longest),
+            f0=f0[:n_frames],
+            energy=energy[:n_frames],
         )
         if not (np.isfinite(part.mel).all() and np.isfinite(part.wav).all()):
             raise InputError(
@@ -270,20 +269,6 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
     if name not in names:
         raise InputError(f"the model has no speaker {name!r}{nearest(name, names)} ({known})")
     return names.index(name)
-
-
-def per_frame(values: np.ndarray, durations: np.ndarray, longest: tuple[int, int]) -> np.ndarray:
-    """A predicted contour per frame, (T,) float32.
-
-    Args:
-        values: Per phone or per frame of a padded batch.
-        durations: Frames per phone of this item, (N,).
-        longest: Phones and frames of the padded batch, which tell one from the other.
-    """
-    n_phones, n_frames = longest
-    if len(values) == n_phones and n_phones != n_frames:
-        return np.repeat(values[: len(durations)], durations).astype(np.float32)
-    return values[: durations.sum()].astype(np.float32)
 
 
 def array(tensor: Tensor) -> np.ndarray:

@@ -9,6 +9,7 @@ import torch
 from accelerate import Accelerator
 from torch import nn
 
+from models.acoustic import TtsOutput
 from models.assets import Assets
 from models.training_state import Position
 from models.updates import WindowReport
@@ -168,16 +169,16 @@ def check_tracker(kind: str, n_samples: int) -> None:
             raise InputError(f"{package} is not installed: pip install {package}, or set {key}")
 
 
-def _cut(out: Any, item: int, n_phones: int, n_frames: int) -> dict[str, Any]:  # noqa: ANN401
+def _cut(out: TtsOutput, item: int, n_phones: int, n_frames: int) -> dict[str, Any]:
     """One item of a TtsOutput without its padding, for plot_synthesis."""
-    n_durations = out.durations.shape[1]
-    curves = {
-        # one value per phone or per frame
-        name: values[item, : n_phones if values.shape[1] == n_durations else n_frames]
-        for name, values in (("f0", out.pitch), ("energy", out.energy))
+    f0, energy = out.contours_per_frame()  # (B, T) each
+    spoken = {
+        "mel": out.mel[item, :, :n_frames],
+        "durations": out.durations[item, :n_phones],
+        "f0": f0[item, :n_frames],
+        "energy": energy[item, :n_frames],
     }
-    spoken = {"mel": out.mel[item, :, :n_frames], "durations": out.durations[item, :n_phones]}
-    return {name: values.float().cpu().numpy() for name, values in (spoken | curves).items()}
+    return {name: values.float().cpu().numpy() for name, values in spoken.items()}
 
 
 def _clock_face(seconds: float) -> str:

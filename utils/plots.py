@@ -1,6 +1,6 @@
 """Pictures of speech: mel with its phones, f0 and energy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +42,8 @@ def plot_synthesis(
         mel: Log-mel, (M, T).
         phones: Phone names, N of them.
         durations: Frames per phone, (N,), their sum is T.
-        f0: Hz, 0 where unvoiced, per frame (T,) or per phone (N,); None leaves its panel out.
-        energy: Per frame (T,) or per phone (N,); None leaves its panel out.
+        f0: Hz, 0 where unvoiced, (T,); None leaves its panel out.
+        energy: (T,); None leaves its panel out.
         title: Written above, wrapped to the width; at most three lines of it.
         frame_s: Seconds per frame, for the time axis; None counts frames.
 
@@ -51,7 +51,7 @@ def plot_synthesis(
         The figure, free of pyplot's global state.
 
     Raises:
-        ValueError: If durations do not fit the phones or the mel, or a curve fits neither.
+        ValueError: If durations do not fit the phones or the mel, or a curve not the mel.
     """
     from matplotlib.figure import Figure
 
@@ -62,10 +62,11 @@ def plot_synthesis(
     edges = np.concatenate([[0], np.cumsum(durations)]) * frame  # (N + 1,)
     curves = {"f0 (Hz)": f0, "energy": energy}
     shown = {
-        name: per_frame(np.asarray(values, dtype=np.float32), durations, name)
+        name: np.asarray(values, dtype=np.float32)
         for name, values in curves.items()
         if values is not None
     }  # name -> (T,)
+    check_curves(shown, mel.shape[1])
 
     width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
@@ -92,18 +93,11 @@ def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray)
         raise ValueError(f"durations sum to {durations.sum()} frames, the mel has {mel.shape[1]}")
 
 
-def per_frame(values: np.ndarray, durations: np.ndarray, name: str) -> np.ndarray:
-    """Values per frame (T,), from values per frame (T,) or per phone (N,).
-
-    Raises:
-        ValueError: If the values are neither.
-    """
-    T, N = int(durations.sum()), len(durations)
-    if values.shape == (T,):
-        return values
-    if values.shape == (N,):
-        return np.repeat(values, durations)
-    raise ValueError(f"{name} has shape {values.shape}; expected ({T},) frames or ({N},) phones")
+def check_curves(curves: Mapping[str, np.ndarray], n_frames: int) -> None:
+    """Raises ValueError unless every curve has a value per frame."""
+    for name, values in curves.items():
+        if values.shape != (n_frames,):
+            raise ValueError(f"{name} has shape {values.shape}; expected ({n_frames},), per frame")
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:

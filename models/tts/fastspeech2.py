@@ -25,7 +25,7 @@ from typing import ClassVar, Literal, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from config.schema import Config
+from config.schema import Config, require_at_least, require_share
 from models.acoustic import TtsOutput, contour_stats, count_valid, speakers_of, vocabulary_size
 from models.assets import Assets
 from models.task import LossTerm, Unit, Update
@@ -55,6 +55,12 @@ class TransformerConfig:
     encoder_dropout: float = 0.2
     decoder_dropout: float = 0.2
 
+    def __post_init__(self) -> None:
+        sizes = ("layer", "head", "hidden")
+        require_at_least(self, 1, *(f"encoder_{size}" for size in sizes))
+        require_at_least(self, 1, *(f"decoder_{size}" for size in sizes), "conv_filter_size")
+        require_share(self, "encoder_dropout", "decoder_dropout")
+
 
 @dataclass(frozen=True)
 class VariancePredictorConfig:
@@ -64,6 +70,10 @@ class VariancePredictorConfig:
     kernel_size: int = 3  # odd
     dropout: float = 0.5
 
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "filter_size")
+        require_share(self, "dropout")
+
 
 @dataclass(frozen=True)
 class VarianceEmbeddingConfig:
@@ -72,6 +82,9 @@ class VarianceEmbeddingConfig:
     pitch_quantization: Literal["linear", "log"] = "linear"
     energy_quantization: Literal["linear", "log"] = "linear"
     n_bins: int = 256
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 2, "n_bins")
 
 
 @dataclass(frozen=True)
@@ -87,6 +100,7 @@ class FastSpeech2Config:
     max_seq_len: int = 1000  # positions kept ready; also the longest predicted phone, frames
 
     def __post_init__(self) -> None:
+        require_at_least(self, 1, "max_seq_len")
         sizes = self.transformer
         if sizes.encoder_hidden != sizes.decoder_hidden:
             raise ValueError(
@@ -95,13 +109,11 @@ class FastSpeech2Config:
             )
         hidden = sizes.encoder_hidden
         for part, heads in (("encoder", sizes.encoder_head), ("decoder", sizes.decoder_head)):
-            if heads < 1 or hidden % heads:
+            if hidden % heads:
                 raise ValueError(f"{part}_head {heads} does not divide {part}_hidden {hidden}")
         kernels = (*sizes.conv_kernel_size, self.variance_predictor.kernel_size)
-        if any(kernel % 2 == 0 for kernel in kernels):
+        if any(kernel < 1 or kernel % 2 == 0 for kernel in kernels):
             raise ValueError(f"conv_kernel_size and kernel_size must be odd, not {kernels}")
-        if self.variance_embedding.n_bins < 2:
-            raise ValueError(f"variance_embedding.n_bins {self.variance_embedding.n_bins} is < 2")
 
 
 class TrainingOutput(NamedTuple):
@@ -320,6 +332,8 @@ class FastSpeech2(nn.Module):
             durations,
             values["pitch"] * masks[self.pitch.level],
             values["energy"] * masks[self.energy.level],
+            self.pitch.level,
+            self.energy.level,
         )
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from models.assets import Assets, Speaker
 from models.registry import find, load_config
 from models.speech import TimedWord
-from models.synthesizer import Synthesizer, choose_speaker, per_frame
+from models.synthesizer import Synthesizer, choose_speaker
 from models.vocoding import check_mel_contract
 from modules.mel import MelConfig
 from processors.statistics import CorpusStats, SpeakerStats, Stat
@@ -281,14 +281,6 @@ def test_a_vocoder_of_another_mel_is_refused_with_both_values(key, value):
     other = dataclasses.replace(MEL, **{key: value, "padding": "hifigan"})
     with pytest.raises(InputError, match=f"{key} {getattr(MEL, key)} and {value}"):
         check_mel_contract(MEL, other, "org/vocoder")
-
-
-def test_contours_per_phone_are_held_and_those_per_frame_are_cut():
-    durations = np.array([2, 0, 1])
-    phones = np.array([10.0, 20.0, 30.0, 0.0, 0.0])  # padded to 5 phones
-    assert per_frame(phones, durations, (5, 9)).tolist() == [10.0, 10.0, 30.0]
-    frames = np.arange(9.0)
-    assert per_frame(frames, durations, (5, 9)).tolist() == [0.0, 1.0, 2.0]
 
 
 def test_a_checkpoint_of_an_experiment_takes_overrides_from_its_experiment(voice, tmp_path):

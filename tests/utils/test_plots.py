@@ -7,7 +7,6 @@ from utils.plots import (
     CHARACTER_IN,
     check_lengths,
     label_rows,
-    per_frame,
     plot_synthesis,
     wrap,
 )
@@ -20,19 +19,10 @@ def speech(n_phones: int = 12, frames_per_phone: int = 3):
     return mel, phones, durations
 
 
-def test_values_per_phone_are_held_for_the_frames_of_the_phone():
-    held = per_frame(np.array([100.0, 200.0, 50.0]), np.array([3, 0, 1]), "f0")
-    assert held.tolist() == [100.0, 100.0, 100.0, 50.0]
-
-
-def test_values_per_frame_stay_as_they_are():
-    values = np.array([1.0, 2.0, 3.0])
-    assert per_frame(values, np.array([2, 1]), "energy").tolist() == [1.0, 2.0, 3.0]
-
-
 def test_a_curve_of_another_length_is_refused():
-    with pytest.raises(ValueError, match=r"f0 has shape \(4,\); expected \(3,\) frames or \(2,\)"):
-        per_frame(np.zeros(4), np.array([2, 1]), "f0")
+    mel, phones, durations = speech()
+    with pytest.raises(ValueError, match=r"f0 \(Hz\) has shape \(12,\); expected \(36,\)"):
+        plot_synthesis(None, mel, phones, durations, f0=np.zeros(12))
 
 
 def test_durations_that_do_not_fit_the_mel_are_refused():
@@ -71,7 +61,7 @@ def test_a_long_title_is_cut_to_three_lines():
 
 def test_a_plot_without_a_path_is_a_figure_with_a_panel_per_curve():
     mel, phones, durations = speech()
-    figure = plot_synthesis(None, mel, phones, durations, np.full(12, 200.0), np.ones(36))
+    figure = plot_synthesis(None, mel, phones, durations, np.full(36, 200.0), np.ones(36))
     assert [axes.get_ylabel() for axes in figure.axes] == ["mel band", "f0 (Hz)", "energy"]
     assert figure.axes[-1].get_xlabel() == "frames"
 
