@@ -1,6 +1,6 @@
 """Starting from another model's weights: tensors by name, rows by symbol or speaker name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -33,7 +33,8 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     """Fills the networks of a task from an experiment, a checkpoint or a repository on the Hub.
 
     Networks that speak come from model.safetensors; others, such as discriminators, from a file of
-    their name where there is one.
+    their name where there is one. Tensors that mean something else here, such as linear edges of
+    bins where the new ones are logarithmic, are dropped.
 
     Raises:
         InputError: If tensors of one name have different shapes; the message names all of them.
@@ -41,13 +42,17 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     source = load_model(reference)
     _compare_mels(source.assets, assets)
     rows = _rows(task.networks[task.exported], source.assets, assets)
+    rescaled = _rescaled(source.network, task.networks[task.exported])
     transfer = Transfer()
     for name, network in task.networks.items():
         path = source.folder / (WEIGHTS if name == task.exported else f"{name}.safetensors")
         if name != task.exported and not path.is_file():
             transfer.new.append(f"network {name}")
             continue
-        _fill(network, read_tensors(path), rows if name == task.exported else {}, transfer)
+        tensors = read_tensors(path)
+        if name == task.exported:
+            transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
+        _fill(network, tensors, rows if name == task.exported else {}, transfer)
     _tell(transfer, source.folder)
     return transfer
 
@@ -59,6 +64,13 @@ def _rows(
     phones, speakers = (_symbols(old), _symbols(new)), (_speakers(old), _speakers(new))
     by_phone = dict.fromkeys(getattr(network, "PHONE_ROWS", ()), phones)
     return by_phone | dict.fromkeys(getattr(network, "SPEAKER_ROWS", ()), speakers)
+
+
+def _rescaled(old: nn.Module, new: nn.Module) -> list[str]:
+    """Tensors whose scale differs; networks without `scales` have none."""
+    before: dict[str, str] = getattr(old, "scales", dict)()
+    after: dict[str, str] = getattr(new, "scales", dict)()
+    return sorted(name for name in before if name in after and before[name] != after[name])
 
 
 def _symbols(assets: Assets) -> Sequence[str]:
@@ -134,7 +146,17 @@ def _compare_mels(source: Assets, own: Assets) -> None:
 
 def _tell(transfer: Transfer, folder: Path) -> None:
     logger = get_logger(__name__)
-    logger.info("weights of %s: %d tensors and rows reused", folder, len(transfer.reused))
-    for kind, names in (("new", transfer.new), ("dropped", transfer.dropped)):
+    for kind, names in vars(transfer).items():
         if names:
-            logger.info("%s (%d): %s", kind, len(names), ", ".join(names))
+            logger.info("weights of %s: %d %s: %s", folder, len(names), kind, _grouped(names))
+
+
+def _grouped(names: Iterable[str]) -> str:
+    """Tensors by name, with the rows of each in brackets."""
+    rows: dict[str, list[str]] = {}
+    for name in names:
+        tensor, _, row = name.partition(": ")
+        rows.setdefault(tensor, []).extend([row] if row else [])
+    return ", ".join(
+        f"{tensor} ({' '.join(named)})" if named else tensor for tensor, named in rows.items()
+    )

@@ -196,6 +196,13 @@ class FastSpeech2(nn.Module):
         self.mel_linear = Linear(hidden, n_mels)
         self.postnet = PostNet(n_mels) if config.use_postnet else None
 
+    def scales(self) -> dict[str, str]:
+        """Tensors that make sense on one scale only, and that scale."""
+        return {
+            "pitch.edges": self.pitch.quantization,
+            "energy.edges": self.energy.quantization,
+        }
+
     def encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
         """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
         phones = self.encoder(self.phone_embedding(phone_ids), mask)

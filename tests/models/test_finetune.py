@@ -58,7 +58,7 @@ def test_rows_of_phones_are_matched_by_symbol(trained, caplog):
     assert "phone_embedding.weight: XX" in transfer.new
     assert f"phone_embedding.weight: {symbols[1]}" in transfer.dropped
     assert f"phone_embedding.weight: {symbols[2]}" in transfer.reused
-    assert "new (1): phone_embedding.weight: XX" in caplog.text
+    assert "1 new: phone_embedding.weight (XX)" in caplog.text
 
 
 def test_rows_of_speakers_are_matched_by_name(trained):
@@ -85,6 +85,15 @@ def test_what_only_one_model_has_is_listed(trained):
     assert transfer.new
     assert all(name.startswith("decoder") for name in transfer.new)
     assert transfer.dropped == []
+
+
+def test_edges_of_bins_on_another_scale_are_not_taken_over(trained):
+    task, assets = task_of(trained, "model.variance_embedding.pitch_quantization=log")
+    fresh = task.networks["model"].pitch.edges.clone()
+    transfer = initialise(task, assets, trained)
+
+    assert torch.equal(task.networks["model"].pitch.edges, fresh)
+    assert (transfer.new, transfer.dropped) == (["pitch.edges"], ["pitch.edges"])
 
 
 def test_another_mel_definition_is_said(trained, caplog):
