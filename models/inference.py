@@ -11,7 +11,7 @@ from config.schema import Config
 from models.registry import load_config
 from models.results import Results, Settings, line_of
 from models.speech import Speech
-from models.synthesizer import Synthesizer, choose_speaker, home_of
+from models.synthesizer import Controls, Synthesizer, choose_speaker, home_of
 from preprocessors.manifest import Utterance, read_manifest
 from preprocessors.split import read_splits
 from processors.audio import write_wav
@@ -173,8 +173,10 @@ def speak_all(
     """Speaks texts one after another and writes wavs, pictures and `metadata.jsonl`.
 
     Raises:
-        InputError: At the end, if some could not be spoken; lists them with their reasons.
+        InputError: If a control is out of range; at the end, if some texts could not be spoken:
+            lists them with their reasons.
     """
+    Controls(settings.pitch_control, settings.energy_control, settings.duration_control).checked()
     failures: list[Failure] = []
     spoken_s, work_s = 0.0, 0.0
     try:

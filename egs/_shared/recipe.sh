@@ -199,10 +199,8 @@ check_name() {
 
 check_training() {
     [ -n "$name" ] || fail "stage 2 needs --name"
-    case $resume$restart${init_from:+2} in
-        '' | 1 | 2) ;;
-        *) fail "--resume, --restart and --init_from exclude each other" ;;
-    esac
+    [ -z "$resume" ] || [ -z "$restart$init_from" ] ||
+        fail "--resume goes on: --restart and --init_from exclude it"
 }
 
 check_inference() {

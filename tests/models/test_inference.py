@@ -109,6 +109,13 @@ def test_a_text_is_data_and_never_a_file_name(tmp_path):
     assert lines_of(tmp_path / "out" / "single")[0]["text"] == hostile
 
 
+def test_a_control_out_of_range_is_refused_before_any_text(tmp_path):
+    voice = make_voice(tmp_path)
+    with pytest.raises(InputError, match=r"^pitch_control is 20\.0; expected 0\.1 to 10$"):
+        speak_texts(voice, ["Hello.", "Goodbye."], Settings(pitch_control=20.0))
+    assert voice.synthesizer.calls == []
+
+
 def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
     voice = make_voice(tmp_path, "one", "two")
     speak_texts(voice, ["Hi."], Settings("two", 1.1, 1.2, 1.3, 7))

@@ -277,6 +277,8 @@ def test_every_flag_of_stages_1_and_2_reaches_python(recipe):
     assert "--restart" in recipe("-s", "2", "-n", "a", "--restart").calls[0].arguments
     tuned = recipe("-s", "2", "-n", "a", "--init_from", "org/name").calls[0]
     assert "--init_from=org/name" in tuned.arguments
+    again = recipe("-s", "2", "-n", "a", "--restart", "--init_from", "org/name").calls[0]
+    assert {"--restart", "--init_from=org/name"} <= {*again.arguments}
 
 
 def test_overrides_are_repeatable_and_reach_every_stage(recipe):
@@ -369,8 +371,8 @@ FAULTS = [
     (("--stage", "2", "--name", "a b"), "--name 'a b': expected letters"),
     (("--stage", "2", "--name", "a" * 101), "--name: expected at most 100 characters"),
     (("--stage", "2", "-n", "a", "--seed", "x"), "--seed 'x': expected a whole number"),
-    (("--stage", "2", "-n", "a", "--resume", "--restart"), "exclude each other"),
-    (("--stage", "2", "-n", "a", "--resume", "--init_from", "b/c"), "exclude each other"),
+    (("--stage", "2", "-n", "a", "--resume", "--restart"), "--restart and --init_from exclude it"),
+    (("--stage", "2", "-n", "a", "--resume", "--init_from", "b/c"), "exclude it"),
     (("--stage", "1-3", "-n", "a"), "stage 3 needs --infer_mode: single or batch"),
     (("--stage", "3", "--infer_mode", "single"), "stage 3 needs --infer_expt_dir, or --name"),
     ((*SINGLE[:-1], "both"), "--infer_mode 'both': expected single or batch"),
