@@ -29,6 +29,7 @@ from processors.store import FeatureStore, features_folder, write_index, write_m
 from processors.summary import (
     Run,
     Summary,
+    check_phones,
     check_rejected,
     make_report,
     split_usable,
@@ -168,6 +169,7 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
     write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
     write_words(run.folder / "oov.txt", total.out_of_vocabulary)
     check_rejected(run, rejected)
+    check_phones(run, total)
     write_index(run.folder, total.rows)
     splits = split_usable(run, total)
     write_splits(run.folder, splits)

@@ -27,6 +27,7 @@ class Extraction(NamedTuple):
     """Features of one utterance and what was noticed on the way."""
 
     features: Features
+    text_phones: tuple[str, ...]  # what the text frontend says; an aligner may say it otherwise
     out_of_vocabulary: tuple[str, ...]  # words pronounced by rule
     notices: tuple[str, ...]  # about the audio
 
@@ -123,7 +124,7 @@ def extract_features(
     wav = cut_to_frames(audio.wav, alignment, int(durations.sum()), tools.mel.config)
     features = _analyse(utterance, alignment.phones, durations, wav, tools, trace)
     trace.stop()
-    return Extraction(features, spoken.out_of_vocabulary, audio.notices)
+    return Extraction(features, spoken.phones, spoken.out_of_vocabulary, audio.notices)
 
 
 def _analyse(

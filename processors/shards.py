@@ -20,6 +20,7 @@ from utils.seed import derived_seed
 
 _LEAST_SHARDS = 16  # small corpora too are spread over the cores, and show progress
 _LEAST_SIZE = 8  # utterances per shard, if there are so many
+_COUNTED = ("phones", "text_phones", "out_of_vocabulary", "notices", "cpu_seconds")
 _STAGES = {"mel": "features", "f0": "features"}  # parts that are not a stage of their own
 
 
@@ -32,6 +33,7 @@ class ShardReport:
         rejected: Utterances that it does not hold.
         audio_seconds: Length of each readable recording, by id.
         phones: Phones and pauses, counted.
+        text_phones: Those that the text frontend gives, counted.
         out_of_vocabulary: Words pronounced by rule, counted.
         notices: About audio, counted.
         cpu_seconds: CPU time by part of the work.
@@ -42,6 +44,7 @@ class ShardReport:
     rejected: list[Rejection] = field(default_factory=list)
     audio_seconds: dict[str, float] = field(default_factory=dict)
     phones: Counter[str] = field(default_factory=Counter)
+    text_phones: Counter[str] = field(default_factory=Counter)
     out_of_vocabulary: Counter[str] = field(default_factory=Counter)
     notices: Counter[str] = field(default_factory=Counter)
     cpu_seconds: Counter[str] = field(default_factory=Counter)
@@ -50,6 +53,7 @@ class ShardReport:
     def count(self, extraction: Extraction) -> None:
         """Counts what was found in one utterance."""
         self.phones.update(extraction.features.phones)
+        self.text_phones.update(extraction.text_phones)
         self.out_of_vocabulary.update(extraction.out_of_vocabulary)
         self.notices.update(extraction.notices)
 
@@ -58,7 +62,7 @@ class ShardReport:
         self.rows += other.rows
         self.rejected += other.rejected
         self.audio_seconds |= other.audio_seconds
-        for name in ("phones", "out_of_vocabulary", "notices", "cpu_seconds"):
+        for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
 
 
@@ -186,9 +190,9 @@ def read_report(folder: Path, name: str, fingerprint: str) -> ShardReport | None
     if not path.is_file() or not shard_path(folder, name).is_file():
         return None
     plain = cast("dict[str, Any]", read_json(path))
-    if plain["fingerprint"] != fingerprint:
+    if plain["fingerprint"] != fingerprint or plain.keys() != vars(ShardReport()).keys():
         return None
-    for counted in ("phones", "out_of_vocabulary", "notices", "cpu_seconds"):
+    for counted in _COUNTED:
         plain[counted] = Counter(plain[counted])
     plain["rows"] = [IndexRow(*row) for row in plain["rows"]]
     plain["rejected"] = [Rejection(*row) for row in plain["rejected"]]

@@ -18,6 +18,7 @@ from utils.logging import get_logger
 # A share says little of a small corpus: so many bad utterances never stop it, while they are not
 # the greater part of it. Only `max_bad_ratio` 0 allows none.
 _TOLERATED = 3
+_UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
 _SHOWN = 5  # reasons and notices in messages; the files hold all of them
 
 
@@ -70,6 +71,32 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
         f" {allowed} that preprocess.max_bad_ratio {ratio:g} allows; correct them or raise it;"
         f" {run.folder / 'rejected.jsonl'} names all of them:{reasons}"
     )
+
+
+def check_phones(run: Run, total: ShardReport) -> None:
+    """Makes sure that a model will know the phones of texts; names those that no recording has.
+
+    Raises:
+        InputError: If they are more than `_UNKNOWN_SHARE` of the corpus's own texts.
+    """
+    unknown = Counter(
+        {phone: n for phone, n in total.text_phones.items() if phone not in total.phones}
+    )
+    if not unknown:
+        return
+    share = unknown.total() / total.text_phones.total()
+    listed = ", ".join(f"{phone} ({n})" for phone, n in unknown.most_common())
+    message = (
+        f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
+        f" that a model cannot say them: {listed}"
+    )
+    if share > _UNKNOWN_SHARE:
+        raise InputError(
+            f"{message}; the aligner writes other phones than preprocess.text.phone_extractor"
+            f" {run.config.text.phone_extractor}: correct that, or give the aligner's dictionary as"
+            " preprocess.text.lexicon_path"
+        )
+    _log.warning("%s", message)
 
 
 def split_usable(run: Run, total: ShardReport) -> Splits:

@@ -1,7 +1,9 @@
 """Stage 1 on small real corpora: whole, broken, and killed half way."""
 
 import json
+import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -415,6 +417,22 @@ def test_an_id_that_stands_twice_ends_the_stage_with_both_lines(corpus, tmp_path
         file.write("LJ001-0002|again|again\n")
     with pytest.raises(InputError, match=r"metadata.csv:1 and .*metadata.csv:10"):
         prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+
+
+def test_alignments_in_another_phone_set_than_the_text_end_the_stage(corpus, tmp_path):
+    root = shutil.copytree(corpus, tmp_path / "corpus")
+    for path in (root / "TextGrid").iterdir():
+        path.write_text(re.sub(r'"([A-Z]{2})[012]"', r'"\1"', path.read_text()))  # no stress
+    with pytest.raises(InputError, match=r"% of the phones .* AH0 \(.*text\.lexicon_path"):
+        prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+
+
+def test_phones_of_the_text_that_no_alignment_holds_are_named(corpus, tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+    named = [line for line in caplog.messages if "are in no alignment" in line]
+    assert len(named) == 1
+    assert "LJSpeech: " in named[0]
 
 
 def test_a_language_that_the_frontend_does_not_know_is_no_fault_of_the_utterances(corpus, tmp_path):
