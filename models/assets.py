@@ -1,4 +1,4 @@
-"""What a network needs beside its config and weights: mel definition, phones, speakers, statistics.
+"""What a model needs beside its config and weights: mel definition, phones, speakers and so on.
 
 They are kept in the experiment's folder, so that it does not depend on the processed data.
 """
@@ -12,10 +12,10 @@ from modules.mel import MelConfig
 from processors.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
 from utils.errors import InputError
-from utils.files import read_json, write_json
+from utils.files import read_json, read_text, replacing, write_json
 
 T = TypeVar("T")
-FILES = ("audio.json", "vocabulary.json", "speakers.json", "stats.json")
+LEXICON = "lexicon.txt"
 
 
 class Speaker(NamedTuple):
@@ -27,22 +27,24 @@ class Speaker(NamedTuple):
 
 @dataclass(frozen=True)
 class Assets:
-    """What a network needs beside its config and weights.
+    """What a model needs beside its config and weights.
 
     Attributes:
         mel: Definition of its mels.
         vocabulary: Phone names in the order of their ids; None for a vocoder.
         speakers: In the order of their ids.
         stats: Statistics of the training split; None for a vocoder.
+        lexicon: Text of the user's lexicon (`preprocess.text.lexicon_path`), if there is one.
     """
 
     mel: MelConfig
     vocabulary: Vocabulary | None = None
     speakers: tuple[Speaker, ...] = ()
     stats: CorpusStats | None = None
+    lexicon: str | None = None
 
     def save(self, folder: Path) -> None:
-        """Writes audio.json, and what there is of vocabulary, speakers and stats.json."""
+        """Writes audio.json, and what there is of the others."""
         write_json(folder / "audio.json", asdict(self.mel))
         if self.vocabulary is not None:
             write_json(folder / "vocabulary.json", self.vocabulary.to_plain())
@@ -50,6 +52,9 @@ class Assets:
             write_json(folder / "speakers.json", [s._asdict() for s in self.speakers])
         if self.stats is not None:
             write_json(folder / "stats.json", self.stats.to_plain())
+        if self.lexicon is not None:
+            with replacing(folder / LEXICON) as temporary:
+                temporary.write_text(self.lexicon, encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> "Assets":
@@ -63,6 +68,7 @@ class Assets:
             vocabulary=_read_if_there(folder / "vocabulary.json", Vocabulary.from_plain),
             speakers=_read_if_there(folder / "speakers.json", _speakers) or (),
             stats=_read_if_there(folder / "stats.json", CorpusStats.from_plain),
+            lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,
         )
 
 

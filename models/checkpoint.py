@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from config.schema import Config
-from models.assets import Assets, Speaker
+from models.assets import LEXICON, Assets, Speaker
 from models.checkpoint_files import fault_of, latest_checkpoint
 from models.registry import find, load_config
 from modules.mel import MelConfig
@@ -20,7 +20,7 @@ from utils.hub import resolve
 
 WEIGHTS = "model.safetensors"
 CHECKPOINTS = "checkpoints"
-_HUB_FILES = ("*.json", "*.safetensors")  # no training state
+_HUB_FILES = ("*.json", "*.safetensors", LEXICON)  # no training state
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class LoadedModel:
         config: The experiment's configuration.
         assets: Mel definition, vocabulary, speakers and statistics.
         folder: Where the weights were found.
+        home: Where its config was found: the same folder, or the experiment of a checkpoint.
         step: Updates of training; None where nothing says so.
     """
 
@@ -39,6 +40,7 @@ class LoadedModel:
     config: Config
     assets: Assets
     folder: Path
+    home: Path
     step: int | None
 
     @property
@@ -81,7 +83,7 @@ def load_model(reference: str | Path, device: str | torch.device = "cpu") -> Loa
     assets = Assets.load(home)
     network = find(config.task, config.model_type).build_network(config, assets)
     _fill(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS)
-    return LoadedModel(network.to(device).eval(), config, assets, folder, _step_of(folder))
+    return LoadedModel(network.to(device).eval(), config, assets, folder, home, _step_of(folder))
 
 
 def find_weights(path: Path) -> Path:

@@ -24,7 +24,7 @@ from processors.statistics import CorpusStats
 from processors.store import FeatureStore
 from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
 from utils.errors import InputError
-from utils.files import read_json
+from utils.files import read_json, read_text
 from utils.seed import derived_seed
 
 
@@ -62,11 +62,12 @@ def dataset_folders(config: Config) -> list[Path]:
 
 
 def collect_assets(config: Config) -> Assets:
-    """Vocabulary, speakers and statistics of all datasets of an experiment.
+    """Vocabulary, speakers and statistics of all datasets of an experiment, and its lexicon.
 
     Raises:
-        InputError: If stage 1 was not run or not finished for one of them.
+        InputError: If stage 1 was not run or not finished for one of them, or the lexicon is gone.
     """
+    lexicon = config.preprocess.text.lexicon_path
     folders = dataset_folders(config)
     for folder in folders:
         FeatureStore(folder, config.preprocess.mel)  # refuses what is unfinished or another mel
@@ -80,6 +81,7 @@ def collect_assets(config: Config) -> Assets:
         vocabulary=_vocabulary(config, folders),
         speakers=tuple(speakers[name] for name in sorted(speakers)),
         stats=reduce(CorpusStats.merge, stats),
+        lexicon=read_text(Path(lexicon)) if lexicon else None,
     )
 
 

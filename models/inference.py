@@ -11,7 +11,7 @@ from config.schema import Config
 from models.registry import load_config
 from models.results import Results, Settings, line_of
 from models.speech import Speech
-from models.synthesizer import Controls, Synthesizer, choose_speaker, home_of
+from models.synthesizer import Controls, Synthesizer, choose_speaker
 from preprocessors.manifest import Utterance, read_manifest
 from preprocessors.split import read_splits
 from processors.audio import write_wav
@@ -69,7 +69,7 @@ def load_voice(
         synthesizer,
         synthesizer.config,
         vocoder or "Griffin-Lim",
-        output or default_output(reference, home_of(synthesizer.model.folder)),
+        output or default_output(reference, synthesizer.model.home),
     )
 
 

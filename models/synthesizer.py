@@ -6,6 +6,7 @@ batches: padding never changes a result, and sentences are put back in order.
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
@@ -15,8 +16,8 @@ from torch import Tensor
 
 from config.schema import Config
 from models.acoustic import TtsOutput
-from models.assets import Speaker
-from models.checkpoint import CHECKPOINTS, LoadedModel, load_model
+from models.assets import LEXICON, Speaker
+from models.checkpoint import LoadedModel, load_model
 from models.reading import Reader
 from models.registry import load_config
 from models.speech import Part, Speech, join, silence
@@ -241,17 +242,20 @@ def known_phones(model: LoadedModel) -> Vocabulary:
 def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
     """The configuration that a model came with, some keys replaced.
 
+    The lexicon is the one kept with the model, unless an override names another.
+
     Raises:
         InputError: If an override is wrong.
     """
-    if not overrides:
-        return model.config
-    return load_config(home_of(model.folder) / "config.json", overrides)
-
-
-def home_of(weights: Path) -> Path:
-    """The folder of the experiment that a folder of weights belongs to."""
-    return weights.parent.parent if weights.parent.name == CHECKPOINTS else weights
+    config = load_config(model.home / "config.json", overrides) if overrides else model.config
+    text = config.preprocess.text
+    if (
+        model.assets.lexicon is None
+        or text.lexicon_path != model.config.preprocess.text.lexicon_path
+    ):
+        return config
+    text = replace(text, lexicon_path=str(model.home / LEXICON))
+    return replace(config, preprocess=replace(config.preprocess, text=text))
 
 
 def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:

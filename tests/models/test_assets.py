@@ -14,6 +14,7 @@ ASSETS = Assets(
     vocabulary=arpabet_vocabulary(),
     speakers=(Speaker("zoe", "en-gb"), Speaker("anna", "nl")),
     stats=CorpusStats({"anna": SpeakerStats(STAT, STAT, STAT, STAT, seconds=3.5)}),
+    lexicon="arion  AH0 R AY1 AH0 N\n",
 )
 
 
@@ -26,6 +27,7 @@ def test_assets_come_back_as_they_were(tmp_path):
         "vocabulary.json",
         "speakers.json",
         "stats.json",
+        "lexicon.txt",
     }
 
 

@@ -18,7 +18,7 @@ from modules.mel import MelConfig
 from processors.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import arpabet_vocabulary
 from utils.errors import InputError
-from utils.files import write_json
+from utils.files import read_json, write_json
 
 LONG_TEXT = (
     "In 1813 the first of 42 books was printed. Was it beautiful? Dr. Smith said so, and I agree! "
@@ -26,6 +26,9 @@ LONG_TEXT = (
     "were small, and the lines, which ran from edge to edge, were long. The end."
 )
 MEL = MelConfig()
+
+
+LEXICON_GONE = {"preprocess": {"text": {"lexicon_path": "/gone/lexicon.txt"}}}
 
 
 def make_voice(folder: Path, *speakers: Speaker, pause_s: float = 0.25) -> Path:
@@ -291,6 +294,18 @@ def test_a_checkpoint_of_an_experiment_takes_overrides_from_its_experiment(voice
     loaded = Synthesizer(checkpoint, overrides=["inference.batch_size=1"])
     assert loaded.config.inference.batch_size == 1
     assert isinstance(loaded("Hello.").words[0], TimedWord)
+
+
+def test_a_moved_experiment_keeps_its_lexicon_and_an_override_replaces_it(tmp_path):
+    folder = make_voice(tmp_path / "voice")
+    config = read_json(folder / "config.json")
+    write_json(folder / "config.json", config | LEXICON_GONE)
+    (folder / "lexicon.txt").write_text("hello  B UW1\n")
+    (tmp_path / "other.txt").write_text("hello  M OW1\n")
+    other = f"preprocess.text.lexicon_path={tmp_path / 'other.txt'}"
+
+    assert Synthesizer(folder)("Hello.").phone_names[1:3] == ("B", "UW1")
+    assert Synthesizer(folder, overrides=[other])("Hello.").phone_names[1:3] == ("M", "OW1")
 
 
 def test_the_path_to_speech_imports_no_slow_package():
