@@ -52,6 +52,7 @@ class Assets:
             write_json(folder / "speakers.json", [s._asdict() for s in self.speakers])
         if self.stats is not None:
             write_json(folder / "stats.json", self.stats.to_plain())
+        (folder / LEXICON).unlink(missing_ok=True)  # of an earlier run under this name
         if self.lexicon is not None:
             with replacing(folder / LEXICON) as temporary:
                 temporary.write_text(self.lexicon, encoding="utf-8")

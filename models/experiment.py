@@ -27,7 +27,8 @@ from utils.files import write_json
 from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
 
-# Neither the update of a step nor the order of the data depends on these.
+# Neither the update of a step nor the order of the data depends on these; but the schedules that
+# end with training do on max_steps and max_epoch, which is said.
 _MAY_CHANGE = (
     "dataset_path",
     "inference",
@@ -153,6 +154,13 @@ def check_unchanged(old: Config, new: Config) -> None:
         raise InputError(
             f"--resume with another config: {'; '.join(changed)}; put these back, or train under "
             "another --name (with --init_from to start from these weights)"
+        )
+    ends = [(config.train.max_steps, config.train.max_epoch) for config in (old, new)]
+    if new.train.scheduler in ("linear", "cosine") and ends[0] != ends[1]:
+        get_logger(__name__).warning(
+            "train.scheduler %s ends with training, which now ends elsewhere: the learning rate "
+            "jumps to the new curve",
+            new.train.scheduler,
         )
 
 

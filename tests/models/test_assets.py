@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +30,13 @@ def test_assets_come_back_as_they_were(tmp_path):
         "stats.json",
         "lexicon.txt",
     }
+
+
+def test_the_lexicon_of_an_earlier_run_is_removed(tmp_path):
+    ASSETS.save(tmp_path)
+    replace(ASSETS, lexicon=None).save(tmp_path)
+
+    assert Assets.load(tmp_path).lexicon is None
 
 
 def test_a_vocoder_has_a_mel_definition_alone(tmp_path):

@@ -109,6 +109,14 @@ def test_keys_that_make_another_run_cannot_change_on_resume(root):
         )
 
 
+def test_a_schedule_that_ends_elsewhere_on_resume_is_said(root, caplog):
+    run(root, "train.scheduler=cosine")
+    run(root, "train.scheduler=cosine", resume=True)
+    assert "learning rate jumps" not in caplog.text
+    run(root, "train.scheduler=cosine", "train.max_steps=5", resume=True)
+    assert "cosine ends with training, which now ends elsewhere" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
