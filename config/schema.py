@@ -7,7 +7,7 @@ the config dataclass of the model that `model_type` names and lives in that mode
 from dataclasses import dataclass, field
 from typing import Literal
 
-from modules.mel import MelConfig
+from modules.mel import MelConfig, mel_filter_bank
 
 
 def require_at_least(section: object, least: float, *keys: str) -> None:
@@ -111,10 +111,11 @@ class PreprocessConfig:
                 f" {self.sample_rate / 2:g} Hz, half of the sample rate"
             )
         try:
-            _ = self.mel
+            mel_filter_bank(self.mel)
         except ValueError as error:
             raise ValueError(
-                f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, fmin and fmax"
+                f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, n_mel, fmin and"
+                " fmax"
             ) from error
 
     @property

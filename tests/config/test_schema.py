@@ -54,6 +54,12 @@ CONFIG = Config(
         (PreprocessConfig(), "max_bad_ratio", 5.0, "max_bad_ratio is 5, expected a share"),
         (PreprocessConfig(), "f0_min", 700.0, "expected 0 < f0_min < f0_max < 11025 Hz"),
         (PreprocessConfig(), "hop_size", 0, "hop_length 0, .* the keys are .*hop_size"),
+        (
+            PreprocessConfig(),
+            "n_mel",
+            300,
+            "7 of 300 mel bands hold no STFT bin.* the keys are .*n_mel",
+        ),
         (PreprocessConfig(), "sample_rate", 8000, "f_max 8000.0: .* the keys are .*fmax"),
         (CONFIG, "dataset", (), "expected one or more, each once"),
         (CONFIG, "dataset", ("A", "A"), "expected one or more, each once"),
