@@ -18,7 +18,7 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
-.PHONY: venv demo test test-slow check bench
+.PHONY: venv demo test test-slow check bench bench-demo
 
 venv: .venv/.installed
 
@@ -63,3 +63,10 @@ check: .venv/.installed
 # One thread: on two, a busy neighbour decides the figures.
 bench: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
+
+# Word error of the demo's ten sentences beside that of their recordings.
+bench-demo: $(SPOKEN)
+	.venv/bin/python -m tests.benchmarks.word_error $(VOICE)/result --recordings egs/_demo/LJSpeech-mini
+
+$(SPOKEN):
+	$(MAKE) demo

@@ -247,6 +247,8 @@ prepare_environment() {
     # The text on the command line is UTF-8, whatever the locale says.
     export PYTHONUTF8=1
     export CUDA_VISIBLE_DEVICES="$gpu"
+    # Threads that wait by spinning take the core from a busy neighbour: 3 times slower beside one.
+    export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-PASSIVE}"
     cd -- "$root" || fail "cannot enter $root"
     if runs_stage 2; then count_gpus; fi
 }
