@@ -1,6 +1,7 @@
 """Your own recordings: one table and the audio files it names.
 
-    metadata.csv          id|text, id|text|normalized text, or the columns that the config names
+    metadata.csv          id|text, id|text|normalized text, or the columns that its first line
+                          (id|speaker|text) or the config names
     <id>.wav or .flac     beside the table, or in wavs/
 
 `id` may be a path relative to the table, with or without its ending: `anna/001.wav` is the

@@ -12,6 +12,7 @@ from preprocessors.manifest import Listing, check_id
 from utils.errors import InputError
 
 _BY_COUNT = {2: ("id", "text"), 3: ("id", "text", "normalized")}
+_FEW = 4  # lines that say nothing about their columns
 
 
 class Row(NamedTuple):
@@ -27,8 +28,8 @@ def read_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
     Args:
         root: Folder of the dataset.
         dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section; `columns` empty: by their count. Between commas,
-            cells may stand in double quotes.
+        options: Its `preprocess.corpus` section; `columns` empty: as the first line names them,
+            else by their count. Between commas, cells may stand in double quotes.
         files: The corpus' audio.
 
     Returns:
@@ -39,7 +40,7 @@ def read_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
     """
     path = root / options.table
     rows = _rows(path, dataset, options)
-    columns = options.columns or _columns_by_count(path, dataset, rows)
+    columns = options.columns or _named_columns(rows) or _columns_by_count(path, dataset, rows)
     collector = Collector(dataset, options)
     if rows and tuple(cell.lower() for cell in rows[0].cells) == columns:
         collector.notices.append(f"{rows[0].source}: names of the columns, not an utterance")
@@ -71,6 +72,13 @@ def _cells(line: str, delimiter: str, source: str) -> list[str]:
         raise InputError(f"{source}: not a line of comma-separated cells: {error}") from error
 
 
+def _named_columns(rows: list[Row]) -> tuple[str, ...]:
+    """The columns that the first line names; empty if it is an utterance."""
+    names = tuple(cell.lower() for cell in rows[0].cells) if rows else ()
+    known = len(set(names)) == len(names) and set(names) <= {"id", "speaker", "text", "normalized"}
+    return names if known and {"id", "text"} <= set(names) else ()
+
+
 def _columns_by_count(path: Path, dataset: str, rows: list[Row]) -> tuple[str, ...]:
     if not rows:
         raise InputError(f"{path} is empty; expected a line per utterance, such as id|text")
@@ -81,7 +89,22 @@ def _columns_by_count(path: Path, dataset: str, rows: list[Row]) -> tuple[str, .
             f' Other tables are read by format "folder" with preprocess.corpus.{dataset}.columns'
             " and .delimiter"
         )
+    _check_no_speakers(path, dataset, rows)
     return _BY_COUNT[n_columns]
+
+
+def _check_no_speakers(path: Path, dataset: str, rows: list[Row]) -> None:
+    """Makes sure that id|speaker|text is not taken for id|text|normalized: one would not notice."""
+    middle = Counter(row.cells[1] for row in rows if len(row.cells) == 3)
+    # A speaker says many texts, in one word; texts come back now and then.
+    in_one_word = all(len(name.split()) == 1 for name in middle)
+    if in_one_word and middle.total() >= _FEW and len(middle) <= middle.total() / 2:
+        shown = ", ".join(name for name, _ in middle.most_common(3))
+        raise InputError(
+            f"{path}: the second of three columns looks like speakers ({shown}), and not like the"
+            " text of id|text|normalized; name the columns in a first line, such as"
+            f" id|speaker|text, or in preprocess.corpus.{dataset}.columns"
+        )
 
 
 def _add(row: Row, columns: tuple[str, ...], collector: Collector, files: AudioFiles) -> None:

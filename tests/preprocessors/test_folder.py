@@ -60,6 +60,19 @@ def test_names_of_columns_in_the_first_line_are_noticed_and_no_utterance(corpus)
     assert found.notices == ["metadata.csv:1: names of the columns, not an utterance"]
 
 
+def test_the_first_line_may_name_the_columns(corpus):
+    root = corpus({"metadata.csv": "id|Speaker|text\na|Anna|One.\n", "a.wav": ""})
+    (utterance,) = listing(root).utterances
+    assert (utterance.speaker, utterance.text) == ("Mine_Anna", "One.")
+
+
+def test_a_speaker_column_that_nobody_named_is_an_error(corpus):
+    table = "".join(f"{id}|{'Anna' if id < 'c' else 'Bob'}|One {id}.\n" for id in "abcd")
+    root = corpus({"metadata.csv": table, **{f"{id}.wav": "" for id in "abcd"}})
+    with pytest.raises(InputError, match=r"looks like speakers \(Anna, Bob\).*Mine\.columns"):
+        listing(root)
+
+
 def test_two_paths_that_give_the_same_id_are_an_error(corpus):
     root = corpus({"metadata.csv": "x/a|One.\nx_a|Two.\n", "x/a.wav": "", "x_a.wav": ""})
     with pytest.raises(InputError, match="the id x_a stands twice"):
