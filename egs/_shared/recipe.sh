@@ -150,6 +150,8 @@ runs_stage() {
 
 # Everything that can be wrong with the flags is said before any work.
 check_values() {
+    # The recipe's own files can be named from anywhere.
+    if ! in_root "$config" && [ -f "$recipe_dir/$config" ]; then config=$recipe_dir/$config; fi
     in_root "$config" || fail "--config $config: no such file"
     check_gpu
     check_number --num_workers "$num_workers" '*[!0-9]*' "a whole number from 1"

@@ -421,6 +421,12 @@ def test_the_clone_may_be_run_from_inside_the_recipe_folder(clone, recipe):
     assert result.calls[0].arguments[-1] == f"--config={clone / RECIPE}/exp_config_vctk.json"
 
 
+def test_a_config_beside_the_script_is_found_from_any_folder(clone, recipe, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    result = recipe("--stage", "1", "-c", "exp_config_vctk.json", folder=tmp_path / "elsewhere")
+    assert result.calls[0].arguments[-1] == f"--config={clone / RECIPE}/exp_config_vctk.json"
+
+
 def test_every_script_passes_shellcheck():
     linter = Path(sys.executable).parent / "shellcheck"
     scripts = sorted((REPOSITORY / "egs").rglob("*.sh"))
