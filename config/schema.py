@@ -88,7 +88,8 @@ class PreprocessConfig:
     f0_max: float = 600.0  # Hz
     pitch_remove_outlier: bool = True  # leave outliers (1.5 IQR) out of the statistics
     energy_remove_outlier: bool = True
-    max_bad_ratio: float = 0.01  # stage 1 fails when a larger share of utterances is rejected
+    # Stage 1 fails when a larger share of utterances is rejected; above 0, three always may be.
+    max_bad_ratio: float = 0.01
     backend: Literal["loky", "dask", "ray", "sequential"] = "loky"  # joblib backend
     shard_size: int = 200  # utterances per feature shard and per unit of work
     corpus: dict[str, CorpusConfig] = field(default_factory=dict)  # by dataset name

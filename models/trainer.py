@@ -125,6 +125,11 @@ class Trainer:
                     self.save()
                 if received := self._agreed(interrupts.received):
                     self.save()
+                    get_logger(__name__).info(
+                        "stopped at update %d of %d; --resume goes on",
+                        self.position.step,
+                        self._last_update,
+                    )
                     return received
         if self._validated != self.position.step:
             self._validate()

@@ -54,7 +54,7 @@ class Summary:
 
 
 def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
-    """Makes sure that not too many utterances are rejected.
+    """Makes sure that not too many utterances are rejected, and says why some were.
 
     Raises:
         InputError: If there are more than `max_bad_ratio` and the tolerance for small corpora
@@ -63,13 +63,17 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     n_all = len(run.listing.utterances) + len(run.listing.rejected)
     ratio = run.config.max_bad_ratio
     allowed = max(int(ratio * n_all), min(_TOLERATED, n_all // 2) if ratio > 0 else 0)
-    if len(rejected) <= allowed:
+    if not rejected:
         return
+    found = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
     reasons = "".join(f"\n  {item.id}: {item.reason}" for item in rejected[:_SHOWN])
+    listed = f"{run.folder / 'rejected.jsonl'} names all of them:{reasons}"
+    if len(rejected) <= allowed:
+        _log.warning("%s; %s", found, listed)
+        return
     raise InputError(
-        f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used, more than the"
-        f" {allowed} that preprocess.max_bad_ratio {ratio:g} allows; correct them or raise it;"
-        f" {run.folder / 'rejected.jsonl'} names all of them:{reasons}"
+        f"{found}, more than the {allowed} that preprocess.max_bad_ratio {ratio:g} allows; correct"
+        f" them or raise it; {listed}"
     )
 
 
