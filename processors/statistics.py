@@ -153,6 +153,7 @@ class _Collector:
         self._seconds = 0.0
 
     def add(self, prosody: Prosody, seconds: float) -> None:
+        """Takes in one utterance and its length."""
         voiced = prosody.f0[prosody.f0 > 0]
         # interpolating nothing gives zeros, which are no pitch
         f0_phone = _phone_means(prosody.f0, prosody.durations, fill=True) if voiced.size else voiced

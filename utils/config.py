@@ -47,6 +47,7 @@ class _Builder:
         self._sections = sections
 
     def section(self, cls: type[T], values: object, keys: Keys) -> T:
+        """Builds one dataclass from a section."""
         if not isinstance(values, Mapping):
             raise self._wrong(values, keys, "a section { ... }")
         hints = self._hints(cls, keys)
@@ -67,6 +68,7 @@ class _Builder:
             raise ConfigError(f"{self._givers(values, keys, error)}: {where}{error}") from error
 
     def value(self, hint: Any, value: object, keys: Keys) -> object:  # noqa: ANN401  (a type form)
+        """Checks one value against its type."""
         if dataclasses.is_dataclass(hint):
             return self.section(hint, value, keys)  # type: ignore[arg-type]  # a class
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -21,8 +21,12 @@ def test_batch_norm_takes_the_statistics_that_pytorch_takes_of_the_valid_frames(
 
 
 def test_batch_norm_holds_the_state_of_pytorchs():
+    theirs = nn.BatchNorm1d(4).state_dict()
+    theirs["running_mean"] += 2.0
     norm = MaskedBatchNorm(4)
-    norm.load_state_dict(nn.BatchNorm1d(4).state_dict())
+    norm.load_state_dict(theirs)
+    assert list(norm.state_dict()) == list(theirs)
+    assert norm.running_mean.tolist() == [2.0] * 4
 
 
 def test_more_padding_changes_neither_the_result_nor_the_statistics_in_training():
