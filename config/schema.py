@@ -178,6 +178,7 @@ class TrainConfig:
 
     batch_size: int = 16  # mean utterances per micro-batch; the frame budget follows from it
     batch_frames: int = 0  # frame budget per micro-batch (frames x items); 0: from batch_size
+    cut_mel_frame: int = 32  # vocoders: frames of each training segment
     crop_phones: int = 0  # train on random runs of this many phones; 0: whole utterances
     max_epoch: int = 0  # stop after so many epochs; 0: no such limit
     max_steps: int = 0  # stop after so many updates; 0: no such limit
@@ -252,3 +253,6 @@ class Config:
                 f"preprocess.corpus.{unknown[0]} belongs to no dataset; expected one of"
                 f" {', '.join(sorted(known))}"
             )
+        check = getattr(self.model, "check_preprocess", None)  # only some models have such rules
+        if check is not None:
+            check(self.preprocess)

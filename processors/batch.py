@@ -39,6 +39,23 @@ class TtsBatch(NamedTuple):
     energy: Tensor  # (B, T)
 
 
+class VocoderItem(NamedTuple):
+    """A segment of a recording, or all of it. T frames, M mels, S = T * hop_length samples."""
+
+    id: str
+    mel: Tensor  # (M, T)
+    wav: Tensor  # (S,) in [-1, 1]
+
+
+class VocoderBatch(NamedTuple):
+    """Training input of vocoders. Padding: mel the log floor, wav 0."""
+
+    ids: tuple[str, ...]
+    mel: Tensor  # (B, M, T)
+    mel_lengths: Tensor  # (B,) int64
+    wav: Tensor  # (B, T * hop_length)
+
+
 def collate(items: Sequence[TtsItem], log_floor: float) -> TtsBatch:
     """Pads utterances to the longest one.
 

@@ -1,0 +1,371 @@
+"""HiFi-GAN (Kong et al. 2020, "HiFi-GAN: Generative Adversarial Networks ...", arXiv:2010.05646).
+
+Layer names and numbers are those of the authors' implementation, whose checkpoints it can hold.
+It departs from it in that
+- each item of a batch gives what it gives alone: what lies beyond its end is masked;
+- losses are means per segment, so that they do not depend on how a batch is split;
+- a generator can first be trained without discriminators, on its mel and on the multi-resolution
+  STFT (`adversarial: false`), which is where a small machine should start a GAN from.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.parametrizations import weight_norm
+
+from config.schema import Config, PreprocessConfig, require_at_least
+from models.assets import Assets
+from models.task import LossTerm, Unit, Update
+from modules.discriminators import (
+    PERIOD_CHANNELS,
+    PERIODS,
+    SCALE_CHANNELS,
+    Judgement,
+    WaveDiscriminator,
+    two_halves,
+)
+from modules.masking import length_mask
+from modules.mel import MelConfig, MelSpectrogram
+from modules.stft_loss import MultiResolutionStft
+from processors.batch import VocoderBatch
+
+_SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default
+
+
+@dataclass(frozen=True)
+class GeneratorConfig:
+    """From mel to waveform; the values here are V1 of the paper."""
+
+    resblock: Literal["1", "2"] = "1"  # "1": pairs of convolutions, the second not dilated
+    upsample_rates: tuple[int, ...] = (8, 8, 2, 2)  # their product is hop_size
+    upsample_kernel_sizes: tuple[int, ...] = (16, 16, 4, 4)
+    upsample_initial_channel: int = 512  # halved by each upsampling
+    resblock_kernel_sizes: tuple[int, ...] = (3, 7, 11)
+    resblock_dilation_sizes: tuple[tuple[int, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
+
+    def __post_init__(self) -> None:
+        rates, kernels = self.upsample_rates, self.upsample_kernel_sizes
+        if len(rates) != len(kernels) or not rates:
+            raise ValueError(
+                f"upsample_rates {list(rates)} and upsample_kernel_sizes {list(kernels)}: expected "
+                "one kernel size for each rate"
+            )
+        for rate, kernel in zip(rates, kernels, strict=True):
+            if rate < 1 or kernel < rate or (kernel - rate) % 2:
+                raise ValueError(
+                    f"upsample_kernel_sizes: {kernel} for the rate {rate}; expected the rate plus "
+                    "an even number"
+                )
+        if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
+            raise ValueError(
+                f"{len(self.resblock_kernel_sizes)} resblock_kernel_sizes, "
+                f"{len(self.resblock_dilation_sizes)} resblock_dilation_sizes: expected as many"
+            )
+        if any(kernel < 1 or kernel % 2 == 0 for kernel in self.resblock_kernel_sizes):
+            raise ValueError(f"resblock_kernel_sizes must be odd, not {self.resblock_kernel_sizes}")
+        if self.upsample_initial_channel % 2 ** len(rates):
+            raise ValueError(
+                f"upsample_initial_channel {self.upsample_initial_channel} cannot be halved "
+                f"{len(rates)} times"
+            )
+
+
+@dataclass(frozen=True)
+class DiscriminatorConfig:
+    """The judges; the values here are the paper's. Fewer channels make them cheaper."""
+
+    periods: tuple[int, ...] = PERIODS  # samples
+    period_channels: tuple[int, ...] = PERIOD_CHANNELS  # of the five layers of each
+    scales: int = 3  # of these, each averages over two samples of the one before; 0: none
+    scale_channels: tuple[int, ...] = SCALE_CHANNELS  # of the seven layers of each
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "scales")
+        for key, expected in (("period_channels", 5), ("scale_channels", 7)):
+            if len(getattr(self, key)) != expected:
+                raise ValueError(
+                    f"{key} are {len(getattr(self, key))} numbers, expected {expected}"
+                )
+        if not self.periods or min(self.periods) < 1:
+            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
+        if self.scale_channels[0] % 4 or any(n % 16 for n in self.scale_channels[1:]):
+            raise ValueError(
+                f"scale_channels {list(self.scale_channels)}: expected a multiple of 4, then "
+                "multiples of 16"
+            )
+
+
+@dataclass(frozen=True)
+class HiFiGANConfig:
+    """The `model` section."""
+
+    generator: GeneratorConfig = field(default_factory=GeneratorConfig)
+    discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+    adversarial: bool = True  # false: no discriminators, to give a GAN its first weights
+    lambda_mel: float = 45.0  # weights of the generator's losses beside the adversarial one
+    lambda_feature: float = 2.0
+    lambda_stft: float = 0.0  # multi-resolution STFT; the paper has none
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "lambda_mel", "lambda_feature", "lambda_stft")
+        if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
+            raise ValueError(
+                "adversarial false needs lambda_mel or lambda_stft, or nothing is learnt"
+            )
+
+    def check_preprocess(self, preprocess: PreprocessConfig) -> None:
+        """Compares the network with the mel it is to read.
+
+        Raises:
+            ValueError: If a frame of the mel is not as long as what the network makes of it.
+        """
+        rates = self.generator.upsample_rates
+        if math.prod(rates) != preprocess.hop_size:
+            raise ValueError(
+                f"model.generator.upsample_rates {list(rates)} multiply to {math.prod(rates)}, "
+                f"preprocess.hop_size is {preprocess.hop_size}; expected the same"
+            )
+
+
+class ResBlock1(nn.Module):
+    """Three residual pairs: a dilated convolution and a plain one (figure 1 of the paper)."""
+
+    def __init__(self, channels: int, kernel: int, dilations: Sequence[int]) -> None:
+        super().__init__()
+        self.convs1 = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
+        self.convs2 = nn.ModuleList(_conv(channels, kernel, 1) for _ in dilations)
+
+    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(B, C, L) -> (B, C, L); where the mask (B, 1, L) is 0, the result means nothing."""
+        for dilated, plain in zip(self.convs1, self.convs2, strict=True):
+            inner = dilated(_masked(F.leaky_relu(hidden, _SLOPE), mask))
+            hidden = hidden + plain(_masked(F.leaky_relu(inner, _SLOPE), mask))
+        return hidden
+
+
+class ResBlock2(nn.Module):
+    """Residual dilated convolutions, without the plain ones."""
+
+    def __init__(self, channels: int, kernel: int, dilations: Sequence[int]) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
+
+    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(B, C, L) -> (B, C, L); where the mask (B, 1, L) is 0, the result means nothing."""
+        for conv in self.convs:
+            hidden = hidden + conv(_masked(F.leaky_relu(hidden, _SLOPE), mask))
+        return hidden
+
+
+def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
+    margin = dilation * (kernel - 1) // 2
+    return nn.Conv1d(channels, channels, kernel, 1, margin, dilation)
+
+
+def _masked(hidden: Tensor, mask: Tensor | None) -> Tensor:
+    return hidden if mask is None else hidden * mask
+
+
+class HiFiGAN(nn.Module):
+    """The generator: mel to waveform.
+
+    Args:
+        config: Sizes.
+        n_mels: Bands of the mel.
+    """
+
+    def __init__(self, config: GeneratorConfig, n_mels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.hop_length = math.prod(config.upsample_rates)
+        channels = config.upsample_initial_channel
+        block = ResBlock1 if config.resblock == "1" else ResBlock2
+        self.conv_pre = nn.Conv1d(n_mels, channels, 7, 1, 3)
+        self.ups = nn.ModuleList()
+        self.resblocks = nn.ModuleList()
+        kernels, dilations = config.resblock_kernel_sizes, config.resblock_dilation_sizes
+        for rate, kernel in zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True):
+            margin = (kernel - rate) // 2
+            self.ups.append(nn.ConvTranspose1d(channels, channels // 2, kernel, rate, margin))
+            channels //= 2
+            self.resblocks.extend(
+                block(channels, size, chosen)
+                for size, chosen in zip(kernels, dilations, strict=True)
+            )
+        self.conv_post = nn.Conv1d(channels, 1, 7, 1, 3)
+
+    def forward(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+        """Computes the waveform.
+
+        Args:
+            mel: Natural log, (B, M, T).
+            mel_lengths: (B,); without them every item has T frames.
+
+        Returns:
+            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
+        """
+        mask = None if mel_lengths is None else length_mask(mel_lengths, mel.shape[2])[:, None]
+        n_blocks = len(self.config.resblock_kernel_sizes)
+        hidden = self.conv_pre(_masked(mel, mask))  # (B, C, T)
+        for stage, (up, rate) in enumerate(zip(self.ups, self.config.upsample_rates, strict=True)):
+            hidden = up(_masked(F.leaky_relu(hidden, _SLOPE), mask))  # (B, C / 2, L * rate)
+            mask = None if mask is None else mask.repeat_interleave(rate, dim=2)
+            blocks = self.resblocks[stage * n_blocks : (stage + 1) * n_blocks]
+            hidden = torch.stack([block(hidden, mask) for block in blocks]).mean(dim=0)
+        wav = self.conv_post(_masked(F.leaky_relu(hidden, _LAST_SLOPE), mask))
+        return _masked(torch.tanh(wav), mask)[:, 0]  # (B, S)
+
+    @torch.no_grad()
+    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+        """Speaks; call `eval()` first. The same shapes as `forward`."""
+        return self(mel, mel_lengths).float()
+
+
+def normalise_weights(network: nn.Module) -> None:
+    """Puts every convolution under weight normalisation, for training."""
+    for module in list(network.modules()):
+        if isinstance(module, nn.Conv1d | nn.ConvTranspose1d):
+            weight_norm(module)
+
+
+class HiFiGANTask:
+    """Training (sections 2.4 and 2.5 of the paper).
+
+    Args:
+        generator: With weight normalisation.
+        discriminator: None: the generator learns from the mel and the STFT alone.
+        config: Weights of the losses.
+        mel: Definition of the mels.
+    """
+
+    exported = "generator"
+
+    def __init__(
+        self,
+        generator: HiFiGAN,
+        discriminator: WaveDiscriminator | None,
+        config: HiFiGANConfig,
+        mel: MelConfig,
+    ) -> None:
+        self.networks: dict[str, nn.Module] = {"generator": generator}
+        if discriminator is not None:
+            self.networks["discriminator"] = discriminator
+        self.config = config
+        # the loss hears everything up to half the sample rate, whatever the input's band
+        whole_band = dataclasses.replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
+        self._mel = MelSpectrogram(whole_band)
+        self._input_mel = MelSpectrogram(mel)
+        self._stft = MultiResolutionStft()
+
+    def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
+        """Valid elements of the batch, by unit."""
+        return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
+
+    def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
+        """One step of the discriminators, then one of the generator."""
+        wav_hat = self.networks["generator"](batch.mel)  # (B, S)
+        if "discriminator" not in self.networks:
+            yield Update("generator", self.reconstruct(batch.wav, wav_hat))
+            return
+        yield Update("discriminator", self.judge(batch.wav, wav_hat.detach()))
+        with _frozen(self.networks["discriminator"]):
+            fooled = self.fool(batch.wav, wav_hat)
+            yield Update("generator", fooled | self.reconstruct(batch.wav, wav_hat))
+
+    def judge(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
+        """Least squares: 1 for recordings, 0 for synthesis (eq. 1)."""
+        judgements = self.networks["discriminator"](torch.cat([wav, wav_hat]))
+        real, fake = two_halves(judgements)
+        return {
+            "judge_real": _summed([(1 - judgement.score).square() for judgement in real]),
+            "judge_fake": _summed([judgement.score.square() for judgement in fake]),
+        }
+
+    def fool(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
+        """Synthesis taken for a recording (eq. 2), by the same features (eq. 4)."""
+        discriminator = self.networks["discriminator"]
+        with torch.no_grad():
+            real: list[Judgement] = discriminator(wav)
+        fake: list[Judgement] = discriminator(wav_hat)
+        distances = [
+            (feature - feature_hat).abs()
+            for judgement, judgement_hat in zip(real, fake, strict=True)
+            for feature, feature_hat in zip(judgement.features, judgement_hat.features, strict=True)
+        ]
+        return {
+            "fool": _summed([(1 - judgement.score).square() for judgement in fake]),
+            "feature": _summed(distances, self.config.lambda_feature),
+        }
+
+    def reconstruct(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
+        """Distance of the mels (eq. 3) and, if asked for, of several STFTs."""
+        losses = {}
+        if self.config.lambda_mel:
+            distance = (self._mel_of(wav) - self._mel_of(wav_hat)).abs()
+            losses["mel"] = _summed([distance], self.config.lambda_mel)
+        if self.config.lambda_stft:
+            distance = self._stft.to(wav.device)(wav_hat.float(), wav)
+            losses["stft"] = _summed([distance[:, None]], self.config.lambda_stft)
+        return losses
+
+    @torch.no_grad()
+    def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm]:
+        """Copy-synthesis of whole recordings: L1 of the mel that vocoders read; STFT distance."""
+        wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths).float()
+        mel_of = self._input_mel.to(wav_hat.device)
+        mel_total, stft_total = wav_hat.new_zeros(()), wav_hat.new_zeros(())
+        for item, T in enumerate(batch.mel_lengths.tolist()):
+            S = T * mel_of.config.hop_length
+            ours, theirs = wav_hat[item : item + 1, :S], batch.wav[item : item + 1, :S]
+            mel_total += (mel_of(ours) - mel_of(theirs)).abs().mean() * T
+            stft_total += self._stft.to(wav_hat.device)(ours, theirs).sum()
+        return {
+            "mel_l1": LossTerm(mel_total, "frames"),
+            "stft": LossTerm(stft_total, "items", weight=0.0),
+        }
+
+    def _mel_of(self, wav: Tensor) -> Tensor:
+        return self._mel.to(wav.device)(wav)
+
+
+def _summed(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
+    """Sum over items of each tensor's mean per item, (B, ...), and over tensors."""
+    means = [distance.float().flatten(1).mean(dim=1).sum() for distance in distances]
+    return LossTerm(torch.stack(means).sum(), "items", weight)
+
+
+@contextmanager
+def _frozen(network: nn.Module) -> Iterator[None]:
+    """Computes no gradients of these weights: those of the judges are not needed to fool them."""
+    network.requires_grad_(False)
+    try:
+        yield
+    finally:
+        network.requires_grad_(True)
+
+
+CONFIG = HiFiGANConfig
+
+
+def build_network(config: Config, assets: Assets) -> HiFiGAN:
+    """The network that speaks, with fresh weights; for inference, without weight normalisation."""
+    return HiFiGAN(cast("HiFiGANConfig", config.model).generator, assets.mel.n_mels)
+
+
+def build_task(config: Config, assets: Assets) -> HiFiGANTask:
+    """What the trainer trains."""
+    model = cast("HiFiGANConfig", config.model)
+    generator = build_network(config, assets)
+    normalise_weights(generator)
+    judges = model.discriminator
+    discriminator = WaveDiscriminator(
+        judges.periods, judges.period_channels, judges.scales, judges.scale_channels
+    )
+    return HiFiGANTask(generator, discriminator if model.adversarial else None, model, assets.mel)

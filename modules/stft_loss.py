@@ -1,0 +1,48 @@
+"""Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7)."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+_SMALLEST_POWER = 1e-7  # of a bin before the root: a sine of full scale has about 1e5
+
+
+class Resolution(NamedTuple):
+    """One STFT, in samples."""
+
+    n_fft: int
+    hop_length: int
+    win_length: int
+
+
+RESOLUTIONS = (Resolution(1024, 120, 600), Resolution(2048, 240, 1200), Resolution(512, 50, 240))
+
+
+class MultiResolutionStft(nn.Module):
+    """Spectral convergence plus L1 of log magnitudes, mean over several resolutions."""
+
+    def __init__(self, resolutions: tuple[Resolution, ...] = RESOLUTIONS) -> None:
+        super().__init__()
+        self.resolutions = resolutions
+        for number, resolution in enumerate(resolutions):
+            window = torch.hann_window(resolution.win_length)
+            self.register_buffer(f"window_{number}", window, persistent=False)
+
+    def forward(self, wav_hat: Tensor, wav: Tensor) -> Tensor:
+        """Distance of each item: (B, S), (B, S) -> (B,)."""
+        distances = []
+        for number, resolution in enumerate(self.resolutions):
+            window = self.get_buffer(f"window_{number}")
+            magnitude_hat = _magnitude(wav_hat, resolution, window)  # (B, F, T)
+            magnitude = _magnitude(wav, resolution, window)
+            difference = torch.linalg.vector_norm(magnitude - magnitude_hat, dim=(1, 2))
+            convergence = difference / torch.linalg.vector_norm(magnitude, dim=(1, 2))  # eq. 5
+            log_distance = (magnitude.log() - magnitude_hat.log()).abs().mean(dim=(1, 2))  # eq. 6
+            distances.append(convergence + log_distance)
+        return torch.stack(distances).mean(dim=0)
+
+
+def _magnitude(wav: Tensor, resolution: Resolution, window: Tensor) -> Tensor:
+    spectrum = torch.stft(wav.float(), *resolution, window=window, return_complex=True)
+    return torch.view_as_real(spectrum).square().sum(dim=-1).clamp(min=_SMALLEST_POWER).sqrt()
