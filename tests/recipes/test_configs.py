@@ -3,19 +3,26 @@
 from pathlib import Path
 
 import pytest
+import torch
 
+from models.assets import Assets
 from models.registry import find, load_config
 
 REPOSITORY = Path(__file__).parents[2]
 CONFIGS = sorted(REPOSITORY.glob("egs/*/*/exp_config*.json"))
+VOCODER_CONFIGS = REPOSITORY / "config" / "vocoder"
+EVERY_VOCODER = sorted(VOCODER_CONFIGS.glob("*.json"))
 FASTSPEECH2 = REPOSITORY / "egs" / "tts" / "FastSpeech2"
+CORPUS = ['dataset=["any"]', 'dataset_path={any: "somewhere"}']
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_every_recipe_config_is_valid_and_ends_by_itself(path):
     config = load_config(path)
+    assert config.task == path.parent.parent.name
+    assert config.model_type == path.parent.name
     assert config.train.max_steps > 0
-    assert config.log_dir == "ckpts/tts"
+    assert config.log_dir == f"ckpts/{config.task}"
     assert set(config.dataset) == set(config.dataset_path)
     assert not any(Path(folder).is_absolute() for folder in config.dataset_path.values())
 
@@ -34,3 +41,48 @@ def test_all_recipes_of_the_full_size_model_share_one_mel():
 def test_the_folder_recipe_names_the_format_that_reads_folders():
     config = load_config(FASTSPEECH2 / "exp_config_folder.json")
     assert config.preprocess.corpus["folder"].format == "folder"
+
+
+def generator_of(path):
+    """Configuration and network of a vocoder that speaks."""
+    config = load_config(path, CORPUS)
+    assets = Assets(config.preprocess.mel)
+    return config, find(config.task, config.model_type).build_network(config, assets)
+
+
+@pytest.mark.parametrize("path", EVERY_VOCODER, ids=lambda path: path.stem)
+def test_every_vocoder_config_gives_a_network_that_speaks_its_mel(path):
+    config, network = generator_of(path)
+    mel = config.preprocess.mel
+    wav = network.infer(torch.full((1, mel.n_mels, 3), mel.log_floor_value))
+    assert wav.shape == (1, 3 * mel.hop_length)
+    assert mel.padding == "hifigan"
+    assert config.preprocess.processed_dir == "data/vocoder"
+
+
+@pytest.mark.parametrize(
+    ("name", "millions"), [("hifigan", 13.92), ("hifigan_v2", 0.92), ("hifigan_v3", 1.46)]
+)
+def test_the_three_generators_are_as_large_as_in_table_1_of_the_paper(name, millions):
+    _, network = generator_of(VOCODER_CONFIGS / f"{name}.json")
+    assert sum(weight.numel() for weight in network.parameters()) == pytest.approx(
+        millions * 1e6, abs=1e4
+    )
+
+
+def test_vocoder_and_acoustic_model_of_the_recipes_fit_but_for_half_a_hop():
+    vocoder = load_config(VOCODER_CONFIGS / "hifigan.json", CORPUS)
+    voice = load_config(FASTSPEECH2 / "exp_config.json")
+    ours, theirs = vars(vocoder.preprocess.mel), vars(voice.preprocess.mel)
+    assert {key for key in ours if ours[key] != theirs[key]} == {"padding"}
+
+
+def test_segments_last_as_long_at_twice_the_rate():
+    low, high = (
+        load_config(VOCODER_CONFIGS / f"{name}.json", CORPUS) for name in ("hifigan", "hifigan_44k")
+    )
+    seconds = [
+        config.train.cut_mel_frame * config.preprocess.hop_size / config.preprocess.sample_rate
+        for config in (low, high)
+    ]
+    assert seconds == pytest.approx([8192 / 22050] * 2)
