@@ -10,9 +10,9 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, Union
 
-from utils.config_tree import SET, ConfigError, Keys, Tree, read_tree
+from utils.config_tree import SET, ConfigError, Keys, Tree, read_tree, read_values
 
-__all__ = ["ConfigError", "Tree", "build", "nearest", "read_tree", "to_plain"]
+__all__ = ["ConfigError", "Tree", "build", "nearest", "read_tree", "read_values", "to_plain"]
 
 T = TypeVar("T")
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}

@@ -70,7 +70,7 @@ def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
     if resolved in seen:
         chain = " -> ".join(_shown(p) for p in (*seen, resolved))
         raise ConfigError(f"{name}: base_config goes in a circle: {chain}")
-    values = _read_file(path)
+    values = read_values(path)
     base = values.pop("base_config", None)
     if base is None:
         return Tree(values, dict.fromkeys(_key_paths(values), name), path)
@@ -85,7 +85,12 @@ def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
     return Tree(merged, origins, path)
 
 
-def _read_file(path: Path) -> dict[str, object]:
+def read_values(path: Path) -> dict[str, object]:
+    """Reads one json5 file as it stands; `base_config` is a key like others.
+
+    Raises:
+        ConfigError: If it is missing, is not json5, has a key twice or is not one section.
+    """
     name = _shown(path)
     try:
         text = read_text(path)
