@@ -11,6 +11,7 @@ from torch import Tensor
 
 from models.processes import n_processes, sum_gradients, sum_over_processes
 from models.task import LossTerm, Task, Unit, Update
+from modules.spectral_norm import refine_norms
 
 
 @dataclass
@@ -125,6 +126,7 @@ class Updater:
             report.utterances += _suspects(backward.losses, window)
         elif math.isfinite(norm_value):
             self.scaler.step(optimizer)
+            refine_norms(self._task.networks[backward.network])
         self.scaler.update()
 
     def _fault(self, losses: Mapping[str, float], backward: _Backward, norm: float) -> str:

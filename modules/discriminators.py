@@ -9,7 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.parametrizations import spectral_norm, weight_norm
+from torch.nn.utils.parametrizations import weight_norm
+
+from modules.spectral_norm import spectral_norm
 
 _SLOPE = 0.1  # of leaky ReLU
 
