@@ -13,12 +13,15 @@ def sinusoids(length: int, hidden: int, device: torch.device | None = None) -> T
     """Sinusoid positions (Vaswani et al. 2017, arXiv:1706.03762, section 3.5).
 
     Returns:
-        (length, hidden): sines in the even columns, cosines in the odd ones, from position 0.
+        (length, hidden) float32: sines in the even columns, cosines in the odd ones, from
+        position 0.
     """
+    # in float32 the angle of position 1000 is off by 6e-5, which is more than a mel may differ by
+    exact = torch.float32 if device is not None and device.type == "mps" else torch.float64
     columns = torch.arange(hidden, device=device)
-    rates = torch.exp(-math.log(10000.0) / hidden * (columns // 2 * 2))
+    rates = torch.exp(-math.log(10000.0) / hidden * (columns // 2 * 2).to(exact))
     angles = torch.arange(length, device=device)[:, None] * rates
-    return torch.where(columns % 2 == 0, angles.sin(), angles.cos())
+    return torch.where(columns % 2 == 0, angles.sin(), angles.cos()).float()
 
 
 class SelfAttention(nn.Module):
@@ -92,10 +95,13 @@ class FFTStack(nn.Module):
         kernel_size: tuple[int, int],
         dropout: float,
         max_length: int,
+        *,
+        stored_positions: bool = False,
     ) -> None:
         super().__init__()
         # kept ready up to max_length; beyond it they are computed when needed
-        self.register_buffer("positions", sinusoids(max_length, hidden), persistent=False)
+        positions = sinusoids(max_length, hidden)
+        self.register_buffer("positions", positions, persistent=stored_positions)
         self.layers = nn.ModuleList(
             FFTBlock(hidden, heads, filter_size, kernel_size, dropout) for _ in range(n_layers)
         )

@@ -140,7 +140,7 @@ class Contour(nn.Module):
         share_known = average_by_phone(known.to(values.dtype), durations)
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
 
-    def values(
+    def controlled(
         self,
         predicted: Tensor,
         given: Tensor | None,
@@ -158,10 +158,17 @@ class Contour(nn.Module):
             speaker_ids: (B,).
 
         Returns:
-            Hz or linear energy, never negative, (B, L).
+            Normalised, (B, L); with a factor of 1 exactly what was predicted.
         """
         if self.level == "frame" and isinstance(factor, Tensor):
             per_phone = factor.to(predicted).expand_as(durations).unsqueeze(2)
             factor = regulate(per_phone, durations, predicted.shape[1]).squeeze(2)
-        values = self.norm.inverse(predicted.float(), speaker_ids) if given is None else given
-        return (values * factor).clamp(min=0)
+        if given is not None:
+            return self.norm(given * factor, speaker_ids)
+        # there and back through Hz would round, and a rounded value may fall into another bin
+        zero = self.norm(torch.zeros_like(predicted, dtype=torch.float32), speaker_ids)
+        return predicted.float() * factor + zero * (1 - factor)
+
+    def in_units(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Hz or linear energy, never negative: (B, L) normalised -> (B, L)."""
+        return self.norm.inverse(normalised, speaker_ids).clamp(min=0)

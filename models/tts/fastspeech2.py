@@ -98,6 +98,7 @@ class FastSpeech2Config:
     energy_level: Level = "phone"
     use_postnet: bool = True
     max_seq_len: int = 1000  # positions kept ready; also the longest predicted phone, frames
+    stored_positions: bool = False  # these belong to the weights: imported ones, not sinusoids
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "max_seq_len")
@@ -167,6 +168,7 @@ class FastSpeech2(nn.Module):
             filter_size=sizes.conv_filter_size,
             kernel_size=sizes.conv_kernel_size,
             max_length=config.max_seq_len,
+            stored_positions=config.stored_positions,
         )
         predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
         contour = partial(Contour, hidden=hidden, n_bins=bins.n_bins)
@@ -324,8 +326,9 @@ class FastSpeech2(nn.Module):
 
         def grant(name: str, contour: Contour, predicted: Tensor) -> Tensor:
             given, factor = wishes[name]
-            values[name] = contour.values(predicted, given, factor, durations, speaker_ids)
-            return contour.norm(values[name], speaker_ids)
+            normalised = contour.controlled(predicted, given, factor, durations, speaker_ids)
+            values[name] = contour.in_units(normalised, speaker_ids)
+            return normalised
 
         phones = self.add_contours("phone", phones, phone_mask, speaker_ids, grant)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)

@@ -9,11 +9,11 @@ from modules.transformer import FFTBlock, FFTStack, SelfAttention, sinusoids
 
 
 def test_positions_are_the_papers():
-    table = sinusoids(50, 8)
-    for position, column in ((0, 0), (0, 1), (3, 4), (49, 7)):
+    table = sinusoids(1001, 8)
+    for position, column in ((0, 0), (0, 1), (3, 4), (49, 7), (1000, 1), (1000, 2)):
         angle = position / 10000 ** (2 * (column // 2) / 8)
         expected = math.sin(angle) if column % 2 == 0 else math.cos(angle)
-        assert table[position, column] == pytest.approx(expected, abs=1e-5)
+        assert table[position, column] == pytest.approx(expected, abs=1e-7)
 
 
 def test_attention_is_pytorchs():
@@ -57,6 +57,12 @@ def test_more_padding_does_not_change_valid_frames():
 def test_stored_positions_do_not_limit_the_length():
     frames, mask = torch.randn(1, 30, 8), torch.ones(1, 30, dtype=torch.bool)
     torch.testing.assert_close(stack(10)(frames, mask), stack(100)(frames, mask))
+
+
+def test_positions_are_part_of_the_weights_only_when_they_are_stored():
+    sizes = (1, 8, 2, 16, (3, 3), 0.0, 10)
+    assert "positions" not in FFTStack(*sizes).state_dict()
+    assert FFTStack(*sizes, stored_positions=True).state_dict()["positions"].shape == (10, 8)
 
 
 def test_heads_must_divide_the_hidden_size():

@@ -82,13 +82,25 @@ def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
     predicted = torch.zeros(1, 3)
     durations = torch.tensor([[1, 2]])
     factor = torch.tensor([[0.5, 2.0]])
-    per_frame = contour(level="frame").values(predicted, None, factor, durations, FIRST)
-    assert per_frame.tolist() == [[100, 400, 400]]
-    per_phone = contour().values(predicted[:, :2], None, 1.5, durations, FIRST)
-    assert per_phone.tolist() == [[300, 300]]
+    frames = contour(level="frame")
+    per_frame = frames.controlled(predicted, None, factor, durations, FIRST)
+    assert frames.in_units(per_frame, FIRST).tolist() == [[100, 400, 400]]
+    phones = contour()
+    per_phone = phones.controlled(predicted[:, :2], None, 1.5, durations, FIRST)
+    assert phones.in_units(per_phone, FIRST).tolist() == [[300, 300]]
+
+
+@pytest.mark.parametrize("factor", [1.0, torch.ones(1, 500)])
+def test_a_factor_of_one_changes_no_bit_of_the_prediction(factor):
+    torch.manual_seed(0)
+    predicted = 10 * torch.randn(1, 500)  # below -4 they stand for negative Hz
+    durations = torch.ones(1, 500, dtype=torch.long)
+    assert contour().controlled(predicted, None, factor, durations, FIRST).equal(predicted)
 
 
 def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
+    phones = contour()
     given = torch.tensor([[120.0, -3.0]])
-    values = contour().values(torch.zeros(1, 2), given, 1.0, torch.tensor([[1, 1]]), FIRST)
-    assert values.tolist() == [[120, 0]]
+    durations = torch.tensor([[1, 1]])
+    normalised = phones.controlled(torch.zeros(1, 2), given, 1.0, durations, FIRST)
+    assert phones.in_units(normalised, FIRST).tolist() == [[120, 0]]
