@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Literal
 
 from config.schema import Config
-from utils.config import ConfigError, build, nearest, read_tree
+from utils.config import ConfigError, Tree, build, nearest, read_tree
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,15 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     Raises:
         ConfigError: If anything is wrong with it; the message names the file and the key.
     """
-    tree = read_tree(path, overrides)
+    return config_of(read_tree(path, overrides))
+
+
+def config_of(tree: Tree) -> Config:
+    """Checks the values of an experiment's configuration, the model's section included.
+
+    Raises:
+        ConfigError: As for `load_config`.
+    """
     chosen = build(_Selection, tree.only("task", "model_type"))
     try:
         model = find(chosen.task, chosen.model_type)

@@ -10,9 +10,28 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, Union
 
-from utils.config_tree import SET, ConfigError, Keys, Tree, read_tree, read_values
+from utils.config_tree import (
+    SET,
+    ConfigError,
+    Keys,
+    Tree,
+    overridden,
+    plain_tree,
+    read_tree,
+    read_values,
+)
 
-__all__ = ["ConfigError", "Tree", "build", "nearest", "read_tree", "read_values", "to_plain"]
+__all__ = [
+    "ConfigError",
+    "Tree",
+    "build",
+    "nearest",
+    "overridden",
+    "plain_tree",
+    "read_tree",
+    "read_values",
+    "to_plain",
+]
 
 T = TypeVar("T")
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}

@@ -58,11 +58,33 @@ def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
         ConfigError: If a file is missing, is not json5, has a key twice or is based on itself, or
             an override has no `=`.
     """
-    tree = _read_chain(path, ())
+    return overridden(_read_chain(path, ()), overrides)
+
+
+def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
+    """The tree with values replaced.
+
+    Args:
+        tree: What `read_tree` or `plain_tree` gave.
+        overrides: `key.path=value`, as for `read_tree`.
+
+    Raises:
+        ConfigError: If an override has no `=`.
+    """
     values, origins = dict(tree.values), dict(tree.origins)
     for override in overrides:
         _merge(values, origins, _parse_override(override), SET, ())
-    return Tree(values, origins, path)
+    return Tree(values, origins, tree.path)
+
+
+def plain_tree(values: Mapping[str, object], path: Path) -> Tree:
+    """A tree of values that were translated from a file of another form.
+
+    Args:
+        values: Sections, lists and plain values.
+        path: The file, which messages name.
+    """
+    return Tree(values, dict.fromkeys(_key_paths(values), _shown(path)), path)
 
 
 def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
