@@ -15,6 +15,7 @@ from utils.errors import InputError
 from utils.files import read_json, read_text, replacing, write_json
 
 T = TypeVar("T")
+AUDIO = "audio.json"  # every experiment has it
 LEXICON = "lexicon.txt"
 
 
@@ -45,7 +46,7 @@ class Assets:
 
     def save(self, folder: Path) -> None:
         """Writes audio.json, and what there is of the others."""
-        write_json(folder / "audio.json", asdict(self.mel))
+        write_json(folder / AUDIO, asdict(self.mel))
         if self.vocabulary is not None:
             write_json(folder / "vocabulary.json", self.vocabulary.to_plain())
         if self.speakers:
@@ -65,7 +66,7 @@ class Assets:
             InputError: If audio.json is missing, or a file is not what it should be.
         """
         return cls(
-            mel=_read(folder / "audio.json", lambda plain: MelConfig(**plain)),
+            mel=_read(folder / AUDIO, lambda plain: MelConfig(**plain)),
             vocabulary=_read_if_there(folder / "vocabulary.json", Vocabulary.from_plain),
             speakers=_read_if_there(folder / "speakers.json", _speakers) or (),
             stats=_read_if_there(folder / "stats.json", CorpusStats.from_plain),

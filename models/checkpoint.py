@@ -1,26 +1,33 @@
-"""Trained models from disk or the Hub, ready to use."""
+"""Trained models from disk or the Hub, ready to use; those of other projects as well."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from config.schema import Config
-from models.assets import LEXICON, Assets, Speaker
+from models.assets import AUDIO, LEXICON, Assets, Speaker
 from models.checkpoint_files import fault_of, latest_checkpoint
-from models.registry import find, load_config
+from models.hub_files import fetch
+from models.registry import config_of, find
+from models.tensors import read_tensors
 from modules.mel import MelConfig
+from modules.weight_norm import adapt_weight_norm
 from processors.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
+from utils.config import Tree, plain_tree, read_tree
 from utils.errors import InputError
-from utils.hub import resolve
+from utils.logging import get_logger
 
-WEIGHTS = "model.safetensors"
+if TYPE_CHECKING:  # importing importers costs time, and few models need one
+    from models.importers import Importer
+
+SPEAKING = "model"  # the network that speaks, in the names of files
+WEIGHTS = f"{SPEAKING}.safetensors"
 CHECKPOINTS = "checkpoints"
-_HUB_FILES = ("*.json", "*.safetensors", LEXICON)  # no training state
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,9 @@ class LoadedModel:
         folder: Where the weights were found.
         home: Where its config was found: the same folder, or the experiment of a checkpoint.
         step: Updates of training; None where nothing says so.
+        tree: The values that `config` was built from.
+        stored: Reads the weights of a network as they are stored, by the name of its file without
+            the suffix, such as "model" (what speaks) or "discriminator"; None if there are none.
     """
 
     network: nn.Module
@@ -42,6 +52,8 @@ class LoadedModel:
     folder: Path
     home: Path
     step: int | None
+    tree: Tree
+    stored: Callable[[str], dict[str, Tensor] | None]
 
     @property
     def mel(self) -> MelConfig:
@@ -69,21 +81,66 @@ def load_model(reference: str | Path, device: str | torch.device = "cpu") -> Loa
 
     Args:
         reference: An experiment's folder (its newest whole checkpoint is used), one checkpoint in
-            it, any folder that holds model.safetensors, config.json and audio.json, or such a
-            repository on the Hub: `org/name` or `org/name@revision`.
+            it, any folder that holds model.safetensors, config.json and audio.json, a checkpoint of
+            another project that models/importers knows, or such a repository on the Hub:
+            `org/name` or `org/name@revision`.
         device: Where the network goes.
 
     Raises:
         InputError: If files are missing, have changed since they were written, or do not fit the
             network they say they are.
     """
-    folder = find_weights(resolve(reference, _HUB_FILES))
+    path = fetch(reference)
+    importer = importer_of(path)
+    model = _load_own(path) if importer is None else _load_imported(path, importer)
+    model.network.to(device).eval()
+    return model
+
+
+def importer_of(path: Path) -> "Importer | None":
+    """What reads the checkpoint of another project; None if it is one of ours, or of no known kind.
+
+    Raises:
+        InputError: If it is of a known kind and not whole.
+    """
+    folder = path.parent if path.is_file() else path
+    homes = [folder, folder.parent.parent] if folder.parent.name == CHECKPOINTS else [folder]
+    if any((home / AUDIO).is_file() for home in homes):  # no other project has it
+        return None
+    from models import importers
+
+    return importers.find(path)
+
+
+def _load_own(path: Path) -> LoadedModel:
+    folder = find_weights(path)
     home = _home_of(folder)
-    config = load_config(home / "config.json")
-    assets = Assets.load(home)
+    tree = read_tree(home / "config.json")
+    config, assets = config_of(tree), Assets.load(home)
     network = find(config.task, config.model_type).build_network(config, assets)
-    _fill(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS)
-    return LoadedModel(network.to(device).eval(), config, assets, folder, home, _step_of(folder))
+    _fill(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS, "its config.json")
+
+    def stored(name: str) -> dict[str, Tensor] | None:
+        file = folder / f"{name}.safetensors"
+        return read_tensors(file) if file.is_file() else None
+
+    return LoadedModel(network, config, assets, folder, home, _step_of(folder), tree, stored)
+
+
+def _load_imported(path: Path, importer: "Importer") -> LoadedModel:
+    imported = importer.read(path)
+    tree = plain_tree(imported.config, imported.described_by)
+    config, assets = config_of(tree), imported.assets
+    network = find(config.task, config.model_type).build_network(config, assets)
+    _fill(network, imported.tensors, imported.weights, str(imported.described_by))
+    get_logger(__name__).info("%s: %s", imported.weights, imported.source)
+
+    def stored(name: str) -> dict[str, Tensor] | None:
+        whole = importer.read(path)  # again: what only speaks should not keep it in memory
+        return whole.tensors if name == SPEAKING else whole.others().tensors.get(name)
+
+    folder, home = imported.weights.parent, imported.described_by.parent
+    return LoadedModel(network, config, assets, folder, home, imported.step, tree, stored)
 
 
 def find_weights(path: Path) -> Path:
@@ -96,28 +153,18 @@ def find_weights(path: Path) -> Path:
         if path.name != WEIGHTS:
             raise InputError(
                 f"{path}: only tensors in safetensors are loaded, never pickled objects; give a "
-                f"folder with {WEIGHTS}"
+                f"folder with {WEIGHTS}; {_importable()}"
             )
         path = path.parent
     if not (path / WEIGHTS).is_file():
         if not (path / CHECKPOINTS).is_dir():
-            raise InputError(f"{path}: neither an experiment nor a folder with {WEIGHTS}")
+            raise InputError(
+                f"{path}: neither an experiment nor a folder with {WEIGHTS}; {_importable()}"
+            )
         return latest_checkpoint(path / CHECKPOINTS, (WEIGHTS,))
     if (path / "manifest.json").is_file() and (fault := fault_of(path, (WEIGHTS,))):
         raise InputError(f"{path}: {fault}; use another checkpoint")
     return path
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a safetensors file.
-
-    Raises:
-        InputError: If it is missing or something else.
-    """
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{path}: not a whole safetensors file: {error}") from error
 
 
 def _home_of(folder: Path) -> Path:
@@ -128,11 +175,18 @@ def _home_of(folder: Path) -> Path:
     raise InputError(f"{folder}: no config.json beside {WEIGHTS} nor in the experiment's folder")
 
 
-def _fill(network: nn.Module, tensors: dict[str, Tensor], path: Path) -> None:
+def _fill(network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str) -> None:
+    """Strictly: every tensor is used and none is missing."""
     try:
-        network.load_state_dict(tensors)
+        network.load_state_dict(adapt_weight_norm(tensors, network.state_dict().keys()))
     except RuntimeError as error:
-        raise InputError(f"{path}: does not fit its config.json: {error}") from error
+        raise InputError(f"{path}: does not fit {described_by}: {error}") from error
+
+
+def _importable() -> str:
+    from models import importers
+
+    return f"of other projects, these can be read: {importers.kinds()}"
 
 
 def _step_of(folder: Path) -> int | None:

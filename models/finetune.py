@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from models.assets import Assets
-from models.checkpoint import WEIGHTS, load_model, read_tensors
+from models.checkpoint import SPEAKING, load_model
 from models.task import Task
+from modules.weight_norm import adapt_weight_norm
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -30,11 +31,12 @@ class Transfer:
 
 
 def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
-    """Fills the networks of a task from an experiment, a checkpoint or a repository on the Hub.
+    """Fills the networks of a task from what `load_model` loads.
 
-    Networks that speak come from model.safetensors; others, such as discriminators, from a file of
-    their name where there is one. Tensors that mean something else here, such as linear edges of
-    bins where the new ones are logarithmic, are dropped.
+    The network that speaks comes from model.safetensors; others, such as discriminators, from a
+    file of their name where there is one; or both from a checkpoint of another project. Tensors
+    that mean something else here, such as linear edges of bins where the new ones are logarithmic,
+    are dropped.
 
     Raises:
         InputError: If tensors of one name have different shapes; the message names all of them.
@@ -45,11 +47,11 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     rescaled = _rescaled(source.network, task.networks[task.exported])
     transfer = Transfer()
     for name, network in task.networks.items():
-        path = source.folder / (WEIGHTS if name == task.exported else f"{name}.safetensors")
-        if name != task.exported and not path.is_file():
+        stored = source.stored(SPEAKING if name == task.exported else name)
+        if stored is None:
             transfer.new.append(f"network {name}")
             continue
-        tensors = read_tensors(path)
+        tensors = adapt_weight_norm(stored, network.state_dict().keys())
         if name == task.exported:
             transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
         _fill(network, tensors, rows if name == task.exported else {}, transfer)

@@ -19,12 +19,12 @@ from models.acoustic import TtsOutput
 from models.assets import LEXICON, Speaker
 from models.checkpoint import LoadedModel, load_model
 from models.reading import Reader
-from models.registry import load_config
+from models.registry import config_of
 from models.speech import Part, Speech, join, silence
 from models.vocoding import load_vocoder
 from processors.records import SpokenText
 from processors.text.symbols import SILENCE, Vocabulary
-from utils.config import nearest
+from utils.config import nearest, overridden
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -247,7 +247,7 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
     Raises:
         InputError: If an override is wrong.
     """
-    config = load_config(model.home / "config.json", overrides) if overrides else model.config
+    config = config_of(overridden(model.tree, overrides)) if overrides else model.config
     text = config.preprocess.text
     if (
         model.assets.lexicon is None

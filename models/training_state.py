@@ -19,7 +19,8 @@ import torch
 from safetensors.torch import save
 from torch import nn
 
-from models.checkpoint import WEIGHTS, read_tensors
+from models.checkpoint import WEIGHTS
+from models.tensors import read_tensors
 from models.updates import Updater
 from utils.errors import InputError
 from utils.files import read_json

@@ -11,6 +11,7 @@ from utils.errors import InputError
 ARGS = "args.json"
 # First the network that speaks; the others are numbered. Which it is depends on accelerate.
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_NAME = re.compile(r"step-\d+_loss-")
 _STEP = re.compile(r"step-(\d+)")
 _EPOCH = re.compile(r"epoch-(\d+)")
 _CHECKPOINT_FOLDERS = ("checkpoint", "checkpoints")
@@ -34,8 +35,9 @@ def locate(path: Path) -> Checkpoint | None:
             these folders is left alone.
 
     Raises:
-        InputError: If there is one and its args.json is missing, or there are several experiments.
+        InputError: If its args.json is missing, or there are several experiments.
     """
+    path = path.absolute()
     if path.is_file():
         known = path.name in WEIGHTS or path.suffix == ".pt"
         return _described(path) if known else None
@@ -94,11 +96,14 @@ def _age(weights: Path) -> tuple[int, int, str]:
     return (-1 if step is None else step, -1 if epoch is None else epoch, name)
 
 
-def _described(weights: Path) -> Checkpoint:
-    levels = weights.parents[: _LEVELS + 1]
-    for folder in levels:
+def _described(weights: Path) -> Checkpoint | None:
+    """With its args.json; None where that is missing and the name is not one of Amphion's."""
+    name = _name_of(weights)
+    for folder in weights.parents[: _LEVELS + 1]:
         if (folder / ARGS).is_file():
-            return Checkpoint(weights, folder / ARGS, _number(_STEP, _name_of(weights)))
+            return Checkpoint(weights, folder / ARGS, _number(_STEP, name))
+    if not _NAME.search(name):
+        return None
     raise InputError(
         f"{weights}: there is no {ARGS} beside it, nor in the {_LEVELS} folders above; Amphion "
         f"keeps it in the experiment's folder: put it into {weights.parent}"
