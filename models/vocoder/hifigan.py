@@ -22,7 +22,8 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from config.schema import Config, PreprocessConfig, require_at_least
 from models.assets import Assets
-from models.task import LossTerm, Unit, Update
+from models.samples import copied_samples
+from models.task import LossTerm, Sample, Score, Unit, Update
 from modules.discriminators import (
     PERIOD_CHANNELS,
     PERIODS,
@@ -33,6 +34,7 @@ from modules.discriminators import (
 )
 from modules.masking import length_mask
 from modules.mel import MelConfig, MelSpectrogram
+from modules.signal_conv import SignalConv1d, SignalConvTranspose1d
 from modules.stft_loss import MultiResolutionStft
 from processors.batch import VocoderBatch
 
@@ -166,7 +168,7 @@ class ResBlock2(nn.Module):
 
 def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
     margin = dilation * (kernel - 1) // 2
-    return nn.Conv1d(channels, channels, kernel, 1, margin, dilation)
+    return SignalConv1d(channels, channels, kernel, 1, margin, dilation)
 
 
 def _masked(hidden: Tensor, mask: Tensor | None) -> Tensor:
@@ -187,19 +189,19 @@ class HiFiGAN(nn.Module):
         self.hop_length = math.prod(config.upsample_rates)
         channels = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
-        self.conv_pre = nn.Conv1d(n_mels, channels, 7, 1, 3)
+        self.conv_pre = SignalConv1d(n_mels, channels, 7, 1, 3)
         self.ups = nn.ModuleList()
         self.resblocks = nn.ModuleList()
         kernels, dilations = config.resblock_kernel_sizes, config.resblock_dilation_sizes
         for rate, kernel in zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True):
             margin = (kernel - rate) // 2
-            self.ups.append(nn.ConvTranspose1d(channels, channels // 2, kernel, rate, margin))
+            self.ups.append(SignalConvTranspose1d(channels, channels // 2, kernel, rate, margin))
             channels //= 2
             self.resblocks.extend(
                 block(channels, size, chosen)
                 for size, chosen in zip(kernels, dilations, strict=True)
             )
-        self.conv_post = nn.Conv1d(channels, 1, 7, 1, 3)
+        self.conv_post = SignalConv1d(channels, 1, 7, 1, 3)
 
     def forward(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
         """Computes the waveform.
@@ -316,7 +318,7 @@ class HiFiGANTask:
         return losses
 
     @torch.no_grad()
-    def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm]:
+    def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | Score]:
         """Copy-synthesis of whole recordings: L1 of the mel that vocoders read; STFT distance."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths).float()
         mel_of = self._input_mel.to(wav_hat.device)
@@ -328,8 +330,14 @@ class HiFiGANTask:
             stft_total += self._stft.to(wav_hat.device)(ours, theirs).sum()
         return {
             "mel_l1": LossTerm(mel_total, "frames"),
-            "stft": LossTerm(stft_total, "items", weight=0.0),
+            "stft": Score(float(stft_total), len(batch.ids)),
         }
+
+    def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
+        """Copies recordings."""
+        wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
+        mel_of = self._input_mel.to(wav_hat.device)
+        return copied_samples(batch, wav_hat, mel_of.config, mel_of)
 
     def _mel_of(self, wav: Tensor) -> Tensor:
         return self._mel.to(wav.device)(wav)
