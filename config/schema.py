@@ -61,6 +61,9 @@ class TextConfig:
     normalizer: Literal["english", "none"] = "english"
     phone_extractor: Literal["lexicon", "espeak"] = "lexicon"  # ARPAbet, or IPA by espeak-ng
     lexicon_path: str = ""  # a user's lexicon, looked up before all else: `WORD  PH1 PH2` lines
+    # Imported voices: `sp` gives <sp> where punctuation stands inside a text, and nothing at its
+    # edges. Stage 1 makes `classes`: <sil> first, then each mark as its class (<,> <.> <?> <!>).
+    pauses: Literal["classes", "sp"] = "classes"
 
 
 @dataclass(frozen=True)

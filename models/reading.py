@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from config.schema import TextConfig
 from processors.records import SpokenText
-from processors.text.frontend import FULL_STOP, TextFrontend
+from processors.text.frontend import TextFrontend
 from processors.text.sentences import split_long, split_sentences
+from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from utils.errors import InputError
 
 COMMA = "<,>"
@@ -84,11 +85,16 @@ def has_word(piece: str) -> bool:
 
 
 def linked(clauses: Sequence[SpokenText]) -> list[SpokenText]:
-    """Clauses of one sentence: only the last one ends in a full stop, the others in a comma."""
-    inner = [
-        dataclasses.replace(clause, phones=(*clause.phones[:-1], COMMA))
-        if clause.phones[-1] == FULL_STOP
-        else clause
-        for clause in clauses[:-1]
-    ]
+    """Clauses of one sentence: only the last one ends in a full stop, the others in a comma.
+
+    Where the front end ends a text without a pause, the others end in `<sp>`.
+    """
+    inner = [dataclasses.replace(clause, phones=_open(clause.phones)) for clause in clauses[:-1]]
     return [*inner, clauses[-1]]
+
+
+def _open(phones: tuple[str, ...]) -> tuple[str, ...]:
+    """Phones that end as if the sentence went on."""
+    if phones[-1] == FULL_STOP:
+        return (*phones[:-1], COMMA)
+    return phones if phones[-1] in PAUSES else (*phones, SHORT_PAUSE)

@@ -1,5 +1,6 @@
 """From written text to phones, words and pauses."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,9 +10,11 @@ from config.schema import TextConfig
 from processors.records import SpokenText, Word
 from processors.text.lexicon import Pronunciation, read_lexicon
 from processors.text.normalize import clean_characters, normalize_english
-from processors.text.symbols import FULL_STOP, SILENCE
+from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
 from processors.text.tokens import Token, merge_pauses, split_inline, tokenize
 from utils.errors import InputError
+
+_FIRST_SIGNS = re.compile(r"^(?:[\s,;:!?…—–]|\.(?!\d)|-(?=[\s-]))*")
 
 
 class Phonemizer(Protocol):
@@ -62,20 +65,23 @@ class TextFrontend:
         normalized, tokens = self._read(text)
         if not any(token.kind != "pause" for token in tokens):
             raise InputError(f"there is no word to say in {text[:80]!r}")
-        phones: list[str] = [SILENCE]
+        classes = self.config.pauses == "classes"
+        phones: list[str] = [SILENCE] if classes else []
         words: list[Word] = []
         unknown: list[str] = []
         for token, said in self._pronounced(tokens):
             if token.kind == "pause":
                 if words:  # punctuation before the first word is no pause of its own
-                    phones.append(token.text)
+                    phones.append(token.text if classes else SHORT_PAUSE)
                 continue
             words.append(Word(token.text, len(phones), len(phones) + len(said.phones)))
             phones += said.phones
             if not said.known:
                 unknown.append(token.text)
-        if tokens[-1].kind != "pause":
+        if classes and tokens[-1].kind != "pause":
             phones.append(FULL_STOP)
+        if phones[-1] == SHORT_PAUSE:
+            phones.pop()
         return SpokenText(text, normalized, tuple(phones), tuple(words), tuple(unknown))
 
     def _read(self, text: str) -> tuple[str, list[Token]]:
@@ -88,7 +94,11 @@ class TextFrontend:
                 pieces.append(f"{{{piece}}}")
                 tokens.append(Token("phones", piece))
             else:
-                pieces.append(self._normalize(piece))
+                # the normaliser leaves punctuation out where nothing stands before it
+                said = _FIRST_SIGNS.sub("", piece) if tokens else piece
+                signs = piece.removesuffix(said)
+                tokens += tokenize(signs)
+                pieces += [signs.strip(), self._normalize(said)]
                 tokens += tokenize(pieces[-1])
         return " ".join(piece for piece in pieces if piece), merge_pauses(tokens)
 

@@ -24,6 +24,11 @@ def ipa():
     return TextFrontend(TextConfig(phone_extractor="espeak"), "en-us")
 
 
+@pytest.fixture(scope="module")
+def short_pauses():
+    return TextFrontend(TextConfig(pauses="sp"), "en-us")
+
+
 def test_a_sentence_starts_with_silence_and_ends_with_its_class(english):
     spoken = english("Hello, world?")
     assert " ".join(spoken.phones) == "<sil> HH AH0 L OW1 <,> W ER1 L D <?>"
@@ -54,7 +59,36 @@ def test_punctuation_becomes_pause_classes(english, text, pauses):
     assert [phone for phone in english(text).phones if phone in PAUSES] == pauses
 
 
-@pytest.mark.parametrize("backend", ["english", "ipa"])
+@pytest.mark.parametrize(
+    ("text", "phones"),
+    [
+        ("Hello, world?", "HH AH0 L OW1 <sp> W ER1 L D"),
+        ("... Hello. world", "HH AH0 L OW1 <sp> W ER1 L D"),
+        ("Hello -- (world)!", "HH AH0 L OW1 <sp> W ER1 L D"),
+        ("{HH AY1}, {W ER1 L D}.", "HH AY1 <sp> W ER1 L D"),
+    ],
+)
+def test_short_pauses_stand_between_words_only(text, phones):
+    spoken = TextFrontend(TextConfig(pauses="sp"), "en-us")(text)
+    assert " ".join(spoken.phones) == phones
+    first, second = spoken.words
+    assert (first.start, second.end) == (0, len(spoken.phones))
+    assert spoken.phones[first.end : second.start] == ("<sp>",)
+
+
+@pytest.mark.parametrize(
+    ("text", "phones"),
+    [
+        ("{HH AY1}, {W ER1}.", "<sil> HH AY1 <,> W ER1 <.>"),
+        ("say {HH AY1}? $5!", "<sil> S EY1 HH AY1 <?> F AY1 V D AA1 L ER0 Z <!>"),
+        ("say {HH AY1} -- you", "<sil> S EY1 HH AY1 <,> Y UW1 <.>"),
+    ],
+)
+def test_punctuation_after_inline_phones_is_a_pause(english, text, phones):
+    assert " ".join(english(text).phones) == phones
+
+
+@pytest.mark.parametrize("backend", ["english", "ipa", "short_pauses"])
 def test_words_and_pauses_cover_the_phones_exactly(request, backend):
     frontend = request.getfixturevalue(backend)
     spoken = frontend('In the 1990s, "Dr. Lee" paid $5.50 of the bill -- at 3:30 p.m.!')
