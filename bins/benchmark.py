@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from models.assets import Assets
 from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Config, FastSpeech2Task
 from models.vocoder.griffin_lim import GriffinLim
 from modules.masking import length_mask
@@ -72,7 +73,7 @@ def main() -> None:
 
 def measure_training(setting: Setting, batch_size: int, steps: int) -> None:
     """Real frames per second of whole steps: losses, gradients, clipping, Adam."""
-    task = FastSpeech2Task(random_network().to(setting.device).train())
+    task = FastSpeech2Task(random_network().to(setting.device).train(), Assets(MelConfig()))
     optimizer = torch.optim.Adam(task.network.parameters(), lr=1e-4, fused=True)
 
     def step(batch: TtsBatch, counts: dict) -> None:

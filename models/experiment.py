@@ -87,7 +87,8 @@ def train(
         if accelerator.is_main_process:
             _prepare_folder(folder, config, assets, restart=restart)
         accelerator.wait_for_everyone()
-        tracker = Tracker(accelerator, config.train.tracker, folder, assets, _step_of(checkpoint))
+        kind, rate = config.train.tracker, assets.mel.sample_rate
+        tracker = Tracker(accelerator, kind, folder, rate, _step_of(checkpoint))
         card = partial(write_card, folder, config, assets)
         checkpoints = folder / CHECKPOINTS
         trainer = Trainer(task, data, config.train, accelerator, checkpoints, tracker, card)

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Batch = TypeVar("Batch", contravariant=True)
 Unit = Literal["frames", "phones", "items", "samples"]
@@ -20,6 +23,21 @@ class LossTerm(NamedTuple):
     total: Tensor  # scalar
     per: Unit
     weight: float = 1.0
+
+
+class Score(NamedTuple):
+    """What is watched and not minimised: a sum over those items of a batch that have a score."""
+
+    total: float
+    n_items: int
+
+
+class Sample(NamedTuple):
+    """What an utterance of the validation set sounds and looks like; no name stands twice."""
+
+    id: str
+    audio: Mapping[str, Tensor]  # by name, (S,) float32 on the CPU
+    figures: "Mapping[str, Figure]"  # by name
 
 
 @dataclass(frozen=True)
@@ -51,5 +69,8 @@ class Task(Protocol, Generic[Batch]):
     def training_step(self, batch: Batch) -> Iterator[Update]:
         """Yields one Update per optimizer step, in order."""
 
-    def validation_step(self, batch: Batch) -> Mapping[str, LossTerm]:
-        """Losses of a validation batch, without gradients."""
+    def validation_step(self, batch: Batch) -> Mapping[str, LossTerm | Score]:
+        """Losses of a validation batch, without gradients; their weighted sum chooses the best."""
+
+    def samples(self, batch: Batch) -> Iterator[Sample]:
+        """Speaks a validation batch; called in evaluation mode, without gradients."""

@@ -1,25 +1,17 @@
-"""Curves, log lines, and what a model sounds like while it trains."""
+"""Curves, log lines, pictures and audio of a model while it trains."""
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-import torch
 from accelerate import Accelerator
-from torch import nn
 
-from models.acoustic import TtsOutput
-from models.assets import Assets
+from models.task import Sample
 from models.training_state import Position
 from models.updates import WindowReport
-from models.validation import evaluation
-from models.vocoder.griffin_lim import GriffinLim
-from processors.batch import TtsBatch
+from models.validation import Validation
 from utils.errors import InputError
 from utils.logging import get_logger
-
-_GRIFFIN_LIM_ITERATIONS = 30  # enough to judge a voice by, at half the time of synthesis
 
 
 class Meter:
@@ -66,16 +58,16 @@ class Tracker:
         accelerator: Made with the same `kind` as its tracker.
         kind: "tensorboard", "wandb" or "none".
         folder: The experiment's folder; its name is the run's name.
-        assets: Of the model that trains.
+        sample_rate: Of the audio, Hz.
         step: Updates done before; later curves of an interrupted run are dropped.
     """
 
     def __init__(
-        self, accelerator: Accelerator, kind: str, folder: Path, assets: Assets, step: int = 0
+        self, accelerator: Accelerator, kind: str, folder: Path, sample_rate: int, step: int = 0
     ) -> None:
         self._accelerator = accelerator
         self._kind = kind
-        self._assets = assets
+        self._sample_rate = sample_rate
         if kind == "tensorboard":
             resumed = {"tensorboard": {"purge_step": step + 1}}
             accelerator.init_trackers("log", init_kwargs=resumed)
@@ -87,7 +79,7 @@ class Tracker:
         """One log line, and curves under `train/`."""
         seconds = (last - position.step) / values["steps_per_s"]
         speed = ("steps_per_s", "frames_per_s", "lr")
-        losses = ", ".join(f"{name} {v:.4g}" for name, v in values.items() if name not in speed)
+        losses = _listed({name: v for name, v in values.items() if name not in speed})
         get_logger(__name__).info(
             "update %d/%d, epoch %d: %s, lr %.3g, %.2f updates/s, %.0f frames/s, %s left",
             position.step,
@@ -102,56 +94,39 @@ class Tracker:
         curves = {f"train/{name}": value for name, value in values.items()}
         self._accelerator.log(curves, step=position.step)
 
-    def log_validation(self, loss: float, losses: Mapping[str, float], step: int) -> None:
+    def log_validation(self, found: Validation, step: int) -> None:
         """One log line, and curves under `valid/`."""
-        parts = ", ".join(f"{name} {value:.4g}" for name, value in losses.items())
-        get_logger(__name__).info("update %d: validation loss %.4g (%s)", step, loss, parts)
-        curves = {f"valid/{name}": value for name, value in losses.items()}
-        self._accelerator.log(curves | {"valid/loss": loss}, step=step)
+        line = f"update {step}: validation loss {found.loss:.4g} ({_listed(found.losses)})"
+        scores = f"; {_listed(found.scores)}" if found.scores else ""
+        get_logger(__name__).info("%s%s", line, scores)
+        curves = {
+            f"valid/{n}": value for n, value in (*found.losses.items(), *found.scores.items())
+        }
+        self._accelerator.log(curves | {"valid/loss": found.loss}, step=step)
 
-    def log_samples(self, network: nn.Module, batch: TtsBatch | None, step: int) -> None:
-        """Speaks fixed validation utterances from their phones: audio, and pictures of them."""
-        if batch is None or self._kind == "none" or self._assets.vocabulary is None:
+    def log_samples(self, samples: Iterable[Sample], step: int) -> None:
+        """Audio and pictures under `samples/<id>/`; without a tracker they are not even made."""
+        if self._kind == "none":
             return
-        with evaluation([network], self._accelerator.device):
-            self._speak(network, batch, step)
+        for sample in samples:
+            self._send(sample, step)
 
-    def _speak(self, network: nn.Module, batch: TtsBatch, step: int) -> None:
-        device = self._accelerator.device
-        out = network.infer(  # type: ignore[operator]  # every acoustic model has it
-            batch.phone_ids.to(device),
-            batch.phone_lengths.to(device),
-            speaker_ids=batch.speaker_ids.to(device),
-        )
-        vocoder = GriffinLim(self._assets.mel, _GRIFFIN_LIM_ITERATIONS)
-        wavs = vocoder.infer(out.mel.float().cpu(), out.mel_lengths.cpu())  # (B, S)
-        for item, id in enumerate(batch.ids):
-            T, N = int(out.mel_lengths[item]), int(batch.phone_lengths[item])
-            wav = wavs[item, : T * self._assets.mel.hop_length]
-            figure = self._draw(_cut(out, item, N, T), batch.phone_ids[item, :N], id)
-            self._send(id, wav, figure, step)
-
-    def _draw(self, spoken: dict[str, Any], phone_ids: torch.Tensor, id: str) -> object:
-        from utils.plots import plot_synthesis
-
-        symbols = self._assets.vocabulary.symbols  # type: ignore[union-attr]  # asked before
-        phones = [symbols[i] for i in phone_ids.tolist()]
-        mel = self._assets.mel
-        frame_s = mel.hop_length / mel.sample_rate
-        return plot_synthesis(None, phones=phones, title=id, frame_s=frame_s, **spoken)
-
-    def _send(self, id: str, wav: torch.Tensor, figure: object, step: int) -> None:
-        rate = self._assets.mel.sample_rate
-        wav = wav.clamp(-1, 1)
+    def _send(self, sample: Sample, step: int) -> None:
         tracker = self._accelerator.get_tracker(self._kind, unwrap=True)
+        audio = {f"samples/{sample.id}/{n}": wav.clamp(-1, 1) for n, wav in sample.audio.items()}
+        figures = {f"samples/{sample.id}/{name}": figure for name, figure in sample.figures.items()}
         if self._kind == "tensorboard":
-            tracker.add_figure(f"samples/{id}", figure, step)
-            tracker.add_audio(f"samples/{id}", wav[None], step, sample_rate=rate)
+            for name, figure in figures.items():
+                tracker.add_figure(name, figure, step)
+            for name, wav in audio.items():
+                tracker.add_audio(name, wav[None], step, sample_rate=self._sample_rate)
             return
         import wandb
 
-        audio = wandb.Audio(wav.numpy(), sample_rate=rate)
-        tracker.log({f"samples/{id}": wandb.Image(figure), f"speech/{id}": audio}, step=step)
+        rate = self._sample_rate
+        sounds = {name: wandb.Audio(wav.numpy(), sample_rate=rate) for name, wav in audio.items()}
+        images = {name: wandb.Image(figure) for name, figure in figures.items()}
+        tracker.log(sounds | images, step=step)
 
 
 def check_tracker(kind: str, n_samples: int) -> None:
@@ -169,16 +144,8 @@ def check_tracker(kind: str, n_samples: int) -> None:
             raise InputError(f"{package} is not installed: pip install {package}, or set {key}")
 
 
-def _cut(out: TtsOutput, item: int, n_phones: int, n_frames: int) -> dict[str, Any]:
-    """One item of a TtsOutput without its padding, for plot_synthesis."""
-    f0, energy = out.contours_per_frame()  # (B, T) each
-    spoken = {
-        "mel": out.mel[item, :, :n_frames],
-        "durations": out.durations[item, :n_phones],
-        "f0": f0[item, :n_frames],
-        "energy": energy[item, :n_frames],
-    }
-    return {name: values.float().cpu().numpy() for name, values in spoken.items()}
+def _listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
 
 
 def _clock_face(seconds: float) -> str:

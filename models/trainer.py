@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import gather_object
+from accelerate.utils import gather_object, send_to_device
 
 from config.schema import TrainConfig
 from models.checkpoint_files import prune, write_checkpoint
@@ -23,7 +23,7 @@ from models.task import Task
 from models.tracking import Meter, Tracker
 from models.training_state import Position, pack, random_states, unpack, weight_files
 from models.updates import Updater, WindowReport
-from models.validation import validate
+from models.validation import evaluation, validate
 from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress
 
@@ -45,7 +45,7 @@ class Trainer:
 
     Attributes:
         position: Where training stands.
-        losses: Of the last validation, by name.
+        losses: Of the last validation, and its scores, by name.
     """
 
     def __init__(
@@ -197,14 +197,23 @@ class Trainer:
     def _validate(self) -> None:
         """Measures the validation loss; the best update so far gets a checkpoint."""
         self._validated = self.position.step
-        loss, self.losses = validate(self._task, self._data.valid, self._accelerator.device)
+        found = validate(self._task, self._data.valid, self._accelerator.device)
+        loss, self.losses = found.loss, {**found.losses, **found.scores}
         if self._accelerator.is_main_process:
-            self._tracker.log_validation(loss, self.losses, self.position.step)
-            network = self._task.networks[self._task.exported]
-            self._tracker.log_samples(network, self._data.samples, self.position.step)
+            self._tracker.log_validation(found, self.position.step)
+            self._speak()
         if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
             self.position.best, self.position.best_step = loss, self.position.step
             self.save()
+
+    def _speak(self) -> None:
+        """Sends samples of some validation utterances to the tracker."""
+        if self._data.samples is None:
+            return
+        device = self._accelerator.device
+        with evaluation(self._task.networks.values(), device):
+            samples = self._task.samples(send_to_device(self._data.samples, device))
+            self._tracker.log_samples(samples, self.position.step)
 
     def _log(self, report: WindowReport) -> None:
         self._meter.add(report)

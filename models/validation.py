@@ -2,61 +2,77 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import torch
 from accelerate.utils import gather_object, send_to_device
 from torch import nn
 
 from models.processes import take_from_first
-from models.task import LossTerm, Task, Unit
+from models.task import LossTerm, Score, Task, Unit
 
 
-def validate(
-    task: Task[Any], batches: Iterable[Any], device: torch.device
-) -> tuple[float, dict[str, float]]:
-    """Losses per valid element over the batches of all processes.
+class Validation(NamedTuple):
+    """What a validation found, by name."""
+
+    loss: float  # the weighted sum that training minimises; NaN without batches
+    losses: Mapping[str, float]  # its terms, per valid element
+    scores: Mapping[str, float]  # means of what is watched alone; left out where nothing has one
+
+
+@dataclass
+class _Sums:
+    """Sums over the batches of one process."""
+
+    losses: dict[str, LossTerm] = field(default_factory=dict)
+    scores: dict[str, Score] = field(default_factory=dict)
+    counts: dict[Unit, int] = field(default_factory=dict)
+
+    def add_batch(self, terms: Mapping[str, LossTerm | Score], counts: Mapping[Unit, int]) -> None:
+        losses = {name: term for name, term in terms.items() if isinstance(term, LossTerm)}
+        scores = {name: term for name, term in terms.items() if isinstance(term, Score)}
+        self.add(_Sums(losses, scores, dict(counts)))
+
+    def add(self, other: "_Sums") -> None:
+        for name, term in other.losses.items():
+            sum_type = torch.float32 if term.total.device.type == "mps" else torch.float64
+            total = term.total.to(sum_type)
+            known = self.losses.get(name)
+            self.losses[name] = term._replace(total=total if known is None else known.total + total)
+        for name, score in other.scores.items():
+            total_so_far, n_items = self.scores.get(name, Score(0.0, 0))
+            self.scores[name] = Score(total_so_far + score.total, n_items + score.n_items)
+        for unit, count in other.counts.items():
+            self.counts[unit] = self.counts.get(unit, 0) + count
+
+    def means(self) -> Validation:
+        losses = {
+            name: float(term.total) / max(1, self.counts[term.per])
+            for name, term in self.losses.items()
+        }
+        loss = sum(self.losses[name].weight * mean for name, mean in losses.items())
+        scores = {name: total / n for name, (total, n) in self.scores.items() if n}
+        return Validation(loss if losses else float("nan"), losses, scores)
+
+
+def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:
+    """Losses per valid element, and scores, over the batches of all processes.
 
     The processes may have different numbers of batches, or none. Networks are put back into
     training mode and random generators of torch to where they were.
-
-    Returns:
-        The weighted sum that training minimises, NaN without batches; and each loss by name.
     """
-    terms: dict[str, LossTerm] = {}
-    counts: dict[Unit, int] = {}
+    own, everyone = _Sums(), _Sums()
     for network in task.networks.values():
         take_from_first(network)  # running means differ between processes
     with evaluation(task.networks.values(), device):
         for batch in batches:
-            losses = task.validation_step(send_to_device(batch, device))
-            for name, term in losses.items():
-                total = term.total.double() if device.type != "mps" else term.total
-                terms[name] = term._replace(
-                    total=terms[name].total + total if name in terms else total
-                )
-            for unit, count in task.counts(batch).items():
-                counts[unit] = counts.get(unit, 0) + count
-    plain = {name: (float(term.total), term.per, term.weight) for name, term in terms.items()}
-    return _means(gather_object([(plain, counts)]))
-
-
-def _means(
-    parts: Iterable[tuple[Mapping[str, tuple[float, Unit, float]], Mapping[Unit, int]]],
-) -> tuple[float, dict[str, float]]:
-    totals: dict[str, float] = {}
-    counts: dict[Unit, int] = {}
-    kinds: dict[str, tuple[Unit, float]] = {}
-    for terms, local in parts:
-        for name, (total, per, weight) in terms.items():
-            totals[name] = totals.get(name, 0.0) + total
-            kinds[name] = (per, weight)
-        for unit, count in local.items():
-            counts[unit] = counts.get(unit, 0) + count
-    means = {name: total / max(1, counts[kinds[name][0]]) for name, total in totals.items()}
-    if not means:
-        return float("nan"), {}
-    return sum(kinds[name][1] * mean for name, mean in means.items()), means
+            terms = task.validation_step(send_to_device(batch, device))
+            own.add_batch(terms, task.counts(batch))
+    own.losses = {name: t._replace(total=t.total.cpu()) for name, t in own.losses.items()}
+    for part in gather_object([own]):
+        everyone.add(part)
+    return everyone.means()
 
 
 @contextmanager

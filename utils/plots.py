@@ -1,6 +1,6 @@
-"""Pictures of speech: mel with its phones, f0 and energy."""
+"""Pictures of speech: mel with its phones, f0 and energy; several mels one over the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ LABEL_POINTS = 7.0  # font size of the phone names
 CHARACTER_IN = 0.075  # width of a character at that size, inches
 GAP_IN = 0.03  # least distance between two phone names, inches
 PHONE_IN = 0.16  # width of the picture per phone, inches
+SECOND_IN = 2.0  # width of the picture per second where there are no phones, inches
 LABEL_ROW_IN = 0.13  # height of a row of phone names, inches
 WIDTH_IN = (6.0, 40.0)  # smallest and largest width of a picture
 MARGIN_IN = (0.75, 0.15)  # left and right of the panels
@@ -71,8 +72,9 @@ def plot_synthesis(
     width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
     figure = Figure(figsize=(width_in, 1), dpi=100)
-    panels = add_panels(figure, 1 + len(shown), max(rows, default=0) + 1, wrap(title, width_in))
-    draw_mel(panels[0], mel, edges)
+    heights_in = PANEL_IN[: 1 + len(shown)]
+    panels = add_panels(figure, heights_in, max(rows, default=0) + 1, wrap(title, width_in))
+    draw_mel(panels[0], mel, edges, contrast([mel]))
     draw_labels(panels[0], phones, edges, rows)
     for panel, (name, values) in zip(panels[1:], shown.items(), strict=True):
         draw_curve(panel, values, edges, name, frame)
@@ -83,10 +85,51 @@ def plot_synthesis(
     return figure
 
 
-def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray) -> None:
-    """Raises ValueError unless the durations (N,) fit the phones and the mel (M, T)."""
+def plot_mels(
+    path: Path | None, mels: Mapping[str, ArrayLike], *, title: str = "", frame_s: float
+) -> "Figure":
+    """Draws mels one over the other, in the same colours and on the same time axis.
+
+    Args:
+        path: PNG file to write; None only returns the figure.
+        mels: Log-mels by name, (M, T) each.
+        title: Written above, wrapped to the width; at most three lines of it.
+        frame_s: Seconds per frame.
+
+    Returns:
+        The figure, free of pyplot's global state.
+
+    Raises:
+        ValueError: If one of them is no mel, or has no frames.
+    """
+    from matplotlib.figure import Figure
+
+    arrays = {name: np.asarray(mel, dtype=np.float32) for name, mel in mels.items()}
+    for mel in arrays.values():
+        check_mel(mel)
+    seconds = max(mel.shape[1] for mel in arrays.values()) * frame_s
+    width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
+    figure = Figure(figsize=(width_in, 1), dpi=100)
+    panels = add_panels(figure, [PANEL_IN[0]] * len(arrays), 0, wrap(title, width_in))
+    for panel, (name, mel) in zip(panels, arrays.items(), strict=True):
+        draw_mel(panel, mel, np.array([0, mel.shape[1] * frame_s]), contrast(arrays.values()))
+        panel.set_ylabel(f"{name} (mel band)", fontsize=8)
+    panels[-1].set_xlabel("seconds", fontsize=8)
+    if path is not None:
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format="png")
+    return figure
+
+
+def check_mel(mel: np.ndarray) -> None:
+    """Raises ValueError unless this is a mel (M, T) with at least one frame."""
     if mel.ndim != 2 or mel.shape[1] == 0:
         raise ValueError(f"mel has shape {mel.shape}; expected (M, T) with at least one frame")
+
+
+def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray) -> None:
+    """Raises ValueError unless the durations (N,) fit the phones and the mel (M, T)."""
+    check_mel(mel)
     if len(phones) != len(durations):
         raise ValueError(f"{len(phones)} phones and {len(durations)} durations")
     if durations.sum() != mel.shape[1]:
@@ -131,13 +174,15 @@ def wrap(title: str, width_in: float) -> str:
     return textwrap.fill(title, columns, max_lines=3, placeholder=" …")
 
 
-def add_panels(figure: "Figure", n_panels: int, n_label_rows: int, title: str) -> list["Axes"]:
+def add_panels(
+    figure: "Figure", heights_in: Sequence[float], n_label_rows: int, title: str
+) -> list["Axes"]:
     """Panels below one another with a common time axis; sets the height of the figure."""
     title_in = 0.16 * len(title.splitlines()) + 0.08
     top_in = title_in + n_label_rows * LABEL_ROW_IN + 0.1
     bottom_in, gap_in = 0.45, 0.12
-    heights = PANEL_IN[:n_panels]
-    total_in = top_in + sum(heights) + gap_in * (n_panels - 1) + bottom_in
+    n_panels = len(heights_in)
+    total_in = top_in + sum(heights_in) + gap_in * (n_panels - 1) + bottom_in
     width_in = figure.get_figwidth()
     figure.set_size_inches(width_in, total_in)
     figure.text(
@@ -145,7 +190,7 @@ def add_panels(figure: "Figure", n_panels: int, n_label_rows: int, title: str) -
     )
     panels: list[Axes] = []
     y_in = total_in - top_in
-    for height_in in heights:
+    for height_in in heights_in:
         y_in -= height_in
         box = (
             MARGIN_IN[0] / width_in,
@@ -159,9 +204,17 @@ def add_panels(figure: "Figure", n_panels: int, n_label_rows: int, title: str) -
     return panels
 
 
-def draw_mel(panel: "Axes", mel: np.ndarray, edges: np.ndarray) -> None:
+def contrast(mels: Iterable[np.ndarray]) -> tuple[float, float]:
+    """The darkest and the brightest level of mels (M, T) that are drawn together."""
+    values = np.concatenate([mel.ravel() for mel in mels])
+    low, high = np.percentile(values, [2, 99.8])  # a few silent frames must not set it
+    return float(low), max(float(high), float(low) + 1e-3)
+
+
+def draw_mel(
+    panel: "Axes", mel: np.ndarray, edges: np.ndarray, limits: tuple[float, float]
+) -> None:
     """The mel (M, T) as a picture, with a thin line at each phone boundary."""
-    low, high = np.percentile(mel, [2, 99.8])  # a few silent frames must not set the contrast
     extent = (0.0, float(edges[-1]), 0.0, float(mel.shape[0]))
     panel.imshow(
         mel,
@@ -170,8 +223,8 @@ def draw_mel(panel: "Axes", mel: np.ndarray, edges: np.ndarray) -> None:
         interpolation="nearest",
         extent=extent,
         cmap="magma",
-        vmin=low,
-        vmax=max(high, low + 1e-3),
+        vmin=limits[0],
+        vmax=limits[1],
     )
     panel.vlines(edges[1:-1], 0, mel.shape[0], colors="white", linewidth=0.4, alpha=0.6)
     panel.set_ylabel("mel band", fontsize=8)

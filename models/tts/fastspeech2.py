@@ -28,7 +28,8 @@ from torch import Tensor, nn
 from config.schema import Config, require_at_least, require_share
 from models.acoustic import TtsOutput, contour_stats, count_valid, speakers_of, vocabulary_size
 from models.assets import Assets
-from models.task import LossTerm, Unit, Update
+from models.samples import spoken_samples
+from models.task import LossTerm, Sample, Unit, Update
 from modules.conv import Linear, clear_padding
 from modules.length_regulator import regulate, whole_frames
 from modules.losses import l1_sum, mse_sum
@@ -348,12 +349,18 @@ class FastSpeech2(nn.Module):
 
 
 class FastSpeech2Task:
-    """Training: one step, five losses of weight 1 (Amphion's; section 2.2 with an L1 mel loss)."""
+    """Training: one step, five losses of weight 1 (Amphion's; section 2.2 with an L1 mel loss).
+
+    Args:
+        network: Trains.
+        assets: Mel definition and vocabulary, for the samples.
+    """
 
     exported = "model"
 
-    def __init__(self, network: FastSpeech2) -> None:
+    def __init__(self, network: FastSpeech2, assets: Assets) -> None:
         self.network = network
+        self.assets = assets
         self.networks: dict[str, nn.Module] = {"model": network}
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
@@ -368,6 +375,10 @@ class FastSpeech2Task:
     def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
         """The losses of training, teacher-forced."""
         return self.losses(batch)
+
+    def samples(self, batch: TtsBatch) -> Iterator[Sample]:
+        """Speaks from the phones alone."""
+        return spoken_samples(self.network, batch, self.assets)
 
     def losses(self, batch: TtsBatch) -> dict[str, LossTerm]:
         """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy."""
@@ -420,4 +431,4 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
 
 def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
     """What the trainer trains."""
-    return FastSpeech2Task(build_network(config, assets))
+    return FastSpeech2Task(build_network(config, assets), assets)

@@ -179,8 +179,9 @@ def test_tensorboard_gets_curves_pictures_and_speech(root):
     assert {"train/mel", "train/lr", "train/frames_per_s", "valid/loss"} < set(tags["scalars"])
     assert "train/grad_norm/model" in tags["scalars"]
     assert [event.step for event in events.Scalars("train/mel")] == [1, 2, 3, 4, 5, 6]
-    assert tags["images"] == tags["audio"] == ["samples/utt-010"]
-    assert events.Audio("samples/utt-010")[0].sample_rate == 8000
+    assert tags["images"] == ["samples/utt-010/mel"]
+    assert tags["audio"] == ["samples/utt-010/synthesised"]
+    assert events.Audio("samples/utt-010/synthesised")[0].sample_rate == 8000
 
 
 def command(root, *flags):

@@ -4,11 +4,9 @@ import pytest
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
-from models.assets import Assets
 from models.tracking import Meter, Tracker, check_tracker
 from models.training_state import Position
 from models.updates import WindowReport
-from tests.models.fakes import PREPROCESS
 from utils.errors import InputError
 
 
@@ -39,7 +37,7 @@ def test_skipped_updates_do_not_enter_the_means():
 
 def test_a_log_line_says_where_training_is_and_how_long_it_takes(tmp_path, caplog):
     AcceleratorState._reset_state(reset_partial_state=True)
-    tracker = Tracker(Accelerator(cpu=True), "none", tmp_path, Assets(PREPROCESS.mel))
+    tracker = Tracker(Accelerator(cpu=True), "none", tmp_path, 8000)
     values = {"mel": 0.51234, "steps_per_s": 2.0, "frames_per_s": 1234.4, "lr": 0.001}
     with caplog.at_level(logging.INFO):
         tracker.log_training(values, Position(step=800, epoch=3), 8000)

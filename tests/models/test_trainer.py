@@ -10,7 +10,7 @@ from accelerate.state import AcceleratorState
 from config.schema import AdamConfig, ScheduleConfig
 from models.checkpoint_files import steps_of
 from models.trainer import Interrupts, last_update
-from models.validation import validate
+from models.validation import Validation, validate
 from tests.models.fakes import (
     TinyGan,
     TinyTask,
@@ -39,7 +39,7 @@ def weights_of(trainer):
 
 def test_training_fits_a_small_corpus(store, checkpoints):
     trainer = make_trainer(store, checkpoints, train_config(max_steps=300, valid_steps=300))
-    before, _ = validate(trainer._task, trainer._data.valid, torch.device("cpu"))
+    before = validate(trainer._task, trainer._data.valid, torch.device("cpu")).loss
     assert trainer.fit() is None
 
     assert trainer.position.step == 300
@@ -104,7 +104,7 @@ def test_a_gan_trains_both_networks_and_exports_one(store, checkpoints):
 def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypatch):
     config = train_config(max_steps=9, save_steps=2, valid_steps=1, keep_last=2)
     losses = iter([5.0, 4.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
-    monkeypatch.setattr("models.trainer.validate", lambda *_: (next(losses), {}))
+    monkeypatch.setattr("models.trainer.validate", lambda *_: Validation(next(losses), {}, {}))
     trainer = make_trainer(store, checkpoints, config)
     trainer.fit()
 
@@ -202,8 +202,8 @@ def test_validation_is_a_mean_over_elements_and_leaves_no_trace(store):
     config = train_config(batch_size=1)
     task.networks["model"].train()
     generator = torch.get_rng_state()
-    loss, losses = validate(task, make_data(store, config).valid, torch.device("cpu"))
-    together, _ = validate(
+    loss, losses, _ = validate(task, make_data(store, config).valid, torch.device("cpu"))
+    together, *_ = validate(
         task, make_data(store, train_config(batch_size=9)).valid, torch.device("cpu")
     )
 
@@ -214,10 +214,10 @@ def test_validation_is_a_mean_over_elements_and_leaves_no_trace(store):
 
 
 def test_validation_without_batches_gives_no_number():
-    loss, losses = validate(TinyTask(), [], torch.device("cpu"))
+    loss, losses, scores = validate(TinyTask(), [], torch.device("cpu"))
 
     assert math.isnan(loss)
-    assert losses == {}
+    assert losses == scores == {}
 
 
 def test_the_end_is_the_nearer_of_steps_and_epochs():

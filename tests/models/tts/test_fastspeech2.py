@@ -52,6 +52,10 @@ VARIANTS = {
 }
 
 
+def task_of(network: FastSpeech2) -> FastSpeech2Task:
+    return FastSpeech2Task(network, Assets(MelConfig()))
+
+
 def network_of(
     config: FastSpeech2Config = SMALL, pitch: ContourStats = PITCH, energy: ContourStats = ENERGY
 ) -> FastSpeech2:
@@ -114,7 +118,7 @@ def test_more_padding_changes_neither_losses_nor_gradients_in_training(config):
     batch = batch_of()
     results = []
     for variant in (batch, pad(batch, phones=3, frames=5)):
-        task = FastSpeech2Task(network_of(config).train())
+        task = task_of(network_of(config).train())
         mean_loss(task, variant).backward()
         losses = {name: term.total for name, term in task.validation_step(variant).items()}
         gradients = {name: p.grad for name, p in task.network.named_parameters()}
@@ -147,7 +151,7 @@ def test_a_batch_speaks_as_its_items_do_alone(config):
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
 def test_every_parameter_gets_a_gradient(config):
-    task = FastSpeech2Task(network_of(config, TWO_PITCHES, TWO_ENERGIES).train())
+    task = task_of(network_of(config, TWO_PITCHES, TWO_ENERGIES).train())
     mean_loss(task, batch_of()).backward()
     for name, parameter in task.network.named_parameters():
         assert parameter.grad is not None, name
@@ -158,7 +162,7 @@ def test_every_parameter_gets_a_gradient(config):
 
 def test_losses_are_sums_over_valid_positions():
     batch = batch_of()
-    task = FastSpeech2Task(network_of().train())
+    task = task_of(network_of().train())
     with torch.no_grad():
         output = task.network(*batch[1:5], batch.mel_lengths, batch.f0, batch.energy)
     expected = dict.fromkeys(("mel", "refined_mel", "duration", "pitch", "energy"), 0.0)
@@ -186,19 +190,19 @@ def test_losses_are_sums_over_valid_positions():
 
 
 def test_frame_level_losses_count_frames():
-    task = FastSpeech2Task(network_of(FRAME_LEVEL))
+    task = task_of(network_of(FRAME_LEVEL))
     losses = task.validation_step(batch_of())
     assert losses["pitch"].per == losses["energy"].per == "frames"
 
 
 def test_without_postnet_there_is_one_mel_loss():
-    task = FastSpeech2Task(network_of(replace(SMALL, use_postnet=False)))
+    task = task_of(network_of(replace(SMALL, use_postnet=False)))
     assert set(task.validation_step(batch_of())) == {"mel", "duration", "pitch", "energy"}
 
 
 def test_one_batch_can_be_overfitted():
     batch = batch_of((6, 4))
-    task = FastSpeech2Task(network_of().train())
+    task = task_of(network_of().train())
     optimizer = torch.optim.Adam(task.network.parameters(), lr=5e-3)
     first = mean_loss(task, batch).item()
     for _ in range(60):
@@ -215,7 +219,7 @@ def test_one_batch_can_be_overfitted():
 def test_saving_and_loading_changes_nothing(tmp_path):
     batch = batch_of()
     saved = network_of()
-    mean_loss(FastSpeech2Task(saved.train()), batch)  # moves the postnet's statistics
+    mean_loss(task_of(saved.train()), batch)  # moves the postnet's statistics
     torch.save(saved.state_dict(), tmp_path / "weights.pt")
     loaded = FastSpeech2(SMALL, N_PHONES, N_MELS, ContourStats.of(1, 2, 0, 3), ENERGY)
     loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
@@ -236,7 +240,7 @@ def test_texts_and_audio_longer_than_max_seq_len_work():
         network.infer(batch.phone_ids, batch.phone_lengths, **given).mel,
         longer_table.infer(batch.phone_ids, batch.phone_lengths, **given).mel,
     )
-    assert torch.isfinite(mean_loss(FastSpeech2Task(network.train()), batch))
+    assert torch.isfinite(mean_loss(task_of(network.train()), batch))
 
 
 def fixed_durations(network: FastSpeech2, frames: float) -> FastSpeech2:
@@ -337,7 +341,7 @@ def test_rows_of_phones_and_speakers_exist_under_their_names():
 
 def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision():
     batch = batch_of()
-    task = FastSpeech2Task(network_of().train())
+    task = task_of(network_of().train())
     exact = task.validation_step(batch)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         (update,) = task.training_step(batch)
@@ -351,7 +355,7 @@ def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision():
 def test_an_utterance_without_voice_trains():
     batch = batch_of()
     batch = batch._replace(f0=torch.zeros_like(batch.f0))
-    assert torch.isfinite(mean_loss(FastSpeech2Task(network_of().train()), batch))
+    assert torch.isfinite(mean_loss(task_of(network_of().train()), batch))
 
 
 @pytest.mark.parametrize(
