@@ -1,6 +1,7 @@
 # shellcheck shell=sh
-# What every recipe's run.sh does: read the flags, check them all, run the stages.
-# POSIX sh only. Values are data: they are quoted everywhere and never evaluated.
+# What every recipe's run.sh does: read the flags, check them all, run the stages. What only recipes
+# of one kind have stands in tts.sh and vocoder.sh: the folder of the recipe, egs/<kind>/<name>,
+# says which it is. POSIX sh only. Values are data: they are quoted everywhere and never evaluated.
 
 readonly FIRST_STAGE=0 LAST_STAGE=3
 
@@ -17,9 +18,9 @@ run_recipe() {
     caller_dir=$(pwd)
     root=$(CDPATH='' cd -- "$recipe_dir/../../.." && pwd)
     stage='' config=$recipe_dir/exp_config.json name='' resume='' restart='' init_from='' seed=''
-    num_workers='' infer_expt_dir='' infer_output_dir='' infer_mode='' infer_dataset=''
-    infer_testing_set='' infer_text='' infer_text_file='' vocoder_dir='' speaker=''
-    pitch_control='' energy_control='' duration_control=''
+    num_workers='' from_acoustic='' infer_expt_dir='' infer_output_dir='' infer_mode=''
+    infer_dataset='' infer_testing_set=''
+    read_kind
     gpu=${CUDA_VISIBLE_DEVICES-0}
 
     # There are no arrays in sh: the overrides are what is left in "$@" after the loop.
@@ -29,7 +30,7 @@ run_recipe() {
         shift
         unread=$((unread - 1))
         case $flag in
-            -h | --help) cat "$root/egs/_shared/usage.txt" && exit 0 ;;
+            -h | --help) show_usage && exit 0 ;;
             --resume) resume=1 && continue ;;
             --restart) restart=1 && continue ;;
             --resume=* | --restart=*) fail "${flag%%=*} takes no value" ;;
@@ -38,7 +39,7 @@ run_recipe() {
                 flag=${flag%%=*}
                 ;;
             -*)
-                is_flag "$flag" || fail "unknown flag $flag (--help lists the flags)"
+                is_flag "$flag" || unknown "$flag"
                 [ "$unread" -gt 0 ] || fail "$flag needs a value"
                 value=$1
                 shift
@@ -57,7 +58,7 @@ run_recipe() {
                     *) fail "--set '$value': expected key.path=value" ;;
                 esac
                 ;;
-            *) read_flag "$flag" "$value" || fail "unknown flag $flag (--help lists the flags)" ;;
+            *) read_flag "$flag" "$value" || unknown "$flag" ;;
         esac
     done
 
@@ -74,6 +75,34 @@ run_recipe() {
         esac
         number=$((number + 1))
     done
+}
+
+# Reads the part for this kind of recipe.
+read_kind() {
+    kind=${recipe_dir%/*}
+    kind=${kind##*/}
+    case $kind in
+        tts)
+            # shellcheck source=egs/_shared/tts.sh
+            . "$root/egs/_shared/tts.sh"
+            ;;
+        vocoder)
+            # shellcheck source=egs/_shared/vocoder.sh
+            . "$root/egs/_shared/vocoder.sh"
+            ;;
+        *) fail "$recipe_dir: expected a recipe in egs/tts or egs/vocoder" ;;
+    esac
+}
+
+# Lines that start with the name of a kind and a bar are for recipes of that kind.
+show_usage() {
+    sed -e "s/^$kind|//" -e '/^[a-z]*|/d' "$root/egs/_shared/usage.txt"
+}
+
+# $1: a flag that this recipe does not have.
+unknown() {
+    refuse_foreign "$1"
+    fail "unknown flag $1 (--help lists the flags)"
 }
 
 is_flag() {
@@ -95,14 +124,7 @@ read_flag() {
         --infer_mode) infer_mode=$2 ;;
         --infer_dataset) infer_dataset=$2 ;;
         --infer_testing_set) infer_testing_set=$2 ;;
-        --infer_text) infer_text=$2 ;;
-        --infer_text_file) infer_text_file=$(locate "$2") ;;
-        --vocoder_dir) vocoder_dir=$(locate "$2") ;;
-        --speaker) speaker=$2 ;;
-        --pitch_control) pitch_control=$2 ;;
-        --energy_control) energy_control=$2 ;;
-        --duration_control) duration_control=$2 ;;
-        *) return 1 ;;
+        *) read_kind_flag "$1" "$2" ;;
     esac
 }
 
@@ -155,9 +177,7 @@ check_values() {
     in_root "$config" || fail "--config $config: no such file"
     check_gpu
     check_number --num_workers "$num_workers" '*[!0-9]*' "a whole number from 1"
-    check_number --pitch_control "$pitch_control" '*[!0-9.]*' "a number above 0"
-    check_number --energy_control "$energy_control" '*[!0-9.]*' "a number above 0"
-    check_number --duration_control "$duration_control" '*[!0-9.]*' "a number above 0"
+    check_kind_values
     case $seed in *[!0-9]*) fail "--seed '$seed': expected a whole number" ;; esac
     if runs_stage 2; then check_training; fi
     if [ -n "$name" ]; then check_name; fi
@@ -208,23 +228,19 @@ check_training() {
 check_inference() {
     [ -n "$infer_expt_dir$name" ] || fail "stage 3 needs --infer_expt_dir, or --name"
     case $infer_mode in
-        single) check_single ;;
+        single)
+            [ -z "$infer_dataset" ] || fail "--infer_dataset goes with --infer_mode batch"
+            [ -z "$infer_testing_set" ] || fail "--infer_testing_set goes with --infer_mode batch"
+            check_single
+            ;;
         batch) check_batch ;;
         '') fail "stage 3 needs --infer_mode: single or batch" ;;
         *) fail "--infer_mode '$infer_mode': expected single or batch" ;;
     esac
 }
 
-check_single() {
-    [ -z "$infer_dataset" ] || fail "--infer_dataset goes with --infer_mode batch"
-    [ -z "$infer_testing_set" ] || fail "--infer_testing_set goes with --infer_mode batch"
-    [ -n "$infer_text$infer_text_file" ] || fail "--infer_mode single needs --infer_text or --infer_text_file"
-    [ -z "$infer_text" ] || [ -z "$infer_text_file" ] || fail "--infer_text and --infer_text_file exclude each other"
-    [ -z "$infer_text_file" ] || in_root "$infer_text_file" || fail "--infer_text_file $infer_text_file: no such file"
-}
-
 check_batch() {
-    [ -z "$infer_text$infer_text_file" ] || fail "--infer_text and --infer_text_file go with --infer_mode single"
+    check_no_single
     [ -n "$infer_dataset" ] || fail "--infer_mode batch needs --infer_dataset"
     case $infer_testing_set in
         train | test | golden_test) ;;
@@ -279,7 +295,8 @@ stage_0() {
 
 stage_1() {
     say "1: data"
-    "$python" -m bins.preprocess "--config=$config" ${num_workers:+"--num_workers=$num_workers"} "$@"
+    "$python" -m bins.preprocess "--config=$config" ${num_workers:+"--num_workers=$num_workers"} \
+        ${from_acoustic:+"--from_acoustic=$from_acoustic"} "$@"
 }
 
 stage_2() {
@@ -332,15 +349,8 @@ stage_3() {
     else
         set -- "--config=$config" "--name=$name" "$@"
     fi
-    "$python" -m bins.inference "--infer_mode=$infer_mode" \
-        ${infer_text:+"--infer_text=$infer_text"} \
-        ${infer_text_file:+"--infer_text_file=$infer_text_file"} \
+    speak "--infer_mode=$infer_mode" \
         ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
         ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
-        ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} \
-        ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${speaker:+"--speaker=$speaker"} \
-        ${pitch_control:+"--pitch_control=$pitch_control"} \
-        ${energy_control:+"--energy_control=$energy_control"} \
-        ${duration_control:+"--duration_control=$duration_control"} \
-        ${seed:+"--seed=$seed"} "$@"
+        ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} "$@"
 }

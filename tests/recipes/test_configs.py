@@ -57,7 +57,6 @@ def test_every_vocoder_config_gives_a_network_that_speaks_its_mel(path):
     wav = network.infer(torch.full((1, mel.n_mels, 3), mel.log_floor_value))
     assert wav.shape == (1, 3 * mel.hop_length)
     assert mel.padding == "hifigan"
-    assert config.preprocess.processed_dir == "data/vocoder"
 
 
 @pytest.mark.parametrize(
@@ -75,6 +74,16 @@ def test_vocoder_and_acoustic_model_of_the_recipes_fit_but_for_half_a_hop():
     voice = load_config(FASTSPEECH2 / "exp_config.json")
     ours, theirs = vars(vocoder.preprocess.mel), vars(voice.preprocess.mel)
     assert {key for key in ours if ours[key] != theirs[key]} == {"padding"}
+
+
+def test_corpora_of_vocoders_are_stored_by_rate_and_apart_from_those_of_voices():
+    stores: dict[tuple[str, str], set[object]] = {}
+    for path in [*CONFIGS, *EVERY_VOCODER]:
+        config = load_config(path) if path in CONFIGS else load_config(path, CORPUS)
+        for dataset in config.dataset:
+            place = (config.preprocess.processed_dir, dataset)
+            stores.setdefault(place, set()).add((config.task, config.preprocess.mel))
+    assert {place: kinds for place, kinds in stores.items() if len(kinds) > 1} == {}
 
 
 def test_segments_last_as_long_at_twice_the_rate():

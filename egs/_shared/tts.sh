@@ -1,0 +1,55 @@
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
+# The flags and the last stage of text-to-speech recipes.
+
+infer_text='' infer_text_file='' vocoder_dir='' speaker=''
+pitch_control='' energy_control='' duration_control=''
+
+# $1: flag; $2: its value. Fails for a flag that does not exist.
+read_kind_flag() {
+    case $1 in
+        --infer_text) infer_text=$2 ;;
+        --infer_text_file) infer_text_file=$(locate "$2") ;;
+        --vocoder_dir) vocoder_dir=$(locate "$2") ;;
+        --speaker) speaker=$2 ;;
+        --pitch_control) pitch_control=$2 ;;
+        --energy_control) energy_control=$2 ;;
+        --duration_control) duration_control=$2 ;;
+        *) return 1 ;;
+    esac
+}
+
+# $1: flag. Fails with a reason if it is one of the other kind.
+refuse_foreign() {
+    case $1 in
+        --from_acoustic | --infer_audio_dir | --infer_feature_dir)
+            fail "$1 goes with recipes of vocoders; this one makes a mel from text (--help lists its flags)"
+            ;;
+    esac
+}
+
+check_kind_values() {
+    check_number --pitch_control "$pitch_control" '*[!0-9.]*' "a number above 0"
+    check_number --energy_control "$energy_control" '*[!0-9.]*' "a number above 0"
+    check_number --duration_control "$duration_control" '*[!0-9.]*' "a number above 0"
+}
+
+check_single() {
+    [ -n "$infer_text$infer_text_file" ] || fail "--infer_mode single needs --infer_text or --infer_text_file"
+    [ -z "$infer_text" ] || [ -z "$infer_text_file" ] || fail "--infer_text and --infer_text_file exclude each other"
+    [ -z "$infer_text_file" ] || in_root "$infer_text_file" || fail "--infer_text_file $infer_text_file: no such file"
+}
+
+check_no_single() {
+    [ -z "$infer_text$infer_text_file" ] || fail "--infer_text and --infer_text_file go with --infer_mode single"
+}
+
+# Stage 3; "$@" are the flags that recipes of both kinds have.
+speak() {
+    "$python" -m bins.inference ${infer_text:+"--infer_text=$infer_text"} \
+        ${infer_text_file:+"--infer_text_file=$infer_text_file"} \
+        ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${speaker:+"--speaker=$speaker"} \
+        ${pitch_control:+"--pitch_control=$pitch_control"} \
+        ${energy_control:+"--energy_control=$energy_control"} \
+        ${duration_control:+"--duration_control=$duration_control"} \
+        ${seed:+"--seed=$seed"} "$@"
+}

@@ -1,0 +1,56 @@
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
+# The flags and the last stage of vocoder recipes.
+
+infer_audio_dir='' infer_feature_dir=''
+
+# $1: flag; $2: its value. Fails for a flag that does not exist.
+read_kind_flag() {
+    case $1 in
+        --from_acoustic) from_acoustic=$(locate "$2") ;;
+        --infer_audio_dir) infer_audio_dir=$(locate "$2") ;;
+        --infer_feature_dir) infer_feature_dir=$(locate "$2") ;;
+        *) return 1 ;;
+    esac
+}
+
+# $1: flag. Fails with a reason if it is one of the other kind.
+refuse_foreign() {
+    case $1 in
+        --infer_text | --infer_text_file | --vocoder_dir | --speaker | --pitch_control | \
+            --energy_control | --duration_control)
+            fail "$1 goes with recipes that read text; this one is a vocoder (--help lists its flags)"
+            ;;
+    esac
+}
+
+check_kind_values() {
+    # Training would not see it: the mels are made in stage 1.
+    [ -z "$from_acoustic" ] || runs_stage 1 || fail "--from_acoustic goes with stage 1"
+}
+
+check_single() {
+    [ -n "$infer_audio_dir$infer_feature_dir" ] ||
+        fail "--infer_mode single needs --infer_audio_dir or --infer_feature_dir"
+    [ -z "$infer_audio_dir" ] || [ -z "$infer_feature_dir" ] ||
+        fail "--infer_audio_dir and --infer_feature_dir exclude each other"
+    [ -z "$infer_audio_dir" ] || exists "$infer_audio_dir" ||
+        fail "--infer_audio_dir $infer_audio_dir: no such file or folder"
+    [ -z "$infer_feature_dir" ] || exists "$infer_feature_dir" ||
+        fail "--infer_feature_dir $infer_feature_dir: no such file or folder"
+}
+
+check_no_single() {
+    [ -z "$infer_audio_dir$infer_feature_dir" ] ||
+        fail "--infer_audio_dir and --infer_feature_dir go with --infer_mode single"
+}
+
+# Is there such a file or folder? Relative paths start at the root, where Python runs.
+exists() (
+    cd -- "$root" && [ -e "$1" ]
+)
+
+# Stage 3; "$@" are the flags that recipes of both kinds have.
+speak() {
+    "$python" -m bins.vocode ${infer_audio_dir:+"--infer_audio_dir=$infer_audio_dir"} \
+        ${infer_feature_dir:+"--infer_feature_dir=$infer_feature_dir"} "$@"
+}

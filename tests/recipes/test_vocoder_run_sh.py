@@ -1,0 +1,131 @@
+"""run.sh of a vocoder: the flags that it has, and those that only recipes for text have."""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+RECIPE = Path("egs/vocoder/HiFiGAN")
+MODEL = ("--stage", "3", "--infer_expt_dir", "org/name")
+SINGLE = (*MODEL, "--infer_mode", "single")
+BATCH = (*MODEL, "--infer_mode", "batch")
+
+
+@pytest.fixture
+def recipe(run_sh):
+    return partial(run_sh, RECIPE)
+
+
+def test_all_stages_are_those_of_a_vocoder(recipe, clone):
+    result = recipe(
+        "-s", "all", "-n", "a", "--infer_mode", "batch", "--infer_dataset", "LJSpeech",
+        "--infer_testing_set", "test", "--set", "a.b=1",
+    )  # fmt: skip
+    assert result.code == 0
+    modules = ["bins.fetch", "bins.preprocess", "bins.train", "bins.vocode"]
+    assert [call.module for call in result.calls] == modules
+    config = f"--config={clone / RECIPE / 'exp_config.json'}"
+    assert all({config, "--set=a.b=1"} <= {*call.arguments} for call in result.calls)
+    assert result.calls[-1].arguments[2:] == [
+        "--infer_mode=batch", "--infer_dataset=LJSpeech", "--infer_testing_set=test",
+        config, "--name=a", "--set=a.b=1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("flag", ["--infer_audio_dir", "--infer_feature_dir"])
+def test_a_path_to_be_spoken_is_looked_for_here_and_then_at_the_root(recipe, clone, tmp_path, flag):
+    (tmp_path / "else where").mkdir()
+    (tmp_path / "else where" / "my clips").mkdir()
+    (clone / "a clip").write_text("")
+    for given, expected in (
+        ("my clips", f"{tmp_path}/else where/my clips"),
+        ("a clip", "a clip"),
+        ("../else where/my clips", f"{tmp_path}/else where/../else where/my clips"),
+    ):
+        result = recipe(
+            *SINGLE, flag, given, "--infer_output_dir", "out", folder=tmp_path / "else where"
+        )
+        assert result.calls[0].arguments == [
+            "-m", "bins.vocode", f"{flag}={expected}", "--infer_mode=single",
+            f"--infer_output_dir={tmp_path}/else where/out", "--infer_expt_dir=org/name",
+        ]  # fmt: skip
+
+
+def test_mels_of_an_acoustic_model_are_a_matter_of_stage_1(recipe):
+    first, second = recipe(
+        "-s", "1-2", "-n", "a", "--from_acoustic", "org/voice", "--init_from", "org/hifigan"
+    ).calls
+    assert "--from_acoustic=org/voice" in first.arguments
+    assert "--init_from=org/hifigan" in second.arguments
+    assert not any(argument.startswith("--from_acoustic") for argument in second.arguments)
+
+
+def test_help_names_the_flags_of_vocoders_and_no_others(recipe, clone):
+    said = recipe("--help").said
+    script, own, foreign = (
+        (clone / "egs" / "_shared" / f"{name}.sh").read_text()
+        for name in ("recipe", "vocoder", "tts")
+    )
+    known = set(re.findall(r"^ +(?:-\w \| )?(--\w+)\)", script + own, re.MULTILINE))
+    others = set(re.findall(r"^ +(--\w+)\)", foreign, re.MULTILINE))
+    assert {"--infer_audio_dir", "--from_acoustic", "--set"} < known
+    assert {"--infer_text", "--vocoder_dir"} < others
+    shown = set(re.findall(r"--\w+", said)) - {"--flag"}
+    assert known <= shown
+    assert not shown & others
+    assert "|" not in said.replace("train|test", "")
+
+
+FAULTS = [
+    ((*SINGLE, "--infer_text", "Hi."), "--infer_text goes with recipes that read text"),
+    ((*SINGLE, "--infer_text=Hi."), "--infer_text goes with recipes that read text"),
+    ((*SINGLE, "--infer_text_file", "a"), "--infer_text_file goes with recipes that read text"),
+    ((*SINGLE, "--vocoder_dir", "a/b"), "--vocoder_dir goes with recipes that read text"),
+    ((*SINGLE, "--speaker", "a"), "--speaker goes with recipes that read text"),
+    ((*SINGLE, "--pitch_control", "2"), "--pitch_control goes with recipes that read text"),
+    ((*SINGLE, "--energy_control", "2"), "--energy_control goes with recipes that read text"),
+    ((*SINGLE, "--duration_control", "2"), "--duration_control goes with recipes that read text"),
+    ((*SINGLE, "--infer_audio", "a"), "unknown flag --infer_audio "),
+    (MODEL, "stage 3 needs --infer_mode: single or batch"),
+    ((*MODEL, "--infer_mode", "infer_from_audio"), "'infer_from_audio': expected single or batch"),
+    (("-s", "3", "--infer_mode", "single"), "stage 3 needs --infer_expt_dir, or --name"),
+    (SINGLE, "--infer_mode single needs --infer_audio_dir or --infer_feature_dir"),
+    ((*SINGLE, "--infer_audio_dir", ""), "--infer_mode single needs --infer_audio_dir or"),
+    ((*SINGLE, "--infer_audio_dir", "none"), "--infer_audio_dir none: no such file or folder"),
+    ((*SINGLE, "--infer_feature_dir", "none"), "--infer_feature_dir none: no such file or folder"),
+    (
+        (*SINGLE, "--infer_audio_dir", "egs", "--infer_feature_dir", "egs"),
+        "--infer_audio_dir and --infer_feature_dir exclude each other",
+    ),
+    ((*SINGLE, "--infer_dataset", "A"), "--infer_dataset goes with --infer_mode batch"),
+    ((*SINGLE, "--infer_testing_set", "test"), "--infer_testing_set goes with --infer_mode batch"),
+    (BATCH, "--infer_mode batch needs --infer_dataset"),
+    ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),
+    (
+        (*BATCH, "--infer_dataset", "A", "--infer_testing_set", "all"),
+        "--infer_testing_set 'all': expected train, test or golden_test",
+    ),
+    ((*BATCH, "--infer_audio_dir", "egs"), "go with --infer_mode single"),
+    (("-s", "2", "-n", "a", "--from_acoustic", "a/b"), "--from_acoustic goes with stage 1"),
+    (("-s", "1", "--from_acoustic"), "--from_acoustic needs a value"),
+    (("-s", "1-2"), "stage 2 needs --name"),
+    (("-s", "2", "-n", "a", "--resume", "--init_from", "b/c"), "exclude it"),
+    (("-s", "5"), "--stage 5: the last stage is 3"),
+]
+
+
+@pytest.mark.parametrize(("flags", "said"), FAULTS, ids=[" ".join(f)[:60] for f, _ in FAULTS])
+def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags, said):
+    result = recipe(*flags)
+    assert (result.code, result.calls) == (2, [])
+    assert result.said.startswith("error: ")
+    assert result.said.count("\n") == 1
+    assert said in result.said
+
+
+def test_a_recipe_of_an_unknown_kind_is_refused(run_sh, clone):
+    (clone / "egs" / "vocoder").rename(clone / "egs" / "music")
+    result = run_sh("egs/music/HiFiGAN", "--stage", "1")
+    assert (result.code, result.calls) == (2, [])
+    assert "expected a recipe in egs/tts or egs/vocoder" in result.said
