@@ -13,6 +13,8 @@ import soundfile
 import soxr
 
 from config.schema import PreprocessConfig
+from processors.pcm import to_pcm16
+from utils.errors import UtteranceError
 from utils.files import replacing
 
 _SILENT_PEAK = 1e-4  # -80 dBFS: three steps of 16 bits
@@ -20,10 +22,9 @@ _CLIPPED_LEVEL = 0.99  # the highest value of 8-bit audio is 0.992
 _CLIPPED_SHARE = 0.01  # of all samples
 _UNKNOWN_FRAMES = 2**63 - 1  # libsndfile's answer where the header gives no length
 _STREAMED_SIZE = 0xFFFFFFFF  # written by programs that pipe a WAV and cannot go back
-_PCM16 = 32768
 
 
-class AudioError(ValueError):
+class AudioError(UtteranceError):
     """An audio file that cannot be used; the message says why, and what to do."""
 
 
@@ -203,8 +204,7 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
     if not np.isfinite(wav).all():
         raise AudioError(f"{path.name}: not written, the audio holds NaN or infinity")
     gain = 1 / max(1.0, float(np.abs(wav).max()))
-    # 32768 and not 32767: 16-bit audio that was read as floats is written back bit by bit.
-    steps = np.minimum(np.round(wav * gain * _PCM16), _PCM16 - 1).astype(np.int16)
+    steps = to_pcm16(wav * gain)
     with replacing(path) as temporary:
         soundfile.write(temporary, steps, sample_rate, format="WAV", subtype="PCM_16")
     return gain

@@ -2,47 +2,31 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
-from config.schema import Config, CorpusConfig
-from preprocessors.corpora import dataset_folder, read_corpus
+from config.schema import Config
 from preprocessors.manifest import Rejection, Splits, Utterance, write_manifest
-from preprocessors.split import split_ids, write_splits
+from preprocessors.split import write_splits
+from processors.feature_run import plan_features
 from processors.fingerprint import (
+    Fingerprint,
     changes,
-    fingerprint_of,
     fingerprint_path,
     read_fingerprint,
     write_fingerprint,
 )
-from processors.shards import (
-    ShardReport,
-    ShardWork,
-    plan_shards,
-    read_report,
-    report_path,
-    shard_path,
-    write_report,
-)
-from processors.statistics import corpus_stats
-from processors.store import FeatureStore, features_folder, write_index, write_mel_config
-from processors.summary import (
-    Run,
-    Summary,
-    check_phones,
-    check_rejected,
-    make_report,
-    split_usable,
-    write_speakers,
-    write_words,
-)
+from processors.recording_run import plan_recordings
+from processors.run import Run, Summary
+from processors.shards import ShardReport, read_report, report_path, shard_path, write_report
+from processors.store import features_folder, write_index, write_mel_config
+from processors.summary import check_rejected, make_report, write_speakers
+from utils.errors import InputError
 from utils.files import write_json, write_jsonl
 from utils.logging import get_logger, progress
 from utils.parallel import ChunkResult, run_chunks
 
 
 def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None:
-    """Runs stage 1 for one dataset: manifest, features, splits, statistics.
+    """Runs stage 1 for one dataset of an experiment, as `config.task` needs it.
 
     Work that is done is not done again: neither after an interruption, nor when only some
     utterances or keys of the config have changed.
@@ -58,12 +42,25 @@ def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None
     Raises:
         InputError: If the corpus or the config cannot be used, or too many utterances are rejected.
     """
-    start = time.monotonic()
-    run = _plan(config, dataset)
+    plan = plan_recordings if config.task == "vocoder" else plan_features
+    return carry_out(plan(config, dataset), n_jobs)
+
+
+def carry_out(run: Run, n_jobs: int) -> Summary | None:
+    """Does what of a run is not done yet: manifest, shards, splits, and what its product adds.
+
+    Returns:
+        What was done; None if there was nothing to do.
+
+    Raises:
+        InputError: If the folder holds something else, or too many utterances are rejected.
+    """
+    start, dataset = time.monotonic(), run.dataset
     previous = read_fingerprint(run.folder)
     if previous == run.fingerprint and _is_complete(run):
         _log.info("%s: up to date in %s, nothing to do", dataset, run.folder)
         return None
+    _check_task(run, previous)
     for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
         _log.info("%s: %s", dataset, line)
     finished = _finished_shards(run)
@@ -85,22 +82,18 @@ def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None
     return summary
 
 
-def _plan(config: Config, dataset: str) -> Run:
-    options = config.preprocess
-    root = dataset_folder(dataset, config.dataset_path)
-    corpus = options.corpus.get(dataset, CorpusConfig())
-    listing = read_corpus(dataset, root, corpus)
-    # a fault in the split's keys should show now, and not after hours of work
-    split_ids({utterance.id: 0.0 for utterance in listing.utterances}, options.split)
-    shards = plan_shards(listing.utterances, options.shard_size)
-    fingerprint = fingerprint_of(options, root, listing, shards)
-    folder = Path(options.processed_dir).expanduser() / dataset
-    return Run(options, dataset, root, folder, listing, shards, fingerprint)
+def _check_task(run: Run, previous: Fingerprint | None) -> None:
+    """Keeps the data of one kind of model from being overwritten by those of another."""
+    if previous is not None and previous.task != run.fingerprint.task:
+        raise InputError(
+            f"{run.folder} holds the data of a {previous.task} experiment; set"
+            " preprocess.processed_dir to another folder, or remove this one"
+        )
 
 
 _OUTPUTS = (
-    *("manifest.jsonl", "rejected.jsonl", "audio.json", "phones.json", "speakers.json", "oov.txt"),
-    *("stats.json", "report.json", "features/index.jsonl"),
+    *("manifest.jsonl", "rejected.jsonl", "audio.json", "speakers.json", "report.json"),
+    "features/index.jsonl",
     *(f"{name}.json" for name in Splits._fields),
 )
 
@@ -108,7 +101,7 @@ _OUTPUTS = (
 def _is_complete(run: Run) -> bool:
     """Whether all files are there still."""
     shards = (shard_path(run.folder, name) for name in run.shards)
-    outputs = (run.folder / name for name in _OUTPUTS)
+    outputs = (run.folder / name for name in (*_OUTPUTS, *run.product.outputs))
     return all(path.is_file() for path in (*outputs, *shards))
 
 
@@ -123,7 +116,8 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
     """Takes away what no longer holds, so that a half-made store cannot be mistaken for a whole."""
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for path in (fingerprint_path(run.folder), folder / "index.jsonl", run.folder / "stats.json"):
+    own = (run.folder / name for name in run.product.outputs)
+    for path in (fingerprint_path(run.folder), folder / "index.jsonl", *own):
         path.unlink(missing_ok=True)
     keep = {path(run.folder, name) for name in finished for path in (shard_path, report_path)}
     # reports on shards that are to be made go too: an older configuration may come back.
@@ -143,10 +137,9 @@ def _extract(run: Run, finished: Mapping[str, ShardReport], n_jobs: int) -> Iter
     n_done = sum(len(run.shards[name]) for name in finished)
     if finished and todo:
         _log.info("%s: %d of %d shards are done", run.dataset, len(finished), len(run.shards))
-    work = ShardWork(run.config, run.root, run.folder)
     n_all = len(run.listing.utterances)
     with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
-        for done in run_chunks(work, todo, n_jobs, run.config.backend) if todo else ():
+        for done in run_chunks(run.work, todo, n_jobs, run.backend) if todo else ():
             report = _with_lost(done, run.fingerprint.shards[done.key])
             write_report(run.folder, done.key, report)
             bar.advance(len(run.shards[done.key]))
@@ -166,21 +159,18 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
     """Writes what follows from all utterances together, the fingerprint last."""
     rejected = sorted([*run.listing.rejected, *total.rejected])
     write_jsonl(run.folder / "rejected.jsonl", (rejection._asdict() for rejection in rejected))
-    write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
-    write_words(run.folder / "oov.txt", total.out_of_vocabulary)
     check_rejected(run, rejected)
-    check_phones(run, total)
+    run.product.check(run, total)
     write_index(run.folder, total.rows)
-    splits = split_usable(run, total)
+    splits = run.product.split(run, total)
     write_splits(run.folder, splits)
     write_speakers(run, total)
-    store = FeatureStore(run.folder, run.config.mel)
-    write_json(run.folder / "stats.json", corpus_stats(store, splits.train, run.config).to_plain())
+    run.product.complete(run, splits)
     summary = Summary(
         n_extracted=n_extracted,
         n_usable=len(total.rows),
         n_rejected=len(rejected),
-        hours=float(store.seconds.sum()) / 3600,
+        hours=sum(row.seconds for row in total.rows) / 3600,
         wall_seconds=time.monotonic() - start,
     )
     write_json(run.folder / "report.json", make_report(run, total, rejected, splits, summary))

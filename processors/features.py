@@ -1,10 +1,7 @@
 """From one recording and its text to the features that models are trained on."""
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,48 +12,14 @@ from preprocessors.manifest import Utterance
 from processors.alignment import Aligner, make_aligner
 from processors.audio import read_audio
 from processors.pitch import extract_f0, require_extractor
-from processors.records import Alignment, Features, SpokenText
+from processors.records import Alignment, Extraction, Features, SpokenText
 from processors.text.frontend import TextFrontend
+from processors.trace import Trace
+from utils.errors import UtteranceError
 
 
-class FeatureError(ValueError):
+class FeatureError(UtteranceError):
     """An utterance whose parts do not fit together; the message says how."""
-
-
-class Extraction(NamedTuple):
-    """Features of one utterance and what was noticed on the way."""
-
-    features: Features
-    text_phones: tuple[str, ...]  # what the text frontend says; an aligner may say it otherwise
-    out_of_vocabulary: tuple[str, ...]  # words pronounced by rule
-    notices: tuple[str, ...]  # about the audio
-
-
-@dataclass
-class Trace:
-    """How far the work on an utterance has come, for the report and for rejections.
-
-    Attributes:
-        part: What is being done: "audio", "text", "alignment", "mel" or "f0".
-        cpu_seconds: CPU time of this process by part, summed over utterances.
-        audio_seconds: Length of the recording as far as it could be read, else 0.
-    """
-
-    part: str = "audio"
-    cpu_seconds: dict[str, float] = field(default_factory=dict)
-    audio_seconds: float = 0.0
-    _since: float = field(default_factory=time.process_time)
-
-    def start(self, part: str) -> None:
-        """Ends the running part and starts another one."""
-        self.stop()
-        self.part = part
-
-    def stop(self) -> None:
-        """Adds the time since the last call to the running part."""
-        now = time.process_time()
-        self.cpu_seconds[self.part] = self.cpu_seconds.get(self.part, 0.0) + now - self._since
-        self._since = now
 
 
 class FeatureTools:
@@ -86,6 +49,19 @@ class FeatureTools:
         if language not in self._frontends:
             self._frontends[language] = TextFrontend(self.config.text, language)
         return self._frontends[language]
+
+    def prepare(self, utterances: Sequence[Utterance]) -> None:
+        """Makes ready for these utterances.
+
+        Raises:
+            InputError: If nobody can speak one of their languages: no fault of an utterance.
+        """
+        for language in {utterance.language for utterance in utterances}:
+            self.frontend(language)
+
+    def extract(self, utterance: Utterance, trace: Trace) -> Extraction:
+        """Features of one utterance; see `extract_features`."""
+        return extract_features(utterance, self, trace)
 
 
 def extract_features(
@@ -120,23 +96,25 @@ def extract_features(
     spoken = tools.frontend(utterance.language)(utterance.text)
     trace.start("alignment")
     alignment = tools.align(utterance, audio.wav, tools.config.sample_rate, spoken)
-    durations = frame_durations(alignment.boundaries_s, tools.mel.config)
-    wav = cut_to_frames(audio.wav, alignment, int(durations.sum()), tools.mel.config)
-    features = _analyse(utterance, alignment.phones, durations, wav, tools, trace)
+    features = _analyse(utterance, alignment, audio.wav, tools, trace)
     trace.stop()
-    return Extraction(features, spoken.phones, spoken.out_of_vocabulary, audio.notices)
+    return Extraction(
+        features, audio.notices, features.phones, spoken.phones, spoken.out_of_vocabulary
+    )
 
 
 def _analyse(
     utterance: Utterance,
-    phones: tuple[str, ...],
-    durations: np.ndarray,
-    wav: np.ndarray,
+    alignment: Alignment,
+    recording: np.ndarray,
     tools: FeatureTools,
     trace: Trace,
 ) -> Features:
-    """Mel, energy and f0 of audio that is cut to whole frames."""
+    """Mel, energy and f0 of the aligned span of a recording, (S,)."""
     config = tools.config
+    durations = frame_durations(alignment.boundaries_s, tools.mel.config)
+    start = span_start(alignment, tools.mel.config)
+    wav = cut_to_frames(recording, start, int(durations.sum()), tools.mel.config)
     trace.start("mel")
     with torch.inference_mode():
         mel, energy = tools.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
@@ -153,11 +131,12 @@ def _analyse(
     return Features(
         id=utterance.id,
         speaker=utterance.speaker,
-        phones=phones,
+        phones=alignment.phones,
         durations=durations,
         mel=mel[0].numpy(),
         f0=f0,
         energy=energy[0].numpy(),
+        start=start,
     )
 
 
@@ -184,14 +163,17 @@ def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
     return durations
 
 
-def cut_to_frames(
-    wav: np.ndarray, alignment: Alignment, n_frames: int, mel: MelConfig
-) -> np.ndarray:
+def span_start(alignment: Alignment, mel: MelConfig) -> int:
+    """Where the aligned span begins in the recording, samples."""
+    return round(float(alignment.boundaries_s[0]) * mel.sample_rate)
+
+
+def cut_to_frames(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
     """Cuts the aligned span out of a recording, as whole frames.
 
     Args:
         wav: The recording, (S,).
-        alignment: Its first boundary is where the span starts.
+        start: Where the span begins, samples.
         n_frames: Length of the span, frames.
         mel: Frame length and sample rate.
 
@@ -201,7 +183,6 @@ def cut_to_frames(
     Raises:
         FeatureError: If the recording ends earlier than that, or the span is too short.
     """
-    start = round(float(alignment.boundaries_s[0]) * mel.sample_rate)
     wanted = n_frames * mel.hop_length
     if wanted < mel.n_fft:
         raise FeatureError(

@@ -2,23 +2,23 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Listing, Utterance
-from processors.alignment import alignment_file
 from utils.errors import InputError
-from utils.files import read_json, sha256_of, write_json
+from utils.files import read_json, write_json
 
-VERSION = 1  # of the features: raised when the same input gives other features than before
+VERSION = 2  # of the store: raised when the same input gives another store than before
 
 # Keys that change how the work is done or where its input lies, and not what comes out. The content
-# of textgrid_dir and of corpus is fingerprinted utterance by utterance.
-_WITHOUT_EFFECT = {"processed_dir", "backend", "shard_size", "textgrid_dir", "corpus"}
-# Keys that splits and statistics depend on, and features do not.
+# of the corpus is fingerprinted utterance by utterance.
+_WITHOUT_EFFECT = {"processed_dir", "backend", "shard_size", "corpus"}
+_OF_IMPORTED_VOICES = {"preprocess.text.pauses"}  # stage 1 takes one value only
+# Keys that splits, statistics and limits depend on, and records do not.
 _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad_ratio"}
 
 
@@ -27,42 +27,54 @@ class Fingerprint:
     """What the processed data of one dataset depend on.
 
     Attributes:
-        features: Config keys that features depend on. A key is here unless it is known to have no
-            effect, so that a new key is never forgotten.
+        features: Config keys, and what else records depend on. A key is here unless it is known to
+            have no effect, so that a new key is never forgotten.
         finishing: Config keys that only splits, statistics and limits depend on.
-        listing: Digest of what the corpus reader refused or noticed.
+        listing: Digest of what the corpus reader refused or noticed, and of all texts.
         shards: Digest of each shard's utterances and `features`.
+        task: What they are made for, "tts" or "vocoder".
+        version: Of the store.
     """
 
     features: dict[str, object]
     finishing: dict[str, object]
     listing: str
     shards: dict[str, str]
+    task: str = "tts"  # the only one there was in version 1
     version: int = VERSION
+
+
+class Dependence(NamedTuple):
+    """What a kind of store depends on."""
+
+    task: str
+    ignored: Collection[str]  # keys of `preprocess` without effect on it, beside the common ones
+    identity: Callable[[Utterance], list[object]]  # what its record of an utterance depends on
+    other: Mapping[str, object]  # what all records depend on beside the config's keys
 
 
 def fingerprint_of(
     config: PreprocessConfig,
-    dataset_root: Path,
     listing: Listing,
     shards: Mapping[str, Sequence[Utterance]],
+    dependence: Dependence,
 ) -> Fingerprint:
-    """The fingerprint of work that is to be done; looks at files' size and time, not into them.
-
-    Raises:
-        InputError: If the user's lexicon is missing.
-    """
+    """The fingerprint of work that is to be done; looks at files' size and time, not into them."""
     plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
-    keys = _flat({name: plain[name] for name in sorted(plain.keys() - _WITHOUT_EFFECT)})
+    kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(dependence.ignored))
+    keys = _flat({name: plain[name] for name in kept})
+    keys = {key: value for key, value in keys.items() if key not in _OF_IMPORTED_VOICES}
     finishing = {key: value for key, value in keys.items() if key.split(".")[1] in _FINISHING}
     features = {key: value for key, value in keys.items() if key not in finishing}
-    features |= _lexicon(config)
+    features |= dependence.other
+    texts = [(u.id, u.text, u.language) for u in listing.utterances]
     return Fingerprint(
+        task=dependence.task,
         features=features,
         finishing=finishing,
-        listing=_digest([listing.rejected, listing.notices]),
+        listing=_digest([listing.rejected, listing.notices, texts]),
         shards={
-            name: _digest([VERSION, features, [_identity(u, config, dataset_root) for u in items]])
+            name: _digest([VERSION, features, [dependence.identity(u) for u in items]])
             for name, items in shards.items()
         },
     )
@@ -77,25 +89,8 @@ def _flat(section: Mapping[str, Any], prefix: str = "preprocess") -> dict[str, o
     return flat
 
 
-def _lexicon(config: PreprocessConfig) -> dict[str, object]:
-    """The user's lexicon counts by what it says, wherever it lies."""
-    path = Path(config.text.lexicon_path)
-    if not config.text.lexicon_path:
-        return {}
-    if not path.is_file():
-        raise InputError(f"preprocess.text.lexicon_path: no file {path}")
-    return {"preprocess.text.lexicon_path": f"sha256 {sha256_of(path)[:16]}"}
-
-
-def _identity(utterance: Utterance, config: PreprocessConfig, root: Path) -> list[object]:
-    files = [utterance.audio]
-    if (aligned := alignment_file(utterance, config, root)) is not None:
-        files.append(aligned)
-    words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
-    return [*words, *(number for path in files for number in _size_and_time(path))]
-
-
-def _size_and_time(path: Path) -> tuple[int, int]:
+def size_and_time(path: Path) -> tuple[int, int]:
+    """Size and time of a file, by which a change is noticed; -1 without one."""
     try:
         status = path.stat()
     except OSError:
@@ -119,7 +114,7 @@ def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
     if gone := old.shards.keys() - new.shards.keys():
         lines.append(f"{len(gone)} shards are no longer needed")
     if old.listing != new.listing:
-        lines.append("what the corpus reader refused or noticed has changed")
+        lines.append("the texts, or what the corpus reader refused or noticed, have changed")
     return lines + _changed_keys(old.finishing, new.finishing, "features are kept")
 
 

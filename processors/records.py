@@ -1,4 +1,4 @@
-"""Records that travel between the steps from text and audio to features."""
+"""Records that travel between the steps from text and audio to what training reads."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,7 +19,9 @@ class SpokenText:
     """What is to be said.
 
     The first phone is `<sil>`; the last is the class of the final punctuation (`<.>` where there
-    is none). Punctuation inside the text stands as its class: `<,> <.> <?> <!>`.
+    is none). Punctuation inside the text stands as its class: `<,> <.> <?> <!>`. With
+    `preprocess.text.pauses` "sp" it stands as `<sp>`, and the first and last phones are those of
+    words.
 
     Attributes:
         text: The text as given.
@@ -66,6 +68,7 @@ class Features:
         mel: Log-mel, (M, T) float32.
         f0: Hz, 0 where unvoiced, (T,) float32.
         energy: L2 norm of the STFT magnitude per frame, (T,) float32.
+        start: Where the aligned span begins in the recording, samples at the mel's rate.
     """
 
     id: str
@@ -75,3 +78,34 @@ class Features:
     mel: np.ndarray
     f0: np.ndarray
     energy: np.ndarray
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a vocoder is trained on, for one utterance.
+
+    Attributes:
+        id: Utterance id.
+        speaker: Speaker name.
+        mel: Log-mel, (M, T) float32.
+        wav: What the mel was computed from, or should sound like: (T * hop_length,) int16 steps of
+            1 / 32768.
+        start: Where it begins in the recording on disk, samples at the mel's rate.
+    """
+
+    id: str
+    speaker: str
+    mel: np.ndarray
+    wav: np.ndarray
+    start: int = 0
+
+
+class Extraction(NamedTuple):
+    """What was made of one utterance and what was noticed on the way."""
+
+    record: Features | Recording
+    notices: tuple[str, ...]  # about the audio
+    phones: tuple[str, ...] = ()  # of the alignment
+    text_phones: tuple[str, ...] = ()  # what the text frontend says; an aligner may say otherwise
+    out_of_vocabulary: tuple[str, ...] = ()  # words pronounced by rule

@@ -1,20 +1,19 @@
-"""One shard of features: which utterances it holds, how it is made, and the report on it."""
+"""One shard of a store: which utterances it holds, how it is made, and the report on it."""
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from config.schema import PreprocessConfig
+from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
-from processors.alignment import AlignmentError
-from processors.audio import AudioError
-from processors.features import Extraction, FeatureError, FeatureTools, Trace, extract_features
-from processors.records import Features
-from processors.store import IndexRow, features_folder, write_shard
-from utils.errors import InputError
+from processors.records import Extraction
+from processors.shard_file import IndexRow, shard_writer
+from processors.store import features_folder
+from processors.trace import Trace
+from utils.errors import InputError, UtteranceError
 from utils.files import read_json, write_json
 from utils.seed import derived_seed
 
@@ -52,10 +51,17 @@ class ShardReport:
 
     def count(self, extraction: Extraction) -> None:
         """Counts what was found in one utterance."""
-        self.phones.update(extraction.features.phones)
+        self.phones.update(extraction.phones)
         self.text_phones.update(extraction.text_phones)
         self.out_of_vocabulary.update(extraction.out_of_vocabulary)
         self.notices.update(extraction.notices)
+
+    def add_trace(self, id: str, trace: Trace) -> None:
+        """Adds what the work on one utterance took."""
+        trace.stop()
+        self.cpu_seconds.update(trace.cpu_seconds)
+        if trace.audio_seconds > 0:
+            self.audio_seconds[id] = trace.audio_seconds
 
     def add(self, other: "ShardReport") -> None:
         """Adds the report on another shard."""
@@ -98,19 +104,29 @@ def _linear_hash(key: int, n_shards: int) -> int:
     return number if number < n_shards else number - power // 2
 
 
+class Tools(Protocol):
+    """What a process needs for any number of utterances, built once: it costs more than they do."""
+
+    def prepare(self, utterances: Sequence[Utterance]) -> None:
+        """Makes ready for these utterances; raises InputError for what is no fault of one."""
+
+    def extract(self, utterance: Utterance, trace: Trace) -> Extraction:
+        """Makes the record of one utterance; raises UtteranceError or InputError for its faults."""
+
+
 @dataclass(frozen=True)
 class ShardWork:
     """Makes shards; what workers are given to do.
 
     Attributes:
-        config: Stage 1.
-        dataset_root: The corpus.
+        make_tools: Called once per process; its `repr` tells one dataset's from another's.
         folder: Where processed data go.
+        mel: Definition of the mels.
     """
 
-    config: PreprocessConfig
-    dataset_root: Path
+    make_tools: Callable[[], Tools]
     folder: Path
+    mel: MelConfig
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Extracts and writes one shard.
@@ -119,37 +135,28 @@ class ShardWork:
         light: it must not cost a day of work. Faults of the disk and of the tools end the work.
         """
         tools = _tools_for(self)
-        for language in {utterance.language for utterance in utterances}:
-            tools.frontend(language)  # a language that nobody speaks is no fault of an utterance
+        tools.prepare(utterances)
         report = ShardReport()
-        features = []
-        for utterance in utterances:
-            trace = Trace()
-            extraction = _extract(utterance, tools, trace, report.rejected)
-            trace.stop()
-            report.cpu_seconds.update(trace.cpu_seconds)
-            if trace.audio_seconds > 0:
-                report.audio_seconds[utterance.id] = trace.audio_seconds
-            if extraction is not None:
-                report.count(extraction)
-                features.append(extraction.features)
-        report.rows = self._write(name, features, report)
+        ids = [utterance.id for utterance in utterances]
+        with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:
+            for utterance in utterances:
+                trace = Trace()
+                extraction = _extract(utterance, tools, trace, report.rejected)
+                if extraction is not None:
+                    report.count(extraction)
+                    trace.start("store")
+                    writer.add(extraction.record)
+                report.add_trace(utterance.id, trace)
+        report.rows = writer.rows
         return report
-
-    def _write(self, name: str, features: list[Features], report: ShardReport) -> list[IndexRow]:
-        trace = Trace(part="store")
-        rows = write_shard(shard_path(self.folder, name), features, self.config.mel)
-        trace.stop()
-        report.cpu_seconds.update(trace.cpu_seconds)
-        return rows
 
 
 def _extract(
-    utterance: Utterance, tools: FeatureTools, trace: Trace, rejected: list[Rejection]
+    utterance: Utterance, tools: Tools, trace: Trace, rejected: list[Rejection]
 ) -> Extraction | None:
     try:
-        return extract_features(utterance, tools, trace)
-    except (AudioError, InputError, AlignmentError, FeatureError) as error:
+        return tools.extract(utterance, trace)
+    except (UtteranceError, InputError) as error:
         reason = str(error)
     except Exception as error:  # noqa: BLE001  (see ShardWork)
         reason = f"unexpected {type(error).__name__}: {error}"
@@ -157,15 +164,15 @@ def _extract(
     return None
 
 
-_tools: dict[str, FeatureTools] = {}  # one entry: of the dataset that this process works on
+_tools: dict[str, Tools] = {}  # one entry: of the dataset that this process works on
 
 
-def _tools_for(work: ShardWork) -> FeatureTools:
+def _tools_for(work: ShardWork) -> Tools:
     """The tools of this process: built for the first shard, kept for the next ones."""
     key = repr(work)
     if key not in _tools:
         _tools.clear()
-        _tools[key] = FeatureTools(work.config, work.dataset_root)
+        _tools[key] = work.make_tools()
     return _tools[key]
 
 

@@ -1,39 +1,24 @@
-"""Feature store: shards of safetensors and an index, read at random by id or position.
+"""Store of stage 1: shards of safetensors and an index, read at random by id or position.
 
 A dataset's folder holds `audio.json` (the mel definition) and, in `features/`, the shards
-`shard-00000.safetensors` ... and `index.jsonl`. A shard has five tensors per utterance, named
-`<id>/mel`, `<id>/f0`, ...: any safetensors reader opens it. Phone names are one text tensor of
-bytes (UTF-8, separated by spaces), since safetensors holds numbers only.
+`shard-00000.safetensors` ... and `index.jsonl`. A shard has a few tensors per utterance, named
+`<id>/mel`, `<id>/f0`, ...: any safetensors reader opens it. Acoustic models are trained on
+Features, vocoders on Recordings; a folder holds either.
 """
 
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from modules.mel import MelConfig
-from processors.records import Features
+from processors.records import Features, Recording
+from processors.shard_file import IndexRow, checksum, shard_writer
 from utils.errors import InputError
-from utils.files import read_json, read_jsonl, replacing, write_json, write_jsonl
-
-_TENSORS = ("phones", "durations", "mel", "f0", "energy")
-
-
-class IndexRow(NamedTuple):
-    """One utterance in `index.jsonl`."""
-
-    id: str
-    speaker: str
-    shard: str  # file name without its suffix
-    frames: int
-    phones: int
-    seconds: float
-    crc32: int  # of the five tensors, in the order of `_TENSORS`
+from utils.files import read_json, read_jsonl, write_json, write_jsonl
 
 
 class Prosody(NamedTuple):
@@ -54,51 +39,23 @@ def write_mel_config(folder: Path, mel: MelConfig) -> None:
     write_json(folder / "audio.json", asdict(mel))
 
 
-def write_shard(path: Path, features: Sequence[Features], mel: MelConfig) -> list[IndexRow]:
+def write_shard(
+    path: Path, records: Sequence[Features] | Sequence[Recording], mel: MelConfig
+) -> list[IndexRow]:
     """Writes one shard, whole or not at all.
 
     Args:
         path: `<folder>/features/shard-00000.safetensors`.
-        features: Utterances, in the order of the index.
-        mel: Definition of their mels, for the seconds of a frame.
+        records: Utterances, in the order of the index.
+        mel: Definition of their mels.
 
     Returns:
         The rows of the index.
     """
-    tensors: dict[str, np.ndarray] = {}
-    rows = []
-    for item in features:
-        record = _record(item)
-        tensors |= {f"{item.id}/{name}": value for name, value in record.items()}
-        frames = item.mel.shape[1]
-        seconds = frames * mel.hop_length / mel.sample_rate
-        n_phones = len(item.phones)
-        checksum = _checksum(record)
-        rows.append(IndexRow(item.id, item.speaker, path.stem, frames, n_phones, seconds, checksum))
-    with replacing(path) as temporary:
-        # not save_file: its files can be read by their owner only, and stores are shared
-        temporary.write_bytes(save(tensors))
-    return rows
-
-
-def _record(item: Features) -> dict[str, np.ndarray]:
-    phones = np.frombuffer(" ".join(item.phones).encode(), dtype=np.uint8)
-    record = {
-        "phones": phones,
-        "durations": item.durations.astype(np.int64),
-        "mel": item.mel.astype(np.float32),
-        "f0": item.f0.astype(np.float32),
-        "energy": item.energy.astype(np.float32),
-    }
-    # safetensors writes memory as it lies: a transposed view would be stored wrongly
-    return {name: np.ascontiguousarray(value) for name, value in record.items()}
-
-
-def _checksum(record: Mapping[str, np.ndarray]) -> int:
-    checksum = 0
-    for name in _TENSORS:
-        checksum = zlib.crc32(record[name].data, checksum)
-    return checksum
+    with shard_writer(path, [record.id for record in records], mel) as writer:
+        for record in records:
+            writer.add(record)
+    return writer.rows
 
 
 def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
@@ -107,10 +64,10 @@ def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
     write_jsonl(features_folder(folder) / "index.jsonl", (row._asdict() for row in ordered))
 
 
-class FeatureStore:
-    """Features of one dataset.
+class Store:
+    """Records of one dataset; use FeatureStore or RecordingStore.
 
-    Lengths and names are in memory; features are read from memory-mapped shards, which each process
+    Lengths and names are in memory; tensors are read from memory-mapped shards, which each process
     opens once. May be copied to other processes.
 
     Args:
@@ -122,12 +79,15 @@ class FeatureStore:
         ids: Utterance ids, sorted.
         speakers: Speaker of each utterance.
         frames: Frames of each utterance, int64.
-        phones_count: Phones of each utterance, int64.
+        phones_count: Phones of each utterance, int64; 0 of recordings.
         seconds: Duration of each utterance, float64.
+        starts: Where each begins in its recording, samples, int64.
 
     Raises:
-        InputError: If the store is missing or unfinished, or holds another kind of mel.
+        InputError: If the store is missing or unfinished, or holds another kind of record or mel.
     """
+
+    TENSORS: ClassVar[tuple[str, ...]]  # of a record, in the order in which they are written
 
     def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
         self.folder = folder
@@ -140,6 +100,7 @@ class FeatureStore:
         self.frames = np.array([row.frames for row in rows], dtype=np.int64)
         self.phones_count = np.array([row.phones for row in rows], dtype=np.int64)
         self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
+        self.starts = np.array([row.start for row in rows], dtype=np.int64)
         self._shards = tuple(row.shard for row in rows)
         self._checksums = tuple(row.crc32 for row in rows)
         self._positions = {id: i for i, id in enumerate(self.ids)}
@@ -165,21 +126,9 @@ class FeatureStore:
         except KeyError:
             raise InputError(f"{self.folder}: no features of {id!r}; run stage 1 again") from None
 
-    def read(self, key: str | int) -> Features:
-        """Reads one utterance by id or position.
-
-        Raises:
-            InputError: If it is not there, or its shard is missing or broken.
-        """
-        position = self.index_of(key) if isinstance(key, str) else key
-        record = self._tensors(position, _TENSORS)
-        phones = record.pop("phones").tobytes().decode().split()
-        return Features(self.ids[position], self.speakers[position], tuple(phones), **record)
-
-    def read_prosody(self, key: str | int) -> Prosody:
-        """Reads durations, f0 and energy, without the mel; the same errors as `read`."""
-        position = self.index_of(key) if isinstance(key, str) else key
-        return Prosody(**self._tensors(position, Prosody._fields))
+    def checksum(self, id: str) -> int:
+        """CRC-32 of what was written of an utterance."""
+        return self._checksums[self.index_of(id)]
 
     def verify(self) -> list[str]:
         """Compares every record with its checksum.
@@ -191,19 +140,27 @@ class FeatureStore:
 
     def _fault(self, position: int) -> str:
         try:
-            record = self._tensors(position, _TENSORS)
+            tensors = self._tensors(position, self.TENSORS)
         except InputError as error:
             return f"{self.ids[position]}: {error}"
-        if _checksum(record) != self._checksums[position]:
+        if checksum(tensors) != self._checksums[position]:
             shard = self._shards[position]
             return f"{self.ids[position]}: its data in {shard} differ from what was written"
         return ""
 
-    def _tensors(self, position: int, names: Sequence[str]) -> dict[str, np.ndarray]:
+    def _tensors(
+        self, position: int, names: Sequence[str], spans: Sequence[slice] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Tensors of one utterance, whole or a span of the last dimension of each."""
         id, shard = self.ids[position], self._shards[position]
         try:
             file = self._shard(shard)
-            return {name: file.get_tensor(f"{id}/{name}") for name in names}
+            if spans is None:
+                return {name: file.get_tensor(f"{id}/{name}") for name in names}
+            return {
+                name: file.get_slice(f"{id}/{name}")[..., span]
+                for name, span in zip(names, spans, strict=True)
+            }
         except (OSError, SafetensorError) as error:
             path = features_folder(self.folder) / f"{shard}.safetensors"
             raise InputError(
@@ -215,6 +172,70 @@ class FeatureStore:
             path = features_folder(self.folder) / f"{shard}.safetensors"
             self._open_shards[shard] = safe_open(path, framework="numpy")
         return self._open_shards[shard]
+
+
+class FeatureStore(Store):
+    """Features of one dataset, for acoustic models; see Store."""
+
+    TENSORS = ("phones", "durations", "mel", "f0", "energy")
+
+    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
+        super().__init__(folder, mel)
+        if 0 in self.phones_count:
+            raise InputError(
+                f"{folder} holds recordings for vocoders, and no phones; run stage 1 of an acoustic"
+                " model with another preprocess.processed_dir"
+            )
+
+    def read(self, key: str | int) -> Features:
+        """Reads one utterance by id or position.
+
+        Raises:
+            InputError: If it is not there, or its shard is missing or broken.
+        """
+        position = self.index_of(key) if isinstance(key, str) else key
+        record = self._tensors(position, self.TENSORS)
+        phones = record.pop("phones").tobytes().decode().split()
+        id, speaker, start = self.ids[position], self.speakers[position], self.starts[position]
+        return Features(id, speaker, tuple(phones), **record, start=int(start))
+
+    def read_prosody(self, key: str | int) -> Prosody:
+        """Reads durations, f0 and energy, without the mel; the same errors as `read`."""
+        position = self.index_of(key) if isinstance(key, str) else key
+        return Prosody(**self._tensors(position, Prosody._fields))
+
+
+class RecordingStore(Store):
+    """Recordings of one dataset, for vocoders; see Store."""
+
+    TENSORS = ("mel", "wav")
+
+    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
+        super().__init__(folder, mel)
+        if self.phones_count.any():
+            raise InputError(
+                f"{folder} holds features for acoustic models, and no audio; run stage 1 of a"
+                " vocoder with another preprocess.processed_dir"
+            )
+
+    def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> Recording:
+        """Reads one utterance, or some frames of it, by id or position.
+
+        Args:
+            key: Id or position.
+            first: First frame.
+            n_frames: How many, as far as there are so many; None: all that follow.
+
+        Raises:
+            InputError: If it is not there, or its shard is missing or broken.
+        """
+        position = self.index_of(key) if isinstance(key, str) else key
+        T, hop = int(self.frames[position]), self.mel.hop_length
+        last = T if n_frames is None else min(T, first + n_frames)
+        spans = slice(first, last), slice(first * hop, last * hop)
+        start = int(self.starts[position]) + first * hop
+        tensors = self._tensors(position, self.TENSORS, spans)
+        return Recording(self.ids[position], self.speakers[position], **tensors, start=start)
 
 
 def _read_index(folder: Path) -> list[IndexRow]:

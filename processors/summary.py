@@ -1,56 +1,20 @@
-"""What follows from all utterances of a dataset together: splits, speakers, word list, report."""
+"""What follows from all utterances of a dataset together: splits, speakers, report."""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
 
-from config.schema import PreprocessConfig
-from preprocessors.manifest import Listing, Rejection, Splits, Utterance
+from preprocessors.manifest import Rejection, Splits
 from preprocessors.split import split_ids
-from processors.fingerprint import Fingerprint
+from processors.run import Run, Summary
 from processors.shards import ShardReport
 from utils.errors import InputError
-from utils.files import replacing, write_json
+from utils.files import write_json
 from utils.logging import get_logger
 
 # A share says little of a small corpus: so many bad utterances never stop it, while they are not
 # the greater part of it. Only `max_bad_ratio` 0 allows none.
 _TOLERATED = 3
-_UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
 _SHOWN = 5  # reasons and notices in messages; the files hold all of them
-
-
-class Run(NamedTuple):
-    """One run of stage 1 over one dataset."""
-
-    config: PreprocessConfig
-    dataset: str
-    root: Path  # the corpus
-    folder: Path  # <processed_dir>/<dataset>
-    listing: Listing
-    shards: dict[str, list[Utterance]]  # by name of the shard
-    fingerprint: Fingerprint
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What stage 1 made of a dataset.
-
-    Attributes:
-        n_extracted: Utterances that this run worked on; the others were finished before.
-        n_usable: Utterances with features.
-        n_rejected: Utterances without.
-        hours: Aligned audio, hours.
-        wall_seconds: Time that this run took.
-    """
-
-    n_extracted: int
-    n_usable: int
-    n_rejected: int
-    hours: float
-    wall_seconds: float
 
 
 def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
@@ -77,32 +41,6 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     )
 
 
-def check_phones(run: Run, total: ShardReport) -> None:
-    """Makes sure that a model will know the phones of texts; names those that no recording has.
-
-    Raises:
-        InputError: If they are more than `_UNKNOWN_SHARE` of the corpus's own texts.
-    """
-    unknown = Counter(
-        {phone: n for phone, n in total.text_phones.items() if phone not in total.phones}
-    )
-    if not unknown:
-        return
-    share = unknown.total() / total.text_phones.total()
-    listed = ", ".join(f"{phone} ({n})" for phone, n in unknown.most_common())
-    message = (
-        f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
-        f" that a model cannot say them: {listed}"
-    )
-    if share > _UNKNOWN_SHARE:
-        raise InputError(
-            f"{message}; the aligner writes other phones than preprocess.text.phone_extractor"
-            f" {run.config.text.phone_extractor}: correct that, or give the aligner's dictionary as"
-            " preprocess.text.lexicon_path"
-        )
-    _log.warning("%s", message)
-
-
 def split_usable(run: Run, total: ShardReport) -> Splits:
     """Splits all readable recordings and leaves out the unusable ones afterwards.
 
@@ -123,13 +61,6 @@ def split_usable(run: Run, total: ShardReport) -> Splits:
         if not ids:
             _log.warning("%s: no usable utterance is left in the %s split", run.dataset, name)
     return splits
-
-
-def write_words(path: Path, words: Counter[str]) -> None:
-    """Writes one word and its count per line, the most frequent first."""
-    ordered = sorted(words.items(), key=lambda item: (-item[1], item[0]))
-    with replacing(path) as temporary:
-        temporary.write_text("".join(f"{word}\t{n}\n" for word, n in ordered), encoding="utf-8")
 
 
 def write_speakers(run: Run, total: ShardReport) -> None:

@@ -1,4 +1,4 @@
-"""The one exception for faults in what a user gave."""
+"""Exceptions for faults in what a user gave."""
 
 
 class InputError(ValueError):
@@ -6,4 +6,11 @@ class InputError(ValueError):
 
     The message names what was found, what was expected and what to do. Commands print it as one
     clear message and exit non-zero without a traceback; any other exception is a bug of ours.
+    """
+
+
+class UtteranceError(ValueError):
+    """An utterance that cannot be used; the message says why, and what to do.
+
+    Stage 1 lists it as rejected and goes on with the others.
     """

@@ -17,9 +17,10 @@ import numpy as np
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.records import Alignment, SpokenText
+from utils.errors import InputError, UtteranceError
 
 
-class AlignmentError(ValueError):
+class AlignmentError(UtteranceError):
     """An utterance that cannot be aligned; the message says why, and names the file if any."""
 
 
@@ -60,6 +61,11 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path) -> Aligner:
     Raises:
         InputError: If the aligner cannot work with this configuration.
     """
+    if config.text.pauses != "classes":
+        raise InputError(
+            f"preprocess.text.pauses is {config.text.pauses}: imported voices speak with it, and "
+            "stage 1 does not make it; leave it out (--init_from matches the phones by name)"
+        )
     return _module(config.aligner).make_aligner(config, dataset_root)
 
 

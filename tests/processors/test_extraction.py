@@ -77,6 +77,8 @@ def test_every_utterance_becomes_features_that_fit_together(prepared):
         T = features.mel.shape[1]
         assert features.durations.sum() == T == len(features.f0) == len(features.energy)
         assert features.speaker == "LJSpeech"
+        assert features.start == store.starts[store.index_of(id)]
+    assert len(set(store.starts.tolist())) > 1  # some begin after a silence
 
 
 def test_the_dataset_folder_says_all_about_it(prepared):
@@ -176,7 +178,7 @@ def test_an_utterance_that_crashed_a_process_is_rejected_once(corpus, tmp_path, 
 
 @pytest.mark.slow
 def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("processors.extraction.ShardWork", CrashOn("LJ001-0011"))
+    monkeypatch.setattr("processors.feature_run.ShardWork", CrashOn("LJ001-0011"))
     prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
     stage, reason = reasons(tmp_path / "LJSpeech")["LJ001-0011"]
     assert stage == "features"

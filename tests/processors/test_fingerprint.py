@@ -1,5 +1,6 @@
 """What a second run does after the config or the corpus has changed: only what depends on it."""
 
+import json
 import logging
 import os
 import shutil
@@ -11,6 +12,7 @@ import pytest
 from config.schema import PreprocessConfig, SplitConfig, TextConfig
 from preprocessors.manifest import Listing, Utterance
 from processors.extraction import prepare_dataset
+from processors.feature_run import feature_dependence
 from processors.fingerprint import (
     Fingerprint,
     changes,
@@ -205,7 +207,8 @@ def test_a_lost_shard_is_made_again_alone(place):
 
 def fingerprint(config: PreprocessConfig, *utterances: Utterance) -> Fingerprint:
     listing = Listing(list(utterances), [], [])
-    return fingerprint_of(config, Path("corpus"), listing, {"shard-00000": utterances})
+    dependence = feature_dependence(config, Path("corpus"))
+    return fingerprint_of(config, listing, {"shard-00000": utterances}, dependence)
 
 
 UTTERANCE = Utterance("a", Path("missing.wav"), "Hello.", "ann")
@@ -250,6 +253,16 @@ def test_a_lexicon_counts_by_its_content(tmp_path):
 
 
 def test_another_version_of_the_features_is_said():
-    old = replace(fingerprint(PreprocessConfig(), UTTERANCE), version=0)
+    old = replace(fingerprint(PreprocessConfig(), UTTERANCE), version=1)
     (line,) = changes(old, fingerprint(PreprocessConfig(), UTTERANCE))
-    assert "version 0, now 1" in line
+    assert "version 1, now 2: all are made again" in line
+
+
+def test_what_an_older_version_wrote_is_made_again_and_said(place, caplog):
+    path = place / "data/LJSpeech/fingerprint.json"
+    old = read_json(path)
+    del old["task"]
+    path.write_text(json.dumps(old | {"version": 1}))
+    with caplog.at_level(logging.INFO):
+        prepare(place)
+    assert "are of version 1, now 2: all are made again" in " ".join(caplog.text.split())

@@ -1,0 +1,133 @@
+"""Writing a shard tensor by tensor, so that hours of audio need not fit into memory."""
+
+import json
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from modules.mel import MelConfig
+from processors.records import Features, Recording
+from utils.files import replacing
+
+# Names as safetensors writes them. A record's tensors are written in the order of this module.
+_DTYPES = {"uint8": "U8", "int16": "I16", "int64": "I64", "float32": "F32"}
+_MOST_TENSORS = 5  # of a record
+_ENTRY_BYTES = 128  # of a tensor in the header, without the record's id
+
+
+class IndexRow(NamedTuple):
+    """One utterance in `index.jsonl`."""
+
+    id: str
+    speaker: str
+    shard: str  # file name without its suffix
+    frames: int
+    phones: int  # 0 of recordings
+    seconds: float
+    crc32: int  # of its tensors, in the order in which they were written
+    start: int  # where the mel begins in the recording, samples
+
+
+class ShardWriter:
+    """A safetensors file in the making.
+
+    The header stands first and says where each tensor lies; it is written last, into room that is
+    kept for it. What is left of the room is spaces, as the format has it.
+
+    Args:
+        file: Open for writing, empty.
+        name: Of the shard.
+        ids: Utterances that may come.
+        mel: Definition of their mels, for the seconds of a frame.
+
+    Attributes:
+        rows: Index of what was added.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, ids: Collection[str], mel: MelConfig) -> None:
+        self.rows: list[IndexRow] = []
+        self._file = file
+        self._name = name
+        self._mel = mel
+        self._header: dict[str, object] = {}
+        room = 2 + sum(_MOST_TENSORS * (len(id) + _ENTRY_BYTES) for id in ids)
+        self._room = -(-room // 8) * 8
+        self._data_start = file.seek(8 + self._room)
+
+    def add(self, record: Features | Recording) -> None:
+        """Writes the tensors of one utterance."""
+        tensors = tensors_of(record)
+        for name, value in tensors.items():
+            start = self._file.tell() - self._data_start
+            self._file.write(value.data)
+            self._header[f"{record.id}/{name}"] = {
+                "dtype": _DTYPES[value.dtype.name],
+                "shape": value.shape,
+                "data_offsets": (start, start + value.nbytes),
+            }
+        T = record.mel.shape[1]
+        self.rows.append(
+            IndexRow(
+                id=record.id,
+                speaker=record.speaker,
+                shard=self._name,
+                frames=T,
+                phones=len(record.phones) if isinstance(record, Features) else 0,
+                seconds=T * self._mel.hop_length / self._mel.sample_rate,
+                crc32=checksum(tensors),
+                start=record.start,
+            )
+        )
+
+    def finish(self) -> None:
+        """Writes the header."""
+        header = json.dumps(self._header, separators=(",", ":")).encode()
+        self._file.seek(0)
+        self._file.write(self._room.to_bytes(8, "little") + header.ljust(self._room))
+
+
+@contextmanager
+def shard_writer(path: Path, ids: Collection[str], mel: MelConfig) -> Iterator[ShardWriter]:
+    """Gives the writer of a shard, which is written whole or not at all.
+
+    Args:
+        path: `<folder>/features/shard-00000.safetensors`.
+        ids: Utterances that may come.
+        mel: Definition of their mels.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        writer = ShardWriter(file, path.stem, ids, mel)
+        yield writer
+        writer.finish()
+
+
+def tensors_of(record: Features | Recording) -> dict[str, np.ndarray]:
+    """What is stored of an utterance, by name, in the order in which it is written.
+
+    Phone names are one text tensor of bytes (UTF-8, separated by spaces), since safetensors holds
+    numbers only.
+    """
+    if isinstance(record, Recording):
+        tensors = {"mel": record.mel.astype("<f4"), "wav": record.wav.astype("<i2")}
+    else:
+        tensors = {
+            "phones": np.frombuffer(" ".join(record.phones).encode(), dtype=np.uint8),
+            "durations": record.durations.astype("<i8"),
+            "mel": record.mel.astype("<f4"),
+            "f0": record.f0.astype("<f4"),
+            "energy": record.energy.astype("<f4"),
+        }
+    # safetensors holds memory as it lies: a transposed view would be stored wrongly
+    return {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+
+
+def checksum(tensors: Mapping[str, np.ndarray]) -> int:
+    """CRC-32 of tensors in their order."""
+    value = 0
+    for tensor in tensors.values():
+        value = zlib.crc32(tensor.data, value)
+    return value
