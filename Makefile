@@ -43,15 +43,17 @@ demo: .venv/.installed
 		$(RECIPE) --stage 3 --infer_mode single --infer_text "$$TEXT"; \
 	fi
 
-# The second pitch extractor is optional: pip has to compile it. Its tests are skipped without it.
-.venv/.pyworld: .venv/.installed
+# The second pitch extractor and PESQ are optional: pip has to compile them. Their tests are skipped
+# without them.
+.venv/.compiled: .venv/.installed
 	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[pyworld]'
+	-.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[eval]'
 	@touch $@
 
-test: .venv/.pyworld
+test: .venv/.compiled
 	$(TEST)
 
-test-slow: .venv/.pyworld
+test-slow: .venv/.compiled
 	$(TEST) -m slow
 
 check: .venv/.installed

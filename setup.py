@@ -38,7 +38,8 @@ setup(
     extras_require={
         # apart: pip compiles it; it imports pkg_resources, which later setuptools do not have
         "pyworld": ["pyworld>=0.3.4", "setuptools<81"],
-        "eval": ["jiwer>=3.0"],
+        # pesq is compiled by pip, too
+        "eval": ["jiwer>=3.0", "pesq>=0.0.4", "pystoi>=0.4"],
         "cluster": ["dask[distributed]>=2024.1"],
         "ray": ["ray>=2.9"],
         "wandb": ["wandb>=0.16"],
