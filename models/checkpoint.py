@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import Config
-from models.assets import AUDIO, LEXICON, Assets, Speaker
+from models.assets import AUDIO, Assets, Speaker
 from models.checkpoint_files import fault_of, latest_checkpoint
 from models.hub_files import fetch
 from models.registry import config_of, find

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from models.assets import Assets
 from models.checkpoint import SPEAKING, load_model
+from models.hub_files import fetch
 from models.task import Task
 from modules.weight_norm import adapt_weight_norm
 from utils.errors import InputError
@@ -41,7 +42,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     Raises:
         InputError: If tensors of one name have different shapes; the message names all of them.
     """
-    source = load_model(reference)
+    source = load_model(fetch(reference, for_training=True))
     _compare_mels(source.assets, assets)
     rows = _rows(task.networks[task.exported], source.assets, assets)
     rescaled = _rescaled(source.network, task.networks[task.exported])

@@ -1,28 +1,40 @@
 """Models by name: a folder here, or a repository on the Hugging Face Hub."""
 
+import glob
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from utils.errors import InputError
+from utils.hub_errors import explain, may_pass
 from utils.logging import get_logger
 
+# Of all files of a repository, those that are needed.
+Choice = Callable[[Sequence[str]], Sequence[str]]
+
 _HUB_NAME = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 # Folders and files of a clone: `ckpts/demo` is a path, even before anything was trained.
 _OUR_FOLDERS = {"ckpts", "config", "data", "egs", "models", "pretrained", "tests"}
-_FILE_SUFFIXES = {".json", ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".zip"}
+_FILE_SUFFIXES = {".json", ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".zip", ".tar"}
+_TIMEOUT_S = 10.0  # for the list of files; the client itself would wait for ever
+_SHOWN = 3  # file names in messages
 
 
-def resolve(reference: str | Path, patterns: Sequence[str]) -> Path:
+def resolve(reference: str | Path, choose: Choice) -> Path:
     """Finds a model's files.
 
     Args:
         reference: A local folder or file, or `org/name` or `org/name@revision` on the Hub. What
             exists here wins. A `Path` is always local.
-        patterns: Files to fetch from the Hub, such as `["*.json", "*.safetensors"]`.
+        choose: Which files of the repository to fetch, given the names of all. It raises InputError
+            if they are of no use; the repository's name is put before its message.
 
     Returns:
-        The local path: as given, or the folder in the Hub's cache.
+        The local path: as given, or the folder of this commit in the Hub's cache.
 
     Raises:
         InputError: If there is nothing of that name. What looks like a path (it starts with a dot,
@@ -38,7 +50,26 @@ def resolve(reference: str | Path, patterns: Sequence[str]) -> Path:
             f"{str(reference)!r}: no such file or folder; expected a path, or the name of a "
             "repository on the Hub (org/name or org/name@revision)"
         )
-    return _download(match["repo"], match["revision"], patterns)
+    return _fetch(Repository(match["repo"], match["revision"]), choose)
+
+
+def origin_of(path: Path) -> str | None:
+    """`org/name@commit` of a path in the Hub's cache; None for any other."""
+    for folder in (path, *path.parents):
+        repository = folder.parent.parent.name
+        if folder.parent.name == "snapshots" and repository.startswith("models--"):
+            return f"{repository.removeprefix('models--').replace('--', '/')}@{folder.name}"
+    return None
+
+
+class Repository(NamedTuple):
+    """A repository of a model on the Hub."""
+
+    name: str  # org/name
+    revision: str | None = None  # branch, tag or commit; None: the branch `main`
+
+    def __str__(self) -> str:
+        return self.name if self.revision is None else f"{self.name}@{self.revision}"
 
 
 def _looks_local(path: Path) -> bool:
@@ -46,34 +77,157 @@ def _looks_local(path: Path) -> bool:
     return first in _OUR_FOLDERS or Path(first).exists() or path.suffix.lower() in _FILE_SUFFIXES
 
 
-def _download(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
+def _fetch(repository: Repository, choose: Choice) -> Path:
+    """The files in the Hub's cache; what is missing there is downloaded."""
     try:
-        from huggingface_hub import errors, snapshot_download
+        from huggingface_hub import HfApi, errors
     except ImportError as error:
         raise InputError(
-            f"{repo}: not a local path, and a name on the Hub needs: pip install huggingface_hub"
+            f"{repository}: not a local path, and a name on the Hub needs: pip install "
+            "huggingface_hub"
         ) from error
+    if _COMMIT.fullmatch(repository.revision or "") and (folder := _whole(repository, choose)):
+        get_logger(__name__).info("%s: from the Hub's cache", repository)  # a commit never changes
+        return folder
     try:
-        folder = Path(snapshot_download(repo, revision=revision, allow_patterns=list(patterns)))
-    except (errors.HFValidationError, OSError) as error:
-        raise InputError(_explain(repo, revision, error)) from error
-    get_logger(__name__).info("%s: from the Hub, commit %s", repo, folder.name)
+        info = HfApi().model_info(
+            repository.name,
+            revision=repository.revision,
+            timeout=_TIMEOUT_S,
+            files_metadata=True,
+        )
+    except (errors.HFValidationError, errors.HTTPError, OSError) as error:
+        reason = explain(repository, error)
+        if not may_pass(error):
+            raise InputError(reason) from error
+        return _cached(repository, choose, reason)
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
+    chosen = _choose(repository, choose, list(sizes))
+    return _download(repository, info.sha or "", {name: sizes[name] for name in chosen})
+
+
+def _choose(repository: Repository, choose: Choice, names: Sequence[str]) -> Sequence[str]:
+    try:
+        return choose(names)
+    except InputError as error:
+        raise InputError(f"{repository}: {error}") from error
+
+
+def _download(repository: Repository, commit: str, sizes: dict[str, int]) -> Path:
+    """Fetches files, given their sizes in bytes."""
+    from huggingface_hub import errors, snapshot_download, try_to_load_from_cache
+
+    missing = [
+        name
+        for name in sizes
+        if not isinstance(try_to_load_from_cache(repository.name, name, revision=commit), str)
+    ]
+    megabytes = sum(sizes[name] for name in missing) / 1e6
+    fetched = f"fetching {len(missing)} files, {megabytes:.1f} MB" if missing else "in the cache"
+    get_logger(__name__).info("%s: from the Hub, commit %s, %s", repository, commit, fetched)
+    try:
+        # by its own revision, not by the commit: only so the cache knows what the revision is
+        with _bars_for_people():
+            folder = snapshot_download(
+                repository.name,
+                revision=repository.revision,
+                allow_patterns=[glob.escape(name) for name in sizes],
+            )
+    except (errors.HTTPError, OSError) as error:
+        raise InputError(explain(repository, error)) from error
+    if lacking := _lacking(Path(folder), sizes):
+        raise InputError(
+            f"{repository}: {lacking} did not come: it was changed on the Hub at this moment; try "
+            "again"
+        )
+    return Path(folder)
+
+
+@contextmanager
+def _bars_for_people() -> Iterator[None]:
+    """The client's progress bars, on a terminal alone: some of them do not look for one."""
+    from huggingface_hub.utils import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+
+    if sys.stderr.isatty() or are_progress_bars_disabled():
+        yield
+        return
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        enable_progress_bars()
+
+
+def _cached(repository: Repository, choose: Choice, reason: str) -> Path:
+    """What an earlier download left, if it is all there.
+
+    Raises:
+        InputError: If not; `reason` says why it cannot be fetched.
+    """
+    from huggingface_hub import constants
+
+    folder = _snapshot(repository)
+    if folder is None:
+        raise InputError(
+            f"{reason}, and there is no copy of it in the Hub's cache, {constants.HF_HUB_CACHE}; "
+            "give a folder, or fetch it once online"
+        )
+    if lacking := _lacking(folder, _choose(repository, choose, _names(repository, folder))):
+        raise InputError(
+            f"{reason}, and its copy in the Hub's cache, {folder}, lacks {lacking}: an earlier "
+            "download was cut short; go on online"
+        )
+    get_logger(__name__).warning(
+        "%s; what the cache holds of it is used, commit %s", reason, folder.name
+    )
     return folder
 
 
-def _explain(repo: str, revision: str | None, error: Exception) -> str:
-    """One sentence for each way in which the Hub says no."""
-    from huggingface_hub import errors
+def _whole(repository: Repository, choose: Choice) -> Path | None:
+    """The folder of this revision in the cache, if all that is needed is there."""
+    folder = _snapshot(repository)
+    if folder is None:
+        return None
+    try:
+        chosen = choose(_names(repository, folder))
+    except InputError:
+        return None
+    return None if _lacking(folder, chosen) else folder
 
-    if isinstance(error, errors.GatedRepoError):
-        return f"{repo}: the Hub asks you to accept its licence and to log in (`hf auth login`)"
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return f"{repo}: neither a local folder nor a public repository on the Hub"
-    if isinstance(error, errors.RevisionNotFoundError):
-        return f"{repo}: the Hub has no revision {revision!r} of it"
-    if isinstance(error, errors.LocalEntryNotFoundError):
-        return (
-            f"{repo}: no local folder of that name, not in the Hub's cache, and the Hub cannot be "
-            "reached (offline, or HF_HUB_OFFLINE is set); give a folder, or fetch it once online"
+
+def _snapshot(repository: Repository) -> Path | None:
+    """The folder of this revision in the cache, whole or not."""
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        folder = snapshot_download(
+            repository.name, revision=repository.revision, local_files_only=True, allow_patterns=[]
         )
-    return f"{repo}: the Hub refused: {' '.join(str(error).split())}"
+    except errors.LocalEntryNotFoundError:
+        return None
+    return Path(folder)
+
+
+def _names(repository: Repository, folder: Path) -> list[str]:
+    """All files of the repository as last listed; or what there is, if no list was kept."""
+    try:
+        from huggingface_hub import errors, get_cached_repo_tree
+
+        listed = get_cached_repo_tree(repository.name, revision=folder.name)
+    except ImportError:  # older versions keep no list
+        listed = []
+    except errors.CachedRepoTreeNotFoundError:  # an older version filled the cache
+        listed = []
+    inside = (path for path in folder.rglob("*") if path.is_file())
+    return [file.path for file in listed] or [p.relative_to(folder).as_posix() for p in inside]
+
+
+def _lacking(folder: Path, names: Sequence[str] | dict[str, int]) -> str:
+    """The first few of the files that a folder does not hold; empty if it holds all."""
+    lacking = [name for name in names if not (folder / name).is_file()]
+    more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+    return ", ".join(lacking[:_SHOWN]) + more

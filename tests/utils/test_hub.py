@@ -1,43 +1,99 @@
+import errno
+import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import huggingface_hub
 import pytest
-from huggingface_hub import errors
+from huggingface_hub import constants
 
+from tests.utils.hub_server import OWNER, READER
 from utils.errors import InputError
-from utils.hub import resolve
+from utils.hub import origin_of, resolve
 
-PATTERNS = ["*.json"]
+ROOT = Path(__file__).parents[2]
+FILES = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 400, "notes.md": b"long"}
 
 
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    """Stands in for the Hub: records what is asked for."""
-    asked = []
+def model_files(names):
+    """All but the notes."""
+    return [name for name in names if not name.endswith(".md")]
 
-    def snapshot_download(repo, *, revision, allow_patterns):
-        asked.append((repo, revision, allow_patterns))
-        return str(tmp_path / "cache" / "0123abcd")
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    monkeypatch.chdir(tmp_path)
-    return asked
+def use_token(monkeypatch, token):
+    monkeypatch.setenv("HF_TOKEN", token)
 
 
 def test_what_exists_here_wins_over_the_hub(hub, tmp_path):
     (tmp_path / "org" / "name").mkdir(parents=True)
-    assert resolve("org/name", PATTERNS).samefile(tmp_path / "org" / "name")
+    assert resolve("org/name", model_files).samefile(tmp_path / "org" / "name")
     (tmp_path / "file.pt").write_bytes(b"")
-    assert resolve(tmp_path / "file.pt", PATTERNS) == tmp_path / "file.pt"
-    assert hub == []
+    assert resolve(tmp_path / "file.pt", model_files) == tmp_path / "file.pt"
+    assert hub.asked == []
 
 
-def test_a_name_on_the_hub_is_fetched_with_its_revision(hub, tmp_path):
-    assert resolve("org/name", PATTERNS) == tmp_path / "cache" / "0123abcd"
-    resolve("org/name@v1.0", PATTERNS)
-    assert hub == [("org/name", None, PATTERNS), ("org/name", "v1.0", PATTERNS)]
+def test_the_files_that_were_chosen_are_fetched_once(hub, caplog):
+    commit = hub.publish("org/name", FILES)
+    with caplog.at_level(logging.INFO):
+        folder = resolve("org/name", model_files)
+    assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.safetensors"]
+    assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+    assert f"org/name: from the Hub, commit {commit}, fetching 2 files, 0.1 MB" in caplog.text
+
+    hub.asked.clear()
+    with caplog.at_level(logging.INFO):
+        assert resolve("org/name", model_files) == folder
+    assert hub.fetched() == []
+    assert f"commit {commit}, in the cache" in caplog.text
+
+
+def test_the_commit_that_was_used_can_be_told_from_the_path(hub, tmp_path):
+    commit = hub.publish("org/name", {**FILES, "inner/a.json": b"[]"})
+    folder = resolve("org/name", lambda names: names)
+    assert origin_of(folder) == origin_of(folder / "inner" / "a.json") == f"org/name@{commit}"
+    assert origin_of(tmp_path) is None
+
+
+def test_a_revision_is_a_branch_or_a_commit(hub):
+    old = hub.publish("org/name", {"config.json": b"old"})
+    hub.publish("org/name", {"config.json": b"new"})
+    hub.publish("org/name", {"config.json": b"branch"}, branch="feature/v2")
+
+    def content(reference):
+        return (resolve(reference, model_files) / "config.json").read_bytes()
+
+    assert content("org/name") == b"new"
+    assert content("org/name@main") == b"new"
+    assert content("org/name@feature/v2") == b"branch"
+    assert content(f"org/name@{old}") == b"old"
+
+
+def test_a_new_commit_is_followed_and_only_what_changed_is_fetched(hub):
+    hub.publish("org/name", FILES)
+    first = resolve("org/name", model_files)
+    hub.publish("org/name", {"config.json": b"[1]"})
+    hub.asked.clear()
+    second = resolve("org/name", model_files)
+    assert (second / "config.json").read_bytes() == b"[1]"
+    assert (first / "config.json").read_bytes() == b"{}"
+    assert not any("GET /storage" in asked for asked in hub.asked)
+
+
+def test_a_commit_that_is_in_the_cache_asks_nobody(hub):
+    commit = hub.publish("org/name", FILES)
+    folder = resolve("org/name", model_files)
+    hub.asked.clear()
+    assert resolve(f"org/name@{commit}", model_files) == folder
+    assert hub.asked == []
+    assert (resolve(f"org/name@{commit}", lambda names: names) / "notes.md").exists()
+
+
+def test_names_are_no_patterns(hub):
+    hub.publish("org/name", {"a[1].json": b"1", "a1.json": b"2"})
+    folder = resolve("org/name", lambda _: ["a[1].json"])
+    assert [path.name for path in folder.iterdir()] == ["a[1].json"]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +110,7 @@ def test_a_name_on_the_hub_is_fetched_with_its_revision(hub, tmp_path):
         "org/name/",
         "org/model.safetensors",
         "org/g_0250.pt",
+        "org/900000.pth.tar",
         "",
         "org/na me",
         "org/name@",
@@ -63,47 +120,194 @@ def test_a_name_on_the_hub_is_fetched_with_its_revision(hub, tmp_path):
 def test_a_missing_path_is_never_looked_for_on_the_hub(hub, tmp_path, reference):
     (tmp_path / "here").mkdir()
     with pytest.raises(InputError, match="no such file or folder"):
-        resolve(reference, PATTERNS)
-    assert hub == []
+        resolve(reference, model_files)
+    assert hub.asked == []
 
 
-def test_a_path_object_is_always_local(hub, tmp_path):
+def test_a_path_object_is_always_local(hub):
     with pytest.raises(InputError, match="no such file or folder"):
-        resolve(Path("org/name"), PATTERNS)
-    assert hub == []
+        resolve(Path("org/name"), model_files)
+    assert hub.asked == []
 
 
-def _hub_error(kind, text):
-    error = kind.__new__(kind)
-    Exception.__init__(error, text)
-    return error
+def refusal(reference):
+    with pytest.raises(InputError) as caught:
+        resolve(reference, model_files)
+    message = str(caught.value)
+    assert message.startswith(f"{reference}: ")
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("token", ["", READER])
+def test_a_repository_that_is_missing_or_private(hub, monkeypatch, token):
+    hub.publish("org/private", FILES, private=True)
+    use_token(monkeypatch, token)
+    for name in ("org/missing", "org/private"):
+        assert "neither a local folder nor a repository on the Hub" in refusal(name)
+    use_token(monkeypatch, OWNER)
+    assert (resolve("org/private", model_files) / "config.json").exists()
+
+
+@pytest.mark.parametrize("token", ["", READER])
+def test_a_gated_repository(hub, monkeypatch, token):
+    hub.publish("org/gated", FILES, gated=True)
+    use_token(monkeypatch, token)
+    assert "asks you to accept its conditions" in refusal("org/gated")
+
+
+def test_a_token_that_the_hub_does_not_know(hub, monkeypatch):
+    hub.publish("org/name", FILES)
+    use_token(monkeypatch, "hf_expired")
+    assert "does not accept your token" in refusal("org/name")
+
+
+def test_a_missing_revision(hub):
+    hub.publish("org/name", FILES)
+    assert "has no such branch, tag or commit" in refusal("org/name@v9")
+    assert "has no such branch, tag or commit" in refusal(f"org/name@{'0' * 40}")
+
+
+@pytest.mark.parametrize("name", ["org/a--b", "org/a..b", "org/name.git", f"org/{'a' * 100}"])
+def test_a_name_that_the_hub_does_not_allow(hub, name):
+    assert "not a name that the Hub allows" in refusal(name)
+    assert hub.asked == []
+
+
+def test_a_repository_without_a_model_says_so_before_anything_is_fetched(hub):
+    def none(names):
+        raise InputError(f"no model among {len(names)} files")
+
+    hub.publish("org/name", FILES)
+    with pytest.raises(InputError, match=r"^org/name: no model among 3 files$"):
+        resolve("org/name", none)
+    assert hub.fetched() == []
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        (errors.RepositoryNotFoundError, "neither a local folder nor a public repository"),
-        (errors.GatedRepoError, "accept its licence"),
-        (errors.RevisionNotFoundError, "has no revision 'v9'"),
-        (errors.LocalEntryNotFoundError, "cannot be reached"),
-        (errors.HFValidationError, "the Hub refused: two lines"),
-        (ConnectionError, "the Hub refused: two lines"),
-    ],
+    ("status", "said"),
+    [(503, r"trouble of its own \(503 Service Unavailable\)"), (429, "too many requests")],
 )
-def test_what_the_hub_refuses_is_one_sentence(hub, monkeypatch, kind, said):
-    def refuse(*_, **__):
-        raise _hub_error(kind, "two\n lines")
+def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(
+    hub, caplog, status, said
+):
+    hub.publish("org/name", FILES)
+    hub.failing = status
+    with pytest.raises(InputError, match=said + ".*no copy of it in the Hub's cache"):
+        resolve("org/name", model_files)
+    hub.failing = 0
+    folder = resolve("org/name", model_files)
+    hub.failing = status
+    caplog.clear()
+    assert resolve("org/name", model_files) == folder
+    assert "what the cache holds of it is used, commit" in caplog.text
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with pytest.raises(InputError, match=f"^org/name: .*{said}") as caught:
-        resolve("org/name@v9", PATTERNS)
-    assert "\n" not in str(caught.value)
+
+def test_a_hub_that_cannot_be_reached(hub, monkeypatch):
+    hub.publish("org/name", FILES)
+    folder = resolve("org/name", model_files)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")  # nobody listens there
+    assert resolve("org/name", model_files) == folder
+    assert "cannot be reached" in refusal("org/other")
 
 
-def test_offline_mode_makes_no_request(tmp_path):
-    code = "from utils.hub import resolve; resolve('org/name', ['*.json'])"
-    environment = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "PYTHONPATH": "."}
-    result = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+def test_offline_the_cache_is_used_if_it_holds_all(hub, monkeypatch, caplog):
+    commit = hub.publish("org/name", FILES)
+    folder = resolve("org/name", lambda _: ["config.json"])
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    hub.asked.clear()
+
+    assert resolve("org/name", lambda _: ["config.json"]) == folder
+    assert resolve(f"org/name@{commit}", lambda _: ["config.json"]) == folder
+    assert r"lacks model.safetensors" in refusal("org/name")
+    assert "no copy of it in the Hub's cache" in refusal("org/other")
+    assert "no copy of it in the Hub's cache" in refusal("org/name@v9")
+    assert hub.asked == []
+
+
+def test_a_cut_download_is_taken_up_where_it_broke(hub, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)  # the client waits a second
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1024)  # what is less is lost
+    hub.publish("org/name", FILES)
+    hub.cuts["model.safetensors"] = 2
+    folder = resolve("org/name", model_files)
+    assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+    half = len(FILES["model.safetensors"]) // 2
+    assert hub.ranges == [f"bytes={half}-", f"bytes={half + half // 2}-"]
+
+
+def test_a_download_that_fails_leaves_what_came_whole(hub, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    hub.publish("org/name", FILES)
+    hub.cuts["model.safetensors"] = 100
+    assert "cannot be reached" in refusal("org/name")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "lacks model.safetensors" in refusal("org/name")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    hub.cuts.clear()
+    hub.asked.clear()
+    folder = resolve("org/name", model_files)
+    assert (folder / "model.safetensors").read_bytes() == FILES["model.safetensors"]
+    assert "config.json" not in hub.fetched()
+
+
+def test_a_full_disk(hub, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/blobs/1")
+
+    hub.publish("org/name", FILES)
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
+    assert "No space left on device (/cache/blobs/1); make room there" in refusal("org/name")
+
+
+def test_without_the_client_a_local_path_still_works(hub, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert resolve(tmp_path, model_files) == tmp_path
+    assert "pip install huggingface_hub" in refusal("org/name")
+
+
+def test_the_environment_decides(hub, tmp_path):
+    """HF_ENDPOINT, HF_HOME, HF_TOKEN and HF_HUB_OFFLINE, in processes of their own."""
+    commit = hub.publish("org/private", FILES, private=True)
+    code = (
+        "from utils.logging import setup_logging; setup_logging()\n"
+        "from utils.hub import resolve\n"
+        "print(resolve('org/private', lambda names: [n for n in names if n[-1] == 'n']))"
     )
-    assert "InputError: org/name: no local folder of that name" in result.stderr
+    variables = {
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_HUB_DISABLE_XET": "1",
+        "PYTHONPATH": str(ROOT),
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+
+    def run(**more):
+        command = [sys.executable, "-c", code]
+        return subprocess.run(
+            command, env=variables | more, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    assert "InputError: org/private: neither a local folder" in run().stderr
+    online = run(HF_TOKEN=OWNER)
+    assert online.stdout.strip() == str(
+        tmp_path / "home" / "hub" / "models--org--private" / "snapshots" / commit
+    )
+    assert "fetching 1 files" in online.stderr
+    assert "%|" not in online.stderr, "no progress bars where nobody watches"
+    hub.asked.clear()
+    offline = run(HF_HUB_OFFLINE="1")
+    assert offline.stdout == online.stdout
+    assert "offline mode is on (HF_HUB_OFFLINE); what the cache holds of it is used, commit" in (
+        offline.stderr
+    )
+    assert hub.asked == []
+
+
+def test_the_client_is_imported_only_where_it_is_needed():
+    assert huggingface_hub.__version__
+    code = "import sys, utils.hub; print('huggingface_hub' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"

@@ -1,0 +1,36 @@
+"""Fixtures of tests of several packages."""
+
+import pytest
+
+from tests.utils.hub_server import HubServer
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """A Hub on this machine, which the real client talks to; cache and token lie in tmp_path.
+
+    The client reads its environment when it is imported, so its constants are set instead.
+    """
+    from huggingface_hub import close_session, constants
+
+    server = HubServer()
+    home = tmp_path / "huggingface"
+    values = {
+        "ENDPOINT": server.url,
+        "HUGGINGFACE_CO_URL_TEMPLATE": server.url + "/{repo_id}/resolve/{revision}/{filename}",
+        "HF_HOME": str(home),
+        "HF_HUB_CACHE": str(home / "hub"),
+        "HF_TOKEN_PATH": str(home / "token"),
+        "HF_STORED_TOKENS_PATH": str(home / "stored_tokens"),
+        "HF_HUB_OFFLINE": False,
+        "HF_HUB_DISABLE_XET": True,
+    }
+    for name, value in values.items():
+        monkeypatch.setattr(constants, name, value)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    monkeypatch.chdir(tmp_path)
+    close_session()
+    yield server
+    close_session()
+    server.close()
