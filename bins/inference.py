@@ -60,10 +60,9 @@ def main() -> None:
     setup_logging()
 
     from models import inference
+    from models.speaking import experiment_of
 
-    reference = given.infer_expt_dir or inference.experiment_of(
-        given.config, given.name, given.overrides
-    )
+    reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
     settings = inference.Settings(
         speaker=given.speaker,
         pitch_control=given.pitch_control,

@@ -3,25 +3,19 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from config.schema import Config
-from models.registry import load_config
-from models.results import Results, Settings, line_of
+from models.results import Line, Results, Settings, line_of
+from models.speaking import Made, TestingSet, default_output, speak_each, utterances_of
 from models.speech import Speech
 from models.synthesizer import Controls, Synthesizer, choose_speaker
-from preprocessors.manifest import Utterance, read_manifest
-from preprocessors.split import read_splits
 from processors.audio import write_wav
 from utils.errors import InputError
 from utils.files import read_text
-from utils.logging import get_logger, progress
 from utils.plots import plot_synthesis
-
-TestingSet = Literal["train", "test", "golden_test"]
-SHOWN_FAILURES = 20
 
 
 class Sentence(NamedTuple):
@@ -31,13 +25,6 @@ class Sentence(NamedTuple):
     text: str
     speaker: str
     dataset: str = ""
-
-
-class Failure(NamedTuple):
-    """A text that could not be spoken, and why."""
-
-    id: str
-    reason: str
 
 
 class Voice(NamedTuple):
@@ -71,29 +58,6 @@ def load_voice(
         vocoder or "Griffin-Lim",
         output or default_output(reference, synthesizer.model.home),
     )
-
-
-def default_output(reference: str | Path, folder: Path) -> Path:
-    """`result` in the folder of a local experiment.
-
-    Raises:
-        InputError: If the model is from the Hub: its folder is a cache.
-    """
-    if not Path(reference).expanduser().exists():
-        raise InputError(f"{reference} is on the Hub: say where the wavs go by --infer_output_dir")
-    return folder / "result"
-
-
-def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
-    """The folder of the experiment that a configuration and a name stand for.
-
-    Raises:
-        InputError: If the configuration is wrong, or nothing was trained under that name.
-    """
-    folder = Path(load_config(config_path, overrides).log_dir).expanduser() / name
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such experiment; run stage 2, or give --infer_expt_dir")
-    return folder
 
 
 def speak_texts(voice: Voice, texts: Sequence[str], settings: Settings) -> None:
@@ -130,30 +94,6 @@ def speak_dataset(voice: Voice, dataset: str, testing_set: TestingSet, settings:
     speak_all(voice, sentences, results, settings)
 
 
-def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
-    """The utterances of one split of a prepared data set, sorted by id.
-
-    Raises:
-        InputError: If stage 1 did not prepare the data set (lists those it did), its files do not
-            belong together, or the split is empty.
-    """
-    prepared = sorted(path.parent.name for path in processed.glob("*/manifest.jsonl"))
-    if dataset not in prepared:
-        known = ", ".join(prepared) or "none"
-        raise InputError(
-            f"{processed} holds no data set {dataset!r} (prepared: {known});"
-            " correct --infer_dataset or preprocess.processed_dir, or run stage 1"
-        )
-    folder = processed / dataset
-    utterances = {u.id: u for u in read_manifest(folder / "manifest.jsonl")}
-    ids = getattr(read_splits(folder), testing_set)
-    if not ids:
-        raise InputError(f"{folder}: the split {testing_set} is empty; see preprocess.split")
-    if unknown := [id for id in ids if id not in utterances]:
-        raise InputError(f"{folder}: {unknown[0]} is not in manifest.jsonl; run stage 1 again")
-    return [utterances[id] for id in ids]
-
-
 def read_texts(path: Path) -> list[str]:
     """The texts of a file, one a line; empty lines are left out.
 
@@ -177,34 +117,19 @@ def speak_all(
             lists them with their reasons.
     """
     Controls(settings.pitch_control, settings.energy_control, settings.duration_control).checked()
-    failures: list[Failure] = []
-    spoken_s, work_s = 0.0, 0.0
-    try:
-        with progress(len(sentences), "stage 3: texts") as bar:
-            for sentence in sentences:
-                start = time.perf_counter()
-                try:
-                    speech = speak(voice.synthesizer, sentence, settings)
-                except InputError as error:
-                    failures.append(Failure(sentence.id, str(error)))
-                else:
-                    seconds = time.perf_counter() - start
-                    write_speech(voice, sentence, speech, results.folder)
-                    results.add(
-                        line_of(
-                            sentence.id,
-                            speech,
-                            settings,
-                            dataset=sentence.dataset,
-                            vocoder=voice.vocoder,
-                            work_s=seconds,
-                        )
-                    )
-                    spoken_s, work_s = spoken_s + speech.seconds, work_s + seconds
-                bar.advance()
-    finally:
-        results.save()  # also when interrupted: what was written is on record
-    report(results.folder, len(sentences), spoken_s, work_s, failures)
+
+    def make(sentence: Sentence) -> Made[Line]:
+        start = time.perf_counter()
+        speech = speak(voice.synthesizer, sentence, settings)
+        work_s = time.perf_counter() - start
+        write_speech(voice, sentence, speech, results.folder)
+        dataset, vocoder = sentence.dataset, voice.vocoder
+        line = line_of(
+            sentence.id, speech, settings, dataset=dataset, vocoder=vocoder, work_s=work_s
+        )
+        return Made(line, speech.seconds, work_s)
+
+    speak_each(sentences, make, results, "texts")
 
 
 def speak(synthesizer: Synthesizer, sentence: Sentence, settings: Settings) -> Speech:
@@ -232,31 +157,4 @@ def write_speech(voice: Voice, sentence: Sentence, speech: Speech, folder: Path)
             speech.energy,
             title=f"{sentence.id}: {speech.text}",
             frame_s=speech.frame_s,
-        )
-
-
-def report(
-    folder: Path, n_texts: int, spoken_s: float, work_s: float, failures: Sequence[Failure]
-) -> None:
-    """Says what was made and where.
-
-    Raises:
-        InputError: If there are failures.
-    """
-    n_spoken = n_texts - len(failures)
-    if n_spoken:
-        get_logger(__name__).info(
-            "%d texts, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
-            n_spoken,
-            spoken_s,
-            work_s,
-            work_s / spoken_s,
-            folder,
-        )
-    if failures:
-        lines = [f"  {failure.id}: {failure.reason}" for failure in failures[:SHOWN_FAILURES]]
-        if len(failures) > SHOWN_FAILURES:
-            lines.append(f"  and {len(failures) - SHOWN_FAILURES} more")
-        raise InputError(
-            f"{len(failures)} of {n_texts} texts could not be spoken:\n" + "\n".join(lines)
         )

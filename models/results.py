@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Generic, Protocol, TypeVar, cast
 
 from models.speech import Speech
 from utils.errors import InputError
@@ -81,8 +81,66 @@ def line_of(
     )
 
 
-class Results:
-    """A folder of spoken texts. Runs into the same folder add to it.
+class Entry(Protocol):
+    """What a line of any `metadata.jsonl` says."""
+
+    @property
+    def id(self) -> str:
+        """Unique in the folder."""
+
+    @property
+    def file(self) -> str:
+        """Name of the sound file."""
+
+    @property
+    def dataset(self) -> str:
+        """Of a recorded sentence; empty for the user's own."""
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class ResultFolder(Generic[E]):
+    """A folder of sound files. Runs into the same folder add to it.
+
+    Args:
+        folder: Where the files are; need not exist.
+        entry: What a line of its `metadata.jsonl` holds.
+
+    Raises:
+        InputError: If its `metadata.jsonl` holds something else.
+    """
+
+    def __init__(self, folder: Path, entry: type[E]) -> None:
+        self.folder = folder
+        self._lines = {line.id: line for line in read_lines(folder, entry)}
+
+    def check_dataset(self, dataset: str, ids: Iterable[str]) -> None:
+        """Makes sure that no file of another dataset would be overwritten.
+
+        Raises:
+            InputError: If an id is here already as a sentence of another dataset.
+        """
+        for id in ids:
+            line = self._lines.get(id)
+            if line is not None and line.dataset != dataset:
+                raise InputError(
+                    f"{self.folder / line.file} is of the dataset {line.dataset!r}; the {id} of "
+                    f"{dataset!r} would overwrite it: choose another --infer_output_dir"
+                )
+
+    def add(self, line: E) -> None:
+        """Takes in what is known about a file that was written."""
+        self._lines[line.id] = line
+
+    def save(self) -> None:
+        """Writes `metadata.jsonl`, ordered by id."""
+        ordered = sorted(self._lines.values(), key=lambda line: line.id)
+        write_jsonl(self.folder / METADATA, (vars(line) for line in ordered))
+
+
+class Results(ResultFolder[Line]):
+    """A folder of spoken texts.
 
     Args:
         folder: Where the files are; need not exist.
@@ -92,8 +150,7 @@ class Results:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._lines = {line.id: line for line in read_lines(folder)}
+        super().__init__(folder, Line)
         self._taken: set[str] = set()
 
     def id_for(self, text: str, speaker: str, settings: Settings) -> str:
@@ -112,29 +169,6 @@ class Results:
         self._taken.add(id)
         return id
 
-    def check_dataset(self, dataset: str, ids: Iterable[str]) -> None:
-        """Makes sure that no file of another dataset would be overwritten.
-
-        Raises:
-            InputError: If an id is here already as a sentence of another dataset.
-        """
-        for id in ids:
-            line = self._lines.get(id)
-            if line is not None and line.dataset != dataset:
-                raise InputError(
-                    f"{self.folder / line.file} is of the dataset {line.dataset!r}; the {id} of "
-                    f"{dataset!r} would overwrite it: choose another --infer_output_dir"
-                )
-
-    def add(self, line: Line) -> None:
-        """Takes in what is known about a file that was written."""
-        self._lines[line.id] = line
-
-    def save(self) -> None:
-        """Writes `metadata.jsonl`, ordered by id."""
-        ordered = sorted(self._lines.values(), key=lambda line: line.id)
-        write_jsonl(self.folder / METADATA, (vars(line) for line in ordered))
-
     def _highest_number(self) -> int:
         names = {path.stem for path in self.folder.glob("text-*")} | self._lines.keys()
         matches = (_NUMBERED.fullmatch(name) for name in names | self._taken)
@@ -150,21 +184,25 @@ def _controls(source: Settings | Line) -> tuple[float, ...]:
     )
 
 
-def read_lines(folder: Path) -> list[Line]:
+def read_lines(folder: Path, entry: type[E]) -> list[E]:
     """The lines of a folder's `metadata.jsonl` whose sound files are still there.
 
+    Args:
+        folder: May not exist.
+        entry: What a line holds.
+
     Raises:
-        InputError: If the file is not what stage 3 writes.
+        InputError: If the file holds something else.
     """
     path = folder / METADATA
     if not path.exists():
         return []
     try:
-        rows = cast(list[dict[str, object]], read_jsonl(path))
-        lines = [Line(**row) for row in rows]  # type: ignore[arg-type]  # checked by name only
+        rows = cast("list[dict[str, object]]", read_jsonl(path))
+        lines = [entry(**row) for row in rows]  # checked by name only
     except TypeError as error:
         raise InputError(
-            f"{path} is not a list of spoken texts ({error}); move it away, or choose another "
-            "--infer_output_dir"
+            f"{path} is not a list of what this stage makes ({error}); move it away, or choose "
+            "another --infer_output_dir"
         ) from error
     return [line for line in lines if (folder / line.file).exists()]

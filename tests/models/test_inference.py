@@ -8,14 +8,7 @@ import soundfile
 
 from config.schema import InferenceConfig, PreprocessConfig
 from models.assets import Speaker
-from models.inference import (
-    Voice,
-    default_output,
-    read_texts,
-    speak_dataset,
-    speak_texts,
-    utterances_of,
-)
+from models.inference import Voice, read_texts, speak_dataset, speak_texts
 from models.results import Settings
 from models.speech import Part, Speech, join
 from preprocessors.manifest import Splits, Utterance, write_manifest
@@ -176,31 +169,6 @@ def test_two_datasets_with_the_same_ids_do_not_overwrite_each_other(tmp_path):
     assert lines_of(tmp_path / "out")[0]["text"] == "Aa."
 
 
-def test_an_unknown_dataset_is_an_error_that_lists_the_prepared_ones(tmp_path):
-    prepare(tmp_path, "Anna", a="Aa.")
-    prepare(tmp_path, "Bert", a="Aa.")
-    with pytest.raises(InputError, match=r"no data set 'Ana' \(prepared: Anna, Bert\)"):
-        utterances_of(tmp_path / "data", "Ana", "test")
-
-
-def test_a_dataset_before_stage_1_is_an_error_that_says_so(tmp_path):
-    with pytest.raises(InputError, match=r"no data set 'Anna' \(prepared: none\); .*run stage 1"):
-        utterances_of(tmp_path / "data", "Anna", "test")
-
-
-def test_an_empty_split_is_an_error(tmp_path):
-    prepare(tmp_path, a="Aa.")
-    with pytest.raises(InputError, match="the split train is empty"):
-        utterances_of(tmp_path / "data", "Anna", "train")
-
-
-def test_a_split_that_does_not_fit_its_manifest_is_an_error(tmp_path):
-    prepare(tmp_path, a="Aa.", b="Bb.")
-    write_manifest(tmp_path / "data" / "Anna" / "manifest.jsonl", [])
-    with pytest.raises(InputError, match=r"a is not in manifest.jsonl; run stage 1 again"):
-        utterances_of(tmp_path / "data", "Anna", "test")
-
-
 def test_a_picture_stands_beside_each_wav_if_wanted(tmp_path):
     speak_texts(make_voice(tmp_path, save_plots=True), ["Hi."], Settings())
     picture = tmp_path / "out" / "single" / "text-0001.png"
@@ -225,12 +193,3 @@ def test_a_text_file_without_text_is_an_error(tmp_path):
     path.write_text("\n  \n")
     with pytest.raises(InputError, match="no text in it"):
         read_texts(path)
-
-
-def test_output_goes_into_a_local_experiment(tmp_path):
-    assert default_output(tmp_path, tmp_path) == tmp_path / "result"
-
-
-def test_output_of_a_model_on_the_hub_must_be_named(tmp_path):
-    with pytest.raises(InputError, match=r"org/voice is on the Hub.*--infer_output_dir"):
-        default_output("org/voice", tmp_path)
