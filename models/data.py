@@ -5,27 +5,34 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
+import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from config.schema import Config, TrainConfig
-from models.assets import Assets, Speaker
-from preprocessors.split import read_splits
-from processors.batch import TtsBatch, collate
-from processors.dataset import FeatureDataset
+from models.assets import Assets
+from models.tts_data import tts_assets, tts_collator, tts_datasets
+from models.vocoder_data import vocoder_assets, vocoder_collator, vocoder_datasets
+from processors.batch import TtsBatch, VocoderBatch
 from processors.sampler import Draw, FrameBudgetSampler, frame_budget
-from processors.statistics import CorpusStats
-from processors.store import FeatureStore
-from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
 from utils.errors import InputError
-from utils.files import read_json, read_text
 from utils.seed import derived_seed
+
+
+class Items(Protocol):
+    """A dataset by `Draw(epoch, item)`."""
+
+    ids: tuple[str, ...]
+    lengths: np.ndarray  # frames of each item
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, draw: Draw) -> Any: ...  # noqa: ANN401  (TtsItem or VocoderItem)
 
 
 class Place(NamedTuple):
@@ -51,7 +58,7 @@ class TrainingData:
     train: DataLoader[Any]
     sampler: FrameBudgetSampler
     valid: DataLoader[Any]
-    samples: TtsBatch | None
+    samples: TtsBatch | VocoderBatch | None
     n_utterances: int
     plan: str
 
@@ -62,87 +69,48 @@ def dataset_folders(config: Config) -> list[Path]:
 
 
 def collect_assets(config: Config) -> Assets:
-    """Vocabulary, speakers and statistics of all datasets of an experiment, and its lexicon.
+    """What a model needs beside its config and weights, from all datasets of an experiment.
 
     Raises:
         InputError: If stage 1 was not run or not finished for one of them, or the lexicon is gone.
     """
-    lexicon = config.preprocess.text.lexicon_path
-    folders = dataset_folders(config)
-    for folder in folders:
-        FeatureStore(folder, config.preprocess.mel)  # refuses what is unfinished or another mel
-    stats = [CorpusStats.from_plain(read_json(folder / "stats.json")) for folder in folders]
-    speakers: dict[str, Speaker] = {}
-    for folder in folders:
-        for row in cast("list[dict[str, str]]", read_json(folder / "speakers.json")):
-            speakers.setdefault(row["name"], Speaker(**row))
-    return Assets(
-        mel=config.preprocess.mel,
-        vocabulary=_vocabulary(config, folders),
-        speakers=tuple(speakers[name] for name in sorted(speakers)),
-        stats=reduce(CorpusStats.merge, stats),
-        lexicon=read_text(Path(lexicon)) if lexicon else None,
-    )
-
-
-def _vocabulary(config: Config, folders: Sequence[Path]) -> Vocabulary:
-    """All of ARPAbet and what else was met, so that every word can be said; or what was met."""
-    phones = {
-        phone
-        for folder in folders
-        for phone in cast("dict[str, int]", read_json(folder / "phones.json"))
-    }
-    if config.preprocess.text.phone_extractor == "espeak":
-        return vocabulary_of(phones)
-    known = arpabet_vocabulary()
-    return Vocabulary((*known.symbols, *sorted(phones - set(known.symbols))))
+    make = vocoder_assets if config.task == "vocoder" else tts_assets
+    return make(config, dataset_folders(config))
 
 
 def load_data(config: Config, assets: Assets, place: Place, device: torch.device) -> TrainingData:
-    """Opens the features of stage 1 for training.
+    """Opens what stage 1 wrote for training.
 
     Raises:
-        InputError: If they are missing or do not fit the assets.
+        InputError: If it is missing or does not fit the assets.
     """
     folders = dataset_folders(config)
-    stores = [FeatureStore(folder, assets.mel) for folder in folders]
-    splits = [read_splits(folder) for folder in folders]
-    train, log_floor = config.train, assets.mel.log_floor_value
-    names = [speaker.name for speaker in assets.speakers]
-    if assets.vocabulary is None:
-        raise ValueError("acoustic models need a vocabulary")
-    training = FeatureDataset(
-        stores,
-        [split.train for split in splits],
-        assets.vocabulary,
-        names,
-        crop_phones=train.crop_phones,
-        seed=train.random_seed,
-    )
-    validation = FeatureDataset(stores, [split.valid for split in splits], assets.vocabulary, names)
-    return data_of(training, validation, train, log_floor, place, device)
+    if config.task == "vocoder":
+        segments, recordings = vocoder_datasets(config, assets, folders)
+        return data_of(segments, recordings, vocoder_collator(assets), config.train, place, device)
+    training, validation = tts_datasets(config, assets, folders)
+    return data_of(training, validation, tts_collator(assets), config.train, place, device)
 
 
 def data_of(
-    training: FeatureDataset,
-    validation: FeatureDataset,
+    training: Items,
+    validation: Items,
+    collator: Callable[[Sequence[Any]], TtsBatch | VocoderBatch],
     train: TrainConfig,
-    log_floor: float,
     place: Place,
     device: torch.device,
 ) -> TrainingData:
-    """Loaders over two datasets."""
+    """Loaders over two datasets; `collator` makes a batch of their items."""
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
     window = train.gradient_accumulation_step
     sampler = FrameBudgetSampler(
         training.lengths, budget, seed=train.random_seed, window=window, **place._asdict()
     )
-    collator = partial(collate, log_floor=log_floor)
     chosen = range(min(train.valid_samples, len(validation)))
     samples = [validation[Draw(0, item)] for item in chosen]
     options = train.dataloader
-    loader = DataLoader(
-        training,
+    loader: DataLoader[Any] = DataLoader(
+        cast("Dataset[Any]", training),
         batch_sampler=sampler,
         collate_fn=collator,
         num_workers=options.num_worker,
@@ -157,7 +125,7 @@ def data_of(
         train=loader,
         sampler=sampler,
         valid=DataLoader(
-            validation,
+            cast("Dataset[Any]", validation),
             batch_sampler=_fixed_batches(validation, budget, place),
             collate_fn=collator,
             generator=torch.Generator(),
@@ -168,7 +136,7 @@ def data_of(
     )
 
 
-def _fixed_batches(dataset: FeatureDataset, budget: int, place: Place) -> list[list[Draw]]:
+def _fixed_batches(dataset: Items, budget: int, place: Place) -> list[list[Draw]]:
     """Validation batches of one process; the numbers of batches may differ by one."""
     if not len(dataset):
         return []
@@ -176,7 +144,7 @@ def _fixed_batches(dataset: FeatureDataset, budget: int, place: Place) -> list[l
     return [[Draw(0, item) for item in batch] for batch in plan[place.rank :: place.processes]]
 
 
-def _fingerprint(dataset: FeatureDataset, budget: int, window: int, processes: int) -> str:
+def _fingerprint(dataset: Items, budget: int, window: int, processes: int) -> str:
     facts = [dataset.ids, dataset.lengths.tolist(), budget, window, processes]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
@@ -199,13 +167,13 @@ def _end_when_the_trainer_says_so() -> None:
     os._exit(0)
 
 
-def windows(loader: DataLoader[Any], size: int) -> Iterator[list[TtsBatch]]:
+def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
     """The batches of a loader in groups of `size`; the sampler gives whole groups only.
 
     Raises:
         InputError: If an utterance is faulty; worker processes report that in a longer form.
     """
-    window: list[TtsBatch] = []
+    window: list[Any] = []
     batches = iter(loader)
     while True:
         try:

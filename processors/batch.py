@@ -82,6 +82,38 @@ def collate(items: Sequence[TtsItem], log_floor: float) -> TtsBatch:
     )
 
 
+def collate_recordings(
+    items: Sequence[VocoderItem], hop_length: int, log_floor: float
+) -> VocoderBatch:
+    """Pads recordings, or segments of them, to the longest one.
+
+    Args:
+        items: Recordings.
+        hop_length: Samples per frame.
+        log_floor: Log-mel of silence, the padding of mels.
+
+    Raises:
+        InputError: If a recording contradicts itself; the message names it.
+    """
+    for item in items:
+        _check_recording(item, hop_length)
+    mels = [item.mel.T for item in items]  # (T, M) each
+    return VocoderBatch(
+        ids=tuple(item.id for item in items),
+        mel=pad_sequence(mels, batch_first=True, padding_value=log_floor).mT.contiguous(),
+        mel_lengths=torch.tensor([item.mel.shape[1] for item in items]),
+        wav=pad_sequence([item.wav for item in items], batch_first=True),
+    )
+
+
+def _check_recording(item: VocoderItem, hop_length: int) -> None:
+    S, T = len(item.wav), item.mel.shape[1]
+    if T == 0 or T * hop_length != S:
+        _fail(item, f"{S} samples and {T} frames; expected {hop_length} samples per frame")
+    if not bool(item.mel.isfinite().all()):
+        _fail(item, "mel holds numbers that are not finite")
+
+
 def _check(item: TtsItem) -> None:
     N, T = len(item.phone_ids), item.mel.shape[1]
     total = int(item.durations.sum())
@@ -99,5 +131,5 @@ def _check(item: TtsItem) -> None:
             _fail(item, f"{name} holds numbers that are not finite")
 
 
-def _fail(item: TtsItem, fault: str) -> None:
+def _fail(item: TtsItem | VocoderItem, fault: str) -> None:
     raise InputError(f"{item.id}: {fault}; run stage 1 again")

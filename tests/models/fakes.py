@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from models.tracking import Tracker
 from models.trainer import Trainer
 from modules.length_regulator import regulate
 from modules.masking import length_mask
+from processors.batch import collate
 from processors.dataset import FeatureDataset
 from processors.records import Features
 from processors.statistics import corpus_stats
@@ -112,15 +114,16 @@ def make_data(store: FeatureStore, config: TrainConfig, place: Place = Place()):
         seed=config.random_seed,
     )
     validation = FeatureDataset([store], [ids[-4:]], vocabulary, speakers)
-    return data_of(training, validation, config, -11.5, place, torch.device("cpu"))
+    collator = partial(collate, log_floor=-11.5)
+    return data_of(training, validation, collator, config, place, torch.device("cpu"))
 
 
-def make_trainer(store: FeatureStore, checkpoints: Path, config: TrainConfig, task=None) -> Trainer:
+def make_trainer(store, checkpoints: Path, config: TrainConfig, task=None, data=None) -> Trainer:
     accelerator = Accelerator(cpu=True)
     tracker = Tracker(accelerator, "none", checkpoints.parent, PREPROCESS.sample_rate)
     task = TinyTask() if task is None else task
     seed_everything(config.random_seed)
-    data = make_data(store, config)
+    data = make_data(store, config) if data is None else data
     return Trainer(task, data, config, accelerator, checkpoints, tracker)
 
 

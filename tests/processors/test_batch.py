@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from processors.batch import TtsItem, collate
+from processors.batch import TtsItem, VocoderItem, collate, collate_recordings
 from utils.errors import InputError
 
 FLOOR = math.log(1e-5)
@@ -58,3 +58,32 @@ def test_the_mel_of_an_item_is_not_changed():
 def test_an_utterance_that_contradicts_itself_is_named(fault, message):
     with pytest.raises(InputError, match=message):
         collate([item("good"), item("bad", **fault)], FLOOR)
+
+
+def recording(id: str, n_frames: int, hop: int = 4) -> VocoderItem:
+    return VocoderItem(id, torch.randn(3, n_frames), torch.rand(n_frames * hop))
+
+
+def test_recordings_are_padded_with_silence():
+    items = [recording("a", 2), recording("b", 5)]
+    batch = collate_recordings(items, hop_length=4, log_floor=-11.5)
+    assert batch.ids == ("a", "b")
+    assert batch.mel_lengths.tolist() == [2, 5]
+    assert torch.equal(batch.mel[0, :, :2], items[0].mel)
+    assert torch.equal(batch.mel[0, :, 2:], torch.full((3, 3), -11.5))
+    assert torch.equal(batch.wav[0], torch.cat([items[0].wav, torch.zeros(12)]))
+    assert torch.equal(batch.wav[1], items[1].wav)
+    assert batch.mel.is_contiguous()
+
+
+@pytest.mark.parametrize(
+    ("item", "fault"),
+    [
+        (recording("b", 5, hop=3), "b: 15 samples and 5 frames; expected 4 samples per frame"),
+        (recording("b", 0), "b: 0 samples and 0 frames"),
+        (VocoderItem("b", torch.full((3, 1), torch.nan), torch.zeros(4)), "b: mel holds numbers"),
+    ],
+)
+def test_a_faulty_recording_is_named(item, fault):
+    with pytest.raises(InputError, match=fault):
+        collate_recordings([recording("a", 2), item], hop_length=4, log_floor=-11.5)

@@ -1,0 +1,86 @@
+"""What training an acoustic model takes from stage 1: vocabulary, statistics, features."""
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from pathlib import Path
+from typing import cast
+
+from config.schema import Config
+from models.assets import Assets, Speaker
+from preprocessors.split import read_splits
+from processors.batch import TtsBatch, TtsItem, collate
+from processors.dataset import FeatureDataset
+from processors.statistics import CorpusStats
+from processors.store import FeatureStore
+from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
+from utils.files import read_json, read_text
+
+
+def tts_assets(config: Config, folders: Sequence[Path]) -> Assets:
+    """Vocabulary, speakers and statistics of all datasets of an experiment, and its lexicon.
+
+    Args:
+        config: The experiment.
+        folders: What stage 1 wrote, per dataset.
+
+    Raises:
+        InputError: If stage 1 was not run or not finished for one of them, or the lexicon is gone.
+    """
+    lexicon = config.preprocess.text.lexicon_path
+    for folder in folders:
+        FeatureStore(folder, config.preprocess.mel)  # refuses what is unfinished or another mel
+    stats = [CorpusStats.from_plain(read_json(folder / "stats.json")) for folder in folders]
+    speakers: dict[str, Speaker] = {}
+    for folder in folders:
+        for row in cast("list[dict[str, str]]", read_json(folder / "speakers.json")):
+            speakers.setdefault(row["name"], Speaker(**row))
+    return Assets(
+        mel=config.preprocess.mel,
+        vocabulary=_vocabulary(config, folders),
+        speakers=tuple(speakers[name] for name in sorted(speakers)),
+        stats=reduce(CorpusStats.merge, stats),
+        lexicon=read_text(Path(lexicon)) if lexicon else None,
+    )
+
+
+def _vocabulary(config: Config, folders: Sequence[Path]) -> Vocabulary:
+    """All of ARPAbet and what else was met, so that every word can be said; or what was met."""
+    phones = {
+        phone
+        for folder in folders
+        for phone in cast("dict[str, int]", read_json(folder / "phones.json"))
+    }
+    if config.preprocess.text.phone_extractor == "espeak":
+        return vocabulary_of(phones)
+    known = arpabet_vocabulary()
+    return Vocabulary((*known.symbols, *sorted(phones - set(known.symbols))))
+
+
+def tts_datasets(
+    config: Config, assets: Assets, folders: Sequence[Path]
+) -> tuple[FeatureDataset, FeatureDataset]:
+    """Utterances to train and to validate on.
+
+    Raises:
+        InputError: If features are missing or do not fit the assets.
+    """
+    stores = [FeatureStore(folder, assets.mel) for folder in folders]
+    splits = [read_splits(folder) for folder in folders]
+    train, names = config.train, [speaker.name for speaker in assets.speakers]
+    if assets.vocabulary is None:
+        raise ValueError("acoustic models need a vocabulary")
+    training = FeatureDataset(
+        stores,
+        [split.train for split in splits],
+        assets.vocabulary,
+        names,
+        crop_phones=train.crop_phones,
+        seed=train.random_seed,
+    )
+    valid = [split.valid for split in splits]
+    return training, FeatureDataset(stores, valid, assets.vocabulary, names)
+
+
+def tts_collator(assets: Assets) -> Callable[[Sequence[TtsItem]], TtsBatch]:
+    """Makes a batch of items."""
+    return partial(collate, log_floor=assets.mel.log_floor_value)
