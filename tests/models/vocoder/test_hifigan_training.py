@@ -1,0 +1,287 @@
+"""HiFi-GAN on the trainer: two networks, two optimizers, one step."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from torch.nn import functional as F
+
+from config.schema import AdamConfig, ScheduleConfig
+from models.checkpoint_files import latest_checkpoint, steps_of
+from models.task import LossTerm
+from models.updates import Updater
+from models.validation import evaluation, validate
+from modules.mel import MelSpectrogram
+from modules.spectral_norm import refine_norms
+from tests.models.test_resume import everything
+from tests.models.vocoder_fakes import (
+    MEL,
+    gan_config,
+    make_batch,
+    make_gan,
+    make_gan_trainer,
+    make_recordings,
+    make_segments,
+)
+
+ROOT = Path(__file__).parents[3]
+CPU = torch.device("cpu")
+RATE = 0.003
+
+
+@pytest.fixture(autouse=True)
+def _accelerate():
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_recordings(tmp_path / "data")
+
+
+def updater_of(task):
+    """Plain gradient descent: Adam would make whole steps of rounding errors."""
+    optimizers = {
+        name: torch.optim.SGD(network.parameters(), lr=RATE)
+        for name, network in task.networks.items()
+    }
+    return Updater(task, optimizers, CPU)
+
+
+def tensors_of(task, kind="state_dict"):
+    """Copies of all tensors, or of the "named_parameters" or "named_buffers"."""
+    return {
+        f"{name}.{key}": tensor.detach().clone()
+        for name, network in task.networks.items()
+        for key, tensor in dict(getattr(network, kind)()).items()
+    }
+
+
+def changed(before, after):
+    """The networks some of whose tensors differ."""
+    return {name.split(".")[0] for name in before if not torch.equal(before[name], after[name])}
+
+
+def largest_difference(first, second):
+    return max((first[name] - second[name]).abs().max().item() for name in first)
+
+
+def after_updates(task, *windows):
+    updater = updater_of(task)
+    for window in windows:
+        updater.run(window)
+    return tensors_of(task)
+
+
+def test_two_micro_batches_of_one_make_the_updates_of_one_batch_of_two():
+    start = tensors_of(make_gan())
+    whole = after_updates(make_gan(), *[[make_batch(0, 1)]] * 2)
+    split = after_updates(make_gan(), *[[make_batch(0), make_batch(1)]] * 2)
+
+    assert largest_difference(whole, split) < 2e-6
+    for part in ("generator", "discriminator", "discriminator.msd.discriminators.0.convs.0"):
+        named = [name for name in whole if name.startswith(part)]
+        assert max((whole[name] - start[name]).abs().max() for name in named) > 1e-3, part
+
+
+def test_a_step_is_that_of_the_paper():
+    """Equations 1 to 4 written out, with plain autograd: first the judges, then the generator."""
+    batch, task, ours = make_batch(0, 1), make_gan(), make_gan()
+    updater_of(ours).run([batch])
+    generator, discriminator = task.networks["generator"], task.networks["discriminator"]
+    wav, wav_hat = batch.wav, generator(batch.mel)
+    judged = zip(discriminator(wav), discriminator(wav_hat.detach()), strict=True)
+    judge = sum(
+        (1 - real.score).square().mean() + fake.score.square().mean() for real, fake in judged
+    )
+    descend(judge, discriminator)
+    refine_norms(discriminator)
+    fool, feature = 0, 0
+    for real, fake in zip(discriminator(wav), discriminator(wav_hat), strict=True):
+        fool += (1 - fake.score).square().mean()
+        feature += sum(map(F.l1_loss, fake.features, real.features))
+    mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
+    descend(fool + 2 * feature + 45 * F.l1_loss(mel_of(wav_hat), mel_of(wav)), generator)
+
+    assert largest_difference(tensors_of(ours), tensors_of(task)) < 1e-5
+    assert largest_difference(tensors_of(ours), tensors_of(make_gan())) > 1e-3
+
+
+@torch.enable_grad()
+def descend(loss, network):
+    parameters = list(network.parameters())
+    gradients = torch.autograd.grad(loss, parameters)
+    with torch.no_grad():
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter -= RATE * gradient
+
+
+def test_the_generator_first_learns_alone_if_asked_to():
+    task = make_gan(adversarial=False, lambda_stft=1.0)
+    before = tensors_of(task)
+    report = updater_of(task).run([make_batch(0, 1)])
+
+    assert list(task.networks) == list(report.norms) == ["generator"]
+    assert report.losses.keys() == {"mel", "stft"}
+    assert changed(before, tensors_of(task)) == {"generator"}
+
+
+def not_a_number(*_arguments):
+    return {"broken": LossTerm(torch.full((), math.nan, requires_grad=True), "items")}
+
+
+@pytest.mark.parametrize(
+    ("step", "skipped", "taken"),
+    [("judge", "discriminator", "generator"), ("fool", "generator", "discriminator")],
+)
+def test_a_step_that_is_not_finite_leaves_its_network_whole_and_the_other_learns(
+    monkeypatch, step, skipped, taken
+):
+    task = make_gan()
+    before = tensors_of(task, "named_parameters")
+    monkeypatch.setattr(task, step, not_a_number)
+    report = updater_of(task).run([make_batch(0), make_batch(1)])
+    after = tensors_of(task, "named_parameters")
+
+    assert report.faults == {skipped: "loss broken"}
+    assert changed(before, after) == {taken}
+    assert all(bool(tensor.isfinite().all()) for tensor in tensors_of(task).values())
+
+
+def test_a_broken_recording_leaves_both_networks_whole_and_is_named():
+    task, undisturbed = make_gan(), make_gan()
+    before, updater = tensors_of(task), updater_of(task)
+    broken = make_batch(2)
+    broken.wav[0, 5] = math.nan
+    report = updater.run([make_batch(0), broken])
+
+    assert report.faults.keys() == {"generator", "discriminator"}
+    assert set(report.utterances) == {"rec-002"}
+    assert changed(before, tensors_of(task)) == set()
+    updater.run([make_batch(0, 1)])
+    assert changed(tensors_of(task), after_updates(undisturbed, [make_batch(0, 1)])) == set()
+
+
+def test_max_steps_counts_both_updates_as_one_step(store, tmp_path):
+    trainer = make_gan_trainer(store, tmp_path / "run", gan_config(max_steps=3))
+    trainer.fit()
+    steps = {
+        name: {int(state["step"]) for state in optimizer.state.values()}
+        for name, optimizer in trainer._updater.optimizers.items()
+    }
+
+    assert trainer.position.step == 3
+    assert steps == {"generator": {3}, "discriminator": {3}}
+    files = {path.name for path in (tmp_path / "run" / "step-00000003").iterdir()}
+    assert {"model.safetensors", "discriminator.safetensors"} < files
+
+
+def test_both_optimizers_follow_the_schedule(store, tmp_path):
+    config = gan_config(
+        max_steps=9,
+        adam=AdamConfig(lr=0.4),
+        scheduler="exponential",
+        lr_scheduler=ScheduleConfig(gamma=0.5),
+    )
+    trainer = make_gan_trainer(store, tmp_path / "run", config)
+    rates = [
+        [trainer._updater.optimizers[name].param_groups[0]["lr"] for name in trainer._task.networks]
+        for _ in trainer._updates()
+    ]
+
+    assert rates == [[0.4] * 2] * 4 + [[0.2] * 2] * 4 + [[0.1] * 2]  # 4 batches an epoch
+
+
+def run(store, folder, resume=False, **changes):
+    trainer = make_gan_trainer(store, folder, gan_config(**changes))
+    if resume:
+        trainer.resume(latest_checkpoint(folder))
+    trainer.fit()
+    return everything(trainer)
+
+
+@pytest.mark.parametrize("window", [1, 2])
+def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path, window):
+    options = {"gradient_accumulation_step": window, "valid_steps": 2, "max_steps": 7}
+    whole = run(store, tmp_path / "whole", **options)
+    run(store, tmp_path / "parts", **(options | {"max_steps": 3}))  # within an epoch
+    parts = run(store, tmp_path / "parts", resume=True, **options)
+
+    weights, optimizers, *_ = whole
+    assert {name.split(".")[0] for name in weights} == {"generator", "discriminator"}
+    assert {name.split(".")[0] for name in optimizers} == {"generator", "discriminator"}
+    assert parts[:3] == whole[:3]
+
+
+_TRAINING = """
+import sys
+from pathlib import Path
+from processors.store import RecordingStore
+from tests.models.vocoder_fakes import gan_config, make_gan, make_gan_trainer
+
+task = make_gan()
+step = task.training_step
+def talking(batch):
+    print("update", flush=True)
+    yield from step(batch)
+task.training_step = talking
+config = gan_config(max_steps=1000000, save_steps=1)
+make_gan_trainer(RecordingStore(Path(sys.argv[1])), Path(sys.argv[2]), config, task).fit()
+"""
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", _TRAINING, str(store.folder), str(tmp_path / "parts")],
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        cwd=ROOT,
+    )
+    for _ in range(6):
+        assert process.stdout.readline()
+    process.kill()
+    process.stdout.read()
+    process.stdout.close()
+    assert process.wait() == -signal.SIGKILL
+    end = steps_of(tmp_path / "parts")[-1] + 3
+    parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
+
+    assert parts == run(store, tmp_path / "whole", max_steps=end)
+
+
+def test_training_brings_the_copies_nearer_to_the_recordings(store, tmp_path):
+    config = gan_config(max_steps=30, adam=AdamConfig(lr=2e-3, betas=(0.8, 0.99)))
+    trainer = make_gan_trainer(store, tmp_path / "run", config, make_gan(lambda_stft=1.0))
+    before = validate(trainer._task, trainer._data.valid, CPU)
+    trainer.fit()
+    after = validate(trainer._task, trainer._data.valid, CPU)
+
+    assert after.loss < 0.8 * before.loss
+    assert after.scores["stft"] < before.scores["stft"]
+
+
+def test_validation_measures_each_recording_without_its_padding(store):
+    task = make_gan()
+    data = make_segments(store, gan_config(batch_size=9))
+    found = validate(task, data.valid, CPU)
+    mel_of = MelSpectrogram(MEL)
+    distances, n_frames = [], 0
+    with evaluation(task.networks.values(), CPU):
+        for item in range(4):
+            recording = store.read(store.ids[8 + item])
+            mel = torch.from_numpy(recording.mel)[None]
+            mel_hat = mel_of(task.networks["generator"](mel))
+            distances.append((mel_hat - mel).abs().mean().item() * mel.shape[2])
+            n_frames += mel.shape[2]
+
+    assert found.losses == {"mel_l1": pytest.approx(sum(distances) / n_frames, rel=1e-4)}
+    assert found.loss == found.losses["mel_l1"]
+    assert found.scores["stft"] > 0

@@ -1,0 +1,151 @@
+"""Small recordings and a HiFi-GAN of a few thousand weights, for the tests of training vocoders."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from config.schema import TrainConfig
+from models.assets import Assets
+from models.data import Place, TrainingData, data_of
+from models.trainer import Trainer
+from models.vocoder.hifigan import (
+    DiscriminatorConfig,
+    GeneratorConfig,
+    HiFiGAN,
+    HiFiGANConfig,
+    HiFiGANTask,
+    normalise_weights,
+)
+from models.vocoder_data import vocoder_collator
+from modules.discriminators import WaveDiscriminator
+from modules.mel import MelSpectrogram
+from processors.batch import VocoderBatch
+from processors.pcm import from_pcm16, to_pcm16
+from processors.records import Recording
+from processors.segments import RecordingDataset, SegmentDataset
+from processors.store import RecordingStore, write_index, write_mel_config, write_shard
+from tests.models.fakes import PREPROCESS, make_trainer, train_config
+from utils.config import to_plain
+
+MEL = PREPROCESS.mel
+N_FRAMES = 20  # of a segment
+GENERATOR = GeneratorConfig(
+    resblock="2",
+    upsample_rates=(8, 8),
+    upsample_kernel_sizes=(16, 16),
+    upsample_initial_channel=8,
+    resblock_kernel_sizes=(3,),
+    resblock_dilation_sizes=((1, 3),),
+)
+DISCRIMINATOR = DiscriminatorConfig(
+    periods=(2, 3),
+    period_channels=(4, 4, 4, 4, 4),
+    scales=2,
+    scale_channels=(4, 16, 16, 16, 16, 16, 16),
+)
+
+
+def make_recording(number: int) -> Recording:
+    """Half a second of a harmonic tone in noise."""
+    generator = np.random.default_rng(number)
+    n_frames = int(generator.integers(50, 70))
+    times = np.arange(n_frames * MEL.hop_length) / MEL.sample_rate
+    pitch = generator.uniform(100, 300)
+    tone = sum(np.sin(2 * np.pi * k * pitch * times) / k for k in range(1, 5))
+    wav = to_pcm16(0.2 * tone + 0.01 * generator.normal(size=len(times)))
+    mel = MelSpectrogram(MEL)(torch.from_numpy(from_pcm16(wav))[None])[0]
+    return Recording(f"rec-{number:03d}", "anna", mel.numpy(), wav)
+
+
+def make_recordings(folder: Path, n_recordings: int = 12) -> RecordingStore:
+    """Writes a vocoder's dataset as stage 1 does; the last four recordings do not train."""
+    rows = write_shard(
+        folder / "features" / "shard-00000.safetensors",
+        [make_recording(number) for number in range(n_recordings)],
+        MEL,
+    )
+    write_mel_config(folder, MEL)
+    write_index(folder, rows)
+    store = RecordingStore(folder)
+    ids = list(store.ids)
+    files = {
+        "train": ids[:-4],
+        "valid": ids[-4:-2],
+        "test": ids[-2:],
+        "golden_test": ids[-2:],
+        "speakers": [{"name": "anna", "language": "en-us"}],
+    }
+    for name, value in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    return store
+
+
+def gan_config(**changes: object) -> TrainConfig:
+    """Two segments per batch."""
+    return train_config(**({"batch_size": 2, "cut_mel_frame": N_FRAMES} | changes))
+
+
+def make_segments(store: RecordingStore, config: TrainConfig) -> TrainingData:
+    ids = list(store.ids)
+    training = SegmentDataset(
+        [store],
+        [ids[:-4]],
+        n_frames=config.cut_mel_frame,
+        log_floor=MEL.log_floor_value,
+        seed=config.random_seed,
+    )
+    validation = RecordingDataset([store], [ids[-4:]], longest_s=1.0)
+    collator = vocoder_collator(Assets(MEL))
+    return data_of(training, validation, collator, config, Place(), torch.device("cpu"))
+
+
+def make_batch(*numbers: int) -> VocoderBatch:
+    """The first frames of some recordings."""
+    recordings = [make_recording(number) for number in numbers]
+    mels = [torch.from_numpy(recording.mel[:, :N_FRAMES]) for recording in recordings]
+    S = N_FRAMES * MEL.hop_length
+    wavs = [torch.from_numpy(from_pcm16(recording.wav[:S])) for recording in recordings]
+    ids = tuple(recording.id for recording in recordings)
+    lengths = torch.full((len(ids),), N_FRAMES)
+    return VocoderBatch(ids, torch.stack(mels), lengths, torch.stack(wavs))
+
+
+def make_gan(**changes: object) -> HiFiGANTask:
+    """The same networks each time; `changes` are those of HiFiGANConfig."""
+    config = replace(HiFiGANConfig(GENERATOR, DISCRIMINATOR), **changes)
+    torch.manual_seed(0)
+    generator = HiFiGAN(config.generator, MEL.n_mels)
+    normalise_weights(generator)
+    sizes = config.discriminator
+    discriminator = WaveDiscriminator(
+        sizes.periods, sizes.period_channels, sizes.scales, sizes.scale_channels
+    )
+    return HiFiGANTask(generator, discriminator if config.adversarial else None, config, MEL)
+
+
+def make_gan_trainer(
+    store: RecordingStore, checkpoints: Path, config: TrainConfig, task: HiFiGANTask | None = None
+) -> Trainer:
+    task = make_gan() if task is None else task
+    return make_trainer(store, checkpoints, config, task, make_segments(store, config))
+
+
+def write_vocoder_config(root: Path, **train: object) -> Path:
+    """A configuration of the small HiFi-GAN over <root>/data/mini."""
+    steps = {"max_steps": 4, "save_steps": 2, "valid_steps": 2}
+    config = {
+        "task": "vocoder",
+        "model_type": "HiFiGAN",
+        "dataset": ["mini"],
+        "dataset_path": {"mini": "corpus"},
+        "log_dir": str(root / "ckpts"),
+        "model": to_plain(HiFiGANConfig(GENERATOR, DISCRIMINATOR)),
+        "preprocess": to_plain(replace(PREPROCESS, processed_dir=str(root / "data"))),
+        "train": to_plain(gan_config(**(steps | train))),
+    }
+    path = root / "vocoder.json"
+    path.write_text(json.dumps(config))
+    return path
