@@ -35,6 +35,7 @@ class CorpusConfig:
     columns: tuple[str, ...] = ()  # `folder`: of id, text, normalized, speaker, -; empty: by count
     encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
     speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name
+    licence: str = ""  # of the recordings, for the model card; empty: the published corpus's own
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ _MAY_CHANGE = (
     "inference",
     "log_dir",
     "preprocess.backend",
+    "preprocess.corpus.*.licence",
     "preprocess.processed_dir",
     "preprocess.shard_size",
     "train.dataloader",
@@ -166,7 +168,7 @@ def check_unchanged(old: Config, new: Config) -> None:
 
 
 def _may_change(key: str) -> bool:
-    return any(key == name or key.startswith(f"{name}.") for name in _MAY_CHANGE)
+    return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in _MAY_CHANGE)
 
 
 def _flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -38,7 +38,8 @@ def find_format(dataset: str, options: CorpusConfig) -> ModuleType:
         return _module(name)
     raise InputError(
         f"preprocess.corpus.{dataset}.format: unknown corpus format {name!r}; known:"
-        f" {', '.join(known)} (folder: your own recordings){nearest(name, known)}"
+        f" {', '.join(known)} (folder: your own recordings; audio_folder: without text, for"
+        f" vocoders){nearest(name, known)}"
     )
 
 
@@ -48,10 +49,25 @@ def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
     Raises:
         InputError: If there is no such format.
     """
-    reader = find_format(dataset, options)
-    if reader.__name__ != f"preprocessors.{dataset.lower()}":
-        return None
-    return getattr(reader, "ARCHIVE", None)
+    find_format(dataset, options)
+    return getattr(_published(dataset, options), "ARCHIVE", None)
+
+
+def licence_of(dataset: str, options: CorpusConfig) -> str:
+    """The licence of a dataset's recordings; empty where neither config nor corpus says it."""
+    return options.licence or getattr(_published(dataset, options), "LICENCE", "")
+
+
+def on_the_hub(dataset: str, options: CorpusConfig) -> str:
+    """The name of a dataset on the Hugging Face Hub; empty where it is not known to be there."""
+    return getattr(_published(dataset, options), "ON_THE_HUB", "")
+
+
+def _published(dataset: str, options: CorpusConfig) -> ModuleType | None:
+    """The module of a published corpus; None for a dataset that only borrows its format."""
+    name = dataset.lower()
+    borrows = options.format.lower() not in ("", name)
+    return None if borrows or name not in known_formats() else _module(name)
 
 
 def _module(name: str) -> ModuleType:

@@ -20,6 +20,8 @@ ARCHIVE = Archive(
     licence="LibriTTS, Heiga Zen et al. 2019: CC BY 4.0",
     complete="train-clean-100",
 )
+LICENCE = "CC BY 4.0"
+ON_THE_HUB = "mythicinfinity/libritts"
 
 _TEXT = ".normalized.txt"
 

@@ -22,6 +22,8 @@ ARCHIVE = Archive(
     licence="LJ Speech 1.1, Keith Ito 2017: public domain",
     complete="metadata.csv",
 )
+LICENCE = "public domain"
+ON_THE_HUB = "keithito/lj_speech"
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:

@@ -21,6 +21,8 @@ ARCHIVE = Archive(
     licence="CSTR VCTK Corpus 0.92, University of Edinburgh: CC BY 4.0",
     complete="txt",
 )
+LICENCE = "CC BY 4.0 (version 0.92)"
+ON_THE_HUB = "CSTR-Edinburgh/vctk"
 
 _TRIMMED = "wav48_silence_trimmed"
 _MICROPHONE = "_mic1"

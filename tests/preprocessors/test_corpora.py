@@ -8,6 +8,8 @@ from preprocessors.corpora import (
     dataset_folder,
     find_format,
     known_formats,
+    licence_of,
+    on_the_hub,
     read_corpus,
 )
 from utils.errors import InputError
@@ -16,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_formats_are_found_by_file_name():
-    assert known_formats() == ["folder", "libritts", "ljspeech", "vctk"]
+    assert known_formats() == ["audio_folder", "folder", "libritts", "ljspeech", "vctk"]
 
 
 def test_a_dataset_with_the_name_of_a_format_needs_no_key():
@@ -33,7 +35,7 @@ def test_another_dataset_is_read_by_the_format_that_the_config_names():
 def test_an_unknown_format_is_an_error_with_the_known_and_the_nearest():
     match = (
         r"preprocess\.corpus\.LJSpech\.format: unknown corpus format 'ljspech';"
-        r" known: folder, libritts, ljspeech, vctk .*did you mean ljspeech\?"
+        r" known: audio_folder, folder, libritts, ljspeech, vctk .*did you mean ljspeech\?"
     )
     with pytest.raises(InputError, match=match):
         read_corpus("LJSpech", ROOT, CorpusConfig())
@@ -83,3 +85,15 @@ def test_published_corpora_have_an_archive_and_borrowed_formats_have_none():
     assert archive.url.endswith("LJSpeech-1.1.tar.bz2")
     assert archive_of("Mine", CorpusConfig(format="ljspeech")) is None
     assert archive_of("Mine", CorpusConfig(format="folder")) is None
+
+
+def test_the_licence_of_a_published_corpus_is_known_and_that_of_ones_own_is_what_one_says():
+    assert licence_of("LJSpeech", CorpusConfig()) == "public domain"
+    assert licence_of("ljspeech", CorpusConfig(format="LJSpeech")) == "public domain"
+    assert licence_of("VCTK", CorpusConfig()).startswith("CC BY 4.0")
+    assert licence_of("LibriTTS", CorpusConfig()) == "CC BY 4.0"
+    assert licence_of("mine", CorpusConfig(format="ljspeech")) == ""
+    assert licence_of("unheard of", CorpusConfig()) == ""
+    assert licence_of("mine", CorpusConfig(format="folder", licence="CC0")) == "CC0"
+    assert on_the_hub("LJSpeech", CorpusConfig()) == "keithito/lj_speech"
+    assert on_the_hub("mine", CorpusConfig(format="ljspeech")) == ""
