@@ -55,6 +55,17 @@ class Collector:
                 Utterance(id, audio, text, name, self._options.language, source)
             )
 
+    def add_recording(self, id: str, audio: Path, source: str) -> None:
+        """Takes one recording without text, by the dataset's speaker; the same as `add`."""
+        self._check_new(id, source)
+        speaker, language = self._default_speaker, self._options.language
+        self._utterances.append(Utterance(check_id(id), audio, "", speaker, language, source))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was no entry, good or bad."""
+        return not self._utterances and not self._rejected
+
     @property
     def _default_speaker(self) -> str:
         return self._options.speaker or self._dataset

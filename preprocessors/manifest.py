@@ -59,6 +59,11 @@ class Splits(NamedTuple):
     golden_test: list[str]  # a part of test
 
 
+def is_safe_id(id: str) -> bool:
+    """Whether an id is safe as a file name on any disk."""
+    return _SAFE_ID.fullmatch(id) is not None
+
+
 def check_id(id: str) -> str:
     """Makes sure that an id is safe as a file name on any disk.
 
@@ -69,7 +74,7 @@ def check_id(id: str) -> str:
         InputError: If it is not 1 to 128 letters, digits, `_`, `-` and `.`, or starts with `-`
             or `.`.
     """
-    if not _SAFE_ID.fullmatch(id):
+    if not is_safe_id(id):
         shown = id if len(id) <= 40 else f"{id[:40]}... ({len(id)} characters)"
         raise InputError(
             f"{shown!r} is not a safe id: use 1 to 128 of A-Z a-z 0-9 _ - . and start with"

@@ -31,6 +31,11 @@ def plan_features(config: Config, dataset: str) -> Run:
     """
     options = config.preprocess
     root, listing = corpus_of(config, dataset)
+    if not any(utterance.text for utterance in listing.utterances):
+        raise InputError(
+            f"{dataset}: its recordings have no text, and an acoustic model needs it; give "
+            f"preprocess.corpus.{dataset}.format a format with texts, such as folder"
+        )
     dependence = feature_dependence(options, root)
     tools = partial(FeatureTools, options, root)
     work = ShardWork(tools, processed_folder(options, dataset), options.mel)

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 import torch
 
-from config.schema import Config
+from config.schema import Config, CorpusConfig, SplitConfig
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.split import read_splits
 from processors.extraction import prepare_dataset
@@ -172,3 +172,23 @@ def test_nothing_of_text_alignment_and_pitch_is_needed(corpus, tmp_path):
     )
     subprocess.run([sys.executable, "-c", script], cwd=root, check=True)
     assert len(RecordingStore(tmp_path / "LJSpeech")) == 9
+
+
+def test_any_folder_of_audio_will_do(tmp_path):
+    corpus = tmp_path / "corpus"
+    (corpus / "deep").mkdir(parents=True)
+    wav, rate = soundfile.read(DEMO / "wavs/LJ001-0002.flac")
+    for name in ("one.wav", "deep/Take 2.flac", "three.ogg", "four.mp3"):
+        soundfile.write(corpus / name, wav, rate)
+    config = vocoder_config(
+        corpus,
+        tmp_path / "data",
+        corpus={"LJSpeech": CorpusConfig(format="audio_folder")},
+        split=SplitConfig(),
+    )
+    assert prepare_dataset(config, "LJSpeech", 1).n_usable == 4
+    store = RecordingStore(tmp_path / "data/LJSpeech")
+    assert [id[:8] for id in store.ids] == ["deep_Tak", "four", "one", "three"]
+    assert store.frames[2] == len(wav) // 256
+    with pytest.raises(InputError, match=r"recordings have no text.*LJSpeech\.format"):
+        prepare_dataset(replace(config, task="tts"), "LJSpeech", 1)

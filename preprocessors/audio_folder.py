@@ -1,0 +1,80 @@
+"""Recordings without text, for vocoders: any folder of audio files, at any depth.
+
+Files are known by their ending: .wav, .flac, .ogg, .oga, .mp3. Hidden files and folders are left
+out. The id of a recording is its path below the folder with `_` for `/`: `anna/001.wav` is
+`anna_001`. Where a path holds other characters than an id may, they become `_` and a few digits of
+the path's checksum follow: `My take 1.wav` is `My_take_1-acd551e4`.
+
+All of it is spoken by the dataset's speaker (`preprocess.corpus.<dataset>.speaker`, or its name).
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.schema import CorpusConfig
+from preprocessors.collector import Collector
+from preprocessors.manifest import Listing, is_safe_id
+from utils.errors import InputError
+
+SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".mp3")
+_LONGEST_STEM = 100  # characters of a path that are kept before its checksum
+
+
+def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
+    """Lists the audio files of a folder.
+
+    Args:
+        root: The folder.
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section; the speaker and the language count.
+
+    Raises:
+        InputError: If there are none, or two of them have the same id.
+    """
+    collector = Collector(dataset, options)
+    for path in sorted(_audio_below(root)):
+        name = path.relative_to(root).as_posix()
+        if name.isprintable():
+            collector.add_recording(recording_id(name), path, name)
+        else:  # such as a name that is not UTF-8, and can stand in no list
+            reason = f"{name!a}: its name cannot be printed; rename it"
+            collector.reject(recording_id(name), reason)
+    if collector.is_empty:
+        raise InputError(
+            f"{dataset}: no audio file ({', '.join(SUFFIXES)}) in {root} or below; set"
+            f" dataset_path.{dataset} to the folder of the recordings"
+        )
+    return collector.listing()
+
+
+def _audio_below(root: Path) -> Iterator[Path]:
+    """Audio files at any depth; a folder that links lead to several times is visited once."""
+    visited = set()
+    for folder, folders, names in os.walk(root, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in visited:
+            folders.clear()
+            continue
+        visited.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in names:
+            if name.lower().endswith(SUFFIXES) and not name.startswith("."):
+                yield Path(folder, name)
+
+
+def recording_id(name: str) -> str:
+    """The id of a recording; the same for the same path on every machine.
+
+    Args:
+        name: Path relative to the corpus, with `/` and its ending.
+    """
+    stem = os.path.splitext(name)[0]  # noqa: PTH122  (a name, not a path on this machine)
+    id = stem.replace("/", "_")
+    if is_safe_id(id):
+        return id
+    checksum = hashlib.sha256(stem.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    readable = re.sub(r"[^A-Za-z0-9_.-]+", "_", id)[:_LONGEST_STEM].lstrip(".-")
+    return f"{readable or '_'}-{checksum}"
