@@ -1,6 +1,7 @@
 """Configuration files as they stand on disk: json5, `base_config` chains and `--set`."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from utils.files import read_text
 Keys = tuple[str, ...]  # a key path: ("train", "adam", "lr")
 SET = "--set"
 _DEEPEST = 50  # brackets in brackets
+_STRING_OR_LAST_COMMA = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")|(?<=[^\s,:\[{]),(?=\s*[}\]])')
 _TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST} levels"
 
 
@@ -143,9 +145,10 @@ def _parse(text: str) -> object:
 
 
 def _loads(text: str) -> object:
-    """Strict JSON if it is that (json5's parser takes 1000 times as long), else json5."""
+    """Strict JSON if it is that but for trailing commas, else json5: 1000 times as slow."""
     try:
-        return json.loads(text, object_pairs_hook=_without_duplicates)
+        strict = _STRING_OR_LAST_COMMA.sub(lambda match: match["string"] or "", text)
+        return json.loads(strict, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError:
         import json5
 

@@ -1,0 +1,138 @@
+"""HiFi-GAN as Amphion saves it, now by accelerate and formerly in one `*.pt`.
+
+Amphion's multi-period discriminator has our shapes and other strides (3 instead of 1 in the last of
+its five layers), so that it is another network: it is listed, not used.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from torch import Tensor
+
+from models.importers import Imported, Others
+from models.importers._amphion import ARGS, WEIGHTS, Checkpoint, locate, read_args, section
+from models.importers._hifigan import (
+    GENERATOR_KEYS,
+    assets_of,
+    config_tree,
+    generator_in,
+    judges_in,
+    require_keys,
+    taken,
+    unused_in,
+)
+from models.tensors import read_pickled, read_tensors
+from utils.errors import InputError
+
+KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {ARGS})"
+_GENERATOR = "generator_state_dict"
+_PREPROCESS = ("sample_rate", "n_fft", "win_size", "hop_size", "n_mel", "fmin", "fmax")
+_NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
+_OTHER_STRIDES = "its last layer has stride 3, ours 1: another network of the same shapes"
+_UNKNOWN = "no such discriminator here"
+
+
+def recognises(path: Path) -> bool:
+    """Whether a checkpoint lies there whose args.json says that its generator is HiFi-GAN.
+
+    Raises:
+        InputError: If its args.json is missing, there are several experiments, or its generator
+            is another.
+    """
+    checkpoint = locate(path)
+    if checkpoint is None:
+        return False
+    generator = section(read_args(checkpoint), "model").get("generator")
+    if generator not in (None, "hifigan"):
+        raise InputError(
+            f"{checkpoint.args}: its generator is {generator}; of Amphion's vocoders, only hifigan "
+            "can be read"
+        )
+    return generator is not None
+
+
+def read(path: Path) -> Imported:
+    """Reads the generator, and what there is of discriminators.
+
+    Raises:
+        InputError: If a file or a key is missing or broken.
+    """
+    checkpoint = cast("Checkpoint", locate(path))
+    args, weights = read_args(checkpoint), checkpoint.weights
+    generator, preprocess = section(args, "model", "hifigan"), section(args, "preprocess")
+    require_keys(generator, GENERATOR_KEYS, f"{checkpoint.args}: model.hifigan")
+    require_keys(preprocess, _PREPROCESS, f"{checkpoint.args}: preprocess")
+    tree = config_tree(
+        generator,
+        taken(preprocess, {name: name for name in _PREPROCESS}),
+        dataset=_names(args.get("dataset")),
+        train=_train(args),
+        adam=_adam(args),
+    )
+    tensors, unused = generator_in(_content(weights), _GENERATOR, weights)
+    return Imported(
+        config=tree,
+        assets=assets_of(tree, checkpoint.args),
+        tensors=tensors,
+        weights=weights,
+        described_by=checkpoint.args,
+        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {_title(weights)}",
+        unused=unused,
+        step=checkpoint.step,
+        others=partial(_others, weights, _names(section(args, "model").get("discriminators"))),
+    )
+
+
+def _content(weights: Path) -> object:
+    return read_tensors(weights) if weights.suffix == ".safetensors" else read_pickled(weights)
+
+
+def _others(weights: Path, names: list[str]) -> Others:
+    """Discriminators in the numbered files of a folder of accelerate, in the order of the config.
+
+    What a `*.pt` holds beside its generator is among the generator's unused parts.
+    """
+    if weights.name not in WEIGHTS:
+        return Others()
+    tensors: dict[str, dict[str, Tensor]] = {}
+    unused: list[str] = []
+    for file in sorted(weights.parent.iterdir()):
+        match = _NUMBERED.fullmatch(file.name)
+        number = int(match[1]) - 1 if match else -1
+        name = names[number] if 0 <= number < len(names) else ""
+        if name == "msd":
+            judges = judges_in({name: _content(file)}, file)
+            tensors |= judges.tensors
+            unused += judges.unused
+        elif match:
+            why = _OTHER_STRIDES if name == "mpd" else _UNKNOWN
+            unused += unused_in({name or "unnamed": _content(file)}, file, why)
+        elif file != weights and file.is_file():
+            unused.append(f"{file.name}: state of training")
+    return Others(tensors, tuple(unused))
+
+
+def _train(args: Mapping[str, object]) -> dict[str, object]:
+    train = taken(
+        section(args, "train"), {"batch_size": "batch_size", "random_seed": "random_seed"}
+    )
+    train |= taken(section(args, "preprocess"), {"cut_mel_frame": "cut_mel_frame"})
+    decay = taken(section(args, "train", "exponential_lr"), {"gamma": "lr_decay"})
+    return train | {"lr_scheduler": decay}
+
+
+def _adam(args: Mapping[str, object]) -> dict[str, object]:
+    values = section(args, "train", "adamw")
+    betas = [values[name] for name in ("adam_b1", "adam_b2") if name in values]
+    return taken(values, {"lr": "lr"}) | ({"betas": betas} if len(betas) == 2 else {})
+
+
+def _names(value: object) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else []
+
+
+def _title(weights: Path) -> str:
+    return weights.parent.name if weights.name in WEIGHTS else weights.name
