@@ -114,6 +114,7 @@ def plot_mels(
     for panel, (name, mel) in zip(panels, arrays.items(), strict=True):
         draw_mel(panel, mel, np.array([0, mel.shape[1] * frame_s]), contrast(arrays.values()))
         panel.set_ylabel(f"{name} (mel band)", fontsize=8)
+    panels[-1].set_xlim(0, seconds)
     panels[-1].set_xlabel("seconds", fontsize=8)
     if path is not None:
         with replacing(path) as temporary:

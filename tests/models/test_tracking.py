@@ -4,9 +4,11 @@ import pytest
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
+from models.task import Sample
 from models.tracking import Meter, Tracker, check_tracker
 from models.training_state import Position
 from models.updates import WindowReport
+from models.validation import Validation
 from utils.errors import InputError
 
 
@@ -46,6 +48,27 @@ def test_a_log_line_says_where_training_is_and_how_long_it_takes(tmp_path, caplo
         "update 800/8000, epoch 4: mel 0.5123, lr 0.001, 2.00 updates/s, 1234 frames/s, "
         "1:00:00 left"
     ]
+
+
+def test_scores_stand_apart_from_the_losses_that_add_up(tmp_path, caplog):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    tracker = Tracker(Accelerator(cpu=True), "none", tmp_path, 8000)
+    with caplog.at_level(logging.INFO):
+        tracker.log_validation(Validation(0.5, {"mel": 0.4, "stft": 0.1}, {"pesq": 3.21}), 7)
+        tracker.log_validation(Validation(0.5, {"mel": 0.5}, {}), 8)
+
+    assert caplog.messages == [
+        "update 7: validation loss 0.5 (mel 0.4, stft 0.1); pesq 3.21",
+        "update 8: validation loss 0.5 (mel 0.5)",
+    ]
+
+
+def test_samples_that_nobody_takes_are_not_made(tmp_path):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    samples = iter([Sample("a", {}, {})])
+    Tracker(Accelerator(cpu=True), "none", tmp_path, 8000).log_samples(samples, 1)
+
+    assert next(samples).id == "a"
 
 
 def test_without_matplotlib_pictures_are_refused_and_curves_are_not(monkeypatch):

@@ -9,6 +9,7 @@ from accelerate.state import AcceleratorState
 
 from config.schema import AdamConfig, ScheduleConfig
 from models.checkpoint_files import steps_of
+from models.task import Score
 from models.trainer import Interrupts, last_update
 from models.validation import Validation, validate
 from tests.models.fakes import (
@@ -211,6 +212,25 @@ def test_validation_is_a_mean_over_elements_and_leaves_no_trace(store):
     assert loss == pytest.approx(together, rel=1e-6)
     assert task.networks["model"].training
     assert torch.equal(torch.get_rng_state(), generator)
+
+
+class Scored(TinyTask):
+    """Gives items with an even number a score: that number."""
+
+    def validation_step(self, batch):
+        numbers = [int(id[-3:]) for id in batch.ids]
+        even = [float(number) if number % 2 == 0 else None for number in numbers]
+        scores = {"even": Score.of(even), "none": Score.of([None])}
+        return super().validation_step(batch) | scores
+
+
+def test_scores_are_means_over_the_items_that_have_one_and_no_part_of_the_loss(store):
+    data = make_data(store, train_config(batch_size=1))
+    loss, losses, scores = validate(Scored(), data.valid, torch.device("cpu"))
+
+    assert scores == {"even": (10 + 12) / 2}
+    assert losses.keys() == {"mel", "duration"}
+    assert loss == validate(TinyTask(), data.valid, torch.device("cpu")).loss
 
 
 def test_validation_without_batches_gives_no_number():

@@ -7,6 +7,7 @@ from utils.plots import (
     CHARACTER_IN,
     check_lengths,
     label_rows,
+    plot_mels,
     plot_synthesis,
     wrap,
 )
@@ -51,6 +52,22 @@ def test_no_two_phone_names_overlap_in_a_row(width_in: float):
 
 def test_phone_names_with_room_stand_in_one_row():
     assert label_rows(["A", "B", "C"], np.array([0.0, 1.0, 2.0, 3.0]), 6.0) == [0, 0, 0]
+
+
+def test_mels_stand_one_over_the_other_on_one_time_axis():
+    mel, *_ = speech()
+    figure = plot_mels(None, {"recorded": mel, "copied": mel[:, :20]}, frame_s=0.01)
+    upper, lower = figure.axes
+
+    assert upper.get_ylabel() == "recorded (mel band)"
+    assert upper.get_position().y0 > lower.get_position().y1
+    assert upper.get_xlim() == lower.get_xlim() == pytest.approx((0, 0.36))
+    assert [panel.images[0].get_extent()[1] for panel in figure.axes] == pytest.approx([0.36, 0.2])
+
+
+def test_mels_that_are_none_are_refused():
+    with pytest.raises(ValueError, match=r"mel has shape \(80,\); expected \(M, T\)"):
+        plot_mels(None, {"flat": np.zeros(80)}, frame_s=0.01)
 
 
 def test_a_long_title_is_cut_to_three_lines():
