@@ -1,25 +1,23 @@
 """Stage 3: speaks texts with a trained model."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from utils.cli import Parser, UsageError, add_config_arguments, run
+from utils.cli import Parser, run
+from utils.inference_flags import add_inference_arguments, check_inference_arguments
 from utils.logging import setup_logging
+
+_SINGLE = ("infer_text", "infer_text_file")
 
 
 def parser() -> Parser:
     """The flags of stage 3."""
     flags = Parser("Speaks texts with a trained model.")
-    add_config_arguments(flags, required=False)
+    add_inference_arguments(flags, "a text", "the sentences of a data set")
     add = flags.add_argument
-    add("--name", help="with --config: the experiment <log_dir>/<name>")
-    add("--infer_expt_dir", help="experiment, a checkpoint in it, or org/name[@revision]")
-    add("--infer_mode", choices=("single", "batch"), required=True)
     add("--infer_text", help="single: the text")
     add("--infer_text_file", type=Path, help="single: a UTF-8 file with one text a line")
-    add("--infer_dataset", help="batch: a data set that stage 1 has prepared")
-    add("--infer_testing_set", choices=("train", "test", "golden_test"), help="batch: its split")
-    add("--infer_output_dir", type=Path, help="where the wavs go; default: result/ in the model's")
     add("--vocoder_dir", help="vocoder, given as for --infer_expt_dir; default: Griffin-Lim")
     add("--speaker", help="who speaks; batch: default as recorded")
     add("--pitch_control", type=float, default=1.0, help="1.2 is 20 %% higher")
@@ -29,34 +27,20 @@ def parser() -> Parser:
     return flags
 
 
-def check(given: argparse.Namespace) -> None:
-    """Makes sure that the flags go together.
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The flags of the command line, or these, once they go together.
 
     Raises:
-        UsageError: If they do not; the message names the flags.
+        UsageError: If they do not; the message names them.
     """
-    used = {name for name, value in vars(given).items() if value is not None}
-    texts, data = ("infer_text", "infer_text_file"), ("infer_dataset", "infer_testing_set")
-    required, foreign = (data, texts) if given.infer_mode == "batch" else ((), data)
-    for name in foreign:
-        if name in used:
-            raise UsageError(f"--{name} and --infer_mode {given.infer_mode} exclude each other")
-    for name in required:
-        if name not in used:
-            raise UsageError(f"--infer_mode {given.infer_mode} needs --{name}")
-    if given.infer_mode == "single" and len(used.intersection(texts)) != 1:
-        raise UsageError("--infer_mode single needs one of --infer_text and --infer_text_file")
-    if "infer_expt_dir" in used:
-        for name in sorted(used & {"config", "name"}):
-            raise UsageError(f"--infer_expt_dir and --{name} exclude each other")
-    elif not {"config", "name"} <= used:
-        raise UsageError("give --infer_expt_dir, or --config and --name")
+    given = parser().parse_args(words)
+    check_inference_arguments(given, _SINGLE)
+    return given
 
 
 def main() -> None:
     """Runs stage 3."""
-    given = parser().parse_args()
-    check(given)
+    given = arguments()
     setup_logging()
 
     from models import inference

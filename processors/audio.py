@@ -5,6 +5,7 @@ full-scale click; hence the checks here.
 """
 
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -208,3 +209,24 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
     with replacing(path) as temporary:
         soundfile.write(temporary, steps, sample_rate, format="WAV", subtype="PCM_16")
     return gain
+
+
+def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
+    """Writes a 16-bit WAV block by block, whole or not at all, in memory for one block.
+
+    Args:
+        path: File to write; its folder is made where missing.
+        blocks: Mono audio, (S,) floats each. What is beyond [-1, 1] is cut off there: how loud the
+            whole is would be known too late.
+        sample_rate: Hz.
+
+    Returns:
+        Samples written.
+    """
+    with (
+        replacing(path) as temporary,
+        soundfile.SoundFile(temporary, "w", sample_rate, 1, "PCM_16", format="WAV") as file,
+    ):
+        for block in blocks:
+            file.write(to_pcm16(np.clip(block, -1, 1)))
+        return file.frames

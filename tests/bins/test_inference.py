@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from bins.inference import check, parser
+from bins.inference import arguments
 from utils.cli import UsageError
 
 MODEL = ["--infer_expt_dir", "m"]
@@ -22,7 +22,7 @@ TEST = ["--infer_testing_set", "test"]
     ],
 )
 def test_flags_that_go_together_are_accepted(flags):
-    check(parser().parse_args(flags))
+    assert arguments(flags).infer_mode in flags
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_flags_that_go_together_are_accepted(flags):
 )
 def test_flags_that_do_not_go_together_are_named(flags, message):
     with pytest.raises(UsageError, match=message):
-        check(parser().parse_args(flags))
+        arguments(flags)
 
 
 def test_an_unknown_testing_set_is_refused_with_the_known_ones(capsys):
     with pytest.raises(SystemExit) as stop:
-        parser().parse_args([*BATCH, "--infer_testing_set", "tset"])
+        arguments([*BATCH, "--infer_testing_set", "tset"])
     assert stop.value.code == 2
     assert "golden_test" in capsys.readouterr().err
 

@@ -6,7 +6,7 @@ import pytest
 import soundfile
 
 from config.schema import PreprocessConfig
-from processors.audio import AudioError, read_audio, write_wav
+from processors.audio import AudioError, read_audio, write_wav, write_wav_blocks
 
 DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini/wavs"
 RATE = 22050
@@ -281,3 +281,21 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         write_wav(tmp_path / "out.wav", tone(), RATE)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+
+
+def test_blocks_are_written_one_after_another_and_cut_at_full_scale(tmp_path):
+    blocks = [np.array([0.0, 0.5]), np.array([-1.5, 1.5, 2**-15], dtype=np.float32)]
+    assert write_wav_blocks(tmp_path / "a" / "out.wav", blocks, RATE) == 5
+    samples, rate = soundfile.read(tmp_path / "a" / "out.wav", dtype="int16")
+    assert samples.tolist() == [0, 16384, -32768, 32767, 1]
+    assert rate == RATE
+
+
+def test_blocks_that_end_in_an_error_leave_no_file(tmp_path):
+    def blocks():
+        yield np.zeros(100)
+        raise AudioError("no more")
+
+    with pytest.raises(AudioError, match="no more"):
+        write_wav_blocks(tmp_path / "out.wav", blocks(), RATE)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,60 @@
+"""Stage 3 of vocoders: makes speech from mels with a trained vocoder."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from utils.cli import Parser, run
+from utils.inference_flags import add_inference_arguments, check_inference_arguments
+from utils.logging import setup_logging
+
+_SINGLE = ("infer_audio_dir", "infer_feature_dir")
+
+
+def parser() -> Parser:
+    """The flags of stage 3."""
+    flags = Parser("Makes speech from mels with a trained vocoder.")
+    add_inference_arguments(flags, "files of the user's", "the recordings of a data set")
+    add = flags.add_argument
+    add("--infer_audio_dir", type=Path, help="single: a recording, or a folder of them")
+    add(
+        "--infer_feature_dir",
+        type=Path,
+        help="single: a natural log-mel (M, T) in a .npy file, or a folder of them",
+    )
+    return flags
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """The flags of the command line, or these, once they go together.
+
+    Raises:
+        UsageError: If they do not; the message names them.
+    """
+    given = parser().parse_args(words)
+    check_inference_arguments(given, _SINGLE)
+    return given
+
+
+def main() -> None:
+    """Runs stage 3."""
+    given = arguments()
+    setup_logging()
+
+    from models import copy_synthesis
+    from models.speaking import experiment_of
+
+    reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
+    vocoder = copy_synthesis.load_speaking_vocoder(
+        reference, given.infer_output_dir, given.overrides
+    )
+    if given.infer_mode == "batch":
+        copy_synthesis.speak_split(vocoder, given.infer_dataset, given.infer_testing_set)
+    elif given.infer_audio_dir is not None:
+        copy_synthesis.speak_audio(vocoder, given.infer_audio_dir)
+    else:
+        copy_synthesis.speak_features(vocoder, given.infer_feature_dir)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,60 @@
+"""The flags that stage 3 has for every kind of model: which model, what it speaks, and where to."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from utils.cli import UsageError, add_config_arguments
+
+_BATCH = ("infer_dataset", "infer_testing_set")
+
+
+def add_inference_arguments(parser: argparse.ArgumentParser, single: str, batch: str) -> None:
+    """Adds the flags of both modes.
+
+    Args:
+        parser: Takes them.
+        single: What mode `single` does, for the help.
+        batch: What mode `batch` does.
+    """
+    add_config_arguments(parser, required=False)
+    add = parser.add_argument
+    add("--name", help="with --config: the experiment <log_dir>/<name>")
+    add("--infer_expt_dir", help="experiment, a checkpoint in it, or org/name[@revision]")
+    add(
+        "--infer_mode",
+        choices=("single", "batch"),
+        required=True,
+        help=f"single: {single}; batch: {batch}",
+    )
+    add("--infer_dataset", help="batch: a data set that stage 1 has prepared")
+    add("--infer_testing_set", choices=("train", "test", "golden_test"), help="batch: its split")
+    add("--infer_output_dir", type=Path, help="where the wavs go; default: result/ in the model's")
+
+
+def check_inference_arguments(given: argparse.Namespace, single: Sequence[str]) -> None:
+    """Makes sure that the flags go together.
+
+    Args:
+        given: What was parsed.
+        single: Flags of mode `single`, without dashes; exactly one of them is needed there.
+
+    Raises:
+        UsageError: If they do not; the message names the flags.
+    """
+    used = {name for name, value in vars(given).items() if value is not None}
+    required, foreign = (_BATCH, single) if given.infer_mode == "batch" else ((), _BATCH)
+    for name in foreign:
+        if name in used:
+            raise UsageError(f"--{name} and --infer_mode {given.infer_mode} exclude each other")
+    for name in required:
+        if name not in used:
+            raise UsageError(f"--infer_mode {given.infer_mode} needs --{name}")
+    if given.infer_mode == "single" and len(used.intersection(single)) != 1:
+        choice = " and ".join(f"--{name}" for name in single)
+        raise UsageError(f"--infer_mode single needs one of {choice}")
+    if "infer_expt_dir" in used:
+        for name in sorted(used & {"config", "name"}):
+            raise UsageError(f"--infer_expt_dir and --{name} exclude each other")
+    elif not {"config", "name"} <= used:
+        raise UsageError("give --infer_expt_dir, or --config and --name")
