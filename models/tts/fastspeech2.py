@@ -40,6 +40,8 @@ from modules.transformer import FFTStack
 from modules.variance import Contour, ContourStats, Level, VariancePredictor
 from processors.batch import TtsBatch
 
+LONGEST_PHONE = 1000  # frames, of those predicted: 12 s at the usual hop
+
 
 @dataclass(frozen=True)
 class TransformerConfig:
@@ -98,7 +100,7 @@ class FastSpeech2Config:
     pitch_level: Level = "phone"  # one value per phone or per frame
     energy_level: Level = "phone"
     use_postnet: bool = True
-    max_seq_len: int = 1000  # positions kept ready; also the longest predicted phone, frames
+    max_seq_len: int = 1000  # positions kept ready
     stored_positions: bool = False  # these belong to the weights: imported ones, not sinusoids
 
     def __post_init__(self) -> None:
@@ -175,7 +177,6 @@ class FastSpeech2(nn.Module):
         contour = partial(Contour, hidden=hidden, n_bins=bins.n_bins)
         self.n_speakers = len(pitch.mean)
         self.log_floor = log_floor
-        self.longest_phone = config.max_seq_len
         self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
         self.encoder = stack(
             sizes.encoder_layer, heads=sizes.encoder_head, dropout=sizes.encoder_dropout
@@ -318,7 +319,7 @@ class FastSpeech2(nn.Module):
         phones = self.encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         if durations is None:
             log_durations = self.duration_predictor(phones, phone_mask).float()
-            durations = (log_durations.exp() - 1).clamp(0, self.longest_phone)
+            durations = (log_durations.exp() - 1).clamp(0, LONGEST_PHONE)
         durations = whole_frames(durations * duration_control * phone_mask)
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)

@@ -1,0 +1,131 @@
+"""Where checkpoints of ming024's FastSpeech 2 lie, and what belongs to them."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from utils.errors import InputError
+from utils.files import read_text
+
+_SUFFIX = ".pth.tar"
+_CHECKPOINTS = ("*", "ckpt/*", "ckpt/*/*", "output/ckpt/*/*")  # below what is given
+_LEVELS = 4  # folders from a checkpoint, <root>/output/ckpt/<dataset>, up to the root and above
+
+
+class Files(NamedTuple):
+    """A checkpoint and its settings."""
+
+    weights: Path
+    model: Path
+    preprocess: Path
+
+    @property
+    def step(self) -> int | None:
+        """Updates of training, as the name says."""
+        return _step_of(self.weights)
+
+    def data(self, name: str, processed: str) -> Path:
+        """A file of the processed data: beside the checkpoint or the yaml, or where it was made.
+
+        Args:
+            name: Of the file.
+            processed: `path.preprocessed_path`; it may be of another machine.
+
+        Raises:
+            InputError: If it is nowhere; says where it belongs.
+        """
+        folder = self.weights.parent
+        places = [folder, folder.parent, self.preprocess.parent]
+        for above in dict.fromkeys((*_upwards(folder), *_upwards(self.preprocess.parent))):
+            places += [above / processed, above / "preprocessed_data" / Path(processed).name]
+        for place in places:
+            if (place / name).is_file():
+                return place / name
+        raise InputError(
+            f"{self.weights}: there is no {name} beside it; copy {name} of the data that it was "
+            f"trained on ({processed or 'preprocessed_path'}) into {folder}"
+        )
+
+
+def locate(path: Path) -> Files | None:
+    """Finds a checkpoint, given it or a folder.
+
+    Args:
+        path: `<step>.pth.tar`, the folder of such files (the one of the most updates counts; what
+            else lies there is left alone), or the folder that the project was trained in.
+
+    Raises:
+        InputError: If there is one and its settings are missing, or there are several models.
+    """
+    weights = _newest(path)
+    if weights is None:
+        return None
+    return Files(weights, *(_settings(weights, name) for name in ("model.yaml", "preprocess.yaml")))
+
+
+def read_yaml(path: Path) -> Mapping[str, object]:
+    """Reads plain values.
+
+    Raises:
+        InputError: If it is something else, or PyYAML is missing.
+    """
+    try:
+        import yaml  # not at the top: few models need it
+    except ImportError as error:
+        raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
+    try:
+        values = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not YAML: {error}") from error
+    if not isinstance(values, Mapping):
+        raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
+    return values
+
+
+def _newest(path: Path) -> Path | None:
+    if path.is_file():
+        return path if path.name.endswith(_SUFFIX) else None
+    for pattern in _CHECKPOINTS:
+        found = [file for file in path.glob(pattern + _SUFFIX) if file.is_file()]
+        folders = sorted({str(file.parent) for file in found})
+        if len(folders) > 1:
+            raise InputError(f"{path}: several models in it: {', '.join(folders)}; give one")
+        if found:
+            return max(found, key=_age)
+    return None
+
+
+def _age(weights: Path) -> tuple[int, str]:
+    step = _step_of(weights)
+    return (-1 if step is None else step, weights.name)
+
+
+def _step_of(weights: Path) -> int | None:
+    match = re.fullmatch(r"(\d+)\.pth\.tar", weights.name)
+    return int(match[1]) if match else None
+
+
+def _settings(weights: Path, name: str) -> Path:
+    """A yaml file beside the weights, one folder up, or in a `config/<dataset>` further up."""
+    folder = weights.parent
+    upwards = _upwards(folder)
+    named = [above / "config" / folder.name for above in upwards]
+    for place in (folder, folder.parent, *named):
+        if (place / name).is_file():
+            return place / name
+    for above in upwards:
+        if others := sorted(above.glob(f"config/*/{name}")):
+            if len(others) == 1:
+                return others[0]
+            listed = ", ".join(map(str, others))
+            raise InputError(f"{weights}: put its {name} into {folder}; it is one of {listed}")
+    raise InputError(
+        f"{weights}: there is no {name} beside it, one folder up or in config/{folder.name}; copy "
+        f"the {name} that it was trained with into {folder}"
+    )
+
+
+def _upwards(folder: Path) -> list[Path]:
+    folder = folder.resolve()
+    return [folder, *folder.parents[:_LEVELS]]
