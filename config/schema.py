@@ -183,6 +183,9 @@ class TrainConfig:
     batch_size: int = 16  # mean utterances per micro-batch; the frame budget follows from it
     batch_frames: int = 0  # frame budget per micro-batch (frames x items); 0: from batch_size
     cut_mel_frame: int = 32  # vocoders: frames of each training segment
+    # Vocoders: by dataset, segments of an epoch for each second of a recording; a dataset that is
+    # not listed gives one of each recording. For long recordings, and to balance datasets.
+    segments_per_s: dict[str, float] = field(default_factory=dict)
     crop_phones: int = 0  # train on random runs of this many phones; 0: whole utterances
     max_epoch: int = 0  # stop after so many epochs; 0: no such limit
     max_steps: int = 0  # stop after so many updates; 0: no such limit
@@ -256,6 +259,11 @@ class Config:
             raise ValueError(
                 f"preprocess.corpus.{unknown[0]} belongs to no dataset; expected one of"
                 f" {', '.join(sorted(known))}"
+            )
+        if strangers := sorted(self.train.segments_per_s.keys() - set(self.dataset)):
+            raise ValueError(
+                f"train.segments_per_s.{strangers[0]} belongs to no dataset; expected one of"
+                f" {', '.join(self.dataset)}"
             )
         check = getattr(self.model, "check_preprocess", None)  # only some models have such rules
         if check is not None:

@@ -60,6 +60,7 @@ def vocoder_datasets(
         n_frames=n_frames,
         log_floor=mel.log_floor_value,
         seed=config.train.random_seed,
+        per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
     )
     valid = [split.valid for split in splits]
     return training, RecordingDataset(stores, valid, longest_s=LONGEST_VALIDATED_S)

@@ -16,10 +16,10 @@ from utils.seed import derived_seed
 
 
 class SegmentDataset(Dataset[VocoderItem]):
-    """One random segment of each recording, by `Draw(epoch, item)`; all are of the same length.
+    """Random segments of recordings, by `Draw(epoch, item)`; all are of the same length.
 
-    A segment is a function of (seed, epoch, utterance id). Shorter recordings are followed by
-    silence: the wav by 0, the mel by the log floor. May be copied to worker processes.
+    A segment is a function of (seed, epoch, utterance id, its number). Shorter recordings are
+    followed by silence: the wav by 0, the mel by the log floor. May be copied to worker processes.
 
     Args:
         stores: One per dataset.
@@ -27,6 +27,8 @@ class SegmentDataset(Dataset[VocoderItem]):
         n_frames: Length of a segment.
         log_floor: Log-mel of silence.
         seed: Seed of the segments.
+        per_second: Segments of an epoch for each second of a recording, per store; 0: one of each
+            recording, however long.
 
     Attributes:
         ids: Utterance ids, in the order of the items.
@@ -44,25 +46,34 @@ class SegmentDataset(Dataset[VocoderItem]):
         n_frames: int,
         log_floor: float,
         seed: int = 0,
+        per_second: Sequence[float] = (),
     ) -> None:
         self._stores = tuple(stores)
-        self._places = _places(stores, ids)
+        places = _places(stores, ids)
+        counts = [
+            _n_segments(stores[n], at, per_second[n] if per_second else 0) for n, at in places
+        ]
+        self._places = [
+            (*place, number)
+            for place, count in zip(places, counts, strict=True)
+            for number in range(count)
+        ]
         self._n_frames = n_frames
         self._log_floor = log_floor
         self._seed = seed
-        self.ids = tuple(id for chosen in ids for id in chosen)
+        self.ids = tuple(stores[store].ids[position] for store, position, _ in self._places)
         self.lengths = np.full(len(self.ids), n_frames, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._places)
 
     def __getitem__(self, draw: Draw) -> VocoderItem:
-        number, position = self._places[draw.item]
+        number, position, segment = self._places[draw.item]
         store = self._stores[number]
         surplus = int(store.frames[position]) - self._n_frames
         first = 0
         if surplus > 0:
-            seed = derived_seed("segment", self._seed, draw.epoch, self.ids[draw.item])
+            seed = derived_seed("segment", self._seed, draw.epoch, self.ids[draw.item], segment)
             first = int(np.random.default_rng(seed).integers(surplus + 1))
         item = _item(store.read(position, first, self._n_frames))
         if surplus >= 0:
@@ -70,6 +81,10 @@ class SegmentDataset(Dataset[VocoderItem]):
         hop = store.mel.hop_length
         mel = F.pad(item.mel, (0, -surplus), value=self._log_floor)
         return VocoderItem(item.id, mel, F.pad(item.wav, (0, -surplus * hop)))
+
+
+def _n_segments(store: RecordingStore, position: int, per_second: float) -> int:
+    return max(1, round(per_second * float(store.seconds[position])))
 
 
 class RecordingDataset(Dataset[VocoderItem]):

@@ -120,3 +120,15 @@ def test_validation_takes_the_beginning_of_each_recording(store):
 def test_a_missing_recording_is_refused_at_once(make, store):
     with pytest.raises(InputError, match="no features of 'nobody'"):
         make([store], [["nobody"]])
+
+
+def test_long_recordings_can_give_several_segments_of_an_epoch(store):
+    seconds = store.seconds
+    rate = 2.5 / float(seconds.min())  # segments per second
+    dataset = SegmentDataset([store], [store.ids], n_frames=16, log_floor=FLOOR, per_second=[rate])
+    counts = [dataset.ids.count(id) for id in store.ids]
+    assert counts == [max(1, round(rate * float(s))) for s in seconds]
+    assert max(counts) > 2
+    longest = [item for item, id in enumerate(dataset.ids) if id == store.ids[-1]]
+    wavs = {tuple(dataset[Draw(0, item)].wav.tolist()) for item in longest}
+    assert len(wavs) > len(longest) // 2  # drawn one by one
