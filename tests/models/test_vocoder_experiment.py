@@ -1,0 +1,203 @@
+"""A vocoder from stage 1's recordings to an experiment that others can start from."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from safetensors.torch import load_file, save_file
+
+from models.assets import Assets
+from models.checkpoint import load_model
+from models.experiment import train
+from models.finetune import initialise
+from models.registry import load_config
+from modules.weight_norm import adapt_weight_norm
+from tests.models.fakes import make_processed, write_voice_config
+from tests.models.vocoder_fakes import MEL, make_gan, make_recordings, write_vocoder_config
+from utils.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _accelerate():
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def root(tmp_path):
+    make_recordings(tmp_path / "data" / "mini")
+    return tmp_path
+
+
+def run(root, *overrides, name="voice", **flags):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    config = write_vocoder_config(root, max_steps=2)
+    train(load_config(config, overrides), name, **flags)
+    return root / "ckpts" / name
+
+
+def tensors_of(folder):
+    """All weights of the newest checkpoint, by network."""
+    newest = max((folder / "checkpoints").iterdir())
+    return {path.stem: load_file(path) for path in newest.glob("*.safetensors")}
+
+
+def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_pictures(root):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    folder = run(root, "train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
+    events = EventAccumulator(str(folder / "log"))
+    events.Reload()
+    tags = events.Tags()
+
+    assert {"valid/mel_l1", "valid/stft", "train/judge_fake", "train/frames_per_s"} < set(
+        tags["scalars"]
+    )
+    assert {"train/grad_norm/generator", "train/grad_norm/discriminator"} < set(tags["scalars"])
+    assert tags["audio"] == [f"samples/rec-008/{name}" for name in ("recorded", "synthesised")]
+    assert tags["images"] == ["samples/rec-008/mels"]
+    files = {path.name for path in folder.iterdir()}
+    assert {"config.json", "audio.json", "speakers.json", "README.md"} < files
+    assert not {"vocabulary.json", "stats.json"} & files
+
+
+def test_pesq_is_a_curve_where_it_is_installed(root, caplog):
+    pytest.importorskip("pesq")
+    with caplog.at_level(logging.INFO):
+        run(root)
+
+    lines = [message for message in caplog.messages if "validation loss" in message]
+    assert "; stft " in lines[-1]
+    assert ", pesq " in lines[-1]
+
+
+def test_what_was_trained_speaks_as_it_did_in_training(root):
+    folder = run(root)
+    task = make_gan()
+    task.networks["generator"].load_state_dict(tensors_of(folder)["model"])
+    mel = torch.randn(1, MEL.n_mels, 9) - 5
+    with torch.no_grad():
+        expected = task.networks["generator"](mel)
+
+    assert torch.allclose(load_model(folder).network.infer(mel), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "change", ["model.lambda_mel=10", "train.cut_mel_frame=24", "model.adversarial=false"]
+)
+def test_what_makes_another_run_cannot_change_on_resume(root, change):
+    run(root)
+    key, _, value = change.partition("=")
+
+    with pytest.raises(InputError, match=rf"--resume with another config: {key} was .*, is \w+"):
+        run(root, change, resume=True)
+    assert value not in ("", key)
+
+
+def test_both_networks_start_from_those_of_another_run(root):
+    source = tensors_of(run(root))
+    start = tensors_of(
+        run(root, "train.adam.lr=0", name="tuned", init_from=str(root / "ckpts/voice"))
+    )
+
+    for network in ("model", "discriminator"):
+        for name, tensor in source[network].items():
+            if not name.endswith(("_u", "_v")):  # they follow the weights, rate or not
+                assert torch.equal(start[network][name], tensor), name
+
+
+def test_a_generator_that_learnt_alone_meets_fresh_discriminators_and_they_are_named(root, caplog):
+    folder = run(root, "model.adversarial=false", "model.lambda_stft=1", name="alone")
+    task, fresh = make_gan(), make_gan()
+    with caplog.at_level(logging.INFO):
+        transfer = initialise(task, Assets(MEL), folder)
+
+    assert tensors_of(folder).keys() == {"model"}
+    assert (transfer.new, transfer.dropped) == (["network discriminator"], [])
+    assert "1 new, with fresh values: network discriminator" in caplog.text
+    assert equal(task.networks["discriminator"], fresh.networks["discriminator"].state_dict())
+    assert equal(task.networks["generator"], tensors_of(folder)["model"])
+
+
+def equal(network, tensors):
+    own = network.state_dict()
+    return own.keys() == tensors.keys() and all(torch.equal(own[n], tensors[n]) for n in own)
+
+
+def test_folded_weights_initialise_a_generator_that_trains(root):
+    folder = run(root)
+    newest = max((folder / "checkpoints").iterdir())
+    plain = load_model(folder).network.state_dict()
+    published = root / "published"
+    published.mkdir()
+    save_file(
+        adapt_weight_norm(load_file(newest / "model.safetensors"), plain),
+        published / "model.safetensors",
+    )
+    for name in ("config.json", "audio.json"):
+        (published / name).write_bytes((folder / name).read_bytes())
+    assert not any("original" in name for name in load_file(published / "model.safetensors"))
+    task = make_gan()
+    transfer = initialise(task, Assets(MEL), published)
+    mel = torch.randn(1, MEL.n_mels, 9) - 5
+    with torch.no_grad():
+        wav = task.networks["generator"](mel)
+
+    assert transfer.new == ["network discriminator"]
+    assert torch.allclose(wav, load_model(folder).network.infer(mel), atol=1e-5)
+
+
+def test_a_model_of_another_kind_is_no_start(root):
+    make_processed(root / "voices" / "mini")
+    config = write_voice_config(root, max_steps=1)
+    train(load_config(config, [f"preprocess.processed_dir={root / 'voices'}"]), "acoustic")
+
+    with pytest.raises(InputError, match="this is a FastSpeech2, and none of its tensors"):
+        initialise(make_gan(), Assets(MEL), root / "ckpts" / "acoustic")
+
+
+def run_in_two_processes(root, *settings):
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    config = write_vocoder_config(root, max_steps=2)
+    flags = [part for setting in settings for part in ("--set", setting)]
+    result = subprocess.run(
+        [
+            sys.executable,
+            *launcher,
+            "-m",
+            "bins.train",
+            "--config",
+            config,
+            "--name",
+            "two",
+            *flags,
+        ],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return root / "ckpts" / "two"
+
+
+def test_two_processes_make_the_updates_of_one_with_twice_the_batch(root):
+    """The eight training recordings make one batch of eight, or two of four."""
+    # an epsilon so large that rounding errors of small gradients make small steps
+    adam = ["train.adam.eps=1", "train.adam.lr=0.1"]
+    one = tensors_of(run(root, "train.batch_size=8", *adam, name="one"))
+    two = tensors_of(run_in_two_processes(root, "train.batch_size=4", *adam))
+    start = tensors_of(run(root, "train.adam.lr=0", name="start"))
+
+    for network in ("model", "discriminator"):
+        for name, tensor in one[network].items():
+            assert torch.allclose(two[network][name], tensor, rtol=0, atol=1e-5), name
+        moved = [(one[network][n] - tensor).abs().max() for n, tensor in start[network].items()]
+        assert max(moved) > 1e-2, network
