@@ -16,7 +16,7 @@ from utils.errors import InputError
 
 SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 _HALVES = (torch.float16, torch.bfloat16)
-_FORBIDDEN = re.compile(r"(?:GLOBAL|global:?|class) ([\w.]+)")
+_FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in what torch says of such a file
 _PARALLEL = "module."  # before every name, where a network was saved inside DataParallel
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,35 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
+    _flush(path.parent)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Gives a temporary folder beside `path`, which becomes `path` at the end, whole or not at all.
+
+    Args:
+        path: Folder to make. Those above it are made where missing.
+
+    Yields:
+        Folder to write to. If the block raises, it is removed.
+
+    Raises:
+        InputError: If there is something at `path` that is no empty folder.
+    """
+    path = path.absolute()
+    if path.exists() and not (path.is_dir() and next(path.iterdir(), None) is None):
+        raise InputError(f"{path} exists and is not empty: choose another name, or remove it first")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        sync_folder(temporary)
+        temporary.replace(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
     _flush(path.parent)
 

@@ -185,8 +185,14 @@ def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _n_tensors(value: object) -> int:
-    if isinstance(value, Tensor):
-        return 1
-    if isinstance(value, Mapping):
-        return sum(map(_n_tensors, value.values()))
-    return sum(map(_n_tensors, value)) if isinstance(value, list | tuple) else 0
+    """Tensors in containers in containers; what stands in several places, or in itself, once."""
+    waiting, seen, count = [value], {id(value)}, 0
+    while waiting:
+        item = waiting.pop()
+        count += isinstance(item, Tensor)
+        inside = list(item.values()) if isinstance(item, Mapping) else item
+        if isinstance(inside, list | tuple):
+            new = [part for part in inside if id(part) not in seen]
+            seen.update(map(id, new))
+            waiting += new
+    return count

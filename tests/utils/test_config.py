@@ -1,10 +1,19 @@
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from utils.config import ConfigError, build, read_tree, to_plain
+from utils.config import (
+    ConfigError,
+    build,
+    overridden,
+    plain_tree,
+    read_tree,
+    read_values,
+    to_plain,
+)
 
 
 @dataclass(frozen=True)
@@ -245,3 +254,42 @@ def test_plain_values_build_the_same_config_again(tmp_path):
     plain = to_plain(config)
     assert plain["train"]["adam"] == {"lr": 0.1, "betas": [0.9, 0.98]}
     assert load(tmp_path, json.dumps(plain)) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('{"a": [1, 2,], "b": {"c": "x",},}', {"a": [1, 2], "b": {"c": "x"}}),
+        ('{"a": "1, ]", "b": ",}", "c": "\\",]",}', {"a": "1, ]", "b": ",}", "c": '",]'}),
+        ("{'a': ',]', b: 1, // \" ,}\n}", {"a": ",]", "b": 1}),
+    ],
+)
+def test_commas_after_the_last_value_are_no_matter_and_those_in_texts_stay(tmp_path, text, values):
+    (tmp_path / "args.json").write_text(text)
+
+    assert read_values(tmp_path / "args.json") == values
+
+
+@pytest.mark.parametrize("text", ['{"a": [,]}', '{"a": [1,,]}', '{"a":,}', '{"a": 1,,}', "{,}"])
+def test_commas_that_follow_no_value_are_faults(tmp_path, text):
+    (tmp_path / "args.json").write_text(text)
+
+    with pytest.raises(ConfigError, match=r"args\.json: line 1"):
+        read_values(tmp_path / "args.json")
+
+
+def test_a_base_that_a_file_names_is_not_read_with_its_values(tmp_path):
+    (tmp_path / "args.json").write_text('{"base_config": "missing.json", "a": 1}')
+
+    assert read_values(tmp_path / "args.json") == {"base_config": "missing.json", "a": 1}
+
+
+def test_translated_values_are_checked_and_overridden_as_those_of_a_file():
+    tree = plain_tree({"name": "a", "train": {"batch_size": 0}}, Path("args.json"))
+
+    with pytest.raises(ConfigError, match=r"^args\.json: section train: batch_size 0 must be"):
+        build(Experiment, tree, {"model": Model})
+    config = build(Experiment, overridden(tree, ["train.batch_size=2"]), {"model": Model})
+    assert (config.name, config.train.batch_size) == ("a", 2)
+    with pytest.raises(ConfigError, match=r"^--set: train\.batch_size is \"x\", expected a whole"):
+        build(Experiment, overridden(tree, ["train.batch_size=x"]), {"model": Model})

@@ -4,6 +4,7 @@ import pytest
 
 from utils.errors import InputError
 from utils.files import (
+    new_folder,
     read_json,
     read_jsonl,
     read_text,
@@ -82,3 +83,40 @@ def test_a_folder_is_synced_with_everything_in_it(tmp_path, monkeypatch):
     sync_folder(tmp_path)
     everything = [tmp_path, tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"]
     assert sorted(synced) == sorted(path.stat().st_ino for path in everything)
+
+
+def test_a_new_folder_is_there_when_it_is_whole(tmp_path):
+    path = tmp_path / "above" / "made"
+    with new_folder(path) as folder:
+        (folder / "a.txt").write_text("whole")
+        assert not path.exists()
+    assert (path / "a.txt").read_text() == "whole"
+    assert [inner.name for inner in path.parent.iterdir()] == ["made"]
+
+
+def test_a_new_folder_that_fails_leaves_nothing(tmp_path):
+    def write_half(folder):
+        (folder / "a.txt").write_text("half")
+        raise KeyError
+
+    with pytest.raises(KeyError), new_folder(tmp_path / "made") as folder:
+        write_half(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_folder_takes_the_place_of_an_empty_one_alone(tmp_path):
+    with new_folder(tmp_path / "made") as folder:
+        (folder / "a.txt").touch()
+    with (
+        pytest.raises(InputError, match="made exists and is not empty"),
+        new_folder(tmp_path / "made"),
+    ):
+        pass
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="file exists"), new_folder(tmp_path / "file"):
+        pass
+    (tmp_path / "empty").mkdir()
+    with new_folder(tmp_path / "empty") as folder:
+        (folder / "b.txt").touch()
+    assert (tmp_path / "empty" / "b.txt").exists()
+    assert (tmp_path / "made" / "a.txt").exists()

@@ -1,0 +1,95 @@
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from models import importers
+from models.checkpoint import load_model
+from models.importers import _amphion
+from utils.errors import InputError
+
+
+def an_importer(kind, answer):
+    def recognises(path):
+        if isinstance(answer, str):
+            raise InputError(answer)
+        return answer
+
+    return SimpleNamespace(KIND=kind, recognises=recognises)
+
+
+def test_an_importer_is_a_file_in_the_folder():
+    modules = importers.importers()
+
+    assert {"hifigan_amphion", "hifigan_authors"} <= {
+        m.__name__.rpartition(".")[2] for m in modules
+    }
+    assert all(callable(m.recognises) and callable(m.read) and m.KIND for m in modules)
+    assert not any(m.__name__.rpartition(".")[2].startswith("_") for m in modules)
+
+
+def test_an_importer_that_misses_a_file_gives_way_to_one_that_does_not(tmp_path, monkeypatch):
+    right = an_importer("b", True)
+    monkeypatch.setattr(importers, "importers", lambda: [an_importer("a", "no yaml"), right])
+    assert importers.find(tmp_path) is right
+
+    others = [an_importer("a", "no yaml"), an_importer("b", False), an_importer("c", "no json")]
+    monkeypatch.setattr(importers, "importers", lambda: others)
+    with pytest.raises(InputError, match=r"^no yaml; or no json$"):
+        importers.find(tmp_path)
+
+
+def test_what_is_unknown_is_refused_with_what_is_known(tmp_path):
+    (tmp_path / "weights.ckpt").write_bytes(b"?")
+
+    assert importers.find(tmp_path) is None
+    for path in (tmp_path, tmp_path / "weights.ckpt"):
+        with pytest.raises(
+            InputError, match=r"of other projects, these can be read: .*HiFi-GAN of"
+        ):
+            load_model(path)
+
+
+def test_an_experiment_of_ours_is_not_looked_at_by_importers(tmp_path, monkeypatch):
+    """Its files say whose it is; importing importers would cost time."""
+    (tmp_path / "audio.json").write_text("{}")
+    (tmp_path / "args.json").write_text("{}")
+    for name in [name for name in sys.modules if name.startswith("models.importers")]:
+        monkeypatch.delitem(sys.modules, name)
+    (tmp_path / "model.safetensors").write_bytes(b"")
+
+    with pytest.raises(InputError, match=r"no config\.json"):
+        load_model(tmp_path)
+    assert not any(name.startswith("models.importers") for name in sys.modules)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin", "x.pt"])
+def test_weights_of_another_name_without_settings_are_not_taken_for_amphion_s(tmp_path, name):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).touch()
+
+    assert _amphion.locate(tmp_path / "mine") is None
+    assert _amphion.locate(tmp_path / "mine" / name) is None
+
+
+def test_settings_are_read_alone_without_the_base_that_they_name(tmp_path):
+    (tmp_path / "args.json").write_text('{"base_config": "no/such.json", "model": {"a": [1,],},}')
+    (tmp_path / "x.pt").touch()
+    checkpoint = _amphion.locate(tmp_path)
+
+    assert checkpoint is not None
+    assert _amphion.read_args(checkpoint) == {"model": {"a": [1]}}
+    (tmp_path / "args.json").write_text("{broken")
+    with pytest.raises(InputError, match=r"args\.json: "):
+        _amphion.read_args(checkpoint)
+
+
+def test_a_folder_is_seen_from_inside_as_well(tmp_path, monkeypatch):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "args.json").write_text("{}")
+    (tmp_path / "checkpoints" / "step-0000007_loss-1.0.pt").touch()
+    monkeypatch.chdir(tmp_path / "checkpoints")
+
+    checkpoint = _amphion.locate(type(tmp_path)("."))
+    assert checkpoint is not None
+    assert (checkpoint.args, checkpoint.step) == (tmp_path / "args.json", 7)

@@ -1,0 +1,106 @@
+import os
+import pickle
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.tensors import named_tensors, read_pickled, read_tensors
+from utils.errors import InputError
+
+
+class Command:
+    """Runs a command where it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.marker}",)
+
+
+def old_format(value, path):
+    torch.save(value, path, _use_new_zipfile_serialization=False)
+
+
+@pytest.mark.parametrize("save", [torch.save, old_format])
+def test_tensors_in_containers_come_back(tmp_path, save):
+    value = {"generator": OrderedDict(a=torch.arange(3.0)), "steps": 7, "betas": [0.5, (1, "x")]}
+    save(value, tmp_path / "g")
+    found = read_pickled(tmp_path / "g")
+
+    assert torch.equal(found["generator"].pop("a"), torch.arange(3.0))
+    assert found == {"generator": {}, "steps": 7, "betas": [0.5, (1, "x")]}
+
+
+def pickled(value, path):
+    path.write_bytes(pickle.dumps(value, protocol=2))
+
+
+@pytest.mark.parametrize("save", [torch.save, old_format, pickled])
+def test_a_file_that_would_run_a_command_is_refused_and_runs_nothing(tmp_path, save):
+    marker, path = tmp_path / "marker", tmp_path / "g"
+    save({"generator": {"a": [1.0]}, "extra": Command(marker)}, path)
+
+    with pytest.raises(InputError, match=r"g: refused: it names \w+\.system, which is no tensor"):
+        read_pickled(path)
+    assert not marker.exists()
+
+
+def test_a_number_of_numpy_is_read_where_it_is_allowed(tmp_path):
+    path = tmp_path / "x.pth.tar"
+    torch.save({"model": {"a": torch.ones(1)}, "lr": np.float64(0.5)}, path)
+    with pytest.raises(InputError, match=r"refused: it names numpy\.\S*multiarray\.scalar"):
+        read_pickled(path)
+
+    scalar = np.float64(0.5).__reduce__()[0]
+    allowed = [scalar, np.dtype, type(np.dtype("float64"))]
+    assert read_pickled(path, allowed)["lr"] == 0.5
+    with pytest.raises(InputError, match="refused"):  # nor is it allowed from then on
+        read_pickled(path)
+
+
+def test_what_is_no_file_of_tensors_is_refused(tmp_path):
+    whole = tmp_path / "whole"
+    torch.save({"a": torch.ones(1000)}, whole)
+    for name, content in {
+        "text": b"step-0560000.pt",
+        "cut": whole.read_bytes()[:900],
+        "empty": b"",
+        "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=rf"{name}: not a file of tensors that torch can read"):
+            read_pickled(tmp_path / name)
+    with pytest.raises(InputError, match="No such file"):
+        read_pickled(tmp_path / "missing")
+
+
+def test_half_precision_is_widened(tmp_path):
+    values = torch.tensor([0.1, 2.0])
+    path = tmp_path / "model.safetensors"
+    save_file({"a": values.half(), "b": values.bfloat16(), "c": values, "d": values.double()}, path)
+    found = read_tensors(path)
+
+    assert torch.equal(found["a"], values.half().float())
+    assert torch.equal(found["b"], values.bfloat16().float())
+    assert [found[name].dtype for name in "abcd"] == [torch.float32] * 3 + [torch.float64]
+
+
+def test_the_prefix_of_a_parallel_run_is_dropped_where_all_have_it():
+    one = torch.ones(1)
+
+    assert named_tensors({"module.a": one, "module.b": one}, "x").keys() == {"a", "b"}
+    assert named_tensors({"module.a": one, "b": one}, "x").keys() == {"module.a", "b"}
+
+
+def test_what_is_not_tensors_by_name_is_refused():
+    with pytest.raises(InputError, match=r"^g: generator: expected tensors by name, found list"):
+        named_tensors([torch.ones(1)], "g: generator")
+    with pytest.raises(InputError, match="'a' is of type int, expected a tensor"):
+        named_tensors({"a": 1}, "g")
+    with pytest.raises(InputError, match="found dict"):
+        named_tensors({}, "g")
