@@ -1,0 +1,195 @@
+"""The HiFi-GAN recipe from recordings to a vocoder, as a user calls it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import soundfile
+from safetensors.numpy import load_file
+
+REPOSITORY = Path(__file__).parents[2]
+RUN = REPOSITORY / "egs" / "vocoder" / "HiFiGAN" / "run.sh"
+DEMO = REPOSITORY / "egs" / "_demo" / "LJSpeech-mini"
+TRAINING = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ042-0094"]
+HELD_OUT = ["LJ001-0006", "LJ011-0202"]
+HOP, RATE = 256, 22050
+
+
+class Place(NamedTuple):
+    """Where a recipe was run."""
+
+    folder: Path
+    config: Path
+
+    @property
+    def experiment(self) -> Path:
+        return self.folder / "ckpts" / "tiny"
+
+    def run(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+        command = ["sh", str(RUN), "--gpu", "", *flags]
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, env=environment, cwd=cwd
+        )
+
+    def train(self, *flags: str) -> subprocess.CompletedProcess[str]:
+        return self.run("--stage", "2", "--config", str(self.config), *flags)
+
+    def speak(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return self.run("--stage", "3", *flags, cwd=cwd)
+
+
+def write_corpus(folder: Path) -> None:
+    """A few of the demo's shortest clips, without a text, in a folder whose name holds a space."""
+    (folder / "a reader").mkdir(parents=True)
+    for id in TRAINING + HELD_OUT:
+        shutil.copy(DEMO / "wavs" / f"{id}.flac", folder / "a reader")
+
+
+def write_config(folder: Path) -> Path:
+    """The recipe for folders with networks that do two updates in no time."""
+    config = {
+        "base_config": os.path.relpath(RUN.parent / "exp_config_folder.json", folder),
+        "dataset_path": {"recordings": str(folder / "my corpus")},
+        "log_dir": str(folder / "ckpts"),
+        "preprocess": {
+            "processed_dir": str(folder / "data"),
+            "split": {"valid": 0.1, "test": 0.25, "golden_size": 1},
+        },
+        "model": {
+            "generator": {
+                "resblock": "2",
+                "upsample_rates": [16, 16],
+                "upsample_kernel_sizes": [16, 16],
+                "upsample_initial_channel": 8,
+                "resblock_kernel_sizes": [3],
+                "resblock_dilation_sizes": [[1]],
+            },
+            "discriminator": {
+                "periods": [3],
+                "period_channels": [2, 2, 2, 2, 2],
+                "scales": 1,
+                "scale_channels": [4, 16, 16, 16, 16, 16, 16],
+            },
+        },
+        "train": {
+            "batch_size": 2,
+            "cut_mel_frame": 16,
+            "max_steps": 2,
+            "valid_samples": 0,
+            "tracker": "none",
+            "dataloader": {"num_worker": 0},
+        },
+    }
+    path = folder / "exp config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Place:
+    """All stages, from a folder that is not the repository's."""
+    folder = tmp_path_factory.mktemp("a recipe")
+    write_corpus(folder / "my corpus")
+    place = Place(folder, write_config(folder))
+    done = place.run(
+        "--stage", "1-3", "--config", "exp config.json", "--name", "tiny", "--num_workers", "1",
+        "--infer_mode", "batch", "--infer_dataset", "recordings", "--infer_testing_set", "test",
+        cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return place
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]
+
+
+def checkpoints_of(experiment: Path) -> list[str]:
+    return sorted(path.name for path in (experiment / "checkpoints").glob("step-*"))
+
+
+def test_three_stages_give_a_copy_of_every_test_recording(trained):
+    result = trained.experiment / "result"
+    lines = lines_of(result)
+    assert [line["id"] for line in lines] == json.loads(
+        (trained.folder / "data" / "recordings" / "test.json").read_text()
+    )
+    assert len(lines) == 2
+    for line in lines:
+        info = soundfile.info(result / line["file"])
+        assert (info.samplerate, info.channels, info.subtype) == (RATE, 1, "PCM_16")
+        assert info.frames % HOP == 0
+        assert line["seconds"] == pytest.approx(info.frames / RATE, abs=1e-4)
+        assert line["real_time_factor"] > 0
+        assert 0.5 < line["mel_l1"] < 10  # two updates teach nothing
+
+
+def test_the_experiment_speaks_a_folder_of_audio_at_another_rate(trained, tmp_path):
+    wav, _ = soundfile.read(DEMO / "wavs" / "LJ001-0002.flac")
+    (tmp_path / "my clips").mkdir()
+    soundfile.write(tmp_path / "my clips" / "half the rate.wav", wav[::2], RATE // 2)
+    done = trained.speak(
+        "--infer_mode", "single", "--infer_audio_dir", "my clips",
+        "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "out put", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "half the rate.wav: resampled from 11025 to 22050 Hz" in done.stderr
+    (line,) = lines_of(tmp_path / "out put" / "single")
+    assert line["file"] == "half the rate.wav"
+    frames = soundfile.info(tmp_path / "out put" / "single" / line["file"]).frames
+    assert frames == pytest.approx(len(wav), abs=HOP)
+
+
+def test_one_checkpoint_speaks_mels_alone_and_names_the_bad_one(trained, tmp_path):
+    mels = tmp_path / "mels"
+    mels.mkdir()
+    np.save(mels / "good.npy", np.full((80, 9), -5.0, dtype=np.float32))
+    np.save(mels / "bad.npy", np.full((9, 80), -5.0, dtype=np.float32))
+    (checkpoint,) = checkpoints_of(trained.experiment)
+    done = trained.speak(
+        "--infer_mode", "single", "--infer_feature_dir", str(mels),
+        "--infer_expt_dir", str(trained.experiment / "checkpoints" / checkpoint),
+        "--infer_output_dir", str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "1 of 2 clips could not be spoken:\n  bad: " in done.stderr
+    assert "expected (M, T) with M 80; transpose it" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert soundfile.info(tmp_path / "single" / "good.wav").frames == 9 * HOP
+
+
+def test_training_goes_on_where_it_stopped_among_strange_files(trained):
+    whole = trained.folder / "ckpts" / "resumed"
+    shutil.copytree(trained.experiment, whole)
+    for stranger in ("eval", "step-00000009.partial", "step-99_loss-51.2373"):
+        (whole / "checkpoints" / stranger).mkdir()
+        (whole / "checkpoints" / stranger / "sample.wav").touch()
+    done = trained.train("--name", "resumed", "--resume", "--set", "train.max_steps=3")
+    assert done.returncode == 0, done.stderr
+    assert f"resumed from {whole / 'checkpoints' / 'step-00000002'}" in done.stderr
+    assert "step-00000003" in checkpoints_of(whole)
+    assert (whole / "checkpoints" / "eval" / "sample.wav").exists()
+
+
+def test_a_vocoder_starts_from_the_weights_of_another_in_every_network(trained):
+    done = trained.train(
+        "--name", "tuned", "--init_from", str(trained.experiment), "--set", "train.max_steps=1",
+        "--set", "train.adam.lr=0",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (first,) = checkpoints_of(trained.experiment)
+    (tuned,) = checkpoints_of(trained.folder / "ckpts" / "tuned")
+    for name in ("model.safetensors", "discriminator.safetensors"):
+        before = load_file(trained.experiment / "checkpoints" / first / name)
+        after = load_file(trained.folder / "ckpts" / "tuned" / "checkpoints" / tuned / name)
+        learnt = [key for key in before if not key.endswith(("_u", "_v"))]
+        assert learnt
+        assert all(np.array_equal(before[key], after[key]) for key in learnt)
