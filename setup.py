@@ -34,6 +34,7 @@ setup(
         "num2words>=0.5.13",
         "praatio>=6.0",
         "pocketsphinx>=5.0.3",
+        "pyyaml>=6.0",  # settings of imported voices (ming024); huggingface_hub brings it as well
     ],
     extras_require={
         # apart: pip compiles it; it imports pkg_resources, which later setuptools do not have

@@ -87,7 +87,8 @@ def _numpy_scalars() -> list[SafeGlobal]:
     """What rebuilds a NumPy number: the optimizer's learning rate is one."""
     scalar = np.float64(0).__reduce__()[0]
     names = [f"numpy.{core}.multiarray.scalar" for core in ("core", "_core")]
-    return [*((scalar, name) for name in names), np.dtype, np.dtypes.Float64DType]
+    types = (np.dtypes.Float64DType, np.dtypes.Float32DType, np.dtypes.Int64DType)
+    return [*((scalar, name) for name in names), np.dtype, *types]
 
 
 def _stat_of(path: Path, name: str) -> Stat:

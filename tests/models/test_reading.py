@@ -5,9 +5,7 @@ import pytest
 from config.schema import TextConfig
 from models.reading import Reader
 
-LONG = (
-    "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."
-)
+LONG = "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."
 
 
 @pytest.mark.parametrize(

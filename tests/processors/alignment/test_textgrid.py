@@ -1,11 +1,12 @@
 """TextGrids as people have them: every oddity of MFA's survives, every broken file is named."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from config.schema import PreprocessConfig
+from config.schema import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, make_aligner
 from processors.records import SpokenText, Word
@@ -225,6 +226,12 @@ def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
 def test_a_missing_folder_is_an_error_that_says_where_to_put_files(tmp_path):
     with pytest.raises(InputError, match=r"no folder .*TextGrid; put <id>.TextGrid files there"):
         make_aligner(CONFIG, tmp_path)
+
+
+def test_pauses_of_imported_voices_are_refused():
+    config = replace(CONFIG, text=TextConfig(pauses="sp"))
+    with pytest.raises(InputError, match=r"pauses is sp: imported voices speak with it"):
+        make_aligner(config, Path("anywhere"))
 
 
 def test_the_folder_can_be_anywhere(tmp_path):
