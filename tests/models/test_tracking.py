@@ -1,6 +1,9 @@
 import logging
+import sys
+from types import SimpleNamespace
 
 import pytest
+import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 
@@ -61,6 +64,27 @@ def test_scores_stand_apart_from_the_losses_that_add_up(tmp_path, caplog):
         "update 7: validation loss 0.5 (mel 0.4, stft 0.1); pesq 3.21",
         "update 8: validation loss 0.5 (mel 0.5)",
     ]
+
+
+def test_weights_and_biases_gets_a_sample_in_one_message(tmp_path, monkeypatch):
+    sent = []
+    run = SimpleNamespace(log=lambda values, step: sent.append((values, step)))
+    accelerator = SimpleNamespace(
+        init_trackers=lambda *_, **__: None, get_tracker=lambda kind, unwrap: run
+    )
+    wandb = SimpleNamespace(
+        Audio=lambda wav, sample_rate: ("audio", wav.tolist(), sample_rate),
+        Image=lambda figure: ("image", figure),
+    )
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    sample = Sample("a", {"recorded": torch.tensor([0.5, 2.0])}, {"mels": "figure"})
+    Tracker(accelerator, "wandb", tmp_path, 8000).log_samples([sample], 7)
+
+    values = {
+        "samples/a/recorded": ("audio", [0.5, 1.0], 8000),
+        "samples/a/mels": ("image", "figure"),
+    }
+    assert sent == [(values, 7)]
 
 
 def test_samples_that_nobody_takes_are_not_made(tmp_path):

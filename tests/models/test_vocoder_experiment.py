@@ -67,6 +67,16 @@ def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_pictures(root):
     assert not {"vocabulary.json", "stats.json"} & files
 
 
+def test_half_precision_trains_both_networks_on_a_cpu(root):
+    start = tensors_of(run(root, "train.adam.lr=0"))
+    halves = tensors_of(run(root, "train.mixed_precision=bf16", name="halves"))
+
+    for network, tensors in halves.items():
+        assert all(tensor.dtype == torch.float32 for tensor in tensors.values())
+        assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
+        assert max((tensors[n] - t).abs().max() for n, t in start[network].items()) > 1e-3
+
+
 def test_pesq_is_a_curve_where_it_is_installed(root, caplog):
     pytest.importorskip("pesq")
     with caplog.at_level(logging.INFO):
