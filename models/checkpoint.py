@@ -20,6 +20,7 @@ from processors.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
 from utils.config import Tree, plain_tree, read_tree
 from utils.errors import InputError
+from utils.hub import origin_of
 from utils.logging import get_logger
 
 if TYPE_CHECKING:  # importing importers costs time, and few models need one
@@ -74,6 +75,12 @@ class LoadedModel:
     def stats(self) -> CorpusStats | None:
         """Statistics of the training split; None for a vocoder."""
         return self.assets.stats
+
+    @property
+    def origin(self) -> str:
+        """What records call it: `org/name@commit` on the Hub, else its folder; and its updates."""
+        name = origin_of(self.folder) or self.home.absolute().name
+        return name if self.step is None else f"{name}, {self.step} updates"
 
 
 def load_model(reference: str | Path, device: str | torch.device = "cpu") -> LoadedModel:

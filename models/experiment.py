@@ -2,8 +2,8 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatch
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from config.schema import Config
 from models.assets import Assets
 from models.checkpoint import CHECKPOINTS
 from models.checkpoint_files import latest_checkpoint, remove_partial, steps_of
-from models.data import Place, TrainingData, collect_assets, load_data
+from models.data import Place, TrainingData, collect_assets, dataset_folders, load_data
 from models.finetune import initialise
-from models.model_card import write_card
+from models.history import History, history_of
+from models.model_card import card_writer
 from models.registry import find, load_config
 from models.task import Task
 from models.tracking import Tracker, check_tracker
@@ -84,14 +85,16 @@ def train(
     accelerator = make_accelerator(config, folder)
     try:
         task, data = _build(config, assets, accelerator)
+        history = History.load(folder) if resume else history_of(config, dataset_folders(config))
         if init_from is not None:
-            initialise(task, assets, init_from)
+            transfer = initialise(task, assets, init_from)
+            history = replace(history, initialised_from=transfer.source)
         if accelerator.is_main_process:
             _prepare_folder(folder, config, assets, restart=restart)
         accelerator.wait_for_everyone()
         kind, rate = config.train.tracker, assets.mel.sample_rate
         tracker = Tracker(accelerator, kind, folder, rate, _step_of(checkpoint))
-        card = partial(write_card, folder, config, assets)
+        card = card_writer(folder, config, assets, history)
         checkpoints = folder / CHECKPOINTS
         trainer = Trainer(task, data, config.train, accelerator, checkpoints, tracker, card)
         # each process has its own dropout; a checkpoint restores each one's generators

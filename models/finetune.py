@@ -24,11 +24,13 @@ class Transfer:
         reused: Tensors taken over, and `tensor: row name` for those matched row by row.
         new: What the old model lacks: it keeps its fresh values.
         dropped: What the new model has no place for.
+        source: The model they are from, as records call it.
     """
 
     reused: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
+    source: str = ""
 
 
 def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
@@ -40,13 +42,14 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     are dropped.
 
     Raises:
-        InputError: If tensors of one name have different shapes; the message names all of them.
+        InputError: If tensors of one name have different shapes; the message names all of them. If
+            no tensor fits: then it is another kind of model.
     """
     source = load_model(fetch(reference, for_training=True))
     _compare_mels(source.assets, assets)
     rows = _rows(task.networks[task.exported], source.assets, assets)
     rescaled = _rescaled(source.network, task.networks[task.exported])
-    transfer = Transfer()
+    transfer = Transfer(source=source.origin)
     for name, network in task.networks.items():
         stored = source.stored(SPEAKING if name == task.exported else name)
         if stored is None:
@@ -56,6 +59,11 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
         if name == task.exported:
             transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
         _fill(network, tensors, rows if name == task.exported else {}, transfer)
+    if not transfer.reused:
+        raise InputError(
+            f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
+            "tensors has a place in the model of this config; give one of the same kind"
+        )
     _tell(transfer, source.folder)
     return transfer
 
@@ -149,7 +157,8 @@ def _compare_mels(source: Assets, own: Assets) -> None:
 
 def _tell(transfer: Transfer, folder: Path) -> None:
     logger = get_logger(__name__)
-    for kind, names in vars(transfer).items():
+    logger.info("weights of %s: %d reused", folder, len(transfer.reused))
+    for kind, names in (("new, with fresh values", transfer.new), ("dropped", transfer.dropped)):
         if names:
             logger.info("weights of %s: %d %s: %s", folder, len(names), kind, _grouped(names))
 

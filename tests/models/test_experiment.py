@@ -44,7 +44,7 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
 
     assert {path.name for path in folder.iterdir()} == {
         *("config.json", "audio.json", "vocabulary.json", "speakers.json", "stats.json"),
-        *("README.md", "checkpoints"),
+        *("README.md", "history.json", "checkpoints"),
     }
     assert steps_of(folder / "checkpoints") == [2, 4]
     assert fault_of(folder / "checkpoints" / "step-00000004") == ""
@@ -62,7 +62,7 @@ def test_the_model_card_says_what_it_is(root):
 
     for part in ("FastSpeech2", "4 updates", "8000 Hz", "8 bands", "anna, ben", "mini", "mel "):
         assert part in card
-    assert card.startswith("---\ntags: [text-to-speech]\nlanguage: [en]\n")
+    assert card.startswith('---\nlicense: "unknown"\nlanguage: ["en"]\n')
 
 
 def test_an_earlier_run_is_neither_overwritten_nor_continued_unasked(root):

@@ -1,0 +1,59 @@
+import json
+
+import pytest
+
+from models.history import History, history_of
+from models.training_state import Position
+from utils.errors import InputError
+
+FOUND = History(
+    hours={"mini": 0.5},
+    initialised_from="org/name@0123",
+    not_imported=("a", "b"),
+    step=4,
+    losses={"mel": 0.25},
+    best=0.3,
+    best_step=2,
+)
+
+
+def test_a_history_comes_back(tmp_path):
+    FOUND.save(tmp_path)
+    assert History.load(tmp_path) == FOUND
+    assert History.load(tmp_path / "none") == History()
+
+
+def test_something_else_of_that_name_is_refused(tmp_path):
+    (tmp_path / "history.json").write_text('{"stop": 3}')
+    with pytest.raises(InputError, match=r"history\.json: not a history: .*stop"):
+        History.load(tmp_path)
+
+
+def test_training_goes_on_from_what_was_known():
+    later = FOUND.trained(Position(step=6, epoch=1, best=0.2, best_step=6), {})
+    assert (later.step, later.epoch, later.best, later.best_step) == (6, 2, 0.2, 6)
+    assert later.losses == {"mel": 0.25}
+    assert later.initialised_from == "org/name@0123"
+    measured = FOUND.trained(Position(step=6), {"mel": 0.1, "pesq": float("nan")})
+    assert measured.losses == {"mel": 0.1}
+
+
+def test_of_other_weights_nothing_is_claimed_that_was_measured_on_these():
+    assert FOUND.at(4) == FOUND.at(None) == FOUND
+    other = FOUND.at(2)
+    assert (other.step, other.epoch, other.losses, other.best) == (2, None, {}, None)
+    assert other.hours == FOUND.hours
+
+
+def test_hours_are_those_that_stage_1_reported(tmp_path, config):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "report.json").write_text(json.dumps({"hours": 23.9, "utterances": 3}))
+    assert history_of(config, [tmp_path / "a", tmp_path / "b"]) == History(hours={"a": 23.9})
+
+
+@pytest.fixture
+def config():
+    class TwoDatasets:
+        dataset = ("a", "b")
+
+    return TwoDatasets()
