@@ -58,7 +58,7 @@ def test_rows_of_phones_are_matched_by_symbol(trained, caplog):
     assert "phone_embedding.weight: XX" in transfer.new
     assert f"phone_embedding.weight: {symbols[1]}" in transfer.dropped
     assert f"phone_embedding.weight: {symbols[2]}" in transfer.reused
-    assert "1 new: phone_embedding.weight (XX)" in caplog.text
+    assert "1 new, with fresh values: phone_embedding.weight (XX)" in caplog.text
 
 
 def test_rows_of_speakers_are_matched_by_name(trained):
