@@ -53,8 +53,7 @@ class SpectralNorm(nn.Module):
 def spectral_norm(module: Module) -> Module:
     """Puts the weight of a layer under spectral normalisation; gives the layer."""
     weight = module.get_parameter("weight")
-    # unsafe: not computed here, so that a network without memory (device "meta") can be built
-    register_parametrization(module, "weight", SpectralNorm(weight), unsafe=True)
+    register_parametrization(module, "weight", SpectralNorm(weight))
     return module
 
 

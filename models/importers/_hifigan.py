@@ -145,7 +145,7 @@ def judges_in(parts: Mapping[str, object], path: Path) -> Others:
     Raises:
         InputError: If a part is no tensors.
     """
-    with torch.device("meta"):
+    with torch.random.fork_rng([]):  # the random numbers of training do not depend on it
         ours = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
     fitting: dict[str, Tensor] = {}
     unused: list[str] = []

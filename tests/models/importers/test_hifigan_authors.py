@@ -145,6 +145,17 @@ def test_discriminators_come_along_and_judge_as_the_originals_do(tmp_path, small
 
 @pytest.mark.usefixtures("small_judges")
 @OLD_NAMES
+def test_random_numbers_after_reading_discriminators_are_those_before(tmp_path):
+    write_authors(tmp_path, random_generator(SIZES))
+    torch.save({"msd": scale_judges(SCALE_CHANNELS).state_dict()}, tmp_path / "do_00000100")
+    state = torch.get_rng_state()
+
+    assert hifigan_authors.read(tmp_path).others().tensors
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.usefixtures("small_judges")
+@OLD_NAMES
 def test_discriminators_of_other_shapes_are_listed(tmp_path):
     write_authors(tmp_path, random_generator(SIZES))
     judges = {
