@@ -66,12 +66,9 @@ def config_tree(
         "dataset": list(dataset) or ["unknown"],
         "dataset_path": {},
         "log_dir": "ckpts/vocoder",
-        "preprocess": dict(preprocess)
-        | {
-            "processed_dir": "data/vocoder",
-            "mel_padding": "hifigan",
-            "fmax": whole_band if top is None else top,
-        },
+        "preprocess": {"processed_dir": "data/vocoder", "mel_padding": "hifigan"}
+        | dict(preprocess)
+        | {"fmax": whole_band if top is None else top},
         "model": {"generator": _generator(generator)},
         "train": _TRAIN | dict(train) | {"adam": _ADAM | dict(adam)},
     }

@@ -67,7 +67,7 @@ def read(path: Path) -> Imported:
     require_keys(preprocess, _PREPROCESS, f"{checkpoint.args}: preprocess")
     tree = config_tree(
         generator,
-        taken(preprocess, {name: name for name in _PREPROCESS}),
+        _mel(preprocess, checkpoint.args),
         dataset=_names(args.get("dataset")),
         train=_train(args),
         adam=_adam(args),
@@ -84,6 +84,21 @@ def read(path: Path) -> Imported:
         step=checkpoint.step,
         others=partial(_others, weights, _names(section(args, "model").get("discriminators"))),
     )
+
+
+def _mel(preprocess: Mapping[str, object], path: Path) -> dict[str, object]:
+    """The mel definition.
+
+    Raises:
+        InputError: If the generator reads mels that we do not make.
+    """
+    if preprocess.get("use_min_max_norm_mel"):
+        raise InputError(
+            f"{path}: preprocess.use_min_max_norm_mel: its generator reads mels that are scaled to "
+            "a range of their own, and only plain log-mels are made here"
+        )
+    mel = taken(preprocess, {name: name for name in _PREPROCESS})
+    return mel | ({"mel_padding": "centre"} if preprocess.get("mel_extract_mode") == "taco" else {})
 
 
 def _content(weights: Path) -> object:

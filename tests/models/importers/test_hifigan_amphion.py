@@ -184,6 +184,17 @@ def test_its_settings_come_along(tmp_path):
     assert model.config.train.lr_scheduler.gamma == 0.98
 
 
+def test_the_mel_is_the_one_it_was_trained_on(tmp_path):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    text = (root / "args.json").read_text()
+    (root / "args.json").write_text(text.replace('"fmin"', '"mel_extract_mode": "taco", "fmin"'))
+    assert load_model(root).mel.padding == "centre"
+
+    (root / "args.json").write_text(text.replace('"fmin"', '"use_min_max_norm_mel": true, "fmin"'))
+    with pytest.raises(InputError, match=r"use_min_max_norm_mel: its generator reads mels that"):
+        load_model(root)
+
+
 @pytest.mark.parametrize("place", ["", "checkpoint", f"checkpoint/{NEWEST}"])
 def test_a_missing_args_json_is_asked_for(tmp_path, place):
     root = accelerate_experiment(tmp_path / "a" / "b" / "hifigan", random_generator(SIZES))
