@@ -45,7 +45,7 @@ def recognises(path: Path) -> bool:
     checkpoint = locate(path)
     if checkpoint is None:
         return False
-    generator = section(read_args(checkpoint), "model").get("generator")
+    generator = section(_settings(checkpoint), "model").get("generator")
     if generator not in (None, "hifigan"):
         raise InputError(
             f"{checkpoint.args}: its generator is {generator}; of Amphion's vocoders, only hifigan "
@@ -61,7 +61,7 @@ def read(path: Path) -> Imported:
         InputError: If a file or a key is missing or broken.
     """
     checkpoint = cast("Checkpoint", locate(path))
-    args, weights = read_args(checkpoint), checkpoint.weights
+    args, weights = _settings(checkpoint), checkpoint.weights
     generator, preprocess = section(args, "model", "hifigan"), section(args, "preprocess")
     require_keys(generator, GENERATOR_KEYS, f"{checkpoint.args}: model.hifigan")
     require_keys(preprocess, _PREPROCESS, f"{checkpoint.args}: preprocess")
@@ -84,6 +84,17 @@ def read(path: Path) -> Imported:
         step=checkpoint.step,
         others=partial(_others, weights, _names(section(args, "model").get("discriminators"))),
     )
+
+
+def _settings(checkpoint: Checkpoint) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", _lower_keys(read_args(checkpoint)))
+
+
+def _lower_keys(value: object) -> object:
+    """Settings with keys in small letters, as Amphion reads those of vocoders."""
+    if isinstance(value, dict):
+        return {str(key).lower(): _lower_keys(inner) for key, inner in value.items()}
+    return value
 
 
 def _mel(preprocess: Mapping[str, object], path: Path) -> dict[str, object]:
