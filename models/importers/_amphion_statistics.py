@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from models.importers._fastspeech2 import Levels, by_id, one_stat, speaker_stats
+from models.importers._fastspeech2 import Levels, by_id, first_file, one_stat, speaker_stats
 from processors.statistics import SpeakerStats, Stat
 from utils.errors import InputError
 from utils.files import read_json
@@ -40,7 +40,7 @@ class Data(NamedTuple):
         processed = str(self.preprocess.get("processed_dir") or "")
         roots = [self.home, *(home / processed for home in _upwards(self.home))]
         folders = [self.home, *(root / self.dataset for root in roots)]
-        return next((path for folder in folders if (path := folder / name).is_file()), None)
+        return first_file(folder / name for folder in folders)
 
     def statistics(self, quantity: str) -> str:
         """Where the dataset has the statistics of "pitch" or "energy"."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from models.importers._fastspeech2 import first_file
 from utils.errors import InputError
 from utils.files import read_text
 
@@ -36,12 +37,11 @@ class Files(NamedTuple):
             InputError: If it is nowhere; says where it belongs.
         """
         folder = self.weights.parent
-        places = [folder, folder.parent, self.preprocess.parent]
+        places = [folder, folder.resolve().parent, self.preprocess.parent]
         for above in dict.fromkeys((*_upwards(folder), *_upwards(self.preprocess.parent))):
             places += [above / processed, above / "preprocessed_data" / Path(processed).name]
-        for place in places:
-            if (place / name).is_file():
-                return place / name
+        if (found := first_file(place / name for place in places)) is not None:
+            return found
         raise InputError(
             f"{self.weights}: there is no {name} beside it; copy {name} of the data that it was "
             f"trained on ({processed or 'preprocessed_path'}) into {folder}"
@@ -111,9 +111,9 @@ def _settings(weights: Path, name: str) -> Path:
     folder = weights.parent
     upwards = _upwards(folder)
     named = [above / "config" / folder.name for above in upwards]
-    for place in (folder, folder.parent, *named):
-        if (place / name).is_file():
-            return place / name
+    found = first_file(place / name for place in (folder, folder.resolve().parent, *named))
+    if found is not None:
+        return found
     for above in upwards:
         if others := sorted(above.glob(f"config/*/{name}")):
             if len(others) == 1:

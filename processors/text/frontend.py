@@ -98,7 +98,8 @@ class TextFrontend:
                 said = _FIRST_SIGNS.sub("", piece) if tokens else piece
                 signs = piece.removesuffix(said)
                 tokens += tokenize(signs)
-                pieces += [signs.strip(), self._normalize(said)]
+                pieces[-1:] = [piece + signs.strip() for piece in pieces[-1:]]
+                pieces.append(self._normalize(said))
                 tokens += tokenize(pieces[-1])
         return " ".join(piece for piece in pieces if piece), merge_pauses(tokens)
 

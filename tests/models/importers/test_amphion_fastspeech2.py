@@ -191,6 +191,13 @@ def test_statistics_are_found_where_the_recipe_leaves_them(tmp_path, tensors, pl
     check(load_model(home), tensors)
 
 
+def test_a_path_of_another_machine_does_no_harm(tmp_path, tensors):
+    root = write(tmp_path, tensors, processed_dir="/" + "x" * 300)
+    (root / "LJSpeech/phone_pitches/statistics.json").unlink()
+    with pytest.raises(InputError, match=r"LJSpeech/phone_pitches/statistics.json to"):
+        load_model(root)
+
+
 class Malicious:
     def __reduce__(self):
         return os.system, ("touch was_run",)

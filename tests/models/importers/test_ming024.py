@@ -126,6 +126,12 @@ def test_one_checkpoint_can_be_named(tmp_path, tensors):
     assert load_model(weights / "best.pth.tar").step is None
 
 
+def test_settings_one_folder_up_are_found_from_inside(tmp_path, tensors, monkeypatch):
+    weights = write(tmp_path, tensors, "settings one up") / "ckpt"
+    monkeypatch.chdir(weights)
+    check(load_model("./900000.pth.tar"), tensors)
+
+
 def test_the_settings_come_along(trained):
     model = load_model(trained)
     assert [tuple(speaker) for speaker in model.speakers] == [("LJSpeech", "en-us")]

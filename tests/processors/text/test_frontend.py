@@ -88,6 +88,10 @@ def test_punctuation_after_inline_phones_is_a_pause(english, text, phones):
     assert " ".join(english(text).phones) == phones
 
 
+def test_punctuation_after_inline_phones_stays_in_the_normalised_text(english):
+    assert english("say {HH AY1}? $5!").normalized == "say {HH AY1}? five dollars!"
+
+
 @pytest.mark.parametrize("backend", ["english", "ipa", "short_pauses"])
 def test_words_and_pauses_cover_the_phones_exactly(request, backend):
     frontend = request.getfixturevalue(backend)
