@@ -1,12 +1,26 @@
+import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from models import importers
 from models.checkpoint import load_model
 from models.importers import _amphion
+from tests.models.importers.hifigan_originals import amphion_args, write_authors
 from utils.errors import InputError
+
+
+class Command:
+    """Runs a command where it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.marker}",)
 
 
 def an_importer(kind, answer):
@@ -61,6 +75,31 @@ def test_an_experiment_of_ours_is_not_looked_at_by_importers(tmp_path, monkeypat
     with pytest.raises(InputError, match=r"no config\.json"):
         load_model(tmp_path)
     assert not any(name.startswith("models.importers") for name in sys.modules)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("g_00000001", "config.json"),
+        ("epoch-0001_step-0000002_loss-3.000000/pytorch_model.bin", "args.json"),
+        ("checkpoints/step-0000002_loss-3.0.pt", "args.json"),
+    ],
+)
+@pytest.mark.parametrize("save", [torch.save, lambda value, path: path.write_bytes(b"cut short")])
+def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(tmp_path, name, settings, save):
+    marker, path = tmp_path / "marker", tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    save({"generator": Command(marker), "generator_state_dict": Command(marker)}, path)
+    authors = (write_authors(tmp_path / "x", {}) / "config.json").read_text()
+    text = {"config.json": authors, "args.json": amphion_args()}[settings]
+    (tmp_path / settings).write_text(text)
+
+    for given in (tmp_path, path):
+        with pytest.raises(
+            InputError, match=rf"{path.name}: (refused: it names|not a file of ten)"
+        ):
+            load_model(given)
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin", "x.pt"])
