@@ -13,7 +13,7 @@ import numpy as np
 from config.schema import PreprocessConfig
 from models.speaking import TestingSet, utterances_of
 from modules.mel import MelConfig, MelSpectrogram
-from preprocessors.collector import AUDIO_SUFFIXES
+from preprocessors.audio_folder import SUFFIXES
 from processors.audio import AudioError, read_audio
 from processors.pcm import from_pcm16
 from processors.recordings import mel_of
@@ -77,7 +77,7 @@ def clips_of_audio(path: Path, config: PreprocessConfig) -> list[Clip]:
     Raises:
         InputError: If there is none, or two have the same name.
     """
-    files = files_of(path, AUDIO_SUFFIXES)
+    files = files_of(path, SUFFIXES)
     unlimited = dataclasses.replace(config, min_seconds=0.0, max_seconds=math.inf)
     read = partial(_recorded, config=unlimited, mel=MelSpectrogram(config.mel))
     return [Clip(file.stem, "", file, partial(read, file)) for file in files]
@@ -116,7 +116,7 @@ def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
     )
     if not files:
         raise InputError(
-            f"{path}: no file in it ends in {' or '.join(suffixes)}; folders in it are not searched"
+            f"{path}: no file in it ends in {', '.join(suffixes)}; folders in it are not searched"
         )
     named: dict[str, Path] = {}
     for file in files:

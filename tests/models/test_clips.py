@@ -95,7 +95,7 @@ def test_two_files_that_would_become_one_are_named(tmp_path):
 
 
 def test_a_folder_without_such_files_and_a_missing_one_are_errors(tmp_path):
-    with pytest.raises(InputError, match=r"no file in it ends in \.wav or \.flac"):
+    with pytest.raises(InputError, match=r"no file in it ends in \.wav, \.flac"):
         files_of(tmp_path, (".wav", ".flac"))
     with pytest.raises(InputError, match="none: no such file or folder"):
         files_of(tmp_path / "none", (".wav",))
