@@ -1,4 +1,4 @@
-"""Stage 1: python -m bins.preprocess --config FILE [--set KEY=VALUE] [--num_workers N]."""
+"""Stage 1: python -m bins.preprocess --config FILE [--set KEY=VALUE] [--from_acoustic MODEL]."""
 
 import argparse
 import os
@@ -16,6 +16,11 @@ def main() -> None:
 
     setup_logging()
     config = load_config(arguments.config, arguments.overrides)
+    if arguments.from_acoustic is not None:
+        from models.predicted_mels import prepare_from_acoustic
+
+        prepare_from_acoustic(config, arguments.from_acoustic)
+        return
     for dataset in config.dataset:
         prepare_dataset(config, dataset, arguments.num_workers)
 
@@ -28,6 +33,11 @@ def _arguments() -> argparse.Namespace:
     add_config_arguments(parser)
     parser.add_argument(
         "--num_workers", type=int, default=_n_cores(), help="processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--from_acoustic",
+        help="of a vocoder: train on the mels that this acoustic model (an experiment, a checkpoint"
+        " or a name on the Hub) predicts for its own data, and not on those of the recordings",
     )
     arguments = parser.parse_args()
     if arguments.num_workers < 1:

@@ -22,6 +22,7 @@ from models.reading import Reader
 from models.registry import config_of
 from models.speech import Part, Speech, join, silence
 from models.vocoding import load_vocoder
+from processors.batch import TtsBatch
 from processors.records import SpokenText
 from processors.text.symbols import SILENCE, Vocabulary
 from utils.config import nearest, overridden
@@ -45,6 +46,9 @@ class AcousticModel(Protocol):
         duration_control: float,
     ) -> TtsOutput:
         """Phones (B, N) to a mel of at least one frame per item."""
+
+    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
+        """The mel (B, M, T) with the prosody of the batch; the log floor beyond the lengths."""
 
 
 class Controls(NamedTuple):

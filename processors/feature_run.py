@@ -73,6 +73,7 @@ class FeatureProduct:
     """Features with their phones, words that no lexicon holds, and statistics."""
 
     outputs: tuple[str, ...] = ("phones.json", "oov.txt", "stats.json")
+    mels_from = ""
 
     def check(self, run: Run, total: ShardReport) -> None:
         """Writes phones and unknown words; compares the phones of texts with the alignments'."""

@@ -51,6 +51,7 @@ class Dependence(NamedTuple):
     ignored: Collection[str]  # keys of `preprocess` without effect on it, beside the common ones
     identity: Callable[[Utterance], list[object]]  # what its record of an utterance depends on
     other: Mapping[str, object]  # what all records depend on beside the config's keys
+    finishing: Mapping[str, object] = {}  # what only splits and the report depend on
 
 
 def fingerprint_of(
@@ -67,6 +68,7 @@ def fingerprint_of(
     finishing = {key: value for key, value in keys.items() if key.split(".")[1] in _FINISHING}
     features = {key: value for key, value in keys.items() if key not in finishing}
     features |= dependence.other
+    finishing |= dependence.finishing
     texts = [(u.id, u.text, u.language) for u in listing.utterances]
     return Fingerprint(
         task=dependence.task,

@@ -39,6 +39,7 @@ class RecordingProduct:
     """Recordings, and nothing beside them."""
 
     outputs: tuple[str, ...] = ()
+    mels_from = ""
 
     def check(self, run: Run, total: ShardReport) -> None:
         """Every recording that can be read is good."""

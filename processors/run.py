@@ -18,6 +18,7 @@ class Product(Protocol):
     """What stage 1 makes of a dataset: features for acoustic models, recordings for vocoders."""
 
     outputs: tuple[str, ...]  # files of its own, beside those that every product has
+    mels_from: str  # the model that predicted the mels; empty: they are those of the recordings
 
     def check(self, run: "Run", total: ShardReport) -> None:
         """Writes what is known of all utterances before the splits; refuses what makes no sense."""
@@ -109,7 +110,7 @@ def plan_run(
     product: Product,
     work: Callable[[str, Sequence[Utterance]], ShardReport],
 ) -> Run:
-    """Plans a run in worker processes.
+    """Plans a run, in worker processes as the config says.
 
     Args:
         config: Stage 1.

@@ -141,7 +141,7 @@ class ShardWork:
         with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:
             for utterance in utterances:
                 trace = Trace()
-                extraction = _extract(utterance, tools, trace, report.rejected)
+                extraction = extract_or_reject(utterance, tools, trace, report.rejected)
                 if extraction is not None:
                     report.count(extraction)
                     trace.start("store")
@@ -151,9 +151,10 @@ class ShardWork:
         return report
 
 
-def _extract(
+def extract_or_reject(
     utterance: Utterance, tools: Tools, trace: Trace, rejected: list[Rejection]
 ) -> Extraction | None:
+    """Makes the record of one utterance; None if it is rejected, for a fault of its own or ours."""
     try:
         return tools.extract(utterance, trace)
     except (UtteranceError, InputError) as error:

@@ -50,7 +50,15 @@ def split_usable(run: Run, total: ShardReport) -> Splits:
     Raises:
         InputError: If nothing is left to train on.
     """
-    splits = split_ids(total.audio_seconds, run.config.split)
+    return usable_part(run, total, split_ids(total.audio_seconds, run.config.split))
+
+
+def usable_part(run: Run, total: ShardReport, splits: Splits) -> Splits:
+    """Leaves out of splits what cannot be used.
+
+    Raises:
+        InputError: If nothing is left to train on.
+    """
     usable = {row.id for row in total.rows}
     splits = Splits(*([id for id in ids if id in usable] for ids in splits))
     if not splits.train:
@@ -82,6 +90,7 @@ def make_report(
     n_all = max(1, len(run.listing.utterances))
     return {
         "dataset": run.dataset,
+        "mels_from": run.product.mels_from,
         "utterances": summary.n_usable,
         "hours": round(summary.hours, 4),
         "splits": {name: len(ids) for name, ids in splits._asdict().items()},

@@ -282,6 +282,26 @@ class FastSpeech2(nn.Module):
         return TrainingOutput(mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours)
 
     @torch.no_grad()
+    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
+        """The mel with the true durations, pitch and energy, (B, M, T); call `eval()` first.
+
+        Beyond the lengths it is the log floor.
+        """
+        output: TrainingOutput = self(
+            batch.phone_ids,
+            batch.phone_lengths,
+            batch.speaker_ids,
+            batch.durations,
+            batch.mel_lengths,
+            batch.f0,
+            batch.energy,
+        )
+        refined = output.refined_mel_hat
+        mel = (output.mel_hat if refined is None else refined).float().mT  # (B, M, T)
+        frame_mask = length_mask(batch.mel_lengths, mel.shape[2])
+        return mel.masked_fill(~frame_mask[:, None], self.log_floor)
+
+    @torch.no_grad()
     def infer(
         self,
         phone_ids: Tensor,

@@ -9,6 +9,7 @@ import pytest
 from bins.preprocess import main
 from tests.processors.small_corpus import copy_corpus
 from utils.cli import UsageError
+from utils.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,6 +41,12 @@ def test_it_prepares_every_dataset_of_the_config(tmp_path, monkeypatch):
     call(monkeypatch, "--config", str(config), *overrides)
     for name in ("one", "two"):
         assert (tmp_path / "data" / name / "fingerprint.json").is_file()
+
+
+def test_mels_of_an_acoustic_model_are_for_vocoders_only(tmp_path, monkeypatch):
+    config = f"{ROOT}/egs/tts/FastSpeech2/exp_config_demo.json"
+    with pytest.raises(InputError, match="--from_acoustic makes the training data of a vocoder"):
+        call(monkeypatch, "--config", config, "--from_acoustic", str(tmp_path))
 
 
 def test_a_number_of_workers_below_one_is_wrong_usage(monkeypatch):

@@ -422,3 +422,23 @@ def test_an_experiments_network_takes_its_numbers_from_the_assets():
 def test_missing_statistics_are_named():
     with pytest.raises(InputError, match="statistics of high; run stage 1 again"):
         fastspeech2.build_network(*experiment(CorpusStats({"low": speaker_stats(110)})))
+
+
+@pytest.mark.parametrize("use_postnet", [True, False])
+def test_the_taught_mel_is_the_last_one_of_training(use_postnet):
+    network, batch = network_of(replace(SMALL, use_postnet=use_postnet)).eval(), batch_of()
+    output = network(*(batch[i] for i in (1, 2, 3, 4, 6, 7, 8)))
+    last = output.refined_mel_hat if use_postnet else output.mel_hat
+    mel = network.teacher_forced_mel(batch)
+    valid = length_mask(batch.mel_lengths)[:, None].expand_as(mel)
+    assert torch.equal(mel[valid], last.mT[valid])
+    assert (mel[~valid] == FLOOR).all()
+    assert not mel.requires_grad
+
+
+def test_the_taught_mel_of_an_item_does_not_depend_on_its_batch():
+    network, batch = network_of().eval(), batch_of()
+    one = TtsBatch(batch.ids[1:2], *(tensor[1:2] for tensor in batch[1:]))
+    mel, alone = network.teacher_forced_mel(batch), network.teacher_forced_mel(pad(one, 2, 5))
+    T = mel.shape[2]
+    torch.testing.assert_close(alone[0, :, :T], mel[1], atol=1e-5, rtol=0)
