@@ -4,12 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from config.schema import Config
-from models.training_state import Position
 from utils.errors import InputError
 from utils.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from models.training_state import Position
 
 HISTORY = "history.json"
 
@@ -48,7 +50,7 @@ class History:
             return self
         return replace(self, step=step, epoch=None, losses={}, best=None, best_step=None)
 
-    def trained(self, position: Position, losses: Mapping[str, float]) -> "History":
+    def trained(self, position: "Position", losses: Mapping[str, float]) -> "History":
         """The same after more training; without new losses, the last known ones are kept."""
         return replace(
             self,
@@ -87,9 +89,10 @@ def history_of(config: Config, folders: Sequence[Path]) -> History:
         config: The experiment.
         folders: What stage 1 wrote, per dataset.
     """
-    hours = {}
+    hours, acoustic = {}, set()
     for name, folder in zip(config.dataset, folders, strict=True):
         if (folder / "report.json").exists():
             report = cast("dict[str, Any]", read_json(folder / "report.json"))
             hours[name] = float(report["hours"])
-    return History(hours=hours)
+            acoustic.add(report.get("mels_from", ""))  # older reports are of recordings
+    return History(hours=hours, mels_from="; ".join(sorted(acoustic - {""})))

@@ -5,14 +5,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from config.schema import Config, CorpusConfig
 from models.assets import Assets
 from models.history import History
-from models.importers import Imported
-from models.training_state import Position
 from preprocessors.corpora import licence_of, on_the_hub
 from utils.files import read_text, replacing
+
+if TYPE_CHECKING:  # trainer and importers take time to import, and publishing needs neither
+    from models.importers import Imported
+    from models.training_state import Position
 
 UNKNOWN = "unknown"  # also what the Hub calls a licence that nobody gave
 _NOTES = "\n## Notes\n"  # what follows is the user's, and kept
@@ -83,7 +86,7 @@ def write_card(folder: Path, card: Card) -> None:
 
 def card_writer(
     folder: Path, config: Config, assets: Assets, history: History
-) -> Callable[[Position, Mapping[str, float]], None]:
+) -> Callable[["Position", Mapping[str, float]], None]:
     """Writes the card of an experiment, again and again while it is trained.
 
     Args:
@@ -98,7 +101,7 @@ def card_writer(
     """
     name = folder.name if folder.is_absolute() else folder.as_posix()
 
-    def write(position: Position, losses: Mapping[str, float]) -> None:
+    def write(position: "Position", losses: Mapping[str, float]) -> None:
         known = history.trained(position, losses)
         write_card(folder, Card(name, config, assets, known))
 
@@ -106,7 +109,7 @@ def card_writer(
 
 
 def write_imported_card(
-    folder: Path, name: str, config: Config, imported: Imported, unused: Sequence[str]
+    folder: Path, name: str, config: Config, imported: "Imported", unused: Sequence[str]
 ) -> None:
     """Writes README.md of a checkpoint of another project.
 

@@ -127,7 +127,7 @@ def _download(repository: Repository, commit: str, sizes: dict[str, int]) -> Pat
     get_logger(__name__).info("%s: from the Hub, commit %s, %s", repository, commit, fetched)
     try:
         # by its own revision, not by the commit: only so the cache knows what the revision is
-        with _bars_for_people():
+        with bars_for_people():
             folder = snapshot_download(
                 repository.name,
                 revision=repository.revision,
@@ -144,7 +144,7 @@ def _download(repository: Repository, commit: str, sizes: dict[str, int]) -> Pat
 
 
 @contextmanager
-def _bars_for_people() -> Iterator[None]:
+def bars_for_people() -> Iterator[None]:
     """The client's progress bars, on a terminal alone: some of them do not look for one."""
     from huggingface_hub.utils import (
         are_progress_bars_disabled,

@@ -45,10 +45,14 @@ def test_of_other_weights_nothing_is_claimed_that_was_measured_on_these():
     assert other.hours == FOUND.hours
 
 
-def test_hours_are_those_that_stage_1_reported(tmp_path, config):
+def test_stage_1_tells_the_hours_and_whose_mels_they_are(tmp_path, config):
     (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "report.json").write_text(json.dumps({"hours": 23.9, "utterances": 3}))
-    assert history_of(config, [tmp_path / "a", tmp_path / "b"]) == History(hours={"a": 23.9})
+    report = {"hours": 23.9, "utterances": 3}
+    (tmp_path / "a" / "report.json").write_text(json.dumps(report))
+    folders = [tmp_path / "a", tmp_path / "b"]
+    assert history_of(config, folders) == History(hours={"a": 23.9})
+    (tmp_path / "a" / "report.json").write_text(json.dumps({**report, "mels_from": "my_voice"}))
+    assert history_of(config, folders) == History(hours={"a": 23.9}, mels_from="my_voice")
 
 
 @pytest.fixture

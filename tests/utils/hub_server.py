@@ -42,8 +42,10 @@ class Repo:
     refs: dict[str, str] = field(default_factory=dict)
     messages: list[str] = field(default_factory=list)
 
-    def commit(self, branch: str, changes: Mapping[str, bytes], message: str = "") -> str:
-        files = {**self.commits.get(self.refs.get(branch, ""), {}), **changes}
+    def commit(self, branch: str, changes: Mapping[str, bytes | None], message: str = "") -> str:
+        """Adds a commit; a file that changes to None is removed."""
+        changed = {**self.commits.get(self.refs.get(branch, ""), {}), **changes}
+        files = {name: content for name, content in changed.items() if content is not None}
         listed = [branch, len(self.commits), *sorted((n, sha256(c)) for n, c in files.items())]
         sha = hashlib.sha1(json.dumps(listed).encode()).hexdigest()
         self.commits[sha] = files
@@ -296,6 +298,8 @@ class Handler(BaseHTTPRequestHandler):
                 changes[value["path"]] = base64.b64decode(value["content"])
             elif row["key"] == "lfsFile":
                 changes[value["path"]] = self.server.storage[value["oid"]]
+            elif row["key"] == "deletedFile":
+                changes[value["path"]] = None
             else:
                 raise HttpError(400, "", f"unexpected {row['key']}")
         sha = repo.commit(branch, changes, rows[0]["value"]["summary"])

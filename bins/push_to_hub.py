@@ -1,0 +1,73 @@
+"""Publishes an experiment on the Hugging Face Hub: python -m bins.push_to_hub EXPERIMENT org/name.
+
+Weights in safetensors, config, mel definition, vocabulary, statistics, speakers, lexicon, scores
+and a model card go up as one commit; training state does not.
+"""
+
+import argparse
+from pathlib import Path
+
+from utils.cli import Parser, run
+from utils.logging import setup_logging
+
+
+def main() -> None:
+    """Publishes one experiment."""
+    given = _arguments()
+    setup_logging()
+
+    from models.publish import collect, publish
+    from utils.hub_push import Target, check_target
+
+    target = Target(given.repository, given.revision, given.private, given.message)
+    check_target(target)
+    package = collect(
+        given.experiment,
+        given.repository,
+        licence=given.license,
+        with_discriminators=given.with_discriminators,
+    )
+    publish(package, target, dry_run=given.dry_run)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = Parser("Publishes an experiment on the Hugging Face Hub.")
+    parser.add_argument(
+        "experiment",
+        type=Path,
+        metavar="EXPERIMENT",
+        help="its folder (the newest whole checkpoint is published), or one checkpoint in it",
+    )
+    parser.add_argument(
+        "repository", metavar="org/name", help="repository on the Hub; made where missing"
+    )
+    parser.add_argument(
+        "--private", action="store_true", help="make the repository readable for its owners only"
+    )
+    parser.add_argument(
+        "--license",
+        metavar="ID",
+        help="licence of the weights, as the Hub calls it: cc-by-4.0, mit, ...; default: unknown",
+    )
+    parser.add_argument(
+        "--revision",
+        default="main",
+        metavar="BRANCH",
+        help="branch to write to; made where missing (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--message", default="Publish an experiment", help="of the commit (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--with_discriminators",
+        action="store_true",
+        help="publish what only training needs as well, so that others can go on from it",
+    )
+    parser.add_argument(
+        "--dry_run", action="store_true", help="list what would go up, and send nothing"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    run(main)

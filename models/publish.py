@@ -1,0 +1,168 @@
+"""An experiment on the Hugging Face Hub: what of it goes there, and how."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, NamedTuple
+
+from models.assets import AUDIO, LEXICON
+from models.checkpoint import WEIGHTS, LoadedModel, importer_of, load_model
+from models.history import History
+from models.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
+from utils.errors import InputError
+from utils.files import read_json
+from utils.hub_push import Target, push
+from utils.logging import get_logger
+
+CARD = "README.md"
+SCORES = "scores.json"
+_ASSETS = (AUDIO, "vocabulary.json", "stats.json", "speakers.json", LEXICON)
+# What an earlier push may have left and this one does without: it would be loaded with the rest.
+_OURS = {WEIGHTS, "discriminator.safetensors", "config.json", *_ASSETS, CARD, SCORES}
+_LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
+
+
+class Package(NamedTuple):
+    """What goes to the Hub.
+
+    Attributes:
+        files: By name: where the file is, or its content.
+        warnings: What one should know before.
+    """
+
+    files: Mapping[str, Path | bytes]
+    warnings: tuple[str, ...]
+
+    def size_of(self, name: str) -> int:
+        """Bytes."""
+        source = self.files[name]
+        return len(source) if isinstance(source, bytes) else source.stat().st_size
+
+
+def collect(
+    experiment: Path, repository: str, *, licence: str | None, with_discriminators: bool
+) -> Package:
+    """Gathers what is published of an experiment: tensors and text, nothing pickled.
+
+    Args:
+        experiment: Its folder (the newest whole checkpoint is taken), or one checkpoint in it.
+        repository: `org/name`, for the card.
+        licence: Of the weights, an identifier of the Hub's; None: unknown.
+        with_discriminators: Whether networks that only training needs go, too.
+
+    Raises:
+        InputError: If it does not load, is no experiment of ours, or the licence is malformed.
+    """
+    if licence is not None and not _LICENCE.fullmatch(licence):
+        raise InputError(
+            f"--license {licence!r}: expected an identifier of the Hub's, such as cc-by-4.0, mit, "
+            "apache-2.0 or cc0-1.0"
+        )
+    if experiment.exists() and importer_of(experiment) is not None:
+        raise InputError(
+            f"{experiment}: a checkpoint of another project; bring it into our form first, by "
+            "python -m bins.import_checkpoint"
+        )
+    model = load_model(experiment)  # what cannot be loaded is not published
+    files: dict[str, Path | bytes] = {WEIGHTS: model.folder / WEIGHTS}
+    if with_discriminators:
+        files |= _other_networks(model.folder)
+    files["config.json"] = _json(without_local_paths(read_json(model.home / "config.json")))
+    files |= {name: model.home / name for name in _ASSETS if (model.home / name).is_file()}
+    scores = _scores_of(model.home)
+    if scores is not None:
+        files[SCORES] = _json(without_local_paths(scores))
+    card = card_of(model, repository, licence, scores)
+    files[CARD] = card_text(card, notes_in(model.home / CARD)).encode()
+    return Package(files, _warnings(model, licence))
+
+
+def publish(package: Package, target: Target, *, dry_run: bool) -> None:
+    """Says what goes up, and sends it as one commit.
+
+    Args:
+        package: What to send.
+        target: Where to.
+        dry_run: Only say it.
+
+    Raises:
+        InputError: If the Hub cannot be reached or does not take it.
+    """
+    log = get_logger(__name__)
+    for name in package.files:
+        log.info("%-26s %10.1f kB", name, package.size_of(name) / 1e3)
+    for warning in package.warnings:
+        log.warning("%s", warning)
+    if dry_run:
+        log.info("--dry_run: nothing was sent to %s", target)
+    else:
+        push(package.files, target, replaces=_OURS)
+
+
+def card_of(model: LoadedModel, name: str, licence: str | None, scores: object) -> Card:
+    """The card of a model as it is published."""
+    history = History.load(model.home).at(model.step)
+    return Card(name, model.config, model.assets, history, licence or UNKNOWN, _numbers(scores))
+
+
+def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
+    """JSON without places of this machine: of absolute paths the last part stays.
+
+    The folders of the corpora, `dataset_path`, are left out altogether.
+    """
+    if isinstance(value, dict):
+        return {
+            name: {} if name == "dataset_path" else without_local_paths(inner)
+            for name, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [without_local_paths(inner) for inner in value]
+    if isinstance(value, str) and _is_of_this_machine(value):
+        return PurePosixPath(value.replace("\\", "/")).name
+    return value
+
+
+def _is_of_this_machine(text: str) -> bool:
+    if len(text) == 1:  # a delimiter
+        return False
+    absolute = PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute()
+    return absolute or text.startswith("~/")
+
+
+def _other_networks(folder: Path) -> dict[str, Path | bytes]:
+    networks = sorted(path for path in folder.glob("*.safetensors") if path.name != WEIGHTS)
+    if not networks:
+        raise InputError(f"{folder}: there is nothing for --with_discriminators in it")
+    return {path.name: path for path in networks}
+
+
+def _scores_of(home: Path) -> object:
+    """What stage 4 wrote; None if it did not run."""
+    found = [path for path in (home / SCORES, home / "result" / SCORES) if path.is_file()]
+    return read_json(found[0]) if found else None
+
+
+def _numbers(scores: object) -> dict[str, float]:
+    """The numbers of a table of scores: values themselves, or their means."""
+    rows = scores.items() if isinstance(scores, dict) else ()
+    means = {name: row.get("mean") if isinstance(row, dict) else row for name, row in rows}
+    return {n: v for n, v in means.items() if isinstance(v, int | float)}
+
+
+def _warnings(model: LoadedModel, licence: str | None) -> tuple[str, ...]:
+    unknown = [name for name, known in licences_of(model.config).items() if not known]
+    found = []
+    if licence is None:
+        found.append("no --license: the card says that the licence of the weights is unknown")
+    if unknown:
+        found.append(
+            f"the licence of the recordings of {', '.join(unknown)} is unknown, and the card says "
+            f"so; if you know it, set preprocess.corpus.{unknown[0]}.licence in "
+            f"{model.home / 'config.json'}"
+        )
+    return tuple(found)
+
+
+def _json(value: object) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

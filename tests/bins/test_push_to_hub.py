@@ -1,0 +1,49 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.models.test_synthesizer import make_voice
+from tests.utils.hub_server import OWNER
+
+ROOT = Path(__file__).parents[2]
+
+
+def push(hub, folder, *flags):
+    """The command in a process of its own, with the client's own variables."""
+    variables = {
+        **os.environ,
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(folder / "huggingface"),
+        "HF_TOKEN": OWNER,
+        "HF_HUB_DISABLE_XET": "1",
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+    command = [sys.executable, "-m", "bins.push_to_hub", *map(str, flags)]
+    return subprocess.run(
+        command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_an_experiment_goes_to_the_hub(hub, tmp_path):
+    voice = make_voice(tmp_path / "voice")
+    flags = ("--license", "mit", "--revision", "v1", "--message", "One", "--private")
+    done = push(hub, tmp_path, voice, "org/voice", *flags)
+    assert done.returncode == 0, done.stderr
+    assert "model.safetensors" in done.stderr
+    assert "%|" not in done.stderr, "no progress bars where nobody watches"
+    repository = hub.repos["org/voice"]
+    assert repository.private
+    assert repository.messages[-1] == "One"
+    assert hub.files("org/voice", "v1")["model.safetensors"] == (
+        (voice / "model.safetensors").read_bytes()
+    )
+
+
+def test_a_fault_is_one_sentence(hub, tmp_path):
+    missing = push(hub, tmp_path, tmp_path / "missing", "org/voice")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("error: ")
+    assert "no such file or folder" in missing.stderr
+    assert missing.stderr.count("\n") == 1
+    assert hub.asked == []

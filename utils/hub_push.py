@@ -1,0 +1,119 @@
+"""Files to a repository on the Hugging Face Hub."""
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from utils.errors import InputError
+from utils.hub import bars_for_people
+from utils.hub_errors import explain
+from utils.logging import get_logger
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi, ModelInfo
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
+_MAIN = "main"
+
+
+class Target(NamedTuple):
+    """Where files go."""
+
+    repository: str  # org/name; made where missing
+    branch: str = _MAIN  # made where missing, from `main`
+    private: bool = False
+    message: str = "Publish an experiment"
+
+    def __str__(self) -> str:
+        return self.repository if self.branch == _MAIN else f"{self.repository}@{self.branch}"
+
+
+def check_target(target: Target) -> None:
+    """Refuses what can be no repository.
+
+    Raises:
+        InputError: If so.
+    """
+    if not _NAME.fullmatch(target.repository):
+        raise InputError(
+            f"{target.repository!r}: expected the name of a repository on the Hub, org/name"
+        )
+
+
+def push(
+    files: Mapping[str, Path | bytes], target: Target, *, replaces: Collection[str] = ()
+) -> str:
+    """Sends files as one commit; what is there already is not sent again.
+
+    Args:
+        files: By name in the repository: where the file is, or its content.
+        target: Where they go.
+        replaces: Names of files that are removed from the repository where `files` lacks them.
+
+    Returns:
+        The commit: a new one, or the last one if nothing has changed.
+
+    Raises:
+        InputError: If nobody is logged in, the Hub cannot be reached, or it refuses.
+    """
+    from huggingface_hub import HfApi, errors, get_token
+
+    check_target(target)
+    if get_token() is None:
+        raise InputError(
+            f"{target}: the Hub takes files of people it knows: log in with a token that may write "
+            "(`hf auth login`, or HF_TOKEN)"
+        )
+    api = HfApi()
+    try:
+        with bars_for_people():
+            before = _prepare(api, target)
+            commit = _commit(api, target, files, before, replaces)
+    except InputError:
+        raise
+    except (errors.HFValidationError, errors.HTTPError, OSError, ValueError) as error:
+        raise InputError(explain(target, error)) from error
+    except RuntimeError as error:  # of a thread that sends a file: the cause says more
+        raise InputError(explain(target, error.__cause__ or error)) from error
+    same = "nothing has changed, " if commit == before.sha else ""
+    get_logger(__name__).info("%s: %scommit %s", target, same, commit)
+    return commit
+
+
+def _prepare(api: "HfApi", target: Target) -> "ModelInfo":
+    """Makes repository and branch; what they hold now."""
+    api.create_repo(target.repository, private=target.private or None, exist_ok=True)
+    if target.branch != _MAIN:
+        api.create_branch(target.repository, branch=target.branch, exist_ok=True)
+    info = api.model_info(target.repository, revision=target.branch)
+    if target.private and not info.private:
+        raise InputError(
+            f"{target}: exists and is public; make it private on its page, or choose another name"
+        )
+    return info
+
+
+def _commit(
+    api: "HfApi",
+    target: Target,
+    files: Mapping[str, Path | bytes],
+    before: "ModelInfo",
+    replaces: Collection[str],
+) -> str:
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    there = {file.rfilename for file in before.siblings or ()}
+    stale = sorted(there & set(replaces) - set(files))
+    for name in stale:
+        get_logger(__name__).info("%s is of an earlier push, and removed", name)
+    commit = api.create_commit(
+        target.repository,
+        [
+            *(CommitOperationAdd(name, source) for name, source in files.items()),
+            *(CommitOperationDelete(name) for name in stale),
+        ],
+        commit_message=target.message,
+        revision=target.branch,
+    )
+    return commit.oid
