@@ -15,9 +15,8 @@ from utils.hub import resolve
 
 # An experiment of ours: published in its root, or as training left it.
 _OURS = re.compile(r"(?P<folder>(checkpoints/step-\d{8,}/)?)model\.safetensors")
-_STEP = re.compile(r"step-(\d+)")
+_STEP = re.compile(r"(?:step-|^g_)(\d+)|^(\d+)\.pth\.tar$")
 _EPOCH = re.compile(r"epoch-(\d+)")
-_LAST_NUMBER = re.compile(r"(\d+)\D*$")
 _SETTINGS = re.compile(r".+\.(json5?|ya?ml|txt)|checkpoint|symbols\.dict|utt2spk")
 _RESULTS = {"log", "logs", "result", "results"}
 _SHOWN = 5  # file names in messages
@@ -37,8 +36,12 @@ _KINDS = (
         r"(model|pytorch_model)_\d+\.(safetensors|bin)",
         re.compile(r"args\.json"),
     ),
-    _Kind(re.compile(r"g_\d+"), r"do_{number}", re.compile(r"config\.json")),  # HiFi-GAN's authors
-    _Kind(re.compile(r".+\.pth\.tar"), r"(?!)", re.compile(r".+\.ya?ml")),  # ming024's FastSpeech 2
+    _Kind(  # HiFi-GAN's authors: as training leaves it, or published under a name
+        re.compile(r"g_\d{8,}|generator.*(?<!\.zip)"), r"do_{number}", re.compile(r"config\.json")
+    ),
+    _Kind(
+        re.compile(r"\d+\.pth\.tar"), r"(?!)", re.compile(r".+\.ya?ml")
+    ),  # ming024's FastSpeech 2
 )
 
 
@@ -99,7 +102,7 @@ def _foreign(kind: _Kind, names: Sequence[str], *, for_training: bool) -> set[st
     weights = [path for path in paths if kind.weights.fullmatch(path.name)]
     if not weights or not any(kind.settings.fullmatch(path.name) for path in paths):
         return set()
-    newest = max(weights, key=_age)
+    newest = _newest(weights)
     older = {path.parent for path in weights} - set(newest.parents)
     chosen = {newest, *(p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older)}
     if for_training:
@@ -109,16 +112,29 @@ def _foreign(kind: _Kind, names: Sequence[str], *, for_training: bool) -> set[st
     return {str(path) for path in chosen}
 
 
+def _newest(weights: Sequence[PurePosixPath]) -> PurePosixPath:
+    """The weights of the most updates, then of the latest epoch; safetensors before others.
+
+    Raises:
+        InputError: If there are several, and no name tells its updates.
+    """
+    places = {_place(path) for path in weights}
+    if len(places) > 1 and all(_number(_STEP, place.name) < 0 for place in places):
+        listed = ", ".join(sorted(map(str, places)))
+        raise InputError(f"several models in it ({listed}); fetch it yourself and give one of them")
+    return max(weights, key=_age)
+
+
 def _age(path: PurePosixPath) -> tuple[int, int, bool, str]:
-    """Sorts checkpoints from old to new; of one checkpoint in two formats, safetensors are last."""
-    in_folder = path.name in ("model.safetensors", "pytorch_model.bin")
-    name = path.parent.name if in_folder else path.name
-    step = _number(_STEP, name)
-    if step < 0:
-        step = _number(_LAST_NUMBER, name)
-    return step, _number(_EPOCH, name), path.suffix == ".safetensors", name
+    name = _place(path).name
+    return _number(_STEP, name), _number(_EPOCH, name), path.suffix == ".safetensors", name
+
+
+def _place(path: PurePosixPath) -> PurePosixPath:
+    """What is named after a checkpoint: the folder of accelerate's files, or the file itself."""
+    return path.parent if path.name in ("model.safetensors", "pytorch_model.bin") else path
 
 
 def _number(pattern: re.Pattern[str], name: str) -> int:
     match = pattern.search(name)
-    return int(match[1]) if match else -1
+    return int(match[match.lastindex or 0]) if match else -1

@@ -100,6 +100,23 @@ def test_the_authors_hifigan_is_its_newest_generator():
     assert trained == ["config.json", "do_02500000", "g_02500000"]
 
 
+def test_a_generator_that_was_published_under_a_name():
+    names = ["config.json", "generator_v1", "README.md", "generator_v1.zip"]
+    assert needed_files(names) == ["config.json", "generator_v1"]
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [
+        (["config.json", "generator_v1", "generator_v2"], "generator_v1, generator_v2"),
+        (["args.json", "a/model.safetensors", "b/pytorch_model.bin"], "a, b"),
+    ],
+)
+def test_of_several_models_none_is_guessed(names, listed):
+    with pytest.raises(InputError, match=rf"several models in it \({listed}\)"):
+        needed_files(names)
+
+
 def test_ming024s_fastspeech2_comes_with_its_yaml_files():
     names = ["900000.pth.tar", "800000.pth.tar", "model.yaml", "preprocess.yaml", "stats.json"]
     assert needed_files(names) == ["900000.pth.tar", "model.yaml", "preprocess.yaml", "stats.json"]
