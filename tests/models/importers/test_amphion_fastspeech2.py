@@ -40,7 +40,7 @@ def args_json(**preprocess):
             **{"n_fft": 1024, "win_size": 1024, "hop_size": 256},
             **{"n_mel": 80, "fmin": 0, "fmax": 8000},
             "mel_extract_mode": "taco",
-            "processed_dir": "/home/somebody/Amphion/data",
+            "processed_dir": "/elsewhere/Amphion/data",
             **{"use_frame_pitch": False, "use_frame_energy": False},
             **{"pitch_extractor": "dio", "f0_min": 71, "f0_max": 800},
             **preprocess,

@@ -26,7 +26,7 @@ TEXTS = ("HH AH0 L OW1 <sp> W ER1 L D", "AH0", "DH AH0 <sil> K AE1 T " * 12)
 PREPROCESS = {
     "dataset": "LJSpeech",
     "path": {
-        "corpus_path": "/home/ming/Data/LJSpeech-1.1",
+        "corpus_path": "/elsewhere/LJSpeech-1.1",
         "lexicon_path": "lexicon/librispeech-lexicon.txt",
         "raw_path": "./raw_data/LJSpeech",
         "preprocessed_path": "./preprocessed_data/LJSpeech",
