@@ -91,7 +91,8 @@ class HubServer(ThreadingHTTPServer):
 
     def fetched(self) -> list[str]:
         """Names of the files whose content was asked for, in order."""
-        found = [re.search(r"^GET /[^/]+/[^/]+/resolve/[^/]+/(.+)", asked) for asked in self.asked]
+        pattern = r"GET /(?:[^/]+/[^/]+/resolve|storage)/[^/]+/(.+)"
+        found = [re.fullmatch(pattern, asked) for asked in self.asked]
         return [unquote(match[1]) for match in found if match]
 
     def close(self) -> None:

@@ -1,0 +1,186 @@
+"""Models that others published, by their names, from a Hub on this machine with their layouts."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from huggingface_hub import constants
+
+from models.checkpoint import load_model
+from models.importing import import_checkpoint
+from models.synthesizer import Synthesizer
+from models.vocoder.hifigan import GeneratorConfig, HiFiGAN
+from tests.models.importers import fastspeech2_originals
+from tests.models.importers.test_amphion_fastspeech2 import args_json, statistics
+from utils.config import to_plain
+from utils.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+FASTSPEECH2, HIFIGAN = "amphion/fastspeech2_ljspeech", "amphion/hifigan_ljspeech"
+NEWEST = "checkpoint/epoch-0125_step-0097902_loss-1.074404"
+GENERATOR = GeneratorConfig(
+    upsample_rates=(8, 8, 4),
+    upsample_kernel_sizes=(16, 16, 8),
+    upsample_initial_channel=16,
+    resblock_kernel_sizes=(3,),
+    resblock_dilation_sizes=((1, 3, 5),),
+)
+
+
+def hifigan_args():
+    """As json5.dump writes it, with trailing commas."""
+    audio = {"sample_rate": 22050, "n_fft": 1024, "win_size": 1024, "hop_size": 256}
+    tree = {
+        "model_type": "GANVocoder",
+        "dataset": ["ljspeech"],
+        "preprocess": {**audio, "n_mel": 80, "fmin": 0, "fmax": 8000},
+        "model": {
+            "generator": "hifigan",
+            "discriminators": ["msd", "mpd"],
+            "hifigan": to_plain(GENERATOR),
+        },
+    }
+    text = json.dumps(tree, indent=4)
+    return text.replace("\n    }", ",\n    }").replace("\n}", ",\n}")
+
+
+def generator(seed):
+    torch.manual_seed(seed)
+    return HiFiGAN(GENERATOR, 80).eval()
+
+
+def write_hifigan(folder):
+    """The layout of amphion/hifigan_ljspeech: args.json is not beside the weights."""
+    (folder / "checkpoints").mkdir(parents=True)
+    dump = {
+        "generator_state_dict": {
+            f"module.{name}": tensor for name, tensor in generator(0).state_dict().items()
+        },
+        "discriminators": {"mpd": {"convs.0.bias": torch.ones(3)}},
+        "optimizer_state_dict": {"state": {0: {"exp_avg": torch.ones(1)}}},
+    }
+    torch.save(dump, folder / "checkpoints" / "step-0560000_loss-51.2373.pt")
+    older = {"generator_state_dict": generator(1).state_dict()}
+    torch.save(older, folder / "checkpoints" / "step-0090000_loss-9.1.pt")
+    (folder / "checkpoints" / "checkpoint").write_text("step-0560000_loss-51.2373.pt")
+    (folder / "args.json").write_text(hifigan_args())
+    (folder / "README.md").write_text("---\nlicense: mit\n---\n")
+    return folder
+
+
+def write_fastspeech2(folder, weights="pytorch_model.bin"):
+    """The layout of amphion/fastspeech2_ljspeech."""
+    newest = folder / NEWEST
+    newest.mkdir(parents=True)
+    torch.save(fastspeech2_originals.checkpoint(n_rows=152), newest / weights)
+    for name in ("optimizer.bin", "scheduler.bin", "random_states_0.pkl"):
+        (newest / name).write_bytes(b"never fetched")
+    (newest / "ckpts.json").write_text("[]")
+    (folder / "args.json").write_text(args_json())
+    statistics(folder / "LJSpeech")
+    return folder
+
+
+def files_of(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def layouts(tmp_path_factory):
+    root = tmp_path_factory.mktemp("published")
+    return write_fastspeech2(root / "fastspeech2"), write_hifigan(root / "hifigan")
+
+
+@pytest.fixture
+def amphion(hub, layouts):
+    """The Hub with both models; files are asked for only where they are needed."""
+    for name, folder in zip((FASTSPEECH2, HIFIGAN), layouts, strict=True):
+        hub.publish(name, files_of(folder))
+    return hub
+
+
+def test_hifigan_by_its_name_gives_the_numbers_of_its_newest_weights(amphion):
+    model = load_model(HIFIGAN)
+    mel = torch.randn(1, 80, 9) - 4
+    assert torch.allclose(model.network.infer(mel), generator(0).infer(mel), atol=1e-6)
+    assert model.step == 560_000
+    assert model.origin.startswith(f"{HIFIGAN}@")
+    assert sorted(amphion.fetched()) == [
+        "args.json",
+        "checkpoints/checkpoint",
+        "checkpoints/step-0560000_loss-51.2373.pt",
+    ]
+
+
+def test_fastspeech2_by_its_name_comes_with_its_statistics(amphion):
+    model = load_model(FASTSPEECH2)
+    assert model.step == 97_902
+    (stats,) = model.stats.speakers.values()
+    assert stats.f0_phone.mean == pytest.approx(207.58)
+    assert sorted(amphion.fetched()) == [
+        "LJSpeech/phone_energys/statistics.json",
+        "LJSpeech/phone_pitches/statistics.json",
+        "args.json",
+        f"{NEWEST}/ckpts.json",
+        f"{NEWEST}/pytorch_model.bin",
+    ]
+
+
+def test_both_together_speak_as_the_same_files_in_folders_do(amphion, layouts, monkeypatch):
+    speech = Synthesizer(FASTSPEECH2, vocoder=HIFIGAN)("Hello, world!")
+    local = Synthesizer(layouts[0], vocoder=layouts[1])("Hello, world!")
+    assert speech.sample_rate == 22050
+    assert len(speech.wav) == speech.mel.shape[1] * 256
+    np.testing.assert_array_equal(speech.wav, local.wav)
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    amphion.asked.clear()
+    offline = Synthesizer(FASTSPEECH2, vocoder=HIFIGAN)("Hello, world!")
+    np.testing.assert_array_equal(offline.wav, local.wav)
+    assert amphion.asked == []
+
+
+def test_a_published_model_becomes_an_experiment(amphion, tmp_path):
+    import_checkpoint(HIFIGAN, tmp_path / "imported")
+    mel = torch.randn(1, 80, 9) - 4
+    imported = load_model(tmp_path / "imported").network.infer(mel)
+    assert torch.allclose(imported, generator(0).infer(mel), atol=1e-6)
+    card = (tmp_path / "imported" / "README.md").read_text()
+    assert "| updates | 560000 |" in card
+
+
+def test_a_repository_whose_settings_are_missing_is_refused(hub, layouts):
+    files = files_of(layouts[1])
+    del files["args.json"]
+    hub.publish("org/first_upload", files)
+    with pytest.raises(InputError, match=r"^org/first_upload: there is no model in it"):
+        load_model("org/first_upload")
+    assert hub.fetched() == []
+
+
+def test_stage_3_by_names(amphion, tmp_path):
+    variables = {
+        **os.environ,
+        "HF_ENDPOINT": amphion.url,
+        "HF_HOME": str(tmp_path / "home"),
+        "HF_HUB_DISABLE_XET": "1",
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+    command = [sys.executable, "-m", "bins.inference", "--infer_mode", "single"]
+    command += ["--infer_expt_dir", FASTSPEECH2, "--vocoder_dir", HIFIGAN]
+    command += ["--infer_text", "Hello.", "--infer_output_dir", str(tmp_path / "out")]
+    done = subprocess.run(
+        command, env=variables, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"{HIFIGAN}: from the Hub, commit " in done.stderr
+    assert (tmp_path / "out" / "single" / "text-0001.wav").stat().st_size > 1000
