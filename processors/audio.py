@@ -130,8 +130,8 @@ def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[st
             f"{np.count_nonzero(~finite)} samples are NaN or infinite, the first is number"
             f" {np.argmin(finite)}; export the file again"
         )
-    level = np.abs(samples)
-    peak = float(level.max())
+    # without the copy of a long recording that its absolute values would be
+    peak = max(float(samples.max()), -float(samples.min()))
     if peak > 1:
         if not config.rescale:
             raise AudioError(
@@ -140,7 +140,9 @@ def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[st
             )
         notices.append(f"peak {peak:.3g} scaled down to 1.0")
         return samples / peak
-    clipped = np.count_nonzero(level >= _CLIPPED_LEVEL) / level.size
+    n_clipped = np.count_nonzero(samples >= _CLIPPED_LEVEL)
+    n_clipped += np.count_nonzero(samples <= -_CLIPPED_LEVEL)
+    clipped = n_clipped / samples.size
     if clipped > _CLIPPED_SHARE:
         notices.append(f"{100 * clipped:.1f} % of the samples are clipped")
     return samples
@@ -150,7 +152,7 @@ def _to_mono(samples: np.ndarray, notices: list[str]) -> np.ndarray:
     """Mean of the channels, (S, C) to (S,)."""
     n_channels = samples.shape[1]
     wav = samples.mean(axis=1)  # (S,)
-    loudest = samples.std(axis=0).max()
+    loudest = max(channel.std() for channel in samples.T)
     if samples.max() - samples.min() < _SILENT_PEAK or loudest == 0:
         raise AudioError("the recording is silent; record it again")
     if n_channels > 1:
