@@ -36,7 +36,8 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
     adapted: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         prefix, form = _form_of(name)
-        if form is not None and prefix + form.magnitude in tensors:
+        # half of a pair passes through, so that a strict load refuses it
+        if form is not None and {prefix + part for part in form} <= tensors.keys():
             if name.endswith(form.direction):
                 adapted |= _as_wanted(prefix, tensors[prefix + form.magnitude], tensor, wanted)
         elif name.endswith(_FOLDED) and name not in wanted:
@@ -51,10 +52,8 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
 
 def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
     """The weight itself: (C, 1, ...) and (C, ...) -> (C, ...)."""
-    dims = list(range(1, direction.ndim))
     # the kernel of the training network, so that folding changes no bit
-    norm = torch.linalg.vector_norm(direction, dim=dims, keepdim=True)
-    return direction * (magnitude / norm)
+    return torch._weight_norm(direction, magnitude, 0)
 
 
 def _form_of(name: str) -> tuple[str, _Form | None]:

@@ -156,3 +156,14 @@ def test_the_config_comes_back(experiment):
     plain = json.loads((experiment / "config.json").read_text())
 
     assert load_model(experiment).config.train.max_steps == plain["train"]["max_steps"] == 4
+
+
+def test_half_precision_speaks_in_float32(experiment):
+    path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
+    halves = {n: t.half() if t.is_floating_point() else t for n, t in load_file(path).items()}
+    save_file(halves, path)
+    (path.parent / "manifest.json").unlink()
+    state = load_model(path).network.state_dict()
+
+    assert {t.dtype for t in state.values() if t.is_floating_point()} == {torch.float32}
+    assert all(torch.equal(state[name], tensor.to(state[name])) for name, tensor in halves.items())

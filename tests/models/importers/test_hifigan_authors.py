@@ -199,7 +199,8 @@ def test_a_missing_key_is_named_and_no_default_assumed(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda state: state.pop("ups.1.weight_g"), r"Missing key.*ups\.1\.weight"),
+        (lambda state: state.pop("ups.1.weight_g"), r"Missing key.*ups\.1\.weight.*weight_v"),
+        (lambda state: state.pop("ups.1.weight_v"), r"Missing key.*ups\.1\.weight.*weight_g"),
         (lambda state: state.pop("conv_post.bias"), r"Missing key.*conv_post\.bias"),
         (lambda state: state.update(surprise=torch.ones(1)), r"Unexpected key.*surprise"),
         (lambda state: state.update({"conv_pre.bias": torch.ones(3)}), r"size mismatch.*conv_pre"),
