@@ -21,6 +21,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from processors.audio import write_wav_blocks
 from utils.config import overridden
 from utils.errors import InputError
+from utils.hub import recorded_as
 from utils.logging import get_logger
 
 _PIECE_FRAMES = 2048  # compared at a time, so that an hour takes no more memory than a minute
@@ -74,7 +75,7 @@ def load_speaking_vocoder(
         raise InputError(f"--set changes the mel that {reference} was trained on; leave that out")
     place = output or default_output(reference, model.home)
     network = cast("Vocoder", model.network)
-    return SpeakingVocoder(network, model.mel, preprocess, str(reference), place, device)
+    return SpeakingVocoder(network, model.mel, preprocess, recorded_as(reference), place, device)
 
 
 def speak_split(vocoder: SpeakingVocoder, dataset: str, testing_set: TestingSet) -> None:

@@ -15,6 +15,7 @@ from models.synthesizer import Controls, Synthesizer, choose_speaker
 from processors.audio import write_wav
 from utils.errors import InputError
 from utils.files import read_text
+from utils.hub import recorded_as
 from utils.plots import plot_synthesis
 
 
@@ -55,7 +56,7 @@ def load_voice(
     return Voice(
         synthesizer,
         synthesizer.config,
-        vocoder or "Griffin-Lim",
+        recorded_as(vocoder) if vocoder else "Griffin-Lim",
         output or default_output(reference, synthesizer.model.home),
     )
 

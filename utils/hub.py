@@ -62,6 +62,15 @@ def origin_of(path: Path) -> str | None:
     return None
 
 
+def recorded_as(reference: str | Path) -> str:
+    """What records call a model that was loaded: `org/name@commit`, or the path as given."""
+    match = _HUB_NAME.fullmatch(str(reference))
+    if match is None or Path(reference).expanduser().exists():
+        return str(reference)
+    folder = _snapshot(Repository(match["repo"], match["revision"]))
+    return str(reference) if folder is None else origin_of(folder) or str(reference)
+
+
 class Repository(NamedTuple):
     """A repository of a model on the Hub."""
 

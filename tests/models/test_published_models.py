@@ -19,6 +19,7 @@ from tests.models.importers import fastspeech2_originals
 from tests.models.importers.test_amphion_fastspeech2 import args_json, statistics
 from utils.config import to_plain
 from utils.errors import InputError
+from utils.files import read_jsonl
 
 ROOT = Path(__file__).parents[2]
 FASTSPEECH2, HIFIGAN = "amphion/fastspeech2_ljspeech", "amphion/hifigan_ljspeech"
@@ -184,3 +185,5 @@ def test_stage_3_by_names(amphion, tmp_path):
     assert done.returncode == 0, done.stderr
     assert f"{HIFIGAN}: from the Hub, commit " in done.stderr
     assert (tmp_path / "out" / "single" / "text-0001.wav").stat().st_size > 1000
+    (line,) = read_jsonl(tmp_path / "out" / "single" / "metadata.jsonl")
+    assert line["vocoder"] == f"{HIFIGAN}@{amphion.repos[HIFIGAN].refs['main']}"
