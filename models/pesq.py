@@ -4,7 +4,7 @@ import functools
 
 from torch import Tensor
 
-from processors.metrics import missing_for_pesq, pesq
+from processors.metrics.pesq import METRIC, pesq
 from utils.logging import get_logger
 
 N_SCORED = 20  # recordings that a process scores: a second of one core
@@ -39,9 +39,9 @@ class PesqScores:
 
 @functools.cache  # says so once
 def _is_installed() -> bool:
-    missing = missing_for_pesq()
+    missing = METRIC.missing()
     if missing:
         get_logger(__name__).info(
-            "validation without PESQ: not installed: %s (pip install pesq)", ", ".join(missing)
+            "validation without PESQ, which is not installed (pip install %s)", " ".join(missing)
         )
     return not missing

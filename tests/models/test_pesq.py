@@ -1,10 +1,12 @@
 import logging
+from dataclasses import replace
 
 import pytest
 import torch
 
 from models import pesq
 from models.pesq import N_SCORED, PesqScores
+from processors.metrics.pesq import METRIC
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +18,7 @@ def _ask_again():
 
 @pytest.fixture
 def installed(monkeypatch):
-    monkeypatch.setattr("models.pesq.missing_for_pesq", lambda: ())
+    monkeypatch.setattr("models.pesq.METRIC", replace(METRIC, packages=()))
     monkeypatch.setattr("models.pesq.pesq", lambda wav, _hat, _rate: float(wav[0]))
 
 
@@ -35,10 +37,12 @@ def test_the_first_recordings_are_scored_and_the_same_ones_each_time():
 
 
 def test_without_the_package_there_is_no_score_and_one_line(monkeypatch, caplog):
-    monkeypatch.setattr("models.pesq.missing_for_pesq", lambda: ("pesq",))
+    monkeypatch.setattr("models.pesq.METRIC", replace(METRIC, packages=("no_such_package",)))
     wav = torch.ones(4)
     with caplog.at_level(logging.INFO):
         values = [PesqScores(16000).score(id, wav, wav) for id in ("a", "b")]
 
     assert values == [None, None]
-    assert caplog.messages == ["validation without PESQ: not installed: pesq (pip install pesq)"]
+    assert caplog.messages == [
+        "validation without PESQ, which is not installed (pip install no_such_package)"
+    ]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from processors.metrics import PESQ_SECONDS, missing_for_pesq, pesq
+from processors.metrics.pesq import PESQ_SECONDS, pesq
 
 pytest.importorskip("pesq")
 RATE = 22050
@@ -45,9 +45,3 @@ def test_long_recordings_are_cut():
     worse[PESQ_SECONDS * 16000 :] = 1
 
     assert pesq(wav, worse, 16000) == pytest.approx(4.64, abs=0.05)
-
-
-def test_what_is_missing_is_named(monkeypatch):
-    assert missing_for_pesq() == ()
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pesq" else name)
-    assert missing_for_pesq() == ("pesq",)

@@ -1,0 +1,102 @@
+"""Scores of speech. Each file here is a metric: its name is the name of the file.
+
+Nothing is registered by hand. A metric imports the packages it needs when it scores, so that one
+that is not installed is missed by that metric alone. Files whose names begin with `_` hold what
+several metrics share.
+"""
+
+import importlib
+import importlib.util
+import pkgutil
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, cast
+
+import numpy as np
+
+from modules.mel import MelConfig
+from utils.config import nearest
+from utils.errors import InputError
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a metric measures.
+
+    Attributes:
+        unit: Of its values; empty for plain numbers.
+        better: Which values are better.
+        judges: "copy": a copy of a recording, sample by sample; "speech": what is said, in one
+            sound by itself, which may be the recording.
+        packages: Modules that it imports and that may not be installed, named as pip names them.
+    """
+
+    unit: str
+    better: Literal["lower", "higher"]
+    judges: Literal["copy", "speech"]
+    packages: tuple[str, ...] = ()
+
+    def missing(self) -> tuple[str, ...]:
+        """The packages that are not installed."""
+        return tuple(name for name in self.packages if importlib.util.find_spec(name) is None)
+
+
+class Copy(NamedTuple):
+    """A recording and a copy of it."""
+
+    wav: np.ndarray  # (S,) float32 in [-1, 1]
+    wav_hat: np.ndarray  # (S,), the copy
+    mel: MelConfig  # the mel that the copy was made from, and the sample rate of both
+
+
+class Speech(NamedTuple):
+    """A sound, and what is said in it."""
+
+    wav: np.ndarray  # (S,) float32 in [-1, 1]
+    sample_rate: int  # Hz
+    text: str  # in words; empty where nobody wrote it down
+    language: str  # espeak language code; empty where unknown
+
+
+class Value(NamedTuple):
+    """A score of one utterance."""
+
+    value: float
+    weight: float = 1.0  # of the utterance in the mean over all
+    note: str = ""  # what it rests on: the words that were heard
+
+
+class CopyMetric(Protocol):
+    """What the file of a metric holds that judges copies."""
+
+    METRIC: Metric
+
+    def score(self, copy: Copy) -> Value | None:
+        """Judges one copy; None where there is nothing to judge."""
+
+
+class SpeechMetric(Protocol):
+    """What the file of a metric holds that judges what is said."""
+
+    METRIC: Metric
+
+    def score(self, speech: Speech) -> Value | None:
+        """Judges one sound; None where there is nothing to judge."""
+
+
+def metric_names() -> list[str]:
+    """Names of the metrics: the files in this folder, sorted."""
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def find(name: str) -> CopyMetric | SpeechMetric:
+    """The module of a metric.
+
+    Raises:
+        InputError: If there is none of that name; the message lists those there are.
+    """
+    known = metric_names()
+    if name not in known:
+        raise InputError(f"no metric {name!r}{nearest(name, known)} (known: {', '.join(known)})")
+    module = importlib.import_module(f"{__name__}.{name}")
+    return cast("CopyMetric | SpeechMetric", module)
