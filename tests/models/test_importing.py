@@ -69,6 +69,7 @@ def test_the_experiment_is_an_ordinary_one(tmp_path, source):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     assert load_config(tmp_path / "hifigan" / "config.json").model_type == "HiFiGAN"
     json.loads((tmp_path / "hifigan" / "config.json").read_text())
+    assert len({path.stat().st_mode for path in (tmp_path / "hifigan").iterdir()}) == 1
     card = (tmp_path / "hifigan" / "README.md").read_text()
     assert "HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), g_00000100" in card
     assert "| updates | 100 |" in card
