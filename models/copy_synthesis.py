@@ -19,12 +19,12 @@ from models.speaking import Made, TestingSet, default_output, speak_each
 from models.vocoding import Vocoder
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio import write_wav_blocks
+from processors.metrics.mel_l1 import mel_l1
+from processors.pieces import spans
 from utils.config import overridden
 from utils.errors import InputError
 from utils.hub import recorded_as
 from utils.logging import get_logger
-
-_PIECE_FRAMES = 2048  # compared at a time, so that an hour takes no more memory than a minute
 
 
 @dataclass(frozen=True)
@@ -173,24 +173,20 @@ def blocks_of(vocoder: SpeakingVocoder, mel: np.ndarray) -> Iterator[np.ndarray]
     yield vocoder.network.infer(batch)[0].cpu().numpy()
 
 
-def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float:
-    """Mean absolute difference of two log-mels, computed piece by piece.
+def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | None:
+    """The metric `mel_l1` of a file, of which a piece at a time is read.
 
     Args:
         path: What was synthesised.
         wav: The recording, (T * hop_length,).
         mel: Where it computes.
     """
-    hop, device = mel.config.hop_length, mel.window.device
-    T = len(wav) // hop
-    edges = np.linspace(0, T, 1 + max(1, T // _PIECE_FRAMES)).astype(int) * hop  # samples
-    total = 0.0
-    with soundfile.SoundFile(path) as file, torch.inference_mode():
-        for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            both = np.stack([file.read(last - first, dtype="float32"), wav[first:last]])
-            ours, theirs = mel(torch.from_numpy(both).to(device))  # (M, T of the piece)
-            total += float((ours - theirs).abs().mean()) * (last - first)
-    return total / len(wav)
+    with soundfile.SoundFile(path) as file:
+        pieces = (
+            (wav[span], file.read(span.stop - span.start, dtype="float32"))
+            for span in spans(len(wav), mel.config.hop_length)
+        )
+        return mel_l1(pieces, mel)
 
 
 class Timed:

@@ -1,19 +1,20 @@
 """Scores of speech. Each file here is a metric: its name is the name of the file.
 
 Nothing is registered by hand. A metric imports the packages it needs when it scores, so that one
-that is not installed is missed by that metric alone. Files whose names begin with `_` hold what
-several metrics share.
+that is not installed is missed by that metric alone.
 """
 
 import importlib
 import importlib.util
 import pkgutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from modules.mel import MelConfig
+from processors.pieces import spans
 from utils.config import nearest
 from utils.errors import InputError
 
@@ -46,6 +47,11 @@ class Copy(NamedTuple):
     wav: np.ndarray  # (S,) float32 in [-1, 1]
     wav_hat: np.ndarray  # (S,), the copy
     mel: MelConfig  # the mel that the copy was made from, and the sample rate of both
+
+    def pieces(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Parts of both, cut alike, that are not too long to be compared; see processors.pieces."""
+        for span in spans(len(self.wav), self.mel.hop_length):
+            yield self.wav[span], self.wav_hat[span]
 
 
 class Speech(NamedTuple):
@@ -85,8 +91,7 @@ class SpeechMetric(Protocol):
 
 def metric_names() -> list[str]:
     """Names of the metrics: the files in this folder, sorted."""
-    names = (module.name for module in pkgutil.iter_modules(__path__))
-    return sorted(name for name in names if not name.startswith("_"))
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def find(name: str) -> CopyMetric | SpeechMetric:

@@ -13,14 +13,14 @@ import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from processors.metrics import Copy, Metric, Value
-from processors.metrics._pieces import Pieces, mean_over, pieces_of
+from processors.pieces import Pieces, mean_over
 
 METRIC = Metric(unit="nats", better="lower", judges="copy")
 
 
 def score(copy: Copy) -> Value | None:
     """Judges one copy; None where it has no whole frame."""
-    distance = mel_l1(pieces_of(copy), _spectrogram(copy.mel))
+    distance = mel_l1(copy.pieces(), _spectrogram(copy.mel))
     return None if distance is None else Value(distance, len(copy.wav) // copy.mel.hop_length)
 
 

@@ -13,7 +13,7 @@ import torch
 
 from modules.stft_loss import RESOLUTIONS, MultiResolutionStft
 from processors.metrics import Copy, Metric, Value
-from processors.metrics._pieces import mean_over, pieces_of
+from processors.pieces import mean_over
 
 METRIC = Metric(unit="", better="lower", judges="copy")
 _SHORTEST = max(resolution.n_fft for resolution in RESOLUTIONS)  # its half is reflected at the ends
@@ -21,7 +21,7 @@ _SHORTEST = max(resolution.n_fft for resolution in RESOLUTIONS)  # its half is r
 
 def score(copy: Copy) -> Value | None:
     """Judges one copy; None where it is shorter than the longest window or the recording silent."""
-    distance = mean_over(pieces_of(copy), _distance)
+    distance = mean_over(copy.pieces(), _distance)
     return None if distance is None else Value(distance)
 
 

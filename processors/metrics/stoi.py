@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from processors.metrics import Copy, Metric, Value
-from processors.metrics._pieces import mean_over, pieces_of
+from processors.pieces import mean_over
 
 METRIC = Metric(unit="", better="higher", judges="copy", packages=("pystoi",))
 
@@ -21,7 +21,7 @@ def score(copy: Copy) -> Value | None:
     def compare(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
         return stoi(wav, wav_hat, copy.mel.sample_rate)
 
-    intelligibility = mean_over(pieces_of(copy), compare)
+    intelligibility = mean_over(copy.pieces(), compare)
     return None if intelligibility is None else Value(intelligibility)
 
 

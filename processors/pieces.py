@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from processors.metrics import Copy
-
 _PIECE_FRAMES = 2048  # about 24 s
 
-Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # recording and copy, (S,) each
+Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of its copy, (S,) each
 
 
 def spans(n_samples: int, hop: int) -> Iterator[slice]:
@@ -17,12 +15,6 @@ def spans(n_samples: int, hop: int) -> Iterator[slice]:
     n_pieces = -(-T // _PIECE_FRAMES)
     edges = np.linspace(0, T, 1 + n_pieces).astype(int) * hop
     yield from map(slice, edges[:-1].tolist(), edges[1:].tolist())
-
-
-def pieces_of(copy: Copy) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """A recording and its copy, cut alike."""
-    for span in spans(len(copy.wav), copy.mel.hop_length):
-        yield copy.wav[span], copy.wav_hat[span]
 
 
 def mean_over(
