@@ -76,7 +76,10 @@ def _of_this_machine(error: BaseException) -> str:
         return f"the Hub cannot be reached ({_line(error)})"
     if isinstance(error, OSError) and error.errno is not None:
         place = PurePath(error.filename or constants.HF_HUB_CACHE)
-        return f"{error.strerror} ({place}); make room there, or set HF_HOME to another place"
+        return (
+            f"{error.strerror} ({place}); the client needs room and the right to write there: see "
+            "to that, or set HF_HOME to another place"
+        )
     return f"the Hub refused: {_line(error)}"
 
 

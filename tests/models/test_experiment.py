@@ -65,6 +65,17 @@ def test_the_model_card_says_what_it_is(root):
     assert card.startswith('---\nlicense: "unknown"\nlanguage: ["en"]\n')
 
 
+def test_the_card_says_whose_weights_it_began_with_and_a_resumed_run_does_too(root):
+    run(root)
+    run(root, "train.max_steps=2", name="second", init_from=str(root / "ckpts" / "voice"))
+    row = "| initialised from | voice, 4 updates |"
+    assert row in (root / "ckpts" / "second" / "README.md").read_text()
+    run(root, name="second", resume=True)
+    card = (root / "ckpts" / "second" / "README.md").read_text()
+    assert row in card
+    assert "for 4 updates" in card
+
+
 def test_an_earlier_run_is_neither_overwritten_nor_continued_unasked(root):
     run(root)
 

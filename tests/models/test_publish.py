@@ -198,7 +198,7 @@ def test_no_file_tells_where_it_was_made(owner, voice, trained):
 def test_local_paths_are_cut_to_their_last_part():
     plain = {
         "dataset_path": {"a": "relative/to/it"},
-        "textgrid_dir": "/home/me/TextGrid",
+        "textgrid_dir": "/corpora/a/TextGrid",
         "many": ["~/a/b.txt", r"C:\data\c.txt", "ckpts/tts", 3],
         "delimiter": "/",
         "name": "~",

@@ -262,7 +262,9 @@ def test_a_full_disk(hub, monkeypatch):
 
     hub.publish("org/name", FILES)
     monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
-    assert "No space left on device (/cache/blobs/1); make room there" in refusal("org/name")
+    said = refusal("org/name")
+    assert "No space left on device (/cache/blobs/1); the client needs room" in said
+    assert "set HF_HOME to another place" in said
 
 
 def test_without_the_client_a_local_path_still_works(hub, monkeypatch, tmp_path):
