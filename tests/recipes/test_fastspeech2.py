@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 import soundfile
 
+from tests.recipes.tiny import TINY_HIFIGAN, TWO_UPDATES
+
 REPOSITORY = Path(__file__).parents[2]
 RUN = REPOSITORY / "egs" / "tts" / "FastSpeech2" / "run.sh"
+VOCODER = REPOSITORY / "egs" / "vocoder" / "HiFiGAN" / "run.sh"
 DEMO = REPOSITORY / "egs" / "_demo" / "LJSpeech-mini"
 TRAINING = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ042-0094"]
 HELD_OUT = ["LJ011-0202", "LJ001-0006"]
@@ -28,9 +32,11 @@ class Place(NamedTuple):
     def experiment(self) -> Path:
         return self.folder / "ckpts" / "tiny voice"
 
-    def run(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *flags: str, cwd: Path | None = None, script: Path = RUN
+    ) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
-        command = ["sh", str(RUN), "--gpu", "", *flags]
+        command = ["sh", str(script), "--gpu", "", *flags]
         return subprocess.run(
             command, check=False, capture_output=True, text=True, env=environment, cwd=cwd
         )
@@ -151,3 +157,42 @@ def test_golden_test_is_spoken_with_one_checkpoint(trained, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert len(lines_of(tmp_path)) == 1
+
+
+def write_vocoder_config(folder: Path) -> Path:
+    """The recipe that fine-tunes a vocoder, with networks that do two updates in no time."""
+    config = {
+        "base_config": os.path.relpath(VOCODER.parent / "exp_config_finetune.json", folder),
+        "dataset": ["LJSpeech-mini"],
+        "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},
+        "log_dir": str(folder / "ckpts"),
+        "preprocess": {
+            "processed_dir": str(folder / "data of a vocoder"),
+            "corpus": {"LJSpeech-mini": {"format": "ljspeech"}},
+        },
+        "model": TINY_HIFIGAN,
+        "train": TWO_UPDATES,
+    }
+    path = folder / "vocoder.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+def test_a_vocoder_learns_from_what_the_voice_predicts_and_speaks_for_it(trained, tmp_path):
+    config = write_vocoder_config(trained.folder)
+    done = trained.run(
+        "--stage", "1-2", "--config", str(config), "--from_acoustic", str(trained.experiment),
+        "--name", "tuned", script=VOCODER,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    spoken = trained.run(
+        "--stage", "3", "--infer_mode", "single", "--infer_text", "Good day.",
+        "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", str(tmp_path),
+        "--vocoder_dir", str(trained.folder / "ckpts" / "tuned"),
+    )  # fmt: skip
+    assert spoken.returncode == 0, spoken.stderr
+    (line,) = lines_of(tmp_path / "single")
+    wav, _ = soundfile.read(tmp_path / "single" / line["file"])
+    assert line["vocoder"] == str(trained.folder / "ckpts" / "tuned")
+    assert np.isfinite(wav).all()
+    assert len(wav) == pytest.approx(line["seconds"] * 22050, abs=1)

@@ -13,6 +13,8 @@ import pytest
 import soundfile
 from safetensors.numpy import load_file
 
+from tests.recipes.tiny import TINY_HIFIGAN, TWO_UPDATES
+
 REPOSITORY = Path(__file__).parents[2]
 RUN = REPOSITORY / "egs" / "vocoder" / "HiFiGAN" / "run.sh"
 DEMO = REPOSITORY / "egs" / "_demo" / "LJSpeech-mini"
@@ -62,30 +64,8 @@ def write_config(folder: Path) -> Path:
             "processed_dir": str(folder / "data"),
             "split": {"valid": 0.1, "test": 0.25, "golden_size": 1},
         },
-        "model": {
-            "generator": {
-                "resblock": "2",
-                "upsample_rates": [16, 16],
-                "upsample_kernel_sizes": [16, 16],
-                "upsample_initial_channel": 8,
-                "resblock_kernel_sizes": [3],
-                "resblock_dilation_sizes": [[1]],
-            },
-            "discriminator": {
-                "periods": [3],
-                "period_channels": [2, 2, 2, 2, 2],
-                "scales": 1,
-                "scale_channels": [4, 16, 16, 16, 16, 16, 16],
-            },
-        },
-        "train": {
-            "batch_size": 2,
-            "cut_mel_frame": 16,
-            "max_steps": 2,
-            "valid_samples": 0,
-            "tracker": "none",
-            "dataloader": {"num_worker": 0},
-        },
+        "model": TINY_HIFIGAN,
+        "train": TWO_UPDATES,
     }
     path = folder / "exp config.json"
     path.write_text(json.dumps(config), encoding="utf-8")
