@@ -178,9 +178,9 @@ def _what(card: Card) -> str:
             f"A {kind}: {history.imported_from}; brought into Arion's form by "
             "`python -m bins.import_checkpoint`."
         )
-    step = UNKNOWN if history.step is None else str(history.step)
+    updates = "" if history.step is None else f" for {history.step} updates"
     epoch = "" if history.epoch is None else f" (epoch {history.epoch})"
-    return f"{card.config.model_type}, a {kind}, trained with Arion for {step} updates{epoch}."
+    return f"{card.config.model_type}, a {kind}, trained with Arion{updates}{epoch}."
 
 
 def _rows(card: Card) -> Iterator[tuple[str, str]]:
@@ -191,7 +191,7 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     yield "audio", f"{assets.mel.sample_rate} Hz"
     yield "mel", _mel(assets)
     if card.config.task == "vocoder":
-        yield "mels", history.mels_from and f"teacher-forced, by {history.mels_from}"
+        yield "mels", _mels_of(history)
     yield "initialised from", history.initialised_from
     yield "updates", "" if history.step is None else str(history.step)
     yield "validation", _listed(history.losses)
@@ -227,6 +227,14 @@ def _mel(assets: Assets) -> str:
         f"{mel.n_mels} bands, {mel.f_min:g} to {mel.f_max:g} Hz, n_fft {mel.n_fft}, window "
         f"{mel.win_length}, hop {mel.hop_length}, padding {mel.padding}, natural logarithm"
     )
+
+
+def _mels_of(history: History) -> str:
+    """Whose mels a vocoder was trained on."""
+    if history.mels_from:
+        return f"predicted by {history.mels_from}, told the true durations, pitch and energy"
+    known = history.step is not None and not history.imported_from
+    return "of the recordings" if known else ""
 
 
 def _best(history: History) -> str:

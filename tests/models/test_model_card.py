@@ -67,7 +67,7 @@ def test_hours_are_also_found_in_the_statistics(voice):
     assets = replace(voice.assets, stats=stats)
     text = card_text(replace(voice, assets=assets, history=History()))
     assert "LJSpeech, 0.50 hours" in text
-    assert "trained with Arion for unknown updates." in text
+    assert "a voice, trained with Arion." in text
 
 
 def test_a_vocoders_card_says_whose_mels_it_saw_and_how_to_use_it(voice):
@@ -77,8 +77,9 @@ def test_a_vocoders_card_says_whose_mels_it_saw_and_how_to_use_it(voice):
     text = card_text(card)
     assert header_of(text)["tags"] == ["vocoder", "arion", "hifigan"]
     assert "language" not in header_of(text)
-    assert "| mels | teacher-forced, by my_voice, 900 updates |" in text
+    assert "| mels | predicted by my_voice, 900 updates, told the true durations" in text
     assert "| initialised from | v2, 100 updates |" in text
+    assert "| mels | of the recordings |" in card_text(replace(card, history=History(step=5)))
     assert 'vocoder="org/v2")' in text
     assert 'load_model("org/v2").network.infer(mel)  # (B, 8, T) -> (B, T * 64)' in text
 
