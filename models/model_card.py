@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +60,7 @@ class Card:
         assets: Mel definition, speakers and statistics.
         history: How it came about.
         licence: Of the weights: an identifier of the Hub's.
-        scores: What stage 4 found, by name.
+        scores: What stage 4 found, a line each.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Card:
     assets: Assets
     history: History
     licence: str = UNKNOWN
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: tuple[str, ...] = ()
 
 
 def write_card(folder: Path, card: Card) -> None:
@@ -196,7 +196,7 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     yield "updates", "" if history.step is None else str(history.step)
     yield "validation", _listed(history.losses)
     yield "best validation loss", _best(history)
-    yield "scores", _listed(card.scores)
+    yield "scores", "; ".join(card.scores)
     yield "not taken over", "; ".join(history.not_imported)
 
 

@@ -3,8 +3,9 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from models.assets import AUDIO, LEXICON
 from models.checkpoint import WEIGHTS, LoadedModel, importer_of, load_model
@@ -70,10 +71,16 @@ def collect(
         files |= _other_networks(model.folder)
     files["config.json"] = _json(without_local_paths(read_json(model.home / "config.json")))
     files |= {name: model.home / name for name in _ASSETS if (model.home / name).is_file()}
-    scores = _scores_of(model.home)
-    if scores is not None:
-        files[SCORES] = _json(without_local_paths(scores))
-    card = card_of(model, repository, licence, scores)
+    card = Card(
+        repository,
+        model.config,
+        model.assets,
+        History.load(model.home).at(model.step),
+        licence or UNKNOWN,
+    )
+    if (scores := _scores_of(model.home)) is not None and _are_newest(model):
+        files[SCORES] = _json(without_local_paths(read_json(scores)))
+        card = replace(card, scores=_listed(scores))
     files[CARD] = card_text(card, notes_in(model.home / CARD)).encode()
     return Package(files, _warnings(model, licence))
 
@@ -98,12 +105,6 @@ def publish(package: Package, target: Target, *, dry_run: bool) -> None:
         log.info("--dry_run: nothing was sent to %s", target)
     else:
         push(package.files, target, replaces=_OURS)
-
-
-def card_of(model: LoadedModel, name: str, licence: str | None, scores: object) -> Card:
-    """The card of a model as it is published."""
-    history = History.load(model.home).at(model.step)
-    return Card(name, model.config, model.assets, history, licence or UNKNOWN, _numbers(scores))
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
@@ -137,17 +138,36 @@ def _other_networks(folder: Path) -> dict[str, Path | bytes]:
     return {path.name: path for path in networks}
 
 
-def _scores_of(home: Path) -> object:
+def _scores_of(home: Path) -> Path | None:
     """What stage 4 wrote; None if it did not run."""
-    found = [path for path in (home / SCORES, home / "result" / SCORES) if path.is_file()]
-    return read_json(found[0]) if found else None
+    found = (path for path in (home / SCORES, home / "result" / SCORES) if path.is_file())
+    return next(found, None)
 
 
-def _numbers(scores: object) -> dict[str, float]:
-    """The numbers of a table of scores: values themselves, or their means."""
-    rows = scores.items() if isinstance(scores, dict) else ()
-    means = {name: row.get("mean") if isinstance(row, dict) else row for name, row in rows}
-    return {n: v for n, v in means.items() if isinstance(v, int | float)}
+def _are_newest(model: LoadedModel) -> bool:
+    """Whether these are the weights that stages 3 and 4 take without being told others."""
+    return History.load(model.home).step in (None, model.step) or model.step is None
+
+
+def _listed(path: Path) -> tuple[str, ...]:
+    """The scores that stage 4 wrote, one line each.
+
+    Raises:
+        InputError: If it wrote something else.
+    """
+    try:
+        report = cast("dict[str, Any]", without_local_paths(read_json(path)))
+        lines = tuple(_line(name, score) for name, score in report["scores"].items())
+        return (*lines, f"vocoder {report['vocoder']}")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not what stage 4 writes; run it again, or remove it") from error
+
+
+def _line(name: str, score: Mapping[str, Any]) -> str:
+    unit = f" {score['unit']}" if score["unit"] else ""
+    known = score["low"] is not None
+    interval = f"{score['low']:.4g} to {score['high']:.4g}, " if known else ""
+    return f"{name} {score['mean']:.4g}{unit} ({interval}{score['n']} utterances)"
 
 
 def _warnings(model: LoadedModel, licence: str | None) -> tuple[str, ...]:

@@ -18,9 +18,21 @@ from tests.models.fakes import make_processed, write_voice_config
 from tests.models.vocoder_fakes import MEL, make_gan, make_recordings, write_vocoder_config
 from tests.utils.hub_server import OWNER, READER
 from utils.errors import InputError
+from utils.files import write_json
 from utils.hub_push import Target
 
 TARGET = Target("org/voice")
+SCORES = {  # as stage 4 writes it
+    "confidence": 0.95,
+    "utterances": 9,
+    "seconds": 40.5,
+    "vocoder": "/models/v2",
+    "scores": {
+        "mel_l1": {"unit": "nat", "better": "lower", "mean": 0.25, "low": 0.2, "high": 0.3, "n": 9},
+        "pesq": {"unit": "", "better": "higher", "mean": 3.5, "low": None, "high": None, "n": 1},
+    },
+    "skipped": {},
+}
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +145,9 @@ def test_the_same_again_makes_no_commit_and_a_change_makes_one(owner, voice, cap
 
 def test_what_an_earlier_push_left_is_removed_and_other_files_stay(owner, voice):
     (voice / "lexicon.txt").write_text("arion  AA1 R\n")
-    (voice / "scores.json").write_text(json.dumps({"wer": 0.25, "mcd": {"mean": 5.5, "n": 3}}))
+    write_json(voice / "scores.json", SCORES)
     send(voice)
     assert load_model("org/voice").assets.lexicon == "arion  AA1 R\n"
-    assert "| scores | wer 0.25, mcd 5.5 |" in owner.files("org/voice")["README.md"].decode()
     owner.publish("org/voice", {"sample.wav": b"RIFF"})
     (voice / "lexicon.txt").unlink()
     (voice / "scores.json").unlink()
@@ -145,6 +156,22 @@ def test_what_an_earlier_push_left_is_removed_and_other_files_stay(owner, voice)
     assert {"lexicon.txt", "scores.json"} & files == set()
     assert "sample.wav" in files
     assert load_model("org/voice").assets.lexicon is None
+
+
+def test_what_stage_4_found_goes_up_and_onto_the_card_of_the_weights_it_judged(owner, voice):
+    write_json(voice / "result" / "scores.json", SCORES)
+    send(voice)
+    listed = (
+        "| scores | mel_l1 0.25 nat (0.2 to 0.3, 9 utterances); pesq 3.5 (1 utterances); vocoder"
+    )
+    assert f"{listed} v2 |" in owner.files("org/voice")["README.md"].decode()
+    assert json.loads(owner.files("org/voice")["scores.json"])["vocoder"] == "v2"
+    send(voice / "checkpoints" / "step-00000002")
+    assert "scores.json" not in owner.files("org/voice")
+    assert "mel_l1" not in owner.files("org/voice")["README.md"].decode()
+    write_json(voice / "result" / "scores.json", {"scores": [1, 2]})
+    with pytest.raises(InputError, match=r"scores\.json: not what stage 4 writes"):
+        send(voice)
 
 
 def test_a_branch_is_made_and_main_is_left_alone(owner, voice):
