@@ -26,6 +26,7 @@ from preprocessors.manifest import Utterance, write_manifest
 from processors.audio import write_wav
 from processors.pcm import from_pcm16
 from tests.models.fakes import PREPROCESS, write_voice_config
+from tests.models.importers import hifigan_originals
 from tests.processors.recordings import MEL, make_recorded
 from utils.errors import InputError
 from utils.files import write_json
@@ -237,3 +238,14 @@ class FakeVoice:
     def __init__(self, tmp_path: Path) -> None:
         self.config = load_config(write_voice_config(tmp_path))
         self.mel = PREPROCESS.mel
+
+
+def test_a_checkpoint_of_the_authors_speaks_and_its_speech_lies_beside_it(tmp_path):
+    weights = hifigan_originals.random_generator(hifigan_originals.SIZES)
+    hifigan_originals.write_authors(tmp_path / "theirs", weights)
+    vocoder = load_speaking_vocoder(tmp_path / "theirs", None, [])
+    soundfile.write(tmp_path / "a.wav", 0.1 * np.sin(np.arange(9000)), vocoder.mel.sample_rate)
+    speak_audio(vocoder, tmp_path / "a.wav")
+    (line,) = lines_of(tmp_path / "theirs" / "result" / "single")
+    hop = vocoder.mel.hop_length
+    assert line["seconds"] == pytest.approx(9000 // hop * hop / vocoder.mel.sample_rate, abs=1e-4)
