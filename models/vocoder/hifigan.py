@@ -8,9 +8,10 @@ It departs from it in that
   STFT (`adversarial: false`), which is where a small machine should start a GAN from.
 """
 
+import copy
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, cast
@@ -25,6 +26,7 @@ from models.assets import Assets
 from models.pesq import PesqScores
 from models.samples import copied_samples
 from models.task import LossTerm, Sample, Score, Unit, Update
+from modules.chunks import Context, Window, windows
 from modules.discriminators import (
     PERIOD_CHANNELS,
     PERIODS,
@@ -33,13 +35,17 @@ from modules.discriminators import (
     WaveDiscriminator,
     two_halves,
 )
-from modules.masking import length_mask
+from modules.masking import BatchPadding, Padding, TailPadding, length_mask
 from modules.mel import MelConfig, MelSpectrogram
 from modules.signal_conv import SignalConv1d, SignalConvTranspose1d
 from modules.stft_loss import MultiResolutionStft
 from processors.batch import VocoderBatch
 
 _SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default
+_EDGE = 3  # frames or samples that the first and the last layer look at on either side
+CHUNK_FRAMES = 128
+_GRID_FRAMES = 16
+_BATCH_FRAMES = 16384
 
 
 @dataclass(frozen=True)
@@ -145,11 +151,12 @@ class ResBlock1(nn.Module):
         self.convs1 = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
         self.convs2 = nn.ModuleList(_conv(channels, kernel, 1) for _ in dilations)
 
-    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(B, C, L) -> (B, C, L); where the mask (B, 1, L) is 0, the result means nothing."""
+    def forward(self, hidden: Tensor, padding: Padding | None = None) -> Tensor:
+        """(B, C, L) -> (B, C, L); in the padding, the result means nothing."""
         for dilated, plain in zip(self.convs1, self.convs2, strict=True):
-            inner = dilated(_masked(F.leaky_relu(hidden, _SLOPE), mask))
-            hidden = hidden + plain(_masked(F.leaky_relu(inner, _SLOPE), mask))
+            inner = dilated(_silenced(F.leaky_relu(hidden, _SLOPE), padding))
+            inner = plain(_silenced(F.leaky_relu_(inner, _SLOPE), padding))
+            hidden = inner.add_(hidden)
         return hidden
 
 
@@ -160,10 +167,10 @@ class ResBlock2(nn.Module):
         super().__init__()
         self.convs = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
 
-    def forward(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(B, C, L) -> (B, C, L); where the mask (B, 1, L) is 0, the result means nothing."""
+    def forward(self, hidden: Tensor, padding: Padding | None = None) -> Tensor:
+        """(B, C, L) -> (B, C, L); in the padding, the result means nothing."""
         for conv in self.convs:
-            hidden = hidden + conv(_masked(F.leaky_relu(hidden, _SLOPE), mask))
+            hidden = conv(_silenced(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)
         return hidden
 
 
@@ -172,8 +179,8 @@ def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
     return SignalConv1d(channels, channels, kernel, 1, margin, dilation)
 
 
-def _masked(hidden: Tensor, mask: Tensor | None) -> Tensor:
-    return hidden if mask is None else hidden * mask
+def _silenced(hidden: Tensor, padding: Padding | None) -> Tensor:
+    return hidden if padding is None else padding.silence(hidden)
 
 
 class HiFiGAN(nn.Module):
@@ -188,9 +195,11 @@ class HiFiGAN(nn.Module):
         super().__init__()
         self.config = config
         self.hop_length = math.prod(config.upsample_rates)
+        self.reach = reach_of(config)
+        self.halved = False  # in bfloat16, but for the first and the last layer
         channels = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
-        self.conv_pre = SignalConv1d(n_mels, channels, 7, 1, 3)
+        self.conv_pre = SignalConv1d(n_mels, channels, 2 * _EDGE + 1, 1, _EDGE)
         self.ups = nn.ModuleList()
         self.resblocks = nn.ModuleList()
         kernels, dilations = config.resblock_kernel_sizes, config.resblock_dilation_sizes
@@ -202,7 +211,7 @@ class HiFiGAN(nn.Module):
                 block(channels, size, chosen)
                 for size, chosen in zip(kernels, dilations, strict=True)
             )
-        self.conv_post = SignalConv1d(channels, 1, 7, 1, 3)
+        self.conv_post = SignalConv1d(channels, 1, 2 * _EDGE + 1, 1, _EDGE)
 
     def forward(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
         """Computes the waveform.
@@ -214,21 +223,131 @@ class HiFiGAN(nn.Module):
         Returns:
             (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
         """
-        mask = None if mel_lengths is None else length_mask(mel_lengths, mel.shape[2])[:, None]
+        if mel_lengths is None:
+            return self._speak(mel)
+        mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)
+        return self._speak(mel, BatchPadding(mask))
+
+    def _speak(
+        self,
+        mel: Tensor,
+        padding: Padding | None = None,
+        context: Context = Context(),  # noqa: B008  (immutable)
+    ) -> Tensor:
+        """(B, M, left + T + right) -> (B, T * hop_length). Sums are made in place: it is faster."""
         n_blocks = len(self.config.resblock_kernel_sizes)
-        hidden = self.conv_pre(_masked(mel, mask))  # (B, C, T)
+        hidden = self.conv_pre(_silenced(mel, padding))  # (B, C, T)
+        hidden = hidden.bfloat16() if self.halved else hidden
         for stage, (up, rate) in enumerate(zip(self.ups, self.config.upsample_rates, strict=True)):
-            hidden = up(_masked(F.leaky_relu(hidden, _SLOPE), mask))  # (B, C / 2, L * rate)
-            mask = None if mask is None else mask.repeat_interleave(rate, dim=2)
+            hidden, context = context.trim(hidden, self.reach[stage + 1])
+            hidden = up(_silenced(F.leaky_relu_(hidden, _SLOPE), padding))  # (B, C / 2, L * rate)
+            context = context.upsampled(rate)
+            padding = None if padding is None else padding.upsampled(rate)
             blocks = self.resblocks[stage * n_blocks : (stage + 1) * n_blocks]
-            hidden = torch.stack([block(hidden, mask) for block in blocks]).mean(dim=0)
-        wav = self.conv_post(_masked(F.leaky_relu(hidden, _LAST_SLOPE), mask))
-        return _masked(torch.tanh(wav), mask)[:, 0]  # (B, S)
+            total = blocks[0](hidden, padding)
+            for block in blocks[1:]:
+                total.add_(block(hidden, padding))
+            hidden = total.div_(n_blocks)
+        hidden, context = context.trim(hidden, self.reach[-1])
+        hidden = hidden.float() if self.halved else hidden
+        wav = self.conv_post(_silenced(F.leaky_relu_(hidden, _LAST_SLOPE), padding))
+        wav, _ = context.trim(_silenced(torch.tanh(wav), padding), 0)
+        return wav[:, 0]  # (B, S)
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Speaks; call `eval()` first. The same shapes as `forward`."""
-        return self(mel, mel_lengths).float()
+        """Speaks in as little memory as `generate`; call `eval()` first.
+
+        The same shapes as `forward`. On a CPU items are computed one by one: together they would
+        not stay in its cache, and take up to twice the time.
+        """
+        B, _, T = mel.shape
+        if mel_lengths is None:
+            mel_lengths = torch.full((B,), T, device=mel.device)
+        wav = torch.zeros(B, T * self.hop_length, device=mel.device)
+        if mel.device.type == "cpu":
+            for item, n_frames in enumerate(mel_lengths.tolist()):
+                rest = wav[item : item + 1]
+                for piece in self.generate(mel[item : item + 1, :, :n_frames]):
+                    rest[:, : piece.shape[1]] = piece
+                    rest = rest[:, piece.shape[1] :]
+            return wav
+        return self._infer_batch(mel, mel_lengths, wav)
+
+    def _infer_batch(self, mel: Tensor, mel_lengths: Tensor, wav: Tensor) -> Tensor:
+        """Fills the wav, (B, T * hop_length), piece by piece; all items at a time."""
+        chunk_frames = max(CHUNK_FRAMES, _BATCH_FRAMES // len(mel))
+        for start, window in enumerate(windows([mel], chunk_frames, self.reach[0])):
+            first_frame = start * chunk_frames
+            lengths = (mel_lengths - (first_frame - window.context.left)).clamp(min=0)
+            mask = length_mask(lengths, window.signal.shape[2])[:, None]
+            piece = self._speak(window.signal, BatchPadding(mask), window.context).float()
+            first = first_frame * self.hop_length
+            wav[:, first : first + piece.shape[1]] = piece
+        return wav
+
+    @torch.no_grad()
+    def generate(
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int = CHUNK_FRAMES
+    ) -> Iterator[Tensor]:
+        """Speaks piece by piece: the first is heard before the last is computed.
+
+        Call `eval()` first. The pieces join up to what `infer` gives.
+
+        Args:
+            mel: Natural log, (B, M, T); or its pieces one after another, (B, M, n) each.
+            chunk_frames: Frames of a piece. The fewer, the sooner the first is heard, and the
+                more is computed twice: about 10 frames of each.
+
+        Yields:
+            (B, n * hop_length) in [-1, 1].
+
+        Raises:
+            ValueError: If chunk_frames is less than 1.
+        """
+        if chunk_frames < 1:
+            raise ValueError(f"chunk_frames is {chunk_frames}, expected 1 or more")
+        pieces = [mel] if isinstance(mel, Tensor) else mel
+        for window in windows(pieces, chunk_frames, self.reach[0]):
+            yield self._speak_window(window)
+
+    def _speak_window(self, window: Window) -> Tensor:
+        mel, context = window
+        if mel.device.type != "cpu" or context.right > 0:
+            return self._speak(mel, None, context).float()
+        n_missing = -mel.shape[2] % _GRID_FRAMES
+        wav = self._speak(F.pad(mel, (0, n_missing)), TailPadding(n_missing), context).float()
+        return wav[:, : wav.shape[1] - n_missing * self.hop_length]
+
+    def in_half_precision(self) -> "HiFiGAN":
+        """A copy that speaks in bfloat16, which takes half the time. It cannot be trained."""
+        network = copy.deepcopy(self).requires_grad_(False)
+        network.ups.bfloat16()
+        network.resblocks.bfloat16()
+        network.halved = True
+        return network
+
+
+def reach_of(config: GeneratorConfig) -> tuple[int, ...]:
+    """How many positions to either side of a piece its samples depend on.
+
+    Returns:
+        Frames of the mel, frames behind the first layer, then samples behind each stage.
+    """
+    reach = [_EDGE]  # samples, seen from the end: what the last layer looks at
+    for rate, kernel in zip(
+        reversed(config.upsample_rates), reversed(config.upsample_kernel_sizes), strict=True
+    ):
+        within_stage = reach[0] + max(
+            sum(d * (size // 2) + (size // 2 if config.resblock == "1" else 0) for d in dilations)
+            for size, dilations in zip(
+                config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True
+            )
+        )
+        # output o of the upsampling reads the inputs from (o + margin - kernel + 1) / rate to
+        # (o + margin) / rate with margin = (kernel - rate) / 2: as far to the left as to the right
+        reach.insert(0, (within_stage + (kernel + rate) // 2 - 1) // rate)
+    return (reach[0] + _EDGE, *reach)
 
 
 def normalise_weights(network: nn.Module) -> None:

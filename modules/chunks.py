@@ -1,0 +1,63 @@
+"""Signals computed piece by piece, with the same result as in one piece.
+
+A layer that looks at its neighbourhood needs some of it beside each piece: its context. Where the
+signal begins and ends there is none, and layers see the zeros that they would see anyway.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Context(NamedTuple):
+    """Positions on either side of a piece that are computed for its sake alone."""
+
+    left: int = 0
+    right: int = 0
+
+    def upsampled(self, rate: int) -> "Context":
+        """The same time in a signal of `rate` times as many positions."""
+        return Context(self.left * rate, self.right * rate)
+
+    def trim(self, signal: Tensor, reach: int) -> "tuple[Tensor, Context]":
+        """Drops what no later layer looks at.
+
+        Args:
+            signal: The piece with its context, (..., L).
+            reach: How far later layers look to either side.
+        """
+        kept = Context(min(self.left, reach), min(self.right, reach))
+        end = signal.shape[-1] - (self.right - kept.right)
+        return signal[..., self.left - kept.left : end], kept
+
+
+class Window(NamedTuple):
+    """A piece of a signal with its context; none where the signal begins and ends."""
+
+    signal: Tensor  # (B, C, left + n + right)
+    context: Context
+
+
+def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
+    """Cuts a signal into windows whose insides join up to the signal.
+
+    All have `n` positions inside but the last, which has from 1 to n + reach: it takes what would
+    be computed as its context anyway.
+
+    Args:
+        pieces: The signal as it comes, (B, C, L) each, of any length; no more of it is kept than
+            a window and a piece need.
+        n: Positions inside a window.
+        reach: Positions of context where the signal has them.
+    """
+    held, left = None, 0  # the signal from the next window on, and its context before it
+    for piece in pieces:
+        held = piece if held is None else torch.cat([held, piece], dim=2)
+        while held.shape[2] > left + n + reach:
+            yield Window(held[:, :, : left + n + reach], Context(left, reach))
+            start = max(0, left + n - reach)
+            held, left = held[:, :, start:], left + n - start
+    if held is not None and held.shape[2] > left:
+        yield Window(held, Context(left, 0))
