@@ -4,11 +4,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 import soundfile
 import torch
+from torch import Tensor
 
 from config.schema import PreprocessConfig
 from models.checkpoint import load_model
@@ -16,7 +17,6 @@ from models.clips import Clip, clips_of_audio, clips_of_features, clips_of_split
 from models.registry import config_of
 from models.results import ResultFolder
 from models.speaking import Made, TestingSet, default_output, speak_each
-from models.vocoding import Vocoder
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio import write_wav_blocks
 from processors.metrics.mel_l1 import mel_l1
@@ -25,6 +25,15 @@ from utils.config import overridden
 from utils.errors import InputError
 from utils.hub import recorded_as
 from utils.logging import get_logger
+
+_GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
+
+
+class StreamingVocoder(Protocol):
+    """A network that speaks piece by piece, so that an hour takes no more memory than a minute."""
+
+    def generate(self, mel: Tensor, chunk_frames: int = ...) -> Iterator[Tensor]:
+        """Mel (B, M, T) to pieces (B, n * hop) of its wav, T * hop samples in all."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,7 @@ class ClipLine:
 class SpeakingVocoder(NamedTuple):
     """A vocoder that is ready to speak, and where its speech goes."""
 
-    network: Vocoder
+    network: StreamingVocoder
     mel: MelConfig
     preprocess: PreprocessConfig
     name: str  # for the records
@@ -74,7 +83,7 @@ def load_speaking_vocoder(
     if preprocess.mel != model.mel:
         raise InputError(f"--set changes the mel that {reference} was trained on; leave that out")
     place = output or default_output(reference, model.home)
-    network = cast("Vocoder", model.network)
+    network = cast("StreamingVocoder", model.network)
     return SpeakingVocoder(network, model.mel, preprocess, recorded_as(reference), place, device)
 
 
@@ -170,7 +179,10 @@ def speak(
 def blocks_of(vocoder: SpeakingVocoder, mel: np.ndarray) -> Iterator[np.ndarray]:
     """The speech of a mel (M, T), block by block: T * hop_length samples of float32 in all."""
     batch = torch.from_numpy(mel)[None].to(vocoder.device)  # (1, M, T)
-    yield vocoder.network.infer(batch)[0].cpu().numpy()
+    on_cpu = vocoder.device == "cpu"
+    generate = vocoder.network.generate
+    for piece in generate(batch) if on_cpu else generate(batch, _GPU_FRAMES):
+        yield piece[0].cpu().numpy()
 
 
 def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | None:

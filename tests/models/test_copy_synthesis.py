@@ -33,15 +33,16 @@ from utils.files import write_json
 
 
 class Echo:
-    """Gives the recordings of a store back, by their length and at a level."""
+    """Gives the recordings of a store back, by their length and at a level, in pieces."""
 
     def __init__(self, store, level: float = 1.0) -> None:
         recordings = [store.read(id) for id in store.ids]
         self.wavs = {r.mel.shape[1]: level * from_pcm16(r.wav) for r in recordings}
 
-    def infer(self, mel, mel_lengths=None):
+    def generate(self, mel, chunk_frames=7):
         assert mel.shape[:2] == (1, MEL.n_mels)
-        return torch.from_numpy(self.wavs[mel.shape[2]])[None]
+        wav = torch.from_numpy(self.wavs[mel.shape[2]])[None]
+        yield from wav.split(chunk_frames * MEL.hop_length, dim=1)
 
 
 class Constant:
@@ -50,8 +51,9 @@ class Constant:
     def __init__(self, value: float) -> None:
         self.value = value
 
-    def infer(self, mel, mel_lengths=None):
-        return torch.full((1, mel.shape[2] * MEL.hop_length), self.value)
+    def generate(self, mel, chunk_frames=7):
+        yield torch.zeros(1, MEL.hop_length)
+        yield torch.full((1, (mel.shape[2] - 1) * MEL.hop_length), self.value)
 
 
 def make_vocoder(tmp_path: Path, network) -> SpeakingVocoder:
@@ -217,7 +219,7 @@ def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
     vocoder = load_speaking_vocoder(folder, None, ["preprocess.processed_dir=elsewhere"])
     assert (vocoder.mel, vocoder.output) == (MEL, folder / "result")
     assert vocoder.preprocess.processed_dir == "elsewhere"
-    assert vocoder.network.infer(torch.zeros(1, 8, 5)).shape == (1, 320)
+    assert torch.cat([*vocoder.network.generate(torch.zeros(1, 8, 5))], dim=1).shape == (1, 320)
 
 
 def test_an_override_of_its_mel_is_refused(tmp_path):
