@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple, cast
 
+from safetensors.torch import save
+
 from models.assets import AUDIO, LEXICON
 from models.checkpoint import WEIGHTS, LoadedModel, importer_of, load_model
 from models.history import History
 from models.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
 from utils.errors import InputError
-from utils.files import read_json
+from utils.files import new_folder, read_json
 from utils.hub_push import Target, push
 from utils.logging import get_logger
 
@@ -42,15 +44,21 @@ class Package(NamedTuple):
 
 
 def collect(
-    experiment: Path, repository: str, *, licence: str | None, with_discriminators: bool
+    experiment: Path,
+    name: str,
+    *,
+    licence: str | None,
+    with_discriminators: bool = False,
+    half: bool = False,
 ) -> Package:
     """Gathers what is published of an experiment: tensors and text, nothing pickled.
 
     Args:
         experiment: Its folder (the newest whole checkpoint is taken), or one checkpoint in it.
-        repository: `org/name`, for the card.
+        name: `org/name` or that of a folder, for the card.
         licence: Of the weights, an identifier of the Hub's; None: unknown.
         with_discriminators: Whether networks that only training needs go, too.
+        half: Whether the weights are stored in 16 bits, for speaking only.
 
     Raises:
         InputError: If it does not load, is no experiment of ours, or the licence is malformed.
@@ -67,12 +75,14 @@ def collect(
         )
     model = load_model(experiment)  # what cannot be loaded is not published
     files: dict[str, Path | bytes] = {WEIGHTS: model.folder / WEIGHTS}
+    if half:
+        files[WEIGHTS] = _half(model)
     if with_discriminators:
         files |= _other_networks(model.folder)
     files["config.json"] = _json(without_local_paths(read_json(model.home / "config.json")))
     files |= {name: model.home / name for name in _ASSETS if (model.home / name).is_file()}
     card = Card(
-        repository,
+        name,
         model.config,
         model.assets,
         History.load(model.home).at(model.step),
@@ -107,6 +117,26 @@ def publish(package: Package, target: Target, *, dry_run: bool) -> None:
         push(package.files, target, replaces=_OURS)
 
 
+def write(package: Package, target: Path) -> None:
+    """Writes a package as a folder, all of it or nothing.
+
+    Args:
+        package: What to write.
+        target: Folder to make; empty or missing.
+
+    Raises:
+        InputError: If `target` is not empty, or cannot be written.
+    """
+    with new_folder(target) as folder:
+        for name, source in package.files.items():
+            content = source if isinstance(source, bytes) else source.read_bytes()
+            (folder / name).write_bytes(content)
+    for warning in package.warnings:
+        get_logger(__name__).warning("%s", warning)
+    size = sum(package.size_of(name) for name in package.files)
+    get_logger(__name__).info("written: %s, %.2f MB", target, size / 1e6)
+
+
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
     """JSON without places of this machine: of absolute paths the last part stays.
 
@@ -129,6 +159,19 @@ def _is_of_this_machine(text: str) -> bool:
         return False
     absolute = PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute()
     return absolute or text.startswith("~/")
+
+
+def _half(model: LoadedModel) -> bytes:
+    """The weights of the network that speaks, weight normalisation folded, in 16 bits.
+
+    Raises:
+        InputError: If a number is too large for 16 bits.
+    """
+    tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
+    short = {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}
+    if large := [n for n, t in short.items() if not bool(t.isfinite().all())]:
+        raise InputError(f"{model.folder}: {large[0]} holds numbers too large for 16 bits")
+    return save(short)
 
 
 def _other_networks(folder: Path) -> dict[str, Path | bytes]:

@@ -7,12 +7,13 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 from huggingface_hub import ModelCard, constants
+from safetensors.torch import load_file, save_file
 
 from models.checkpoint import load_model
 from models.experiment import train
 from models.finetune import initialise
 from models.history import History
-from models.publish import collect, publish, without_local_paths
+from models.publish import collect, publish, without_local_paths, write
 from models.registry import load_config
 from tests.models.fakes import make_processed, write_voice_config
 from tests.models.vocoder_fakes import MEL, make_gan, make_recordings, write_vocoder_config
@@ -315,3 +316,37 @@ def test_weights_that_the_hub_does_not_take(owner, voice, monkeypatch):
     with pytest.raises(InputError, match=r"^org/voice: the Hub refused: .*than announced"):
         send(voice)
     assert set(owner.files("org/voice")) == {".gitattributes"}
+
+
+def test_an_export_in_16_bits_sounds_nearly_the_same(vocoder, tmp_path):
+    target = tmp_path / "exported"
+    write(collect(vocoder, "exported", licence="mit", half=True), target)
+    assert {path.name for path in target.iterdir()} == {
+        *("model.safetensors", "config.json", "audio.json", "speakers.json", "README.md")
+    }
+    stored = load_file(target / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
+    assert "conv_pre.weight" in stored  # weight normalisation is folded
+    mel = torch.randn(1, MEL.n_mels, 12)
+    whole, short = (load_model(folder).network for folder in (vocoder, target))
+    assert {p.dtype for p in short.parameters()} == {torch.float32}
+    torch.testing.assert_close(short.infer(mel), whole.infer(mel), atol=1e-3, rtol=1e-2)
+
+
+def test_weights_too_large_for_16_bits_are_not_exported(vocoder):
+    weights = next(vocoder.rglob("model.safetensors"))
+    (weights.parent / "manifest.json").unlink()
+    tensors = load_file(weights)
+    tensors["conv_post.bias"] = torch.tensor([1e6])
+    save_file(tensors, weights)
+    with pytest.raises(InputError, match=r"conv_post\.bias holds numbers too large for 16 bits"):
+        collect(weights.parent, "exported", licence="mit", half=True)
+
+
+def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):
+    package = collect(voice, "exported", licence="mit")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="mine exists and is not empty"):
+        write(package, tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
