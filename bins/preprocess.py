@@ -1,9 +1,9 @@
 """Stage 1: python -m bins.preprocess --config FILE [--set KEY=VALUE] [--from_acoustic MODEL]."""
 
 import argparse
-import os
 
 from utils.cli import Parser, UsageError, add_config_arguments, run
+from utils.parallel import n_cores
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def _arguments() -> argparse.Namespace:
     )
     add_config_arguments(parser)
     parser.add_argument(
-        "--num_workers", type=int, default=_n_cores(), help="processes (default: %(default)s)"
+        "--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)"
     )
     parser.add_argument(
         "--from_acoustic",
@@ -43,13 +43,6 @@ def _arguments() -> argparse.Namespace:
     if arguments.num_workers < 1:
         raise UsageError(f"--num_workers {arguments.num_workers}: expected 1 or more")
     return arguments
-
-
-def _n_cores() -> int:
-    """Cores that this process may use, which in a container can be fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The flags that stage 3 has for every kind of model: which model, what it speaks, and where to."""
+"""The flags of stages 3 and 4 that all kinds of models have: which model, which speech, where."""
 
 import argparse
 from collections.abc import Sequence
@@ -17,10 +17,8 @@ def add_inference_arguments(parser: argparse.ArgumentParser, single: str, batch:
         single: What mode `single` does, for the help.
         batch: What mode `batch` does.
     """
-    add_config_arguments(parser, required=False)
+    add_model_arguments(parser)
     add = parser.add_argument
-    add("--name", help="with --config: the experiment <log_dir>/<name>")
-    add("--infer_expt_dir", help="experiment, a checkpoint in it, or org/name[@revision]")
     add(
         "--infer_mode",
         choices=("single", "batch"),
@@ -30,6 +28,15 @@ def add_inference_arguments(parser: argparse.ArgumentParser, single: str, batch:
     add("--infer_dataset", help="batch: a data set that stage 1 has prepared")
     add("--infer_testing_set", choices=("train", "test", "golden_test"), help="batch: its split")
     add("--infer_output_dir", type=Path, help="where the wavs go; default: result/ in the model's")
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags that name an experiment: --infer_expt_dir, or --config, --name and --set."""
+    add_config_arguments(parser, required=False)
+    parser.add_argument("--name", help="with --config: the experiment <log_dir>/<name>")
+    parser.add_argument(
+        "--infer_expt_dir", help="experiment, a checkpoint in it, or org/name[@revision]"
+    )
 
 
 def check_inference_arguments(given: argparse.Namespace, single: Sequence[str]) -> None:
@@ -53,8 +60,17 @@ def check_inference_arguments(given: argparse.Namespace, single: Sequence[str]) 
     if given.infer_mode == "single" and len(used.intersection(single)) != 1:
         choice = " and ".join(f"--{name}" for name in single)
         raise UsageError(f"--infer_mode single needs one of {choice}")
-    if "infer_expt_dir" in used:
-        for name in sorted(used & {"config", "name"}):
-            raise UsageError(f"--infer_expt_dir and --{name} exclude each other")
-    elif not {"config", "name"} <= used:
+    check_model_arguments(given)
+    if given.infer_expt_dir is None and None in (given.config, given.name):
         raise UsageError("give --infer_expt_dir, or --config and --name")
+
+
+def check_model_arguments(given: argparse.Namespace) -> None:
+    """Makes sure that an experiment is named in one way.
+
+    Raises:
+        UsageError: If it is in two; the message names the flags.
+    """
+    for name in ("config", "name"):
+        if given.infer_expt_dir is not None and getattr(given, name) is not None:
+            raise UsageError(f"--infer_expt_dir and --{name} exclude each other")

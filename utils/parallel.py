@@ -1,5 +1,6 @@
 """Chunks of work on all cores, or on a cluster, that outlive a crashing worker."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
@@ -29,6 +30,13 @@ class ChunkResult(Generic[T, R]):
     key: str
     result: R
     lost: tuple[T, ...] = ()
+
+
+def n_cores() -> int:
+    """Cores that this process may use, which in a container can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def run_chunks(

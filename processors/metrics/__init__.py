@@ -28,12 +28,14 @@ class Metric:
         better: Which values are better.
         judges: "copy": a copy of a recording, sample by sample; "speech": what is said, in one
             sound by itself, which may be the recording.
+        needs: What an utterance must have to be judged, for messages.
         packages: Modules that it imports and that may not be installed, named as pip names them.
     """
 
     unit: str
     better: Literal["lower", "higher"]
     judges: Literal["copy", "speech"]
+    needs: str
     packages: tuple[str, ...] = ()
 
     def missing(self) -> tuple[str, ...]:
@@ -59,7 +61,7 @@ class Speech(NamedTuple):
 
     wav: np.ndarray  # (S,) float32 in [-1, 1]
     sample_rate: int  # Hz
-    text: str  # in words; empty where nobody wrote it down
+    text: str  # as written; empty where nobody wrote it down
     language: str  # espeak language code; empty where unknown
 
 

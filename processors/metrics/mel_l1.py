@@ -15,7 +15,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from processors.metrics import Copy, Metric, Value
 from processors.pieces import Pieces, mean_over
 
-METRIC = Metric(unit="nats", better="lower", judges="copy")
+METRIC = Metric("nats", better="lower", judges="copy", needs="a whole frame")
 
 
 def score(copy: Copy) -> Value | None:

@@ -15,8 +15,10 @@ from modules.stft_loss import RESOLUTIONS, MultiResolutionStft
 from processors.metrics import Copy, Metric, Value
 from processors.pieces import mean_over
 
-METRIC = Metric(unit="", better="lower", judges="copy")
 _SHORTEST = max(resolution.n_fft for resolution in RESOLUTIONS)  # its half is reflected at the ends
+METRIC = Metric(
+    "", better="lower", judges="copy", needs=f"{_SHORTEST} samples, recorded ones not silent"
+)
 
 
 def score(copy: Copy) -> Value | None:

@@ -9,7 +9,13 @@ import numpy as np
 
 from processors.metrics import Copy, Metric, Value
 
-METRIC = Metric(unit="MOS", better="higher", judges="copy", packages=("pesq", "soxr"))
+METRIC = Metric(
+    "MOS",
+    better="higher",
+    judges="copy",
+    needs="a quarter of a second of speech, recorded and copied",
+    packages=("pesq", "soxr"),
+)
 PESQ_RATE = 16000  # Hz
 PESQ_SECONDS = 20  # longer ones are cut: its reference code crashes beyond 50 stretches of speech
 

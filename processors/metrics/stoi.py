@@ -12,7 +12,9 @@ import numpy as np
 from processors.metrics import Copy, Metric, Value
 from processors.pieces import mean_over
 
-METRIC = Metric(unit="", better="higher", judges="copy", packages=("pystoi",))
+METRIC = Metric(
+    "", better="higher", judges="copy", needs="0.4 s of recorded speech", packages=("pystoi",)
+)
 
 
 def score(copy: Copy) -> Value | None:

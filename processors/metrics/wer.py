@@ -12,9 +12,14 @@ import re
 import numpy as np
 
 from processors.metrics import Metric, Speech, Value
+from processors.text.normalize import normalize_english
 
 METRIC = Metric(
-    unit="%", better="lower", judges="speech", packages=("jiwer", "pocketsphinx", "soxr")
+    "%",
+    better="lower",
+    judges="speech",
+    needs="a text in English",
+    packages=("jiwer", "pocketsphinx", "soxr"),
 )
 RECOGNISER_RATE = 16000  # Hz, of pocketsphinx's acoustic model
 _LEVEL = 0.9  # peak: a common one keeps a quiet recording and a loud one comparable
@@ -23,8 +28,10 @@ _SILENT_PEAK = 1e-6
 
 def score(speech: Speech) -> Value | None:
     """Judges one sound; None where it has no text, or one that is not English."""
-    words = words_of(speech.text)
-    if not words or not speech.language.startswith("en"):
+    if speech.language.split("-")[0] != "en":
+        return None
+    words = words_of(normalize_english(speech.text))
+    if not words:
         return None
     heard = recognise(speech.wav, speech.sample_rate)
     return Value(100 * word_error(words, heard), len(words.split()), heard)

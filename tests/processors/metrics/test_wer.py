@@ -69,5 +69,6 @@ def test_a_score_is_in_percent_and_weighs_its_words_and_says_what_was_heard(clip
 
 
 def test_no_text_and_other_languages_have_no_score(clip):
-    assert score(clip._replace(text="... 12!")) is None
+    assert score(clip._replace(text="... -")) is None
+    assert score(clip._replace(text="12")).weight == 1
     assert score(clip._replace(language="de")) is None

@@ -1,0 +1,95 @@
+"""What stage 3 writes, without a model: for the tests of stage 4."""
+
+from pathlib import Path
+
+import numpy as np
+
+from config.schema import PreprocessConfig
+from models.copy_synthesis import ClipLine
+from models.results import Line, ResultFolder
+from preprocessors.manifest import Utterance, write_manifest
+from processors.audio import write_wav
+from processors.pcm import from_pcm16
+from processors.store import RecordingStore
+from tests.processors.recordings import make_recorded
+
+RATE = 8000
+TEXT = "One two, three!"
+
+
+def preprocess_of(root: Path) -> PreprocessConfig:
+    """Stage 1 of tests/processors/recordings.py, in `root`/data."""
+    return PreprocessConfig(
+        processed_dir=str(root / "data"),
+        sample_rate=RATE,
+        n_fft=256,
+        win_size=256,
+        hop_size=64,
+        n_mel=8,
+        fmax=4000,
+        mel_padding="hifigan",
+        backend="sequential",
+    )
+
+
+def make_store(root: Path, dataset: str = "Anna", text: str = TEXT) -> RecordingStore:
+    """A prepared data set, whose corpus is there too."""
+    folder = root / "data" / dataset
+    store = make_recorded(folder)
+    audio = {id: root / "corpus" / f"{id}.wav" for id in store.ids}
+    for id, path in audio.items():
+        write_wav(path, from_pcm16(store.read(id).wav), RATE)
+    utterances = [Utterance(id, audio[id], text, "anna") for id in store.ids]
+    write_manifest(folder / "manifest.jsonl", utterances)
+    return store
+
+
+def clip_line(id: str, source: Path, **changes: str) -> ClipLine:
+    """The line about one copy."""
+    texts = {"dataset": "Anna", "vocoder": "a vocoder"} | changes
+    return ClipLine(
+        id=id,
+        file=f"{id}.wav",
+        mel_source=str(source),
+        seconds=1.0,
+        real_time_factor=0.1,
+        mel_l1=None,
+        **texts,
+    )
+
+
+def text_line(id: str, **changes: str) -> Line:
+    """The line about one spoken text."""
+    texts = {"dataset": "Anna", "speaker": "anna", "vocoder": "Griffin-Lim", "text": TEXT} | changes
+    return Line(
+        id=id,
+        file=f"{id}.wav",
+        normalized="one two, three!",
+        pitch_control=1.0,
+        energy_control=1.0,
+        duration_control=1.0,
+        seed=0,
+        seconds=1.0,
+        real_time_factor=0.1,
+        words=[],
+        phones=[],
+        out_of_vocabulary=[],
+        **texts,
+    )
+
+
+def write_results(folder: Path, lines: list[Line] | list[ClipLine], wavs: list[np.ndarray]) -> None:
+    """Sound files and metadata.jsonl."""
+    results: ResultFolder = ResultFolder(folder, type(lines[0]))
+    for line, wav in zip(lines, wavs, strict=True):
+        write_wav(folder / line.file, wav, RATE)
+        results.add(line)
+    results.save()
+
+
+def write_copies(root: Path, store: RecordingStore, level: float = 0.5) -> Path:
+    """Copies of the test split at another level."""
+    ids = store.ids[-2:]
+    wavs = [level * from_pcm16(store.read(id).wav) for id in ids]
+    write_results(root / "out", [clip_line(id, store.folder) for id in ids], wavs)
+    return root / "out"

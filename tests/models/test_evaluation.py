@@ -1,0 +1,206 @@
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models import evaluation
+from models.evaluation import Place, Selection, evaluate, place_of_config
+from models.references import References
+from processors.audio import write_wav
+from processors.metrics import mel_l1, pesq
+from tests.models.stage_3 import (
+    RATE,
+    clip_line,
+    make_store,
+    preprocess_of,
+    text_line,
+    write_copies,
+    write_results,
+)
+from utils.errors import InputError
+from utils.files import read_json, read_jsonl, write_json
+from utils.parallel import ChunkResult
+
+
+@pytest.fixture
+def recogniser(monkeypatch):
+    """Hears "one" in quiet sounds, and "one two three" in loud ones."""
+
+    def recognise(wav: np.ndarray, sample_rate: int) -> str:
+        assert sample_rate == RATE
+        return "one two three" if np.abs(wav).max() > 0.25 else "one"
+
+    pytest.importorskip("jiwer")
+    monkeypatch.setattr("processors.metrics.wer.recognise", recognise)
+
+
+@pytest.fixture
+def copies(tmp_path) -> Place:
+    """Copies of two recordings at half their level, with their texts."""
+    folder = write_copies(tmp_path, make_store(tmp_path))
+    return Place(folder, References(preprocess_of(tmp_path)))
+
+
+def only(*metrics: str) -> Selection:
+    return Selection(metrics=metrics)
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_copies_are_scored_by_known_answers_and_the_files_say_so(copies):
+    report = evaluate(copies, only("mel_l1", "mstft", "wer"), n_jobs=1)
+    means = {name: score.mean for name, score in report.scores.items()}
+    assert means == {
+        "mel_l1": pytest.approx(math.log(2), abs=2e-3),
+        "mstft": pytest.approx(0.5 + math.log(2), abs=2e-3),
+        "wer": pytest.approx(100 * 2 / 3, abs=1e-4),
+        "wer_recorded": 0,
+        "wer_difference": pytest.approx(100 * 2 / 3, abs=1e-4),
+    }
+    assert {score.n for score in report.scores.values()} == {2}
+    assert (report.utterances, report.vocoder) == (2, "a vocoder")
+    assert report.seconds == pytest.approx((48 + 70) * 64 / RATE, abs=1e-3)
+    written = read_json(copies.folder / "scores.json")
+    assert {name: score["mean"] for name, score in written["scores"].items()} == means
+    rows = read_jsonl(copies.folder / "scores.jsonl")
+    assert [row["id"] for row in rows] == ["rec-008", "rec-009"]
+    assert rows[0]["notes"] == {"wer": "one", "wer_recorded": "one two three"}
+    assert rows[1]["weights"]["mel_l1"] == 70
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_all_leaves_out_what_is_not_installed_and_says_so_once(copies, monkeypatch, caplog):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pesq" else name)
+    with caplog.at_level("INFO", "arion"):
+        report = evaluate(copies, Selection(), n_jobs=1)
+    assert report.skipped == {"pesq": "not installed (pip install pesq)"}
+    assert caplog.text.count("without pesq: not installed (pip install pesq)") == 1
+    assert {"mel_l1", "mstft", "stoi", "wer_difference"} <= set(report.scores)
+    assert read_json(copies.folder / "scores.json")["skipped"] == report.skipped
+
+
+def test_a_metric_that_was_asked_for_and_is_not_installed_is_an_error(copies, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pesq" else name)
+    with pytest.raises(InputError, match=r"--metrics pesq: not installed \(pip install pesq\)"):
+        evaluate(copies, only("mel_l1", "pesq"), n_jobs=1)
+    assert not (copies.folder / "scores.json").exists()
+
+
+def test_an_unknown_metric_is_an_error(copies):
+    with pytest.raises(InputError, match="no metric 'mel'"):
+        evaluate(copies, only("mel"), n_jobs=1)
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_spoken_texts_are_judged_by_what_is_heard_alone(tmp_path, caplog):
+    make_store(tmp_path)
+    # a third as long as the recording: a text has its own timing
+    wavs = [np.full(900, level) for level in (0.2, 0.3)]
+    write_results(tmp_path / "out", [text_line("rec-008"), text_line("rec-009")], wavs)
+    place = Place(tmp_path / "out", References(preprocess_of(tmp_path)))
+    with caplog.at_level("INFO", "arion"):
+        report = evaluate(place, Selection(), n_jobs=1)
+    assert {name: score.mean for name, score in report.scores.items()} == {
+        "wer": pytest.approx(100 * 2 / 6, abs=1e-4),
+        "wer_recorded": 0,
+        "wer_difference": pytest.approx(100 * 2 / 6, abs=1e-4),
+    }
+    assert set(report.skipped) >= {"mel_l1", "mstft", "pesq", "stoi"}
+    with pytest.raises(InputError, match="--metrics mel_l1: compares copies with their recordings"):
+        evaluate(place, only("mel_l1"), n_jobs=1)
+
+
+def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
+    folder = write_copies(tmp_path, make_store(tmp_path, text=""))
+    place = Place(folder, References(preprocess_of(tmp_path)))
+    with caplog.at_level("INFO", "arion"):
+        report = evaluate(place, Selection(), n_jobs=1)
+    assert report.skipped["wer"] == "no utterance has a text in English"
+    assert "without wer: no utterance has a text in English" in caplog.text
+    with pytest.raises(InputError, match="--metrics wer: no utterance has a text in English"):
+        evaluate(place, only("wer"), n_jobs=1)
+
+
+def test_utterances_that_cannot_be_judged_are_told(copies, monkeypatch, caplog):
+    score = mel_l1.score
+    monkeypatch.setattr(mel_l1, "score", lambda copy: None if len(copy.wav) < 4000 else score(copy))
+    with caplog.at_level("WARNING", "arion"):
+        report = evaluate(copies, only("mel_l1"), n_jobs=1)
+    assert report.scores["mel_l1"].n == 1
+    assert "mel_l1: 1 of 2 have no score, for lack of a whole frame: rec-008" in caplog.text
+
+
+def test_nothing_that_could_be_computed_is_an_error(copies, monkeypatch):
+    monkeypatch.setattr(evaluation, "metric_names", lambda: ["pesq"])
+    monkeypatch.setattr(pesq, "METRIC", pesq.METRIC.__class__("", "higher", "copy", "", ("none",)))
+    with pytest.raises(InputError, match="no metric is left that could be computed"):
+        evaluate(copies, Selection(), n_jobs=1)
+
+
+def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp_path):
+    base = Path(__file__).parents[2] / "config" / "vocoder" / "hifigan.json"
+    config = tmp_path / "exp_config.json"
+    write_json(
+        config, {"base_config": str(base), "dataset": ["Anna"], "dataset_path": {"Anna": "a"}}
+    )
+    overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.fmax=7000"]
+    place = place_of_config(config, tmp_path / "out", overrides, tmp_path / "recordings")
+    assert place.folder == tmp_path / "out"
+    assert place.references.recordings == tmp_path / "recordings"
+    assert place.references.preprocess.mel.f_max == 7000
+    assert place.references.preprocess.processed_dir == str(tmp_path)
+
+
+def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
+    wav = np.full(3000, 0.1)
+    write_wav_of_another(tmp_path, wav)
+    chosen = {
+        None: 3,
+        ("Anna", None): 2,
+        ("Anna", "test"): 2,
+    }
+    for choice, n in chosen.items():
+        dataset, split = choice or (None, None)
+        selection = Selection(("mel_l1",), dataset, split)
+        assert evaluate(copies, selection, n_jobs=1).utterances == n
+    with pytest.raises(InputError, match=r"nothing of the data set 'Bert' \(spoken: Anna\)"):
+        evaluate(copies, Selection(("mel_l1",), "Bert"), n_jobs=1)
+    with pytest.raises(InputError, match=r"6 utterances of the split train were not spoken \(rec-"):
+        evaluate(copies, Selection(("mel_l1",), "Anna", "train"), n_jobs=1)
+
+
+def write_wav_of_another(root: Path, wav: np.ndarray) -> None:
+    """A file of the user's, beside the copies of the data set."""
+    write_wav(root / "mine.wav", wav * np.sin(np.arange(3000)), RATE)
+    line = clip_line("mine", root / "mine.wav", dataset="")
+    write_results(root / "out", [line], [wav])
+
+
+def test_a_mean_over_several_vocoders_is_refused(tmp_path, copies):
+    line = clip_line("rec-001", tmp_path / "data" / "Anna", vocoder="another")
+    write_results(copies.folder, [line], [np.full(16 * 64, 0.1)])
+    with pytest.raises(InputError, match="holds files of several vocoders: a vocoder, another"):
+        evaluate(copies, only("mel_l1"), n_jobs=1)
+
+
+def test_an_utterance_that_crashes_its_process_is_named(copies, monkeypatch):
+    def crash(function, chunks, n_jobs, backend):
+        for key, items in chunks.items():
+            yield ChunkResult(key, [], tuple(items))
+
+    monkeypatch.setattr(evaluation, "run_chunks", crash)
+    with pytest.raises(InputError, match=r"rec-008\.wav: a metric crashed the process"):
+        evaluate(copies, only("mel_l1"), n_jobs=1)
+
+
+def test_processes_give_the_scores_of_one(copies):
+    def in_processes(backend: str) -> Place:
+        preprocess = copies.references.preprocess
+        fields = {**vars(preprocess), "backend": backend}
+        return copies._replace(references=References(type(preprocess)(**fields)))
+
+    reports = [
+        evaluate(in_processes(backend), only("mel_l1", "mstft"), n_jobs=2)
+        for backend in ("loky", "sequential")
+    ]
+    assert reports[0] == reports[1]
