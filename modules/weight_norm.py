@@ -32,6 +32,9 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
 
     Returns:
         The tensors under the names of the network, where it has such a weight.
+
+    Raises:
+        ValueError: If the shapes of a pair that is to be folded do not fit one another.
     """
     adapted: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
@@ -51,7 +54,18 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
 
 
 def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
-    """The weight itself: (C, 1, ...) and (C, ...) -> (C, ...)."""
+    """The weight itself: (C, 1, ...) and (C, ...) -> (C, ...).
+
+    Raises:
+        ValueError: If the shapes are others.
+    """
+    expected = (*direction.shape[:1], *(1 for _ in direction.shape[1:]))
+    # the kernel does not look: of other shapes it reads what is not theirs, or ends the process
+    if direction.ndim == 0 or direction.numel() == 0 or magnitude.shape != expected:
+        raise ValueError(
+            f"magnitudes {tuple(magnitude.shape)} of directions {tuple(direction.shape)}; expected "
+            "(C, 1, ...) and (C, ...)"
+        )
     # the kernel of the training network, so that folding changes no bit
     return torch._weight_norm(direction, magnitude, 0)
 
@@ -68,7 +82,10 @@ def _as_wanted(
     prefix: str, magnitude: Tensor, direction: Tensor, wanted: Collection[str]
 ) -> dict[str, Tensor]:
     if prefix + _FOLDED in wanted:
-        return {prefix + _FOLDED: fold(magnitude, direction)}
+        try:
+            return {prefix + _FOLDED: fold(magnitude, direction)}
+        except ValueError as error:
+            raise ValueError(f"{prefix}: {error}") from error
     return {prefix + _STORED.magnitude: magnitude, prefix + _STORED.direction: direction}
 
 

@@ -58,3 +58,14 @@ def test_half_of_a_pair_is_not_lost(layer, names, half):
     found = adapt_weight_norm(tensors | {"up.weight": torch.ones(1)}, {"up.weight", "up.bias"})
 
     assert found.keys() == {"up.weight", "up.bias", f"up.{names[1 - half]}"}
+
+
+@pytest.mark.parametrize(
+    ("magnitude", "direction"),
+    [((3,), (6, 4, 3)), ((5, 1, 1), (6, 4, 3)), ((), ()), ((0, 1), (0, 3)), ((6, 1, 1), (6, 0, 3))],
+)
+def test_a_pair_of_other_shapes_never_reaches_the_kernel(magnitude, direction):
+    tensors = {"up.weight_g": torch.ones(magnitude), "up.weight_v": torch.ones(direction)}
+
+    with pytest.raises(ValueError, match=r"^up: magnitudes \(.*expected \(C, 1, \.\.\.\) and"):
+        adapt_weight_norm(tensors, {"up.weight"})
