@@ -13,7 +13,7 @@ from models.assets import AUDIO, Assets, Speaker
 from models.checkpoint_files import fault_of, latest_checkpoint
 from models.hub_files import fetch
 from models.registry import config_of, find
-from models.tensors import read_tensors
+from models.tensors import misfits, read_tensors
 from modules.mel import MelConfig
 from modules.weight_norm import adapt_weight_norm
 from processors.statistics import CorpusStats
@@ -184,10 +184,14 @@ def _home_of(folder: Path) -> Path:
 
 def _fill(network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str) -> None:
     """Strictly: every tensor is used and none is missing."""
+    own = network.state_dict()
     try:
-        network.load_state_dict(adapt_weight_norm(tensors, network.state_dict().keys()))
-    except RuntimeError as error:
-        raise InputError(f"{path}: does not fit {described_by}: {error}") from error
+        adapted = adapt_weight_norm(tensors, own.keys())
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from error
+    if faults := misfits(own, adapted):
+        raise InputError(f"{path}: does not fit {described_by}: {faults}")
+    network.load_state_dict(adapted)
 
 
 def _importable() -> str:

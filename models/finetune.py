@@ -11,6 +11,7 @@ from models.assets import Assets
 from models.checkpoint import SPEAKING, load_model
 from models.hub_files import fetch
 from models.task import Task
+from models.tensors import listed, not_finite
 from modules.weight_norm import adapt_weight_norm
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -100,7 +101,7 @@ def _fill(
     transfer: Transfer,
 ) -> None:
     own = network.state_dict()  # shares memory with the network
-    _check_shapes(own, source, rows)
+    _check(own, source, rows)
     for name, tensor in own.items():
         if name not in source:
             transfer.new.append(name)
@@ -130,7 +131,7 @@ def _fill_rows(
     transfer.dropped += [f"{name}: {row}" for row in old if row not in new]
 
 
-def _check_shapes(
+def _check(
     own: dict[str, Tensor],
     source: dict[str, Tensor],
     rows: dict[str, tuple[Sequence[str], Sequence[str]]],
@@ -146,6 +147,8 @@ def _check_shapes(
             f"--init_from: tensors of other shapes: {'; '.join(sorted(faults))}; use the model "
             "section of the config that was trained"
         )
+    if names := not_finite(source):
+        raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
 
 
 def _compare_mels(source: Assets, own: Assets) -> None:

@@ -16,8 +16,11 @@ from utils.errors import InputError
 
 SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 _HALVES = (torch.float16, torch.bfloat16)
+_FLOATS = (*_HALVES, torch.float32, torch.float64)
+_WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool)
 _FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in what torch says of such a file
 _PARALLEL = "module."  # before every name, where a network was saved inside DataParallel
+_SHOWN = 5  # names in messages
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -27,9 +30,10 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         InputError: If it is missing or something else.
     """
     try:
-        return _widened(load_file(path))
+        tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"{path}: not a whole safetensors file: {error}") from error
+    return _widened(tensors, str(path))
 
 
 def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
@@ -69,11 +73,13 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
     if not isinstance(value, Mapping) or not value:
         raise InputError(f"{where}: expected tensors by name, found {type(value).__name__}")
     for name, tensor in value.items():
-        if not isinstance(name, str) or not isinstance(tensor, Tensor):
+        if not isinstance(name, str):
+            raise InputError(f"{where}: found {name!r}, expected the name of a tensor")
+        if not isinstance(tensor, Tensor):
             raise InputError(
                 f"{where}: {name!r} is of type {type(tensor).__name__}, expected a tensor"
             )
-    return _widened(without_prefix(cast("Mapping[str, Tensor]", value)))
+    return _widened(without_prefix(cast("Mapping[str, Tensor]", value)), where)
 
 
 def without_prefix(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -83,8 +89,71 @@ def without_prefix(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return dict(tensors)
 
 
-def _widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def misfits(own: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
+    """Why stored tensors are not those of a network; empty if they are.
+
+    Args:
+        own: `state_dict` of the network.
+        stored: What is to fill it: every tensor, and no other.
+    """
+    both = {name: (own[name], stored[name]) for name in own if name in stored}
+    alike = {n: pair for n, pair in both.items() if pair[0].shape == pair[1].shape}
+    faults = {
+        "missing": [name for name in own if name not in stored],
+        "left over": [name for name in stored if name not in own],
+        "of another shape": [
+            f"{n} {tuple(theirs.shape)} instead of {tuple(ours.shape)}"
+            for n, (ours, theirs) in both.items()
+            if n not in alike
+        ],
+        "of another type": [
+            f"{n} {_name_of(theirs.dtype)} instead of {_name_of(ours.dtype)}"
+            for n, (ours, theirs) in alike.items()
+            if theirs.is_floating_point() != ours.is_floating_point()
+        ],
+        "with infinity or NaN": not_finite({n: theirs for n, (_, theirs) in alike.items()}),
+    }
+    return "; ".join(f"{what}: {listed(names)}" for what, names in faults.items() if names)
+
+
+def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
+    """Names of the tensors that hold infinity or NaN."""
+    filled = {n: t for n, t in tensors.items() if t.is_floating_point() and t.numel() > 0}
+    # the extremes are found in a twentieth of the time of isfinite, and NaN is both
+    return [n for n, t in filled.items() if not torch.stack(t.aminmax()).isfinite().all()]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _widened(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+    """As float32 where it is half precision.
+
+    Raises:
+        InputError: If a tensor is of another kind than weights are.
+    """
+    for name, tensor in tensors.items():
+        if fault := _oddity(tensor):
+            raise InputError(f"{where}: {name} {fault}; expected plain numbers")
     return {n: t.float() if t.dtype in _HALVES else t for n, t in tensors.items()}
+
+
+def _oddity(tensor: Tensor) -> str:
+    if tensor.dtype not in (*_FLOATS, *_WHOLE):
+        return f"is of type {_name_of(tensor.dtype)}"
+    if tensor.layout != torch.strided or tensor.is_meta:
+        return "is sparse, or has no values"
+    # such a shape costs a file nothing, and may be larger than any memory
+    if tensor.numel() * tensor.itemsize > tensor.untyped_storage().nbytes():
+        return f"has the shape {tuple(tensor.shape)} and fewer numbers"
+    return ""
+
+
+def _name_of(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _why(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """The tensors of FastSpeech 2 as Amphion and ming024 name them: one network, twice the same."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from models.importers._symbols import vocabulary_of
+from models.tensors import listed
 from modules.transformer import sinusoids
 from processors.text.symbols import Vocabulary
 from utils.errors import InputError
@@ -37,7 +38,6 @@ _PREDICTOR_NAMES = (
     (r"linear_layer\.", "linear."),
 )
 _EQUAL = 1e-6  # as sinusoids are, computed in any order and rounded to float32
-_SHOWN = 5  # names in messages
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def translate(tensors: Mapping[str, Tensor], path: Path) -> Weights:
     ours = {_our_name(name): tensor for name, tensor in tensors.items()}
     if foreign := sorted(name for name in tensors if _our_name(name) == ""):
         raise InputError(
-            f"{path}: tensors that FastSpeech 2 has no place for: {_listed(foreign)}; it is of "
+            f"{path}: tensors that FastSpeech 2 has no place for: {listed(foreign)}; it is of "
             "another architecture"
         )
     _join_attention(ours, path)
@@ -122,7 +122,7 @@ def _join_attention(tensors: dict[str, Tensor], path: Path) -> None:
     for prefix, kind in dict.fromkeys(m.groups() for name in tensors if (m := parts.match(name))):
         names = [f"{prefix}.{part}.{kind}" for part in "qkv"]
         if missing := [name for name in names if name not in tensors]:
-            raise InputError(f"{path}: an attention lacks its {_listed(missing)}")
+            raise InputError(f"{path}: an attention lacks its {listed(missing)}")
         joined = torch.cat([tensors.pop(name) for name in names])  # (3 * H, H) or (3 * H,)
         tensors[f"{prefix}.qkv.{kind}"] = joined
 
@@ -165,7 +165,3 @@ def _check_edges(tensors: Mapping[str, Tensor], path: Path) -> None:
         edges = tensors.get(f"{name}.edges")
         if edges is not None and not (edges.diff() >= 0).all():
             raise InputError(f"{path}: variance_adaptor.{name}_bins do not rise: it is broken")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" * (len(names) > _SHOWN))

@@ -9,7 +9,7 @@ from models.checkpoint import load_model
 from models.finetune import initialise
 from models.importers import _hifigan
 from models.importing import import_checkpoint
-from models.registry import find, load_config
+from models.registry import config_of, find, load_config
 from models.vocoding import load_vocoder
 from modules.discriminators import PERIODS, WaveDiscriminator
 from modules.weight_norm import fold
@@ -21,6 +21,7 @@ from tests.models.importers.hifigan_originals import (
     speak,
     write_authors,
 )
+from utils.config import overridden
 from utils.errors import InputError
 
 SCALE_CHANNELS = (4, 16, 16, 32, 16, 16, 16)
@@ -103,6 +104,23 @@ def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
     layer = "ups.1.parametrizations.weight"
     assert torch.equal(states[0][f"{layer}.original0"], state["ups.1.weight_g"])
     assert torch.equal(states[0][f"{layer}.original1"], state["ups.1.weight_v"])
+
+
+def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
+    path = source / "do_00000100"
+    judges = torch.load(path, weights_only=True)["msd"]
+    judges["discriminators.1.convs.0.bias"][0] = torch.inf
+    torch.save({"msd": judges}, path)
+    model = load_model(source)
+    config = config_of(
+        overridden(
+            model.tree, [f"model.discriminator.{name}={list(n)}" for name, n in SMALL.items()]
+        )
+    )
+    task = find("vocoder", "hifigan").build_task(config, model.assets)
+
+    with pytest.raises(InputError, match=r"infinity or NaN in msd\.discriminators\.1\.convs\.0\.b"):
+        initialise(task, model.assets, source)
 
 
 def test_a_folded_export_can_be_trained_on(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.tensors import named_tensors, read_pickled, read_tensors
+from models.tensors import misfits, named_tensors, not_finite, read_pickled, read_tensors
 from utils.errors import InputError
 
 
@@ -104,3 +104,64 @@ def test_what_is_not_tensors_by_name_is_refused():
         named_tensors({"a": 1}, "g")
     with pytest.raises(InputError, match="found dict"):
         named_tensors({}, "g")
+    with pytest.raises(InputError, match=r"^g: found 1, expected the name of a tensor"):
+        named_tensors({1: torch.ones(1)}, "g")
+
+
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        (torch.ones(2, dtype=torch.complex64), "is of type complex64"),
+        (torch.ones(2).to(torch.float8_e4m3fn), "is of type float8_e4m3fn"),
+        (torch.eye(2).to_sparse(), "is sparse, or has no values"),
+        (torch.ones(2, device="meta"), "is sparse, or has no values"),
+        (
+            torch.ones(1, dtype=torch.half).expand(10**12),
+            r"has the shape \(1000000000000,\) and fewer numbers",
+        ),
+    ],
+)
+def test_tensors_that_are_no_weights_are_refused(tmp_path, tensor, message):
+    torch.save({"a": torch.ones(1), "b": tensor}, tmp_path / "g")
+    value = read_pickled(tmp_path / "g")
+
+    with pytest.raises(InputError, match=f"^g: b {message}; expected plain numbers"):
+        named_tensors(value, "g")
+
+
+def test_a_file_of_safetensors_with_other_types_is_refused(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_file({"a": torch.ones(1, dtype=torch.complex64)}, path)
+
+    with pytest.raises(InputError, match=r"model\.safetensors: a is of type complex64; expected"):
+        read_tensors(path)
+
+
+def test_what_does_not_fill_a_network_is_listed_by_kind():
+    own = {name: torch.ones(2) for name in "abcde"} | {"n": torch.ones((), dtype=torch.int64)}
+    stored = {
+        "a": torch.ones(2).double(),
+        "b": torch.ones(3),
+        "c": torch.ones(2, dtype=torch.int32),
+        "d": torch.tensor([1.0, torch.nan]),
+        "n": torch.ones((), dtype=torch.int32),
+        "x": torch.ones(1),
+    }
+
+    assert misfits(own, own) == ""
+    assert misfits(own, stored) == (
+        "missing: e; left over: x; of another shape: b (3,) instead of (2,); "
+        "of another type: c int32 instead of float32; with infinity or NaN: d"
+    )
+    assert misfits({f"a{n}": torch.ones(1) for n in range(9)}, {}) == (
+        "missing: a0, a1, a2, a3, a4 and 4 more"
+    )
+
+
+def test_infinity_and_nan_are_found_wherever_they_stand():
+    tensors = {"fine": torch.tensor([-3e38, 3e38]), "none": torch.ones(0), "n": torch.tensor(1)}
+    for name, value in (("nan", torch.nan), ("inf", torch.inf), ("minus", -torch.inf)):
+        tensors[name] = torch.ones(3, 5)
+        tensors[name][1, 3] = value
+
+    assert not_finite(tensors) == ["nan", "inf", "minus"]
