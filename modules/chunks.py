@@ -36,6 +36,7 @@ class Context(NamedTuple):
 class Window(NamedTuple):
     """A piece of a signal with its context; none where the signal begins and ends."""
 
+    start: int  # where its inside begins in the whole signal
     signal: Tensor  # (B, C, left + n + right)
     context: Context
 
@@ -52,12 +53,12 @@ def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
         n: Positions inside a window.
         reach: Positions of context where the signal has them.
     """
-    held, left = None, 0  # the signal from the next window on, and its context before it
+    held, start, left = None, 0, 0  # the signal from the next window on; its start and context
     for piece in pieces:
         held = piece if held is None else torch.cat([held, piece], dim=2)
         while held.shape[2] > left + n + reach:
-            yield Window(held[:, :, : left + n + reach], Context(left, reach))
-            start = max(0, left + n - reach)
-            held, left = held[:, :, start:], left + n - start
+            yield Window(start, held[:, :, : left + n + reach], Context(left, reach))
+            passed = max(0, left + n - reach)
+            held, start, left = held[:, :, passed:], start + n, left + n - passed
     if held is not None and held.shape[2] > left:
-        yield Window(held, Context(left, 0))
+        yield Window(start, held, Context(left, 0))

@@ -53,7 +53,8 @@ class TailPadding(NamedTuple):
 
     def silence(self, signal: Tensor) -> Tensor:
         """(B, C, L) -> the same tensor."""
-        signal[:, :, signal.shape[2] - self.n :] = 0
+        if self.n > 0:
+            signal[:, :, -self.n :] = 0
         return signal
 
     def upsampled(self, rate: int) -> "TailPadding":

@@ -43,9 +43,11 @@ from processors.batch import VocoderBatch
 
 _SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default
 _EDGE = 3  # frames or samples that the first and the last layer look at on either side
-CHUNK_FRAMES = 128
+CHUNK_FRAMES = 128  # of one piece: with more, what layers hand on leaves the cache of a CPU
+# oneDNN compiles its kernels for each new length, which takes as long as half a second of speech:
+# the last piece of a mel is filled up to a multiple of this, so that there are few lengths.
 _GRID_FRAMES = 16
-_BATCH_FRAMES = 16384
+_BATCH_FRAMES = 16384  # of all items at a time on a GPU: 3 GB with V1
 
 
 @dataclass(frozen=True)
@@ -256,35 +258,36 @@ class HiFiGAN(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Speaks in as little memory as `generate`; call `eval()` first.
+        """Speaks; call `eval()` first. The same shapes as `forward`, in little more memory.
 
-        The same shapes as `forward`. On a CPU items are computed one by one: together they would
-        not stay in its cache, and take up to twice the time.
+        On a CPU items are computed one by one: together they would not stay in its cache, and
+        take up to twice the time.
         """
         B, _, T = mel.shape
         if mel_lengths is None:
             mel_lengths = torch.full((B,), T, device=mel.device)
         wav = torch.zeros(B, T * self.hop_length, device=mel.device)
-        if mel.device.type == "cpu":
-            for item, n_frames in enumerate(mel_lengths.tolist()):
-                rest = wav[item : item + 1]
-                for piece in self.generate(mel[item : item + 1, :, :n_frames]):
-                    rest[:, : piece.shape[1]] = piece
-                    rest = rest[:, piece.shape[1] :]
-            return wav
-        return self._infer_batch(mel, mel_lengths, wav)
+        if mel.device.type != "cpu":
+            return self._infer_batch(mel, mel_lengths, wav)
+        for item, n_frames in enumerate(mel_lengths.tolist()):
+            rows = slice(item, item + 1)
+            for window in windows([mel[rows, :, :n_frames]], CHUNK_FRAMES, self.reach[0]):
+                self._put(wav[rows], window, self._speak_window(window))
+        return wav
 
     def _infer_batch(self, mel: Tensor, mel_lengths: Tensor, wav: Tensor) -> Tensor:
-        """Fills the wav, (B, T * hop_length), piece by piece; all items at a time."""
-        chunk_frames = max(CHUNK_FRAMES, _BATCH_FRAMES // len(mel))
-        for start, window in enumerate(windows([mel], chunk_frames, self.reach[0])):
-            first_frame = start * chunk_frames
-            lengths = (mel_lengths - (first_frame - window.context.left)).clamp(min=0)
-            mask = length_mask(lengths, window.signal.shape[2])[:, None]
-            piece = self._speak(window.signal, BatchPadding(mask), window.context).float()
-            first = first_frame * self.hop_length
-            wav[:, first : first + piece.shape[1]] = piece
+        """Fills the wav, (B, T * hop_length), with all items at a time."""
+        for window in windows([mel], max(1, _BATCH_FRAMES // len(mel)), self.reach[0]):
+            lengths = (mel_lengths - window.start + window.context.left).clamp(min=0)
+            full = bool((lengths >= window.signal.shape[2]).all())  # masks take time
+            piece = self(window.signal, None if full else lengths)
+            context = window.context.upsampled(self.hop_length)
+            self._put(wav, window, context.trim(piece, 0)[0])
         return wav
+
+    def _put(self, wav: Tensor, window: Window, piece: Tensor) -> None:
+        start = window.start * self.hop_length
+        wav[:, start : start + piece.shape[1]] = piece
 
     @torch.no_grad()
     def generate(
@@ -297,7 +300,7 @@ class HiFiGAN(nn.Module):
         Args:
             mel: Natural log, (B, M, T); or its pieces one after another, (B, M, n) each.
             chunk_frames: Frames of a piece. The fewer, the sooner the first is heard, and the
-                more is computed twice: about 10 frames of each.
+                more is computed twice.
 
         Yields:
             (B, n * hop_length) in [-1, 1].
@@ -312,12 +315,14 @@ class HiFiGAN(nn.Module):
             yield self._speak_window(window)
 
     def _speak_window(self, window: Window) -> Tensor:
-        mel, context = window
-        if mel.device.type != "cpu" or context.right > 0:
-            return self._speak(mel, None, context).float()
-        n_missing = -mel.shape[2] % _GRID_FRAMES
-        wav = self._speak(F.pad(mel, (0, n_missing)), TailPadding(n_missing), context).float()
-        return wav[:, : wav.shape[1] - n_missing * self.hop_length]
+        """(B, n * hop_length), the context left out."""
+        _, mel, context = window
+        n_missing = 0
+        if mel.device.type == "cpu" and context.right == 0:
+            n_missing = -mel.shape[2] % _GRID_FRAMES
+            mel = F.pad(mel, (0, n_missing))
+        wav = self._speak(mel, TailPadding(n_missing), context)
+        return wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
 
     def in_half_precision(self) -> "HiFiGAN":
         """A copy that speaks in bfloat16, which takes half the time. It cannot be trained."""
