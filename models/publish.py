@@ -13,13 +13,13 @@ from models.assets import AUDIO, LEXICON
 from models.checkpoint import WEIGHTS, LoadedModel, importer_of, load_model
 from models.history import History
 from models.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
+from models.scores import SCORES
 from utils.errors import InputError
 from utils.files import new_folder, read_json
 from utils.hub_push import Target, push
 from utils.logging import get_logger
 
 CARD = "README.md"
-SCORES = "scores.json"
 _ASSETS = (AUDIO, "vocabulary.json", "stats.json", "speakers.json", LEXICON)
 # What an earlier push may have left and this one does without: it would be loaded with the rest.
 _OURS = {WEIGHTS, "discriminator.safetensors", "config.json", *_ASSETS, CARD, SCORES}

@@ -3,7 +3,7 @@
 # of one kind have stands in tts.sh and vocoder.sh: the folder of the recipe, egs/<kind>/<name>,
 # says which it is. POSIX sh only. Values are data: they are quoted everywhere and never evaluated.
 
-readonly FIRST_STAGE=0 LAST_STAGE=3
+readonly FIRST_STAGE=0 LAST_STAGE=4
 
 fail() {
     printf 'error: %s\n' "$1" >&2
@@ -19,7 +19,7 @@ run_recipe() {
     root=$(CDPATH='' cd -- "$recipe_dir/../../.." && pwd)
     stage='' config=$recipe_dir/exp_config.json name='' resume='' restart='' init_from='' seed=''
     num_workers='' from_acoustic='' infer_expt_dir='' infer_output_dir='' infer_mode=''
-    infer_dataset='' infer_testing_set=''
+    infer_dataset='' infer_testing_set='' recordings='' metrics=''
     read_kind
     gpu=${CUDA_VISIBLE_DEVICES-0}
 
@@ -71,7 +71,8 @@ run_recipe() {
             0) stage_0 "$@" ;;
             1) stage_1 "$@" ;;
             2) stage_2 "$@" ;;
-            3) stage_3 "$@" ;;
+            3) with_model stage_3 "$@" ;;
+            4) with_model stage_4 "$@" ;;
         esac
         number=$((number + 1))
     done
@@ -124,6 +125,8 @@ read_flag() {
         --infer_mode) infer_mode=$2 ;;
         --infer_dataset) infer_dataset=$2 ;;
         --infer_testing_set) infer_testing_set=$2 ;;
+        --recordings) recordings=$(locate "$2") ;;
+        --metrics) metrics=$2 ;;
         *) read_kind_flag "$1" "$2" ;;
     esac
 }
@@ -182,6 +185,7 @@ check_values() {
     if runs_stage 2; then check_training; fi
     if [ -n "$name" ]; then check_name; fi
     if runs_stage 3; then check_inference; fi
+    if runs_stage 4; then check_evaluation; fi
 }
 
 # Is there such a file? Python runs at the root, where relative paths start.
@@ -191,6 +195,11 @@ in_root() {
         *) [ -f "$root/$1" ] ;;
     esac
 }
+
+# Is there such a file or folder?
+exists() (
+    cd -- "$root" && [ -e "$1" ]
+)
 
 check_gpu() {
     case ,$gpu, in
@@ -247,6 +256,44 @@ check_batch() {
         '') fail "--infer_mode batch needs --infer_testing_set: train, test or golden_test" ;;
         *) fail "--infer_testing_set '$infer_testing_set': expected train, test or golden_test" ;;
     esac
+}
+
+check_evaluation() {
+    [ -n "$infer_expt_dir$name$infer_output_dir" ] ||
+        fail "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"
+    case $infer_mode in
+        '' | single | batch) ;;
+        *) fail "--infer_mode '$infer_mode': expected single or batch" ;;
+    esac
+    [ -z "$recordings" ] || exists "$recordings" || fail "--recordings $recordings: no such folder"
+    [ -n "$recordings" ] || check_recorded
+    check_metrics
+}
+
+# A metric is a file.
+check_metrics() {
+    names=${metrics:+$metrics,}
+    while [ -n "$names" ]; do
+        metric=${names%%,*}
+        names=${names#*,}
+        case $metric in
+            all) ;;
+            '' | [!a-z]* | *[!a-z0-9_]*)
+                fail "--metrics '$metrics': expected names and commas, as in mel_l1,wer"
+                ;;
+            *)
+                [ -f "$root/processors/metrics/$metric.py" ] ||
+                    fail "--metrics $metric: no such metric; there are: all$(metric_names)"
+                ;;
+        esac
+    done
+}
+
+metric_names() {
+    for metric in "$root"/processors/metrics/[a-z]*.py; do
+        metric=${metric##*/}
+        printf ' %s' "${metric%.py}"
+    done
 }
 
 # Chooses the Python and the devices.
@@ -342,15 +389,31 @@ cpu_threads() {
     printf '%s' "${OMP_NUM_THREADS:-$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN || echo 1)}"
 }
 
+# Calls a function ($1) with the flags that name the model, before the other ones ("$@").
+with_model() {
+    stage_function=$1
+    shift
+    if [ -n "$infer_expt_dir" ]; then
+        "$stage_function" "--infer_expt_dir=$infer_expt_dir" "$@"
+    else
+        "$stage_function" "--config=$config" ${name:+"--name=$name"} "$@"
+    fi
+}
+
 stage_3() {
     say "3: speech"
-    if [ -n "$infer_expt_dir" ]; then
-        set -- "--infer_expt_dir=$infer_expt_dir" "$@"
-    else
-        set -- "--config=$config" "--name=$name" "$@"
-    fi
     speak "--infer_mode=$infer_mode" \
         ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
         ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
         ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} "$@"
+}
+
+stage_4() {
+    say "4: scores"
+    "$python" -m bins.evaluate ${infer_mode:+"--infer_mode=$infer_mode"} \
+        ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
+        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
+        ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} \
+        ${recordings:+"--recordings=$recordings"} ${metrics:+"--metrics=$metrics"} \
+        ${num_workers:+"--num_workers=$num_workers"} "$@"
 }

@@ -43,6 +43,11 @@ check_no_single() {
     [ -z "$infer_text$infer_text_file" ] || fail "--infer_text and --infer_text_file go with --infer_mode single"
 }
 
+check_recorded() {
+    [ "$infer_mode" != single ] ||
+        fail "stage 4 compares with recordings: with --infer_mode single, give them by --recordings, or stop at stage 3"
+}
+
 # Stage 3; "$@" are the flags that recipes of both kinds have.
 speak() {
     "$python" -m bins.inference ${infer_text:+"--infer_text=$infer_text"} \

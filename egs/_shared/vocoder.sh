@@ -44,10 +44,10 @@ check_no_single() {
         fail "--infer_audio_dir and --infer_feature_dir go with --infer_mode single"
 }
 
-# Is there such a file or folder? Relative paths start at the root, where Python runs.
-exists() (
-    cd -- "$root" && [ -e "$1" ]
-)
+check_recorded() {
+    [ -z "$infer_feature_dir" ] ||
+        fail "stage 4 compares with recordings: with --infer_feature_dir, give them by --recordings"
+}
 
 # Stage 3; "$@" are the flags that recipes of both kinds have.
 speak() {

@@ -74,7 +74,7 @@ def shell(request):
 def clone(tmp_path):
     """A clone in a folder with spaces and quotes in its name."""
     root = tmp_path / "my clone's $HOME *"
-    for folder in ("egs/_shared", "egs/tts", "egs/vocoder"):
+    for folder in ("egs/_shared", "egs/tts", "egs/vocoder", "processors/metrics"):
         shutil.copytree(REPOSITORY / folder, root / folder)
     return root
 

@@ -108,6 +108,24 @@ def test_three_stages_give_speech_and_a_picture_for_every_test_sentence(trained)
         assert (result / f"{id}.png").stat().st_size > 1000
 
 
+def test_stage_4_reads_the_sentences_beside_their_recordings_of_a_folder(trained, tmp_path):
+    pytest.importorskip("jiwer")
+    shutil.copytree(trained.experiment / "result", tmp_path / "my wavs")
+    done = trained.run(
+        "--stage", "4", "--infer_expt_dir", str(trained.experiment), "--metrics", "wer",
+        "--infer_output_dir", "my wavs", "--recordings", str(trained.folder / "corpus"),
+        "--num_workers", "1", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    scores = json.loads((tmp_path / "my wavs" / "scores.json").read_text())["scores"]
+    assert set(scores) == {"wer", "wer_recorded", "wer_difference"}
+    assert 0 < scores["wer_recorded"]["mean"] < 60 < scores["wer"]["mean"]
+    assert scores["wer"]["n"] == 2
+    assert done.stdout.splitlines()[0].split() == [
+        "metric", "mean", "95%", "interval", "unit", "n", "better",
+    ]  # fmt: skip
+
+
 def test_metadata_holds_every_word_and_adds_up(trained):
     line = next(x for x in lines_of(trained.experiment / "result") if x["id"] == "LJ011-0202")
     said = " ".join(word["word"].lower() for word in line["words"])

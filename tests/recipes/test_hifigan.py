@@ -79,7 +79,7 @@ def trained(tmp_path_factory) -> Place:
     write_corpus(folder / "my corpus")
     place = Place(folder, write_config(folder))
     done = place.run(
-        "--stage", "1-3", "--config", "exp config.json", "--name", "tiny", "--num_workers", "1",
+        "--stage", "1-4", "--config", "exp config.json", "--name", "tiny", "--num_workers", "1",
         "--infer_mode", "batch", "--infer_dataset", "recordings", "--infer_testing_set", "test",
         cwd=folder,
     )  # fmt: skip
@@ -96,7 +96,7 @@ def checkpoints_of(experiment: Path) -> list[str]:
     return sorted(path.name for path in (experiment / "checkpoints").glob("step-*"))
 
 
-def test_three_stages_give_a_copy_of_every_test_recording(trained):
+def test_stage_3_gives_a_copy_of_every_test_recording(trained):
     result = trained.experiment / "result"
     lines = lines_of(result)
     assert [line["id"] for line in lines] == json.loads(
@@ -110,6 +110,21 @@ def test_three_stages_give_a_copy_of_every_test_recording(trained):
         assert line["seconds"] == pytest.approx(info.frames / RATE, abs=1e-4)
         assert line["real_time_factor"] > 0
         assert 0.5 < line["mel_l1"] < 10  # two updates teach nothing
+
+
+def test_the_fourth_stage_scores_the_copies_by_the_same_mel_distance(trained):
+    result = trained.experiment / "result"
+    report = json.loads((result / "scores.json").read_text())
+    rows = [json.loads(row) for row in (result / "scores.jsonl").read_text().splitlines()]
+    copied = {line["id"]: line["mel_l1"] for line in lines_of(result)}
+    assert {row["id"]: row["mel_l1"] for row in rows} == pytest.approx(copied, abs=1e-4)
+    assert (report["utterances"], report["scores"]["mel_l1"]["n"]) == (2, 2)
+    assert report["scores"]["mstft"]["mean"] > 0.5
+    assert report["vocoder"].endswith("tiny")
+    assert report["skipped"]["wer"] in (
+        "no utterance has a text in English",  # a folder of audio has no texts
+        "not installed (pip install jiwer)",
+    )
 
 
 def test_the_experiment_speaks_a_folder_of_audio_at_another_rate(trained, tmp_path):

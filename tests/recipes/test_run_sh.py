@@ -85,7 +85,7 @@ def test_more_gpus_than_there_are_is_an_error_before_any_work(recipe):
     [
         ("1-2", ["bins.preprocess", "bins.train"]),
         ("2-3", ["bins.train", "bins.inference"]),
-        ("all", ["bins.fetch", "bins.preprocess", "bins.train", "bins.inference"]),
+        ("0-3", ["bins.fetch", "bins.preprocess", "bins.train", "bins.inference"]),
     ],
 )
 def test_a_range_of_stages_runs_in_order_and_speaks_with_what_it_trained(recipe, stages, modules):
@@ -94,6 +94,35 @@ def test_a_range_of_stages_runs_in_order_and_speaks_with_what_it_trained(recipe,
     if "bins.inference" in modules:
         assert "--name=a" in result.calls[-1].arguments
         assert any(a.startswith("--config=") for a in result.calls[-1].arguments)
+
+
+def test_all_stages_end_with_scores(recipe, clone):
+    result = recipe(
+        "-s", "all", "-n", "a", "--infer_mode", "batch", "--infer_dataset", "A",
+        "--infer_testing_set", "test", "--num_workers", "2", "--set", "a.b=1",
+    )  # fmt: skip
+    modules = ["bins.fetch", "bins.preprocess", "bins.train", "bins.inference", "bins.evaluate"]
+    assert [call.module for call in result.calls] == modules
+    config = f"--config={clone / RECIPE / 'exp_config.json'}"
+    assert result.calls[-1].arguments == [
+        "-m", "bins.evaluate", "--infer_mode=batch", "--infer_dataset=A",
+        "--infer_testing_set=test", "--num_workers=2", config, "--name=a", "--set=a.b=1",
+    ]  # fmt: skip
+
+
+def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
+    (tmp_path / "my wavs").mkdir()
+    (call,) = recipe(
+        "-s", "4", "--infer_expt_dir", "org/name", "--infer_output_dir", "out", "--metrics",
+        "wer,mel_l1", "--recordings", "my wavs", "--infer_mode", "single", folder=tmp_path,
+    ).calls  # fmt: skip
+    assert call.arguments == [
+        "-m", "bins.evaluate", "--infer_mode=single", f"--infer_output_dir={tmp_path}/out",
+        f"--recordings={tmp_path}/my wavs", "--metrics=wer,mel_l1", "--infer_expt_dir=org/name",
+    ]  # fmt: skip
+    config = f"--config={clone / RECIPE / 'exp_config.json'}"
+    (call,) = recipe("-s", "4", "--infer_output_dir", "out").calls
+    assert call.arguments == ["-m", "bins.evaluate", f"--infer_output_dir={clone}/out", config]
 
 
 def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):
@@ -245,10 +274,10 @@ def test_help_names_every_flag_and_does_nothing_else(recipe, clone, flag):
 
 FAULTS = [
     ((), "--stage is required"),
-    (("--stage", "4"), "--stage 4: the last stage is 3"),
-    (("--stage", "one"), "--stage 'one': expected a stage from 0 to 3"),
+    (("--stage", "5"), "--stage 5: the last stage is 4"),
+    (("--stage", "one"), "--stage 'one': expected a stage from 0 to 4"),
     (("--stage", "3-1"), "--stage 3-1: the range runs backwards"),
-    (("--stage", "1-9"), "--stage 1-9: the last stage is 3"),
+    (("--stage", "1-9"), "--stage 1-9: the last stage is 4"),
     (("--stage", "1-"), "--stage '1-': expected"),
     (("--stage", "-1"), "--stage '-1': expected"),
     (("--stage", "1 2"), "--stage '1 2': expected"),
@@ -301,6 +330,18 @@ FAULTS = [
         "--infer_testing_set 'valid': expected train, test or golden_test",
     ),
     ((*BATCH, "--infer_text", "Hi."), "--infer_text and --infer_text_file go with"),
+    (("-s", "4"), "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"),
+    (("-s", "4", "-n", "a", "--infer_mode", "both"), "--infer_mode 'both': expected single or"),
+    (("-s", "4", "-n", "a", "--infer_mode", "single"), "stage 4 compares with recordings: with"),
+    ((*SPEAK, "-s", "3-4"), "give them by --recordings, or stop at stage 3"),
+    (("-s", "4", "-n", "a", "--recordings", "none"), "--recordings none: no such folder"),
+    (
+        ("-s", "4", "-n", "a", "--metrics", "wer,mel"),
+        "--metrics mel: no such metric; there are: all mel_l1 mstft pesq",
+    ),
+    (("-s", "4", "-n", "a", "--metrics", "../wer"), "--metrics '../wer': expected names and"),
+    (("-s", "4", "-n", "a", "--metrics", "wer,"), "--metrics 'wer,': expected names and commas"),
+    (("-s", "4", "-n", "a", "--metrics", ","), "--metrics ',': expected names and commas"),
 ]
 
 

@@ -23,14 +23,15 @@ def test_all_stages_are_those_of_a_vocoder(recipe, clone):
         "--infer_testing_set", "test", "--set", "a.b=1",
     )  # fmt: skip
     assert result.code == 0
-    modules = ["bins.fetch", "bins.preprocess", "bins.train", "bins.vocode"]
+    modules = ["bins.fetch", "bins.preprocess", "bins.train", "bins.vocode", "bins.evaluate"]
     assert [call.module for call in result.calls] == modules
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
     assert all({config, "--set=a.b=1"} <= {*call.arguments} for call in result.calls)
-    assert result.calls[-1].arguments[2:] == [
-        "--infer_mode=batch", "--infer_dataset=LJSpeech", "--infer_testing_set=test",
-        config, "--name=a", "--set=a.b=1",
-    ]  # fmt: skip
+    for call in result.calls[-2:]:
+        assert call.arguments[2:] == [
+            "--infer_mode=batch", "--infer_dataset=LJSpeech", "--infer_testing_set=test",
+            config, "--name=a", "--set=a.b=1",
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize("flag", ["--infer_audio_dir", "--infer_feature_dir"])
@@ -50,6 +51,19 @@ def test_a_path_to_be_spoken_is_looked_for_here_and_then_at_the_root(recipe, clo
             "-m", "bins.vocode", f"{flag}={expected}", "--infer_mode=single",
             f"--infer_output_dir={tmp_path}/else where/out", "--infer_expt_dir=org/name",
         ]  # fmt: skip
+
+
+def test_copies_of_the_files_of_a_user_are_scored_and_those_of_mels_need_recordings(recipe, clone):
+    (clone / "clips").mkdir()
+    flags = ("-s", "3-4", "--infer_expt_dir", "org/name", "--infer_mode", "single")
+    result = recipe(*flags, "--infer_audio_dir", "clips", "--infer_output_dir", "out")
+    assert [call.module for call in result.calls] == ["bins.vocode", "bins.evaluate"]
+    assert "--infer_mode=single" in result.calls[1].arguments
+    result = recipe(*flags, "--infer_feature_dir", "clips", "--infer_output_dir", "out")
+    assert (result.code, result.calls) == (2, [])
+    assert "with --infer_feature_dir, give them by --recordings" in result.said
+    result = recipe(*flags, "--infer_feature_dir", "clips", "--recordings", "clips")
+    assert "--recordings=" in " ".join(result.calls[1].arguments)
 
 
 def test_mels_of_an_acoustic_model_are_a_matter_of_stage_1(recipe):
@@ -111,7 +125,7 @@ FAULTS = [
     (("-s", "1", "--from_acoustic"), "--from_acoustic needs a value"),
     (("-s", "1-2"), "stage 2 needs --name"),
     (("-s", "2", "-n", "a", "--resume", "--init_from", "b/c"), "exclude it"),
-    (("-s", "5"), "--stage 5: the last stage is 3"),
+    (("-s", "5"), "--stage 5: the last stage is 4"),
 ]
 
 
