@@ -1,9 +1,9 @@
 """Trained models from disk or the Hub, ready to use; those of other projects as well."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -79,29 +79,65 @@ class LoadedModel:
     @property
     def origin(self) -> str:
         """What records call it: `org/name@commit` on the Hub, else its folder; and its updates."""
-        name = origin_of(self.folder) or self.home.absolute().name
+        name = origin_of(self.folder) or self.home.resolve().name
         return name if self.step is None else f"{name}, {self.step} updates"
+
+
+class OpenedModel(NamedTuple):
+    """What is known of a model before its network is built.
+
+    Attributes:
+        config: The experiment's configuration.
+        assets: Mel definition, vocabulary, speakers and statistics.
+        build: Builds and fills the network.
+    """
+
+    config: Config
+    assets: Assets
+    build: Callable[[], LoadedModel]
+
+    def load(self, device: str | torch.device = "cpu") -> LoadedModel:
+        """The model with its network, on the device and in eval mode.
+
+        Raises:
+            InputError: If the weights are missing or do not fit the network they should.
+        """
+        model = self.build()
+        model.network.to(device).eval()
+        return model
 
 
 def load_model(reference: str | Path, device: str | torch.device = "cpu") -> LoadedModel:
     """Loads a trained model.
 
     Args:
-        reference: An experiment's folder (its newest whole checkpoint is used), one checkpoint in
-            it, any folder that holds model.safetensors, config.json and audio.json, a checkpoint of
-            another project that models/importers knows, or such a repository on the Hub:
-            `org/name` or `org/name@revision`.
+        reference: An experiment's folder or the `checkpoints` in it (the newest whole one is used),
+            one checkpoint, any folder that holds model.safetensors, config.json and audio.json, a
+            checkpoint of another project that models/importers knows, or such a repository on the
+            Hub: `org/name` or `org/name@revision`.
         device: Where the network goes.
 
     Raises:
         InputError: If files are missing, have changed since they were written, or do not fit the
             network they say they are.
     """
+    return open_model(reference).load(device)
+
+
+def open_model(reference: str | Path) -> OpenedModel:
+    """Finds a trained model, so that it can be judged before its network is built.
+
+    Weights of ours are not read yet; checkpoints of other projects are read whole.
+
+    Args:
+        reference: As for `load_model`.
+
+    Raises:
+        InputError: If files are missing or have changed since they were written.
+    """
     path = fetch(reference)
     importer = importer_of(path)
-    model = _load_own(path) if importer is None else _load_imported(path, importer)
-    model.network.to(device).eval()
-    return model
+    return _open_own(path) if importer is None else _open_imported(path, importer)
 
 
 def importer_of(path: Path) -> "Importer | None":
@@ -110,8 +146,7 @@ def importer_of(path: Path) -> "Importer | None":
     Raises:
         InputError: If it is of a known kind and not whole.
     """
-    folder = path.parent if path.is_file() else path
-    homes = [folder, folder.parent.parent] if folder.parent.name == CHECKPOINTS else [folder]
+    homes = _homes(path.parent if path.is_file() else path)
     if any((home / AUDIO).is_file() for home in homes):  # no other project has it
         return None
     from models import importers
@@ -119,39 +154,48 @@ def importer_of(path: Path) -> "Importer | None":
     return importers.find(path)
 
 
-def _load_own(path: Path) -> LoadedModel:
+def _open_own(path: Path) -> OpenedModel:
     folder = find_weights(path)
     home = _home_of(folder)
     tree = read_tree(home / "config.json")
     config, assets = config_of(tree), Assets.load(home)
-    network = find(config.task, config.model_type).build_network(config, assets)
-    _fill(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS, "its config.json")
+
+    def build() -> LoadedModel:
+        network = find(config.task, config.model_type).build_network(config, assets)
+        _fill(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS, "its config.json")
+        return LoadedModel(network, config, assets, folder, home, _step_of(folder), tree, stored)
 
     def stored(name: str) -> dict[str, Tensor] | None:
         file = folder / f"{name}.safetensors"
         return read_tensors(file) if file.is_file() else None
 
-    return LoadedModel(network, config, assets, folder, home, _step_of(folder), tree, stored)
+    return OpenedModel(config, assets, build)
 
 
-def _load_imported(path: Path, importer: "Importer") -> LoadedModel:
+def _open_imported(path: Path, importer: "Importer") -> OpenedModel:
     imported = importer.read(path)
     tree = plain_tree(imported.config, imported.described_by)
     config, assets = config_of(tree), imported.assets
-    network = find(config.task, config.model_type).build_network(config, assets)
-    _fill(network, imported.tensors, imported.weights, str(imported.described_by))
-    get_logger(__name__).info("%s: %s", imported.weights, imported.source)
+    folder, home = imported.weights.parent, imported.described_by.parent
+
+    def build() -> LoadedModel:
+        network = find(config.task, config.model_type).build_network(config, assets)
+        _fill(network, imported.tensors, imported.weights, str(imported.described_by))
+        get_logger(__name__).info("%s: %s", imported.weights, imported.source)
+        return LoadedModel(network, config, assets, folder, home, imported.step, tree, stored)
 
     def stored(name: str) -> dict[str, Tensor] | None:
         whole = importer.read(path)  # again: what only speaks should not keep it in memory
         return whole.tensors if name == SPEAKING else whole.others().tensors.get(name)
 
-    folder, home = imported.weights.parent, imported.described_by.parent
-    return LoadedModel(network, config, assets, folder, home, imported.step, tree, stored)
+    return OpenedModel(config, assets, build)
 
 
 def find_weights(path: Path) -> Path:
-    """The folder that holds model.safetensors, given it, its experiment or the file itself.
+    """The folder that holds model.safetensors.
+
+    Args:
+        path: That folder, the file itself, the experiment or its folder of checkpoints.
 
     Raises:
         InputError: If there is none, or its content is not what its manifest says.
@@ -164,22 +208,32 @@ def find_weights(path: Path) -> Path:
             )
         path = path.parent
     if not (path / WEIGHTS).is_file():
-        if not (path / CHECKPOINTS).is_dir():
+        checkpoints = path if path.resolve().name == CHECKPOINTS else path / CHECKPOINTS
+        if not checkpoints.is_dir():
             raise InputError(
                 f"{path}: neither an experiment nor a folder with {WEIGHTS}; {_importable()}"
             )
-        return latest_checkpoint(path / CHECKPOINTS, (WEIGHTS,))
+        return latest_checkpoint(checkpoints, (WEIGHTS,))
     if (path / "manifest.json").is_file() and (fault := fault_of(path, (WEIGHTS,))):
         raise InputError(f"{path}: {fault}; use another checkpoint")
     return path
 
 
 def _home_of(folder: Path) -> Path:
-    """Where config.json stands: beside the weights, or in the experiment of a checkpoint."""
-    for home in (folder, folder.parent.parent):
+    for home in _homes(folder):
         if (home / "config.json").is_file():
             return home
     raise InputError(f"{folder}: no config.json beside {WEIGHTS} nor in the experiment's folder")
+
+
+def _homes(folder: Path) -> Iterator[Path]:
+    """Where config.json may stand: beside the weights, or in the experiment of a checkpoint."""
+    yield folder
+    for path in (folder, folder.resolve()):  # it may be given by a link, or from inside
+        if path.name == CHECKPOINTS:
+            yield path.parent
+        if path.parent.name == CHECKPOINTS:
+            yield path.parent.parent
 
 
 def _fill(network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str) -> None:
@@ -201,5 +255,5 @@ def _importable() -> str:
 
 
 def _step_of(folder: Path) -> int | None:
-    prefix, _, digits = folder.name.partition("-")
+    prefix, _, digits = folder.resolve().name.partition("-")
     return int(digits) if prefix == "step" and digits.isdigit() else None

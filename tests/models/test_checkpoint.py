@@ -69,6 +69,29 @@ def test_a_checkpoint_and_a_published_folder_load_as_well(experiment, tmp_path):
     assert torch.equal(speak(load_model(published)), speak(load_model(str(checkpoint))))
 
 
+def test_a_checkpoint_is_found_from_inside_and_through_a_link(experiment, tmp_path, monkeypatch):
+    folder = experiment / "checkpoints"
+    best = tmp_path / "best"
+    best.symlink_to(step_folder(folder, 2))
+    assert (load_model(best).step, load_model(best).home) == (2, experiment)
+    assert (load_model(folder).step, load_model(folder).home) == (4, experiment)
+
+    for inside in (folder, step_folder(folder, 4)):
+        monkeypatch.chdir(inside)
+        assert load_model(".").step == 4
+        assert load_model(".").origin == "moved, 4 updates"
+    assert load_model("../step-00000002/model.safetensors").step == 2
+
+
+def test_settings_of_another_project_beside_our_own_are_a_stranger(experiment, monkeypatch):
+    (experiment / "args.json").write_text('{"model_type": "FastSpeech2"}')
+    folder = experiment / "checkpoints"
+    monkeypatch.chdir(step_folder(folder, 4))
+
+    for path in (experiment, folder, step_folder(folder, 4), Path()):
+        assert load_model(path).stats.speakers.keys() == {"anna"}
+
+
 def test_the_newest_whole_checkpoint_speaks(experiment):
     newest = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
     newest.write_bytes(newest.read_bytes()[:-1])
