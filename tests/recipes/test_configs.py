@@ -7,6 +7,7 @@ import torch
 
 from models.assets import Assets
 from models.registry import find, load_config
+from processors.batch import VocoderBatch
 
 REPOSITORY = Path(__file__).parents[2]
 CONFIGS = sorted(REPOSITORY.glob("egs/*/*/exp_config*.json"))
@@ -57,6 +58,23 @@ def test_every_vocoder_config_gives_a_network_that_speaks_its_mel(path):
     wav = network.infer(torch.full((1, mel.n_mels, 3), mel.log_floor_value))
     assert wav.shape == (1, 3 * mel.hop_length)
     assert mel.padding == "hifigan"
+
+
+@pytest.mark.parametrize("path", EVERY_VOCODER, ids=lambda path: path.stem)
+def test_every_vocoder_config_has_a_loss_over_its_whole_band(path):
+    config = load_config(path, [*CORPUS, "model.adversarial=false"])
+    mel, T = config.preprocess.mel, config.train.cut_mel_frame // 4
+    task = find("vocoder", config.model_type).build_task(config, Assets(mel))
+    hiss = torch.randn(1, T * mel.hop_length, generator=torch.Generator().manual_seed(0)) / 10
+    batch = VocoderBatch(
+        ids=("a",),
+        mel=torch.full((1, mel.n_mels, T), mel.log_floor_value),
+        mel_lengths=torch.tensor([T]),
+        wav=hiss,
+    )
+    (update,) = task.training_step(batch)
+    # bands of noise are far above those of what a fresh generator makes
+    assert 1 < update.losses["mel"].total.item() < 20
 
 
 @pytest.mark.parametrize(
