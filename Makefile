@@ -68,7 +68,7 @@ bench: .venv/.installed
 
 # Word error of the demo's ten sentences beside that of their recordings.
 bench-demo: $(SPOKEN)
-	.venv/bin/python -m tests.benchmarks.word_error $(VOICE)/result --recordings egs/_demo/LJSpeech-mini
+	$(RECIPE) --stage 4 --metrics wer --recordings egs/_demo/LJSpeech-mini
 
 $(SPOKEN):
 	$(MAKE) demo

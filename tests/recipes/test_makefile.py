@@ -23,7 +23,9 @@ def make(tmp_path):
     root = tmp_path / "my clone's"
     shutil.copytree(REPOSITORY / "egs" / "_shared", root / "egs" / "_shared")
     shutil.copytree(REPOSITORY / "egs" / "tts", root / "egs" / "tts")
+    shutil.copytree(REPOSITORY / "processors" / "metrics", root / "processors" / "metrics")
     (root / "egs" / "tts" / "FastSpeech2" / "exp_config_demo.json").touch()
+    (root / "egs" / "_demo" / "LJSpeech-mini").mkdir(parents=True)
     for name in ("Makefile", "setup.py", "constraints.txt"):
         shutil.copy(REPOSITORY / name, root)
     (root / ".venv" / "bin").mkdir(parents=True)
@@ -74,3 +76,13 @@ def test_a_text_without_a_voice_trains_one_first(make):
     calls = make("demo", "TEXT=Hi.")
     assert modules(calls) == ["bins.preprocess", "bins.train", "bins.inference", "bins.inference"]
     assert "--infer_text=Hi." in calls[-1]
+
+
+def test_the_word_error_of_the_demo_is_its_stage_4(make):
+    (call,) = make("bench-demo", voice=True)
+    assert call[:2] == ["-m", "bins.evaluate"]
+    recordings, metrics, config, name = call[2:]
+    assert recordings.startswith("--recordings=")
+    assert recordings.endswith("egs/_demo/LJSpeech-mini")
+    assert config.endswith("exp_config_demo.json")
+    assert (metrics, name) == ("--metrics=wer", "--name=demo")
