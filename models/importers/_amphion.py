@@ -1,10 +1,12 @@
 """Where Amphion keeps its checkpoints and their settings."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from models.assets import AUDIO
+from models.importers._files import first_file, upwards
 from utils.config import read_values
 from utils.errors import InputError
 
@@ -35,20 +37,19 @@ def locate(path: Path) -> Checkpoint | None:
             these folders is left alone.
 
     Raises:
-        InputError: If its args.json is missing, or there are several experiments.
+        InputError: If its args.json is missing, or there are several and no name tells the newest.
     """
     path = path.absolute()
     if path.is_file():
-        known = path.name in WEIGHTS or path.suffix == ".pt"
-        return _described(path) if known else None
-    for folder in (path, *(path / name for name in _CHECKPOINT_FOLDERS)):
-        if (weights := _newest_in(folder)) is not None:
-            return _described(weights)
-    inner = sorted(args.parent for args in path.glob(f"*/{ARGS}"))
-    if len(inner) > 1:
-        listed = ", ".join(folder.name for folder in inner)
-        raise InputError(f"{path}: several experiments in it ({listed}); give one of them")
-    return locate(inner[0]) if inner else None
+        return _described(path) if path.name in WEIGHTS or _is_dump(path) else None
+    if (weights := _weights_in(path)) is not None:
+        return _described(weights)
+    folders = (path, *(path / name for name in _CHECKPOINT_FOLDERS))
+    found = [weights for folder in folders for weights in _checkpoints_in(folder)]
+    newest = max(found, key=_age, default=None)
+    if newest is not None and _number(_STEP, _name_of(newest)) is not None:
+        return _described(newest)
+    return _only_one(path, found)
 
 
 def read_args(checkpoint: Checkpoint) -> dict[str, object]:
@@ -70,27 +71,38 @@ def section(values: Mapping[str, object], *names: str) -> Mapping[str, object]:
     return values
 
 
-def _newest_in(folder: Path) -> Path | None:
-    """The weights in a folder itself, or the newest of the checkpoints in it."""
-    if (weights := _weights_in(folder)) is not None:
-        return weights
-    if not folder.is_dir():
-        return None
-    inside = [weights for inner in folder.iterdir() if (weights := _weights_in(inner))]
-    dumps = [path for path in folder.glob("*.pt") if path.is_file()]
-    return _newest(inside) or _newest(dumps)
+def _checkpoints_in(folder: Path) -> Iterator[Path]:
+    """The weights of each checkpoint in a folder; experiments of ours are none."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if _is_dump(path) and path.is_file():
+            yield path
+        elif (weights := _weights_in(path)) and first_file([path / AUDIO]) is None:
+            yield weights
+
+
+def _is_dump(path: Path) -> bool:
+    return path.suffix.lower() == ".pt"
 
 
 def _weights_in(folder: Path) -> Path | None:
-    return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    return first_file(folder / name for name in WEIGHTS)
 
 
-def _newest(weights: Iterable[Path]) -> Path | None:
-    """By step, then by epoch: `final_epoch` is one later than the last. Nameless ones are old."""
-    return max(weights, key=_age, default=None)
+def _only_one(path: Path, found: Iterable[Path]) -> Checkpoint | None:
+    """The only checkpoint whose name tells nothing, or the only experiment in a folder."""
+    described = [weights for weights in found if _described(weights) is not None]
+    places = {(w.parent if w.name in WEIGHTS else w): w for w in described}
+    inner = [args.parent for args in path.glob(f"*/{ARGS}")]
+    if len({*places, *inner}) > 1:
+        listed = ", ".join(sorted(place.name for place in {*places, *inner}))
+        raise InputError(f"{path}: several models in it ({listed}); give one of them")
+    if described:
+        return _described(described[0])
+    return locate(inner[0]) if inner else None
 
 
 def _age(weights: Path) -> tuple[int, int, str]:
+    """By step, then by epoch: `final_epoch` is one later than the last. Nameless ones are old."""
     name = _name_of(weights)
     step, epoch = _number(_STEP, name), _number(_EPOCH, name)
     return (-1 if step is None else step, -1 if epoch is None else epoch, name)
@@ -99,9 +111,9 @@ def _age(weights: Path) -> tuple[int, int, str]:
 def _described(weights: Path) -> Checkpoint | None:
     """With its args.json; None where that is missing and the name is not one of Amphion's."""
     name = _name_of(weights)
-    for folder in weights.parents[: _LEVELS + 1]:
-        if (folder / ARGS).is_file():
-            return Checkpoint(weights, folder / ARGS, _number(_STEP, name))
+    above = (*weights.parents[: _LEVELS + 1], *upwards(weights.resolve().parent, _LEVELS))
+    if (args := first_file(folder / ARGS for folder in above)) is not None:
+        return Checkpoint(weights, args, _number(_STEP, name))
     if not _NAME.search(name):
         return None
     raise InputError(
@@ -112,7 +124,7 @@ def _described(weights: Path) -> Checkpoint | None:
 
 def _name_of(weights: Path) -> str:
     """The name that holds step and epoch: the folder's, or the file's."""
-    return weights.parent.name if weights.name in WEIGHTS else weights.name
+    return weights.parent.resolve().name if weights.name in WEIGHTS else weights.name
 
 
 def _number(pattern: re.Pattern[str], name: str) -> int | None:

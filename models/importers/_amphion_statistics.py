@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from models.importers._fastspeech2 import Levels, by_id, first_file, one_stat, speaker_stats
+from models.importers._fastspeech2 import Levels, by_id, one_stat, speaker_stats
+from models.importers._files import first_file, upwards
 from processors.statistics import SpeakerStats, Stat
 from utils.errors import InputError
 from utils.files import read_json
@@ -38,7 +39,7 @@ class Data(NamedTuple):
     def find(self, name: str) -> Path | None:
         """A file of the dataset, beside args.json or where `processed_dir` says."""
         processed = str(self.preprocess.get("processed_dir") or "")
-        roots = [self.home, *(home / processed for home in _upwards(self.home))]
+        roots = [self.home, *(home / processed for home in upwards(self.home, _LEVELS))]
         folders = [self.home, *(root / self.dataset for root in roots)]
         return first_file(folder / name for folder in folders)
 
@@ -90,12 +91,6 @@ class _Statistics(NamedTuple):
         mean, std = (_number(self.speakers[found], "voiced_positions", n) for n in ("mean", "std"))
         ends = [_number(self.speakers[found], "total_positions", name) for name in ("min", "max")]
         return one_stat(self.path, found, mean, std, ends)
-
-
-def _upwards(home: Path) -> list[Path]:
-    """A folder and those above it."""
-    home = home.resolve()
-    return [home, *home.parents[:_LEVELS]]
 
 
 def _whole(data: Data) -> str:

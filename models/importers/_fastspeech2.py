@@ -1,6 +1,6 @@
 """FastSpeech 2 as Amphion and ming024 describe it, in our terms."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -56,17 +56,6 @@ class Description:
     model: Mapping[str, object]
     levels: Levels
     language: str = "en-us"
-
-
-def first_file(paths: Iterable[Path]) -> Path | None:
-    """The first that there is; paths of another machine may be too long, or not for us to see."""
-    for path in paths:
-        try:
-            if path.is_file():
-                return path
-        except OSError:
-            continue
-    return None
 
 
 def required(section: Mapping[str, object], path: Path, *keys: str) -> dict[str, object]:

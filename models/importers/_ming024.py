@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from models.importers._fastspeech2 import first_file
+from models.importers._files import first_file, upwards
 from utils.errors import InputError
 from utils.files import read_text
 
@@ -38,7 +38,9 @@ class Files(NamedTuple):
         """
         folder = self.weights.parent
         places = [folder, folder.resolve().parent, self.preprocess.parent]
-        for above in dict.fromkeys((*_upwards(folder), *_upwards(self.preprocess.parent))):
+        for above in dict.fromkeys(
+            (*upwards(folder, _LEVELS), *upwards(self.preprocess.parent, _LEVELS))
+        ):
             places += [above / processed, above / "preprocessed_data" / Path(processed).name]
         if (found := first_file(place / name for place in places)) is not None:
             return found
@@ -109,13 +111,13 @@ def _step_of(weights: Path) -> int | None:
 def _settings(weights: Path, name: str) -> Path:
     """A yaml file beside the weights, one folder up, or in a `config/<dataset>` further up."""
     folder = weights.parent
-    upwards = _upwards(folder)
-    named = [above / "config" / folder.name for above in upwards]
+    roots = upwards(folder, _LEVELS)
+    named = [root / "config" / folder.name for root in roots]
     found = first_file(place / name for place in (folder, folder.resolve().parent, *named))
     if found is not None:
         return found
-    for above in upwards:
-        if others := sorted(above.glob(f"config/*/{name}")):
+    for root in roots:
+        if others := sorted(root.glob(f"config/*/{name}")):
             if len(others) == 1:
                 return others[0]
             listed = ", ".join(map(str, others))
@@ -124,8 +126,3 @@ def _settings(weights: Path, name: str) -> Path:
         f"{weights}: there is no {name} beside it, one folder up or in config/{folder.name}; copy "
         f"the {name} that it was trained with into {folder}"
     )
-
-
-def _upwards(folder: Path) -> list[Path]:
-    folder = folder.resolve()
-    return [folder, *folder.parents[:_LEVELS]]

@@ -39,19 +39,23 @@ def recognises(path: Path) -> bool:
     """Whether a checkpoint lies there whose args.json says that its generator is HiFi-GAN.
 
     Raises:
-        InputError: If its args.json is missing, there are several experiments, or its generator
-            is another.
+        InputError: If its args.json is missing, there are several models, or its generator is
+            another.
     """
     checkpoint = locate(path)
     if checkpoint is None:
         return False
-    generator = section(_settings(checkpoint), "model").get("generator")
-    if generator not in (None, "hifigan"):
+    model = section(_settings(checkpoint), "model")
+    generator = model.get("generator")
+    # models that have a generator for a part keep its settings there, and it is in none of them
+    if not isinstance(generator, str) or "generator_config" in model:
+        return False
+    if generator != "hifigan":
         raise InputError(
             f"{checkpoint.args}: its generator is {generator}; of Amphion's vocoders, only hifigan "
             "can be read"
         )
-    return generator is not None
+    return True
 
 
 def read(path: Path) -> Imported:

@@ -230,6 +230,19 @@ def test_another_generator_of_amphion_is_refused_by_name(tmp_path):
         load_model(root)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('"hifigan": {', '"generator_config": {}, "hifigan": {'), ('"hifigan",', '{"ngf": 32},')],
+)
+def test_a_model_with_a_generator_for_a_part_is_left_to_others(tmp_path, before, after):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    text = (root / "args.json").read_text()
+    assert hifigan_amphion.recognises(root)
+
+    (root / "args.json").write_text(text.replace(before, after))
+    assert not hifigan_amphion.recognises(root)
+
+
 def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
     root = accelerate_experiment(tmp_path, random_generator(SIZES_OF_TYPE_2))
 
@@ -244,7 +257,7 @@ def test_one_experiment_in_a_folder_is_found_and_several_are_listed(tmp_path, me
     assert torch.allclose(load_model(tmp_path).network.infer(mel), expected, atol=1e-5)
 
     accelerate_experiment(tmp_path / "hifigan_song", state)
-    with pytest.raises(InputError, match=r"several experiments in it \(hifigan_song, hifigan_spee"):
+    with pytest.raises(InputError, match=r"several models in it \(hifigan_song, hifigan_speech\)"):
         load_model(tmp_path)
 
 
