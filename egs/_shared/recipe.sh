@@ -1,7 +1,8 @@
 # shellcheck shell=sh
-# What every recipe's run.sh does: read the flags, check them all, run the stages. What only recipes
-# of one kind have stands in tts.sh and vocoder.sh: the folder of the recipe, egs/<kind>/<name>,
-# says which it is. POSIX sh only. Values are data: they are quoted everywhere and never evaluated.
+# What every recipe's run.sh does: read the flags, check them all, run the stages (stages.sh). What
+# only recipes of one kind have stands in tts.sh and vocoder.sh: the folder of the recipe,
+# egs/<kind>/<name>, says which it is. POSIX sh only. Values are data: they are quoted everywhere and
+# never evaluated.
 
 readonly FIRST_STAGE=0 LAST_STAGE=4
 
@@ -78,7 +79,7 @@ run_recipe() {
     done
 }
 
-# Reads the part for this kind of recipe.
+# Reads the part for this kind of recipe, and the stages.
 read_kind() {
     kind=${recipe_dir%/*}
     kind=${kind##*/}
@@ -93,6 +94,8 @@ read_kind() {
             ;;
         *) fail "$recipe_dir: expected a recipe in egs/tts or egs/vocoder" ;;
     esac
+    # shellcheck source=egs/_shared/stages.sh
+    . "$root/egs/_shared/stages.sh"
 }
 
 # Lines that start with the name of a kind and a bar are for recipes of that kind.
@@ -327,93 +330,4 @@ count_gpus() {
     commas=$(printf %s "$gpu" | tr -cd ,)
     [ "$processes" -eq 0 ] || [ "$processes" -eq $((${#commas} + 1)) ] ||
         fail "--gpu $gpu: this machine has only $processes of these"
-}
-
-# $1: number and name of the stage, for the log.
-say() {
-    printf '== stage %s\n' "$1" >&2
-}
-
-# The stages; "$@" are the --set overrides. `--flag=value` keeps a value that starts with a dash.
-stage_0() {
-    say "0: corpus"
-    "$python" -m bins.fetch "--config=$config" "$@"
-}
-
-stage_1() {
-    say "1: data"
-    "$python" -m bins.preprocess "--config=$config" ${num_workers:+"--num_workers=$num_workers"} \
-        ${from_acoustic:+"--from_acoustic=$from_acoustic"} "$@"
-}
-
-stage_2() {
-    say "2: training"
-    set -- -m bins.train "--config=$config" "--name=$name" \
-        ${resume:+--resume} ${restart:+--restart} ${init_from:+"--init_from=$init_from"} \
-        ${seed:+"--seed=$seed"} "$@"
-    case $processes in
-        0)
-            OMP_NUM_THREADS=$(cpu_threads)
-            export OMP_NUM_THREADS ACCELERATE_USE_CPU=true
-            supervise "$python" "$@"
-            ;;
-        1) supervise "$python" "$@" ;;
-        # --quiet: the trainer says what is wrong; a traceback of the launcher adds nothing.
-        *)
-            supervise "$python" -m accelerate.commands.launch --quiet --multi_gpu \
-                --num_processes "$processes" --num_machines 1 --main_process_port 0 \
-                --mixed_precision no --dynamo_backend no "$@"
-            ;;
-    esac
-}
-
-# Runs a command that saves its work when it is stopped: passes the signal on and waits for the end.
-# One process is started without `accelerate launch`, which would die of the signal alone.
-supervise() {
-    "$@" &
-    child=$!
-    trap 'kill -TERM "$child"' TERM
-    trap : INT # Ctrl-C reaches the command by itself
-    code=0
-    wait "$child" || code=$?
-    # A signal ends `wait` before the command ends.
-    while kill -0 "$child" 2>/dev/null; do
-        code=0
-        wait "$child" || code=$?
-    done
-    trap - TERM INT
-    return "$code"
-}
-
-cpu_threads() {
-    printf '%s' "${OMP_NUM_THREADS:-$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN || echo 1)}"
-}
-
-# Calls a function ($1) with the flags that name the model, before the other ones ("$@").
-with_model() {
-    stage_function=$1
-    shift
-    if [ -n "$infer_expt_dir" ]; then
-        "$stage_function" "--infer_expt_dir=$infer_expt_dir" "$@"
-    else
-        "$stage_function" "--config=$config" ${name:+"--name=$name"} "$@"
-    fi
-}
-
-stage_3() {
-    say "3: speech"
-    speak "--infer_mode=$infer_mode" \
-        ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
-        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
-        ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} "$@"
-}
-
-stage_4() {
-    say "4: scores"
-    "$python" -m bins.evaluate ${infer_mode:+"--infer_mode=$infer_mode"} \
-        ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
-        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
-        ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} \
-        ${recordings:+"--recordings=$recordings"} ${metrics:+"--metrics=$metrics"} \
-        ${num_workers:+"--num_workers=$num_workers"} "$@"
 }
