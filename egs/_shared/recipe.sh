@@ -32,14 +32,13 @@ run_recipe() {
         unread=$((unread - 1))
         case $flag in
             -h | --help) show_usage && exit 0 ;;
-            --resume) resume=1 && continue ;;
-            --restart) restart=1 && continue ;;
-            --resume=* | --restart=*) fail "${flag%%=*} takes no value" ;;
             --*=*)
                 value=${flag#*=}
                 flag=${flag%%=*}
+                ! (read_switch "$flag") || fail "$flag takes no value"
                 ;;
             -*)
+                if read_switch "$flag"; then continue; fi
                 is_flag "$flag" || unknown "$flag"
                 [ "$unread" -gt 0 ] || fail "$flag needs a value"
                 value=$1
@@ -107,6 +106,15 @@ show_usage() {
 unknown() {
     refuse_foreign "$1"
     fail "unknown flag $1 (--help lists the flags)"
+}
+
+# $1: a flag without a value. Fails for any other.
+read_switch() {
+    case $1 in
+        --resume) resume=1 ;;
+        --restart) restart=1 ;;
+        *) read_kind_switch "$1" ;;
+    esac
 }
 
 is_flag() {

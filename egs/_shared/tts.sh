@@ -2,7 +2,15 @@
 # The flags and the last stage of text-to-speech recipes.
 
 infer_text='' infer_text_file='' vocoder_dir='' speaker=''
-pitch_control='' energy_control='' duration_control=''
+pitch_control='' energy_control='' duration_control='' resample=''
+
+# $1: a flag without a value. Fails for any other.
+read_kind_switch() {
+    case $1 in
+        --resample) resample=1 ;;
+        *) return 1 ;;
+    esac
+}
 
 # $1: flag; $2: its value. Fails for a flag that does not exist.
 read_kind_flag() {
@@ -28,6 +36,7 @@ refuse_foreign() {
 }
 
 check_kind_values() {
+    [ -z "$resample" ] || [ -n "$vocoder_dir" ] || fail "--resample goes with --vocoder_dir"
     check_number --pitch_control "$pitch_control" '*[!0-9.]*' "a number above 0"
     check_number --energy_control "$energy_control" '*[!0-9.]*' "a number above 0"
     check_number --duration_control "$duration_control" '*[!0-9.]*' "a number above 0"
@@ -52,7 +61,8 @@ check_recorded() {
 speak() {
     "$python" -m bins.inference ${infer_text:+"--infer_text=$infer_text"} \
         ${infer_text_file:+"--infer_text_file=$infer_text_file"} \
-        ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${speaker:+"--speaker=$speaker"} \
+        ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${resample:+--resample} \
+        ${speaker:+"--speaker=$speaker"} \
         ${pitch_control:+"--pitch_control=$pitch_control"} \
         ${energy_control:+"--energy_control=$energy_control"} \
         ${duration_control:+"--duration_control=$duration_control"} \

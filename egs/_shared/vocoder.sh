@@ -3,6 +3,11 @@
 
 infer_audio_dir='' infer_feature_dir=''
 
+# $1: a flag without a value. There is none.
+read_kind_switch() {
+    return 1
+}
+
 # $1: flag; $2: its value. Fails for a flag that does not exist.
 read_kind_flag() {
     case $1 in
@@ -17,7 +22,7 @@ read_kind_flag() {
 refuse_foreign() {
     case $1 in
         --infer_text | --infer_text_file | --vocoder_dir | --speaker | --pitch_control | \
-            --energy_control | --duration_control)
+            --energy_control | --duration_control | --resample)
             fail "$1 goes with recipes that read text; this one is a vocoder (--help lists its flags)"
             ;;
     esac

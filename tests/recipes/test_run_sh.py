@@ -195,6 +195,11 @@ def test_every_flag_of_stage_3_reaches_python(recipe):
     }
 
 
+def test_a_vocoder_of_another_rate_is_used_if_asked_for(recipe):
+    arguments = recipe(*SPEAK, "--resample", "--vocoder_dir", "org/hifigan").calls[0].arguments
+    assert {"--resample", "--vocoder_dir=org/hifigan"} <= {*arguments}
+
+
 def test_batch_mode_names_the_data_set_and_the_split(recipe):
     for split in ("train", "test", "golden_test"):
         call = recipe(*BATCH, "--infer_dataset", "LJSpeech", "--infer_testing_set", split).calls[0]
@@ -288,6 +293,8 @@ FAULTS = [
     (("--stage", "1", "--what=1"), "unknown flag --what"),
     (("--stage", "1", "-x"), "unknown flag -x"),
     (("--stage", "1", "--from_acoustic", "a"), "--from_acoustic goes with recipes of vocoders"),
+    ((*SPEAK, "--resample"), "--resample goes with --vocoder_dir"),
+    ((*SPEAK, "--vocoder_dir", "a/b", "--resample=1"), "--resample takes no value"),
     ((*SPEAK, "--infer_audio_dir=a"), "--infer_audio_dir goes with recipes of vocoders"),
     ((*SPEAK, "--infer_feature_dir"), "--infer_feature_dir goes with recipes of vocoders"),
     (("--stage", "1", "--"), "unknown flag --"),

@@ -96,6 +96,7 @@ FAULTS = [
     ((*SINGLE, "--infer_text=Hi."), "--infer_text goes with recipes that read text"),
     ((*SINGLE, "--infer_text_file", "a"), "--infer_text_file goes with recipes that read text"),
     ((*SINGLE, "--vocoder_dir", "a/b"), "--vocoder_dir goes with recipes that read text"),
+    ((*SINGLE, "--resample"), "--resample goes with recipes that read text"),
     ((*SINGLE, "--speaker", "a"), "--speaker goes with recipes that read text"),
     ((*SINGLE, "--pitch_control", "2"), "--pitch_control goes with recipes that read text"),
     ((*SINGLE, "--energy_control", "2"), "--energy_control goes with recipes that read text"),
