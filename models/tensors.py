@@ -36,6 +36,15 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     return _widened(tensors, str(path))
 
 
+def read_weights(path: Path) -> object:
+    """Reads a file of either kind: safetensors by its suffix, else what `torch.save` wrote.
+
+    Raises:
+        InputError: As `read_tensors` and `read_pickled`.
+    """
+    return read_tensors(path) if path.suffix == ".safetensors" else read_pickled(path)
+
+
 def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
     """Reads what `torch.save` wrote: tensors in plain containers.
 

@@ -34,7 +34,7 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
         The tensors under the names of the network, where it has such a weight.
 
     Raises:
-        ValueError: If the shapes of a pair that is to be folded do not fit one another.
+        ValueError: If a pair that is to be folded does not fit together.
     """
     adapted: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
@@ -57,7 +57,7 @@ def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
     """The weight itself: (C, 1, ...) and (C, ...) -> (C, ...).
 
     Raises:
-        ValueError: If the shapes are others.
+        ValueError: If the shapes are others, or the types are not one and the same of floats.
     """
     expected = (*direction.shape[:1], *(1 for _ in direction.shape[1:]))
     # the kernel does not look: of other shapes it reads what is not theirs, or ends the process
@@ -65,6 +65,11 @@ def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
         raise ValueError(
             f"magnitudes {tuple(magnitude.shape)} of directions {tuple(direction.shape)}; expected "
             "(C, 1, ...) and (C, ...)"
+        )
+    if magnitude.dtype != direction.dtype or not direction.is_floating_point():
+        raise ValueError(
+            f"magnitudes of {magnitude.dtype} and directions of {direction.dtype}; expected floats "
+            "of one type"
         )
     # the kernel of the training network, so that folding changes no bit
     return torch._weight_norm(direction, magnitude, 0)

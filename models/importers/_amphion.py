@@ -1,7 +1,7 @@
 """Where Amphion keeps its checkpoints and their settings."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,14 +60,6 @@ def read_args(checkpoint: Checkpoint) -> dict[str, object]:
     """
     values = read_values(checkpoint.args)
     values.pop("base_config", None)
-    return values
-
-
-def section(values: Mapping[str, object], *names: str) -> Mapping[str, object]:
-    """A section in sections, such as `section(args, "model", "hifigan")`; empty if missing."""
-    for name in names:
-        inner = values.get(name)
-        values = inner if isinstance(inner, Mapping) else {}
     return values
 
 

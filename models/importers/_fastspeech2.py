@@ -1,7 +1,7 @@
 """FastSpeech 2 as Amphion and ming024 describe it, in our terms."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from models.assets import Assets, Speaker
 from models.importers import Imported
 from models.importers._fastspeech2_weights import Weights
+from models.importers._settings import required
 from models.registry import config_of
 from models.tts.fastspeech2 import (
     TransformerConfig,
@@ -19,7 +20,7 @@ from models.tts.fastspeech2 import (
 )
 from modules.variance import Level
 from processors.statistics import CorpusStats, SpeakerStats, Stat
-from utils.config import plain_tree
+from utils.config import Tree, plain_tree
 from utils.errors import InputError
 
 _SECTIONS = {  # their names and keys are ours
@@ -42,6 +43,7 @@ class Description:
 
     Attributes:
         path: The file, which messages name.
+        model_path: The file of `model`, if it is another.
         datasets: Names.
         preprocess: Values of our `preprocess` section; mel and pitch, without the text.
         model: Sections `transformer`, `variance_predictor` and `variance_embedding`, and
@@ -51,29 +53,12 @@ class Description:
     """
 
     path: Path
+    model_path: Path
     datasets: tuple[str, ...]
     preprocess: Mapping[str, object]
     model: Mapping[str, object]
     levels: Levels
     language: str = "en-us"
-
-
-def required(section: Mapping[str, object], path: Path, *keys: str) -> dict[str, object]:
-    """Some values of a section, which there must be.
-
-    Raises:
-        InputError: If one is missing; names the file.
-    """
-    if missing := [key for key in keys if section.get(key) is None]:
-        raise InputError(f"{path}: it does not say {', '.join(missing)}")
-    return {key: section[key] for key in keys}
-
-
-def upper_edge(f_max: object, sample_rate: object) -> object:
-    """The upper edge of the mel in Hz, where theirs may be null: half of the rate."""
-    if f_max is None and isinstance(sample_rate, int | float):
-        return sample_rate / 2
-    return f_max
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
@@ -117,7 +102,7 @@ def assemble(
     """
     config = _config(description, weights, list(stats.values()))
     assets = Assets(
-        mel=config_of(plain_tree(config, description.path)).preprocess.mel,
+        mel=config_of(_tree(config, description)).preprocess.mel,
         vocabulary=weights.vocabulary,
         speakers=tuple(Speaker(name, description.language) for name in stats),
         stats=CorpusStats(dict(stats)),
@@ -161,6 +146,13 @@ def speaker_stats(pitch: Stat, energy: Stat) -> SpeakerStats:
     return SpeakerStats(pitch, pitch, energy, energy, seconds=0.0)
 
 
+def _tree(config: Mapping[str, object], description: Description) -> Tree:
+    """Both files in one tree, each the origin of its keys."""
+    whole = plain_tree(config, description.path)
+    model = plain_tree({"model": config["model"]}, description.model_path)
+    return replace(whole, origins={**whole.origins, **model.origins})
+
+
 def _config(
     description: Description, weights: Weights, stats: Sequence[SpeakerStats]
 ) -> dict[str, object]:
@@ -184,14 +176,18 @@ def _config(
 def _sizes(
     description: Description, weights: Weights, stats: Sequence[SpeakerStats]
 ) -> dict[str, object]:
-    """The sections of the model, without keys that another version of theirs may have."""
+    """The sections of the model, without keys that another version of theirs may have.
+
+    Raises:
+        InputError: If a key is missing. Weights do not tell them all, such as the number of heads.
+    """
     sizes: dict[str, object] = {}
     for name, cls in _SECTIONS.items():
         section = description.model.get(name)
         if not isinstance(section, Mapping):
-            raise InputError(f"{description.path}: there is no section {name} of the model")
-        known = {field.name for field in fields(cls)}
-        sizes[name] = {key: value for key, value in section.items() if key in known}
+            raise InputError(f"{description.model_path}: there is no section {name} of the model")
+        keys = [field.name for field in fields(cls)]
+        sizes[name] = required(section, f"{description.model_path}: {name}", *keys)
     bins = cast("dict[str, object]", sizes["variance_embedding"])
     # their edges lie among the values as predicted, ours of kind "log" among Hz
     if any((one.f0_phone.mean, one.f0_phone.std) != (0, 1) for one in stats):

@@ -37,6 +37,11 @@ _PREDICTOR_NAMES = (
     (r"conv_layer\.layer_norm_([12])\.", r"norm_\1."),
     (r"linear_layer\.", "linear."),
 )
+_DIMENSIONS = (  # of what is looked at here, by their names; the rest is compared with the network
+    (r"encoder\.src_word_emb\.weight|speaker_emb\.weight|.+\.w_[qkv]s\.weight", 2),
+    (r"variance_adaptor\.(pitch|energy)_bins|.+\.w_[qkv]s\.bias|.+\.layer_norm\.bias", 1),
+    (r"(encoder|decoder)\.position_enc", 3),
+)
 _EQUAL = 1e-6  # as sinusoids are, computed in any order and rounded to float32
 
 
@@ -90,9 +95,10 @@ def translate(tensors: Mapping[str, Tensor], path: Path) -> Weights:
             f"{path}: tensors that FastSpeech 2 has no place for: {listed(foreign)}; it is of "
             "another architecture"
         )
+    _check_dimensions(tensors, path)
     _join_attention(ours, path)
-    max_seq_len, stored = _take_positions(ours)
-    n_speakers = _take_speakers(ours)
+    max_seq_len, stored = _take_positions(ours, path)
+    n_speakers = _take_speakers(ours, path)
     _check_edges(ours, path)
     names = [name for name in tensors if name.endswith("position_enc")]
     reason = "sinusoids, which are computed here"
@@ -116,6 +122,16 @@ def _in_predictor(name: str) -> str:
     return name
 
 
+def _check_dimensions(tensors: Mapping[str, Tensor], path: Path) -> None:
+    for name, tensor in tensors.items():
+        for pattern, dimensions in _DIMENSIONS:
+            if re.fullmatch(pattern, name) and (tensor.ndim != dimensions or not tensor.numel()):
+                raise InputError(
+                    f"{path}: {name} has the shape {tuple(tensor.shape)}, expected {dimensions} "
+                    "dimensions, and values; it is broken"
+                )
+
+
 def _join_attention(tensors: dict[str, Tensor], path: Path) -> None:
     """One map to queries, keys and values instead of three."""
     parts = re.compile(r"(.+\.attention)\.[qkv]\.(weight|bias)")
@@ -123,11 +139,13 @@ def _join_attention(tensors: dict[str, Tensor], path: Path) -> None:
         names = [f"{prefix}.{part}.{kind}" for part in "qkv"]
         if missing := [name for name in names if name not in tensors]:
             raise InputError(f"{path}: an attention lacks its {listed(missing)}")
+        if len(shapes := {tuple(tensors[name].shape) for name in names}) > 1:
+            raise InputError(f"{path}: {', '.join(names)} are of different shapes: {shapes}")
         joined = torch.cat([tensors.pop(name) for name in names])  # (3 * H, H) or (3 * H,)
         tensors[f"{prefix}.qkv.{kind}"] = joined
 
 
-def _take_positions(tensors: dict[str, Tensor]) -> tuple[int | None, bool]:
+def _take_positions(tensors: dict[str, Tensor], path: Path) -> tuple[int | None, bool]:
     """Number of positions, and whether they are stored; sinusoids are taken out.
 
     Their tables, (1, L + 1, H), have a row that is never read: longer inputs than L have theirs
@@ -135,7 +153,9 @@ def _take_positions(tensors: dict[str, Tensor]) -> tuple[int | None, bool]:
     """
     names = [f"{part}.positions" for part in ("encoder", "decoder")]
     tables = [tensors.pop(name).flatten(0, -2)[:-1] for name in names if name in tensors]
-    if len(tables) < 2:
+    if len(tables) == 1:
+        raise InputError(f"{path}: it has the position_enc of the encoder or the decoder alone")
+    if not tables:
         return None, False
     stored = not all(_are_sinusoids(table) for table in tables)
     if stored:
@@ -147,16 +167,18 @@ def _are_sinusoids(table: Tensor) -> bool:
     return torch.allclose(table, sinusoids(*table.shape), rtol=0, atol=_EQUAL)
 
 
-def _take_speakers(tensors: dict[str, Tensor]) -> int:
+def _take_speakers(tensors: dict[str, Tensor], path: Path) -> int:
     """The number of speakers; the vector of an only one is put into the encoder's last bias."""
     table = tensors.get("speaker_embedding.weight")  # (n_speakers, H)
     if table is None or len(table) > 1:
         return 1 if table is None else len(table)
     del tensors["speaker_embedding.weight"]
     numbers = (re.match(r"encoder\.layers\.(\d+)\.conv_norm\.bias", name) for name in tensors)
-    last = max(int(match[1]) for match in numbers if match)
-    name = f"encoder.layers.{last}.conv_norm.bias"
-    tensors[name] = tensors[name] + table[0]
+    last = max((int(match[1]) for match in numbers if match), default=0)
+    bias = tensors.get(name := f"encoder.layers.{last}.conv_norm.bias")  # (H,)
+    if bias is None or bias.shape != table[0].shape:
+        raise InputError(f"{path}: speaker_emb.weight does not fit the last layer of the encoder")
+    tensors[name] = bias + table[0]
     return 1
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from models.assets import Assets
 from models.importers import Others
+from models.importers._settings import taken, upper_edge
 from models.registry import config_of
 from models.tensors import named_tensors
 from modules.discriminators import WaveDiscriminator
@@ -58,8 +59,6 @@ def config_tree(
         train: What is known of its training, with our keys.
         adam: The same of its optimizer.
     """
-    rate, top = preprocess["sample_rate"], preprocess["fmax"]
-    whole_band = rate / 2 if isinstance(rate, int | float) else top
     return {
         "task": "vocoder",
         "model_type": "HiFiGAN",
@@ -68,7 +67,7 @@ def config_tree(
         "log_dir": "ckpts/vocoder",
         "preprocess": {"processed_dir": "data/vocoder", "mel_padding": "hifigan"}
         | dict(preprocess)
-        | {"fmax": whole_band if top is None else top},
+        | {"fmax": upper_edge(preprocess["fmax"], preprocess["sample_rate"])},
         "model": {"generator": _generator(generator)},
         "train": _TRAIN | dict(train) | {"adam": _ADAM | dict(adam)},
     }
@@ -83,22 +82,10 @@ def assets_of(tree: Mapping[str, object], path: Path) -> Assets:
     return Assets(config_of(plain_tree(tree, path)).preprocess.mel)
 
 
-def require_keys(values: Mapping[str, object], names: Sequence[str], where: str) -> None:
-    """Refuses settings in which something is missing: no default is assumed.
-
-    Raises:
-        InputError: If so; names what is missing.
-    """
-    if missing := [name for name in names if name not in values]:
-        raise InputError(
-            f"{where}: {', '.join(missing)} missing; expected the settings that the weights were "
-            "trained with"
-        )
-
-
-def taken(values: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
-    """Those of some settings that are there, under our names: `names` gives theirs by ours."""
-    return {ours: values[theirs] for ours, theirs in names.items() if theirs in values}
+def adam_of(values: Mapping[str, object], lr: str) -> dict[str, object]:
+    """What is known of the optimizer, with our keys; `lr` is their name of the learning rate."""
+    betas = [values[name] for name in ("adam_b1", "adam_b2") if name in values]
+    return taken(values, {"lr": lr}) | ({"betas": betas} if len(betas) == 2 else {})
 
 
 def generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor], tuple[str, ...]]:

@@ -78,8 +78,8 @@ def read_yaml(path: Path) -> Mapping[str, object]:
         raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
     try:
         values = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not YAML: {error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, Mapping):
         raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
     return values
@@ -92,7 +92,12 @@ def _newest(path: Path) -> Path | None:
         found = [file for file in path.glob(pattern + _SUFFIX) if file.is_file()]
         folders = sorted({str(file.parent) for file in found})
         if len(folders) > 1:
-            raise InputError(f"{path}: several models in it: {', '.join(folders)}; give one")
+            raise InputError(
+                f"{path}: several models in it ({', '.join(folders)}); give one of them"
+            )
+        if len(found) > 1 and all(_step_of(file) is None for file in found):
+            listed = ", ".join(sorted(file.name for file in found))
+            raise InputError(f"{path}: several models in it ({listed}); give one of them")
         if found:
             return max(found, key=_age)
     return None

@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from torch import Tensor
-
 from models.importers import Imported
-from models.importers._amphion import Checkpoint, locate, read_args, section
+from models.importers._amphion import Checkpoint, locate, read_args
 from models.importers._amphion_statistics import Data, read_stats
-from models.importers._fastspeech2 import Description, Levels, assemble, required, upper_edge
+from models.importers._fastspeech2 import Description, Levels, assemble
 from models.importers._fastspeech2_weights import translate
-from models.tensors import named_tensors, read_pickled, read_tensors, without_prefix
+from models.importers._settings import required, section, upper_edge
+from models.tensors import named_tensors, read_weights
 from utils.errors import InputError
 
 KIND = "FastSpeech 2 of Amphion (args.json, checkpoint/ and statistics.json)"
-_MEL = ("sample_rate", "n_fft", "win_size", "hop_size", "n_mel", "fmin")
+_MEL = ("sample_rate", "n_fft", "win_size", "hop_size", "n_mel", "fmin", "fmax")
 _F0 = ("f0_min", "f0_max")
+_SYMBOLS = "symbols.dict"  # written where phones are not those of a lexicon
 _REFUSED = {  # keys of `preprocess` that stand for values of another kind
     "use_min_max_norm_mel": "mels that are scaled to a range of their own",
     "use_log_scale_pitch": "the logarithm of pitch",
@@ -51,7 +51,8 @@ def read(path: Path) -> Imported:
     checkpoint = cast("Checkpoint", locate(path))  # it was recognised
     args = read_args(checkpoint)
     description = _description(args, checkpoint.args)
-    weights = translate(_tensors(checkpoint.weights), checkpoint.weights)
+    tensors = named_tensors(read_weights(checkpoint.weights), str(checkpoint.weights))
+    weights = translate(tensors, checkpoint.weights)
     data = Data(
         checkpoint.args.parent,
         description.datasets[0],
@@ -68,28 +69,29 @@ def read(path: Path) -> Imported:
     )
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
-    if path.suffix == ".safetensors":
-        return without_prefix(read_tensors(path))
-    return named_tensors(read_pickled(path), str(path))
-
-
 def _description(args: Mapping[str, object], path: Path) -> Description:
     preprocess = section(args, "preprocess")
     for key, what in _REFUSED.items():
         if preprocess.get(key):
             raise InputError(f"{path}: preprocess.{key}: {what} cannot be spoken with here")
+    if preprocess.get("phone_extractor") != "lexicon" and (path.parent / _SYMBOLS).is_file():
+        raise InputError(
+            f"{path}: preprocess.phone_extractor: its phones are those of {_SYMBOLS}, and only the "
+            "ARPAbet of the extractor lexicon can be spoken with here"
+        )
     datasets = args.get("dataset")
     if not isinstance(datasets, list) or not datasets:
         raise InputError(f"{path}: dataset is {datasets!r}, expected a list of names")
-    centred = preprocess.get("mel_extract_mode", "taco") == "taco"
+    mel = required(preprocess, f"{path}: preprocess", *_MEL, "mel_extract_mode")
+    centred = mel.pop("mel_extract_mode") == "taco"
     praat = preprocess.get("pitch_extractor") == "parselmouth"
     return Description(
         path=path,
+        model_path=path,
         datasets=tuple(map(str, datasets)),
         preprocess={
-            **required(preprocess, path, *_MEL),
-            "fmax": upper_edge(preprocess.get("fmax"), preprocess.get("sample_rate")),
+            **mel,
+            "fmax": upper_edge(mel["fmax"], mel["sample_rate"]),
             **{key: preprocess[key] for key in _F0 if key in preprocess},
             "mel_padding": "centre" if centred else "hifigan",
             "pitch_extractor": "parselmouth" if praat else "pyworld",

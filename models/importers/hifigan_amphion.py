@@ -13,18 +13,18 @@ from typing import cast
 from torch import Tensor
 
 from models.importers import Imported, Others
-from models.importers._amphion import ARGS, WEIGHTS, Checkpoint, locate, read_args, section
+from models.importers._amphion import ARGS, WEIGHTS, Checkpoint, locate, read_args
 from models.importers._hifigan import (
     GENERATOR_KEYS,
+    adam_of,
     assets_of,
     config_tree,
     generator_in,
     judges_in,
-    require_keys,
-    taken,
     unused_in,
 )
-from models.tensors import read_pickled, read_tensors
+from models.importers._settings import required, section, taken
+from models.tensors import read_weights
 from utils.errors import InputError
 
 KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {ARGS})"
@@ -66,17 +66,15 @@ def read(path: Path) -> Imported:
     """
     checkpoint = cast("Checkpoint", locate(path))
     args, weights = _settings(checkpoint), checkpoint.weights
-    generator, preprocess = section(args, "model", "hifigan"), section(args, "preprocess")
-    require_keys(generator, GENERATOR_KEYS, f"{checkpoint.args}: model.hifigan")
-    require_keys(preprocess, _PREPROCESS, f"{checkpoint.args}: preprocess")
+    generator, where = section(args, "model", "hifigan"), f"{checkpoint.args}: model.hifigan"
     tree = config_tree(
-        generator,
-        _mel(preprocess, checkpoint.args),
+        required(generator, where, *GENERATOR_KEYS),
+        _mel(section(args, "preprocess"), checkpoint.args),
         dataset=_names(args.get("dataset")),
         train=_train(args),
-        adam=_adam(args),
+        adam=adam_of(section(args, "train", "adamw"), "lr"),
     )
-    tensors, unused = generator_in(_content(weights), _GENERATOR, weights)
+    tensors, unused = generator_in(read_weights(weights), _GENERATOR, weights)
     return Imported(
         config=tree,
         assets=assets_of(tree, checkpoint.args),
@@ -105,19 +103,15 @@ def _mel(preprocess: Mapping[str, object], path: Path) -> dict[str, object]:
     """The mel definition.
 
     Raises:
-        InputError: If the generator reads mels that we do not make.
+        InputError: If a key is missing, or the generator reads mels that we do not make.
     """
     if preprocess.get("use_min_max_norm_mel"):
         raise InputError(
             f"{path}: preprocess.use_min_max_norm_mel: its generator reads mels that are scaled to "
             "a range of their own, and only plain log-mels are made here"
         )
-    mel = taken(preprocess, {name: name for name in _PREPROCESS})
+    mel = required(preprocess, f"{path}: preprocess", *_PREPROCESS)
     return mel | ({"mel_padding": "centre"} if preprocess.get("mel_extract_mode") == "taco" else {})
-
-
-def _content(weights: Path) -> object:
-    return read_tensors(weights) if weights.suffix == ".safetensors" else read_pickled(weights)
 
 
 def _others(weights: Path, names: list[str]) -> Others:
@@ -134,12 +128,12 @@ def _others(weights: Path, names: list[str]) -> Others:
         number = int(match[1]) - 1 if match else -1
         name = names[number] if 0 <= number < len(names) else ""
         if name == "msd":
-            judges = judges_in({name: _content(file)}, file)
+            judges = judges_in({name: read_weights(file)}, file)
             tensors |= judges.tensors
             unused += judges.unused
         elif match:
             why = _OTHER_STRIDES if name == "mpd" else _UNKNOWN
-            unused += unused_in({name or "unnamed": _content(file)}, file, why)
+            unused += unused_in({name or "unnamed": read_weights(file)}, file, why)
         elif file != weights and file.is_file():
             unused.append(f"{file.name}: state of training")
     return Others(tensors, tuple(unused))
@@ -152,12 +146,6 @@ def _train(args: Mapping[str, object]) -> dict[str, object]:
     train |= taken(section(args, "preprocess"), {"cut_mel_frame": "cut_mel_frame"})
     decay = taken(section(args, "train", "exponential_lr"), {"gamma": "lr_decay"})
     return train | {"lr_scheduler": decay}
-
-
-def _adam(args: Mapping[str, object]) -> dict[str, object]:
-    values = section(args, "train", "adamw")
-    betas = [values[name] for name in ("adam_b1", "adam_b2") if name in values]
-    return taken(values, {"lr": "lr"}) | ({"betas": betas} if len(betas) == 2 else {})
 
 
 def _names(value: object) -> list[str]:

@@ -13,15 +13,15 @@ from typing import cast
 from models.importers import Imported, Others
 from models.importers._hifigan import (
     GENERATOR_KEYS,
+    adam_of,
     assets_of,
     config_tree,
     generator_in,
     judges_in,
-    require_keys,
-    taken,
     unused_in,
 )
-from models.tensors import read_pickled
+from models.importers._settings import required, taken
+from models.tensors import read_pickled, read_weights
 from utils.config import read_values
 from utils.errors import InputError
 
@@ -70,15 +70,15 @@ def read(path: Path) -> Imported:
     weights = cast("Path", _weights(path))
     config = weights.with_name(_CONFIG)
     values = read_values(config)
-    require_keys(values, (*GENERATOR_KEYS, *_PREPROCESS.values()), str(config))
+    known = required(values, config, *GENERATOR_KEYS, *_PREPROCESS.values())
     tree = config_tree(
-        values,
-        taken(values, _PREPROCESS),
+        known,
+        taken(known, _PREPROCESS),
         dataset=(),
         train=_train(values),
-        adam=_adam(values),
+        adam=adam_of(values, "learning_rate"),
     )
-    tensors, unused = generator_in(read_pickled(weights), "generator", weights)
+    tensors, unused = generator_in(read_weights(weights), "generator", weights)
     match = _GENERATOR.fullmatch(weights.name)
     step = int(match[1]) if match else None
     return Imported(
@@ -130,8 +130,3 @@ def _train(values: Mapping[str, object]) -> dict[str, object]:
     if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
         train["cut_mel_frame"] = segment // hop
     return train | {"lr_scheduler": taken(values, {"gamma": "lr_decay"})}
-
-
-def _adam(values: Mapping[str, object]) -> dict[str, object]:
-    betas = [values[name] for name in ("adam_b1", "adam_b2") if name in values]
-    return taken(values, {"lr": "learning_rate"}) | ({"betas": betas} if len(betas) == 2 else {})

@@ -15,19 +15,17 @@ import numpy as np
 from torch import Tensor
 
 from models.importers import Imported, Others
-from models.importers._amphion import section
 from models.importers._fastspeech2 import (
     Description,
     Levels,
     assemble,
     by_id,
     one_stat,
-    required,
     speaker_stats,
-    upper_edge,
 )
 from models.importers._fastspeech2_weights import translate
 from models.importers._ming024 import Files, locate, read_yaml
+from models.importers._settings import required, section, upper_edge
 from models.tensors import SafeGlobal, named_tensors, read_pickled
 from modules.variance import Level
 from processors.statistics import Stat
@@ -108,6 +106,7 @@ def _description(
     language = section(settings, "preprocessing", "text").get("language")
     return Description(
         path=files.preprocess,
+        model_path=files.model,
         datasets=(str(settings.get("dataset") or "unnamed"),),
         preprocess=_mel(settings, files.preprocess) | _F0 | {"pitch_extractor": "pyworld"},
         model=model,
@@ -124,9 +123,12 @@ def _mel(settings: Mapping[str, object], path: Path) -> dict[str, object]:
     audio, stft, mel = (
         section(settings, "preprocessing", name) for name in ("audio", "stft", "mel")
     )
-    (rate,) = required(audio, path, "sampling_rate").values()
-    n_fft, hop, win = required(stft, path, "filter_length", "hop_length", "win_length").values()
-    n_mel, fmin = required(mel, path, "n_mel_channels", "mel_fmin").values()
+    where = f"{path}: preprocessing"
+    (rate,) = required(audio, f"{where}.audio", "sampling_rate").values()
+    sizes = required(stft, f"{where}.stft", "filter_length", "hop_length", "win_length")
+    n_fft, hop, win = sizes.values()
+    band = required(mel, f"{where}.mel", "n_mel_channels", "mel_fmin", "mel_fmax")
+    n_mel, fmin, fmax = band.values()
     return {
         "sample_rate": rate,
         "n_fft": n_fft,
@@ -134,7 +136,7 @@ def _mel(settings: Mapping[str, object], path: Path) -> dict[str, object]:
         "hop_size": hop,
         "n_mel": n_mel,
         "fmin": fmin,
-        "fmax": upper_edge(mel.get("mel_fmax"), rate),
+        "fmax": upper_edge(fmax, rate),
         "mel_padding": "centre",
     }
 

@@ -60,6 +60,14 @@ def test_half_of_a_pair_is_not_lost(layer, names, half):
     assert found.keys() == {"up.weight", "up.bias", f"up.{names[1 - half]}"}
 
 
+@pytest.mark.parametrize("types", [(torch.int8, torch.int8), (torch.float32, torch.float64)])
+def test_a_pair_of_other_types_is_refused(types):
+    magnitude, direction = (torch.ones(6, 1, dtype=types[0]), torch.ones(6, 4, dtype=types[1]))
+
+    with pytest.raises(ValueError, match=r"magnitudes of torch\.\w+ and directions of torch\.\w+;"):
+        fold(magnitude, direction)
+
+
 @pytest.mark.parametrize(
     ("magnitude", "direction"),
     [((3,), (6, 4, 3)), ((5, 1, 1), (6, 4, 3)), ((), ()), ((0, 1), (0, 3)), ((6, 1, 1), (6, 0, 3))],

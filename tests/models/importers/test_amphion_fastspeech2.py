@@ -234,6 +234,45 @@ FAULTS = {
         lambda t: t | {"mel_linear.weight": torch.zeros(100, originals.HIDDEN)},
         r"of another shape: mel_linear.weight \(100, 16\) instead of \(80, 16\)$",
     ),
+    "a table of positions missing": (
+        lambda t: {n: v for n, v in t.items() if n != "decoder.position_enc"},
+        r"the position_enc of the encoder or the decoder alone",
+    ),
+    "a flat table of positions": (
+        lambda t: t | {"encoder.position_enc": torch.ones(5)},
+        r"encoder.position_enc has the shape \(5,\), expected 3 dimensions",
+    ),
+    "no rows": (
+        lambda t: t | {"encoder.src_word_emb.weight": torch.tensor(1.0)},
+        r"src_word_emb.weight has the shape \(\), expected 2 dimensions",
+    ),
+    "no bins": (
+        lambda t: t | {"variance_adaptor.energy_bins": torch.ones(0)},
+        r"energy_bins has the shape \(0,\), expected 1 dimensions, and values",
+    ),
+    "queries of another size": (
+        lambda t: t | {"encoder.layer_stack.0.slf_attn.w_qs.weight": torch.ones(16, 8)},
+        r"encoder.layers.0.attention.q.weight, .* are of different shapes",
+    ),
+    "a speaker of another size": (
+        lambda t: t | {"speaker_emb.weight": torch.ones(1, 7)},
+        r"speaker_emb.weight does not fit the last layer of the encoder",
+    ),
+    "a speaker without an encoder": (
+        lambda t: {
+            "speaker_emb.weight": torch.ones(1, originals.HIDDEN),
+            "encoder.src_word_emb.weight": t["encoder.src_word_emb.weight"],
+        },
+        r"speaker_emb.weight does not fit the last layer of the encoder",
+    ),
+    "whole numbers": (
+        lambda t: t | {"mel_linear.bias": torch.ones(80, dtype=torch.int32)},
+        r"of another type: mel_linear.bias int32 instead of float32$",
+    ),
+    "NaN": (
+        lambda t: t | {"mel_linear.bias": torch.full((80,), torch.nan)},
+        r"does not fit .*args.json: with infinity or NaN: mel_linear.bias$",
+    ),
     "bins of an impossible logarithm": (
         lambda t: (
             t | {"variance_adaptor.pitch_bins": torch.full((originals.N_BINS - 1,), torch.nan)}
@@ -256,13 +295,37 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, tensors, change, message)
     [
         ({"use_log_scale_pitch": True}, r"use_log_scale_pitch: the logarithm of pitch cannot"),
         ({"use_min_max_norm_mel": True}, r"use_min_max_norm_mel: mels that are scaled"),
-        ({"hop_size": None}, r"args.json: it does not say hop_size"),
+        ({"hop_size": None}, r"args.json: preprocess.hop_size is null, expected a whole number"),
         ({"n_mel": "80"}, r"args.json: preprocess.n_mel is \"80\", expected a whole number"),
     ],
 )
 def test_settings_that_cannot_be_kept_are_refused(tmp_path, tensors, preprocess, message):
     root = write(tmp_path, tensors, **preprocess)
     with pytest.raises(InputError, match=message):
+        load_model(root)
+
+
+@pytest.mark.parametrize(
+    ("key", "where"),
+    [
+        ("mel_extract_mode", "preprocess"),
+        ("fmax", "preprocess"),
+        ("encoder_head", "transformer"),
+        ("n_bins", "variance_embedding"),
+    ],
+)
+def test_a_missing_setting_is_named_and_has_no_default(tmp_path, tensors, key, where):
+    path = write(tmp_path, tensors) / "args.json"
+    path.write_text(path.read_text().replace(f'"{key}"', '"other"'))
+    with pytest.raises(InputError, match=rf"args.json: {where}: it does not say {key}; expected"):
+        load_model(tmp_path)
+
+
+def test_phones_that_are_not_those_of_a_lexicon_are_refused(tmp_path, tensors):
+    root = write(tmp_path, tensors, phone_extractor="espeak")
+    assert load_model(root).step == 97902  # it was said, and the phones of an aligner used
+    (root / "symbols.dict").touch()
+    with pytest.raises(InputError, match=r"phone_extractor: its phones are those of symbols.dict"):
         load_model(root)
 
 

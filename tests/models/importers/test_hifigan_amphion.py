@@ -217,7 +217,9 @@ def test_a_missing_setting_is_named(tmp_path):
     text = (root / "args.json").read_text().replace('"hop_size"', '"hop"')
     (root / "args.json").write_text(text)
 
-    with pytest.raises(InputError, match=r"args\.json: preprocess: hop_size missing; expected"):
+    with pytest.raises(
+        InputError, match=r"args\.json: preprocess: it does not say hop_size; expected"
+    ):
         load_model(root)
 
 

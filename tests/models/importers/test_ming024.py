@@ -277,8 +277,23 @@ def test_a_missing_file_is_named(tmp_path, tensors, name, message):
         ("stats.json", '{"pitch": [1, 2, 3, 0]}', r"stats.json: pitch: .* std is > 0"),
         ("model.yaml", "a: [", r"model.yaml: not YAML"),
         ("model.yaml", "- a", r"model.yaml: expected keys with values, found list"),
-        ("model.yaml", "max_seq_len: 9", r"there is no section transformer of the model"),
-        ("preprocess.yaml", "dataset: a", r"preprocess.yaml: it does not say sampling_rate"),
+        ("model.yaml", "2020-13-45: 1", r"model.yaml: not YAML: month must be in 1..12"),
+        ("model.yaml", "max_seq_len: 9", r"model.yaml: there is no section transformer of the"),
+        (
+            "model.yaml",
+            yaml.safe_dump(MODEL | {"transformer": {"encoder_head": 2}}),
+            r"model.yaml: transformer: it does not say encoder_layer, encoder_hidden, dec",
+        ),
+        (
+            "model.yaml",
+            yaml.safe_dump(MODEL | {"transformer": SIZES["transformer"] | {"encoder_head": "2"}}),
+            r"model.yaml: model.transformer.encoder_head is \"2\", expected a whole number",
+        ),
+        (
+            "preprocess.yaml",
+            "dataset: a",
+            r"preprocess.yaml: preprocessing.audio: it does not say sampling_rate",
+        ),
     ],
 )
 def test_a_broken_file_is_named(tmp_path, tensors, name, content, message):
@@ -301,9 +316,18 @@ def test_two_models_in_one_folder_must_be_told_apart(tmp_path, tensors):
     weights = write(tmp_path, tensors, "the project's") / "output/ckpt"
     (weights / "LibriTTS").mkdir()
     (weights / "LJSpeech/100000.pth.tar").rename(weights / "LibriTTS/100000.pth.tar")
-    with pytest.raises(InputError, match=r"several models in it: .*LJSpeech, .*LibriTTS; give one"):
+    with pytest.raises(InputError, match=r"several models in it \(.*LJSpeech, .*LibriTTS\); give"):
         load_model(tmp_path)
     check(load_model(weights / "LJSpeech"), tensors)
+
+
+def test_between_models_whose_names_tell_nothing_the_user_decides(tmp_path, tensors):
+    root = write(tmp_path, tensors)
+    (root / "100000.pth.tar").unlink()
+    (root / "900000.pth.tar").rename(root / "last.pth.tar")
+    with pytest.raises(InputError, match=r"several models in it \(best.pth.tar, last.pth.tar\); g"):
+        load_model(root)
+    check(load_model(root / "last.pth.tar"), tensors)
 
 
 def test_it_speaks_and_the_words_cover_the_audio(trained):
