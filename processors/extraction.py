@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from config.schema import Config
 from preprocessors.manifest import Rejection, Splits, Utterance, write_manifest
@@ -10,7 +11,6 @@ from processors.feature_run import plan_features
 from processors.fingerprint import (
     Fingerprint,
     changes,
-    fingerprint_path,
     read_fingerprint,
     write_fingerprint,
 )
@@ -83,7 +83,7 @@ def carry_out(run: Run, n_jobs: int) -> Summary | None:
 
 
 def _check_task(run: Run, previous: Fingerprint | None) -> None:
-    """Keeps the data of one kind of model from being overwritten by those of another."""
+    """Keeps the data of one kind of model, half-made too, from being overwritten by another's."""
     if previous is not None and previous.task != run.fingerprint.task:
         raise InputError(
             f"{run.folder} holds the data of a {previous.task} experiment; set"
@@ -116,8 +116,9 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
     """Takes away what no longer holds, so that a half-made store cannot be mistaken for a whole."""
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
+    write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
     own = (run.folder / name for name in run.product.outputs)
-    for path in (fingerprint_path(run.folder), folder / "index.jsonl", *own):
+    for path in (folder / "index.jsonl", *own):
         path.unlink(missing_ok=True)
     keep = {path(run.folder, name) for name in finished for path in (shard_path, report_path)}
     # reports on shards that are to be made go too: an older configuration may come back.

@@ -12,6 +12,7 @@ from preprocessors.manifest import Listing, Utterance
 from utils.errors import InputError
 from utils.files import read_json, write_json
 
+_FILE = "fingerprint.json"
 VERSION = 2  # of the store: raised when the same input gives another store than before
 
 # Keys that change how the work is done or where its input lies, and not what comes out. The content
@@ -34,6 +35,7 @@ class Fingerprint:
         shards: Digest of each shard's utterances and `features`.
         task: What they are made for, "tts" or "vocoder".
         version: Of the store.
+        finished: Whether all of it is made; False while a run is at work, and after it was killed.
     """
 
     features: dict[str, object]
@@ -42,6 +44,7 @@ class Fingerprint:
     shards: dict[str, str]
     task: str = "tts"  # the only one there was in version 1
     version: int = VERSION
+    finished: bool = True
 
 
 class Dependence(NamedTuple):
@@ -128,19 +131,14 @@ def _changed_keys(old: Mapping[str, object], new: Mapping[str, object], effect: 
     ]
 
 
-def fingerprint_path(folder: Path) -> Path:
-    """Where a dataset's folder holds its fingerprint."""
-    return folder / "fingerprint.json"
-
-
 def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:
-    """Says that everything in the folder is finished; written last."""
-    write_json(fingerprint_path(folder), asdict(fingerprint))
+    """Says what a folder holds: before the work, unfinished, and as the last step of it."""
+    write_json(folder / _FILE, asdict(fingerprint))
 
 
 def read_fingerprint(folder: Path) -> Fingerprint | None:
-    """The fingerprint of finished work; None if there is none, or it cannot be understood."""
+    """What a folder holds, finished or not; None if nothing says it that can be understood."""
     try:
-        return Fingerprint(**cast("dict[str, Any]", read_json(fingerprint_path(folder))))
+        return Fingerprint(**cast("dict[str, Any]", read_json(folder / _FILE)))
     except (InputError, TypeError):
         return None

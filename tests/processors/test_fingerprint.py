@@ -202,9 +202,6 @@ def test_a_lost_shard_is_made_again_alone(place):
     assert prepare(place).n_extracted == len(shard)
 
 
-# --- the fingerprint itself ---------------------------------------------------------------------
-
-
 def fingerprint(config: PreprocessConfig, *utterances: Utterance) -> Fingerprint:
     listing = Listing(list(utterances), [], [])
     dependence = feature_dependence(config, Path("corpus"))

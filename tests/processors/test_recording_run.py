@@ -89,6 +89,19 @@ def test_features_are_not_overwritten_by_recordings(corpus, prepared, tmp_path):
         prepare_dataset(config_of(corpus, prepared.parent), "LJSpeech", 1)
 
 
+def test_half_made_features_are_not_overwritten_either(corpus, tmp_path, monkeypatch):
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("processors.extraction.write_index", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+    with pytest.raises(InputError, match="data of a tts experiment; set"):
+        prepare_dataset(vocoder_config(corpus, tmp_path), "LJSpeech", 1)
+    assert prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1).n_extracted == 0
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_workers_change_nothing(n_jobs, corpus, prepared, tmp_path):
     prepare_dataset(vocoder_config(corpus, tmp_path, backend="loky"), "LJSpeech", n_jobs)
