@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from config.schema import Config
+from utils.config import ConfigError, build, plain_tree
 from utils.errors import InputError
 from utils.files import read_json, write_json
 
@@ -33,14 +34,14 @@ class History:
         best_step: The update that gave it.
     """
 
-    hours: Mapping[str, float] = field(default_factory=dict)
+    hours: dict[str, float] = field(default_factory=dict)
     initialised_from: str = ""
     mels_from: str = ""
     imported_from: str = ""
     not_imported: tuple[str, ...] = ()
     step: int | None = None
     epoch: int | None = None
-    losses: Mapping[str, float] = field(default_factory=dict)
+    losses: dict[str, float] = field(default_factory=dict)
     best: float | None = None
     best_step: int | None = None
 
@@ -75,11 +76,13 @@ class History:
         path = folder / HISTORY
         if not path.exists():
             return cls()
+        plain = read_json(path)
+        if not isinstance(plain, Mapping):
+            raise InputError(f"{path}: not a history; remove it to do without")
         try:
-            plain = cast("dict[str, Any]", read_json(path))
-            return cls(**{**plain, "not_imported": tuple(plain.get("not_imported", ()))})
-        except TypeError as error:
-            raise InputError(f"{path}: not a history: {error}; remove it to do without") from error
+            return build(cls, plain_tree(plain, path))
+        except ConfigError as error:
+            raise InputError(f"{error}; or remove it to do without") from error
 
 
 def history_of(config: Config, folders: Sequence[Path]) -> History:

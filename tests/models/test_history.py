@@ -23,9 +23,20 @@ def test_a_history_comes_back(tmp_path):
     assert History.load(tmp_path / "none") == History()
 
 
-def test_something_else_of_that_name_is_refused(tmp_path):
-    (tmp_path / "history.json").write_text('{"stop": 3}')
-    with pytest.raises(InputError, match=r"history\.json: not a history: .*stop"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"stop": 3}', r"unknown key stop; did you mean step\?; or remove it"),
+        ('{"step": "many"}', 'step is "many", expected a whole number; or remove it'),
+        ('{"hours": {"mini": null}}', r"hours\.mini is null, expected a number; or"),
+        ('{"not_imported": "a"}', r'not_imported is "a", expected a list \[ ... \]; or'),
+        ("[3]", "not a history; remove it to do without"),
+        ("", "not JSON"),
+    ],
+)
+def test_something_else_of_that_name_is_refused(tmp_path, text, message):
+    (tmp_path / "history.json").write_text(text)
+    with pytest.raises(InputError, match=rf"history\.json: {message}"):
         History.load(tmp_path)
 
 
