@@ -88,14 +88,10 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
             raise InputError(
                 f"{where}: {name!r} is of type {type(tensor).__name__}, expected a tensor"
             )
-    return _widened(without_prefix(cast("Mapping[str, Tensor]", value)), where)
-
-
-def without_prefix(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors without `module.`, where each name begins with it."""
+    tensors = cast("Mapping[str, Tensor]", value)
     if all(name.startswith(_PARALLEL) for name in tensors):
-        return {name.removeprefix(_PARALLEL): tensor for name, tensor in tensors.items()}
-    return dict(tensors)
+        tensors = {name.removeprefix(_PARALLEL): tensor for name, tensor in tensors.items()}
+    return _widened(tensors, where)
 
 
 def misfits(own: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:

@@ -23,9 +23,14 @@ _LEVELS = 2  # folders between an experiment and the weights of one of its check
 class Checkpoint(NamedTuple):
     """One checkpoint."""
 
+    name: str  # of its folder, or of its file
     weights: Path  # of the network that speaks, or a `*.pt` with everything
     args: Path  # args.json
-    step: int | None  # as its name says
+
+    @property
+    def step(self) -> int | None:
+        """Updates of training, as the name says."""
+        return _number(_STEP, self.name)
 
 
 def locate(path: Path) -> Checkpoint | None:
@@ -105,7 +110,7 @@ def _described(weights: Path) -> Checkpoint | None:
     name = _name_of(weights)
     above = (*weights.parents[: _LEVELS + 1], *upwards(weights.resolve().parent, _LEVELS))
     if (args := first_file(folder / ARGS for folder in above)) is not None:
-        return Checkpoint(weights, args, _number(_STEP, name))
+        return Checkpoint(name, weights, args)
     if not _NAME.search(name):
         return None
     raise InputError(

@@ -1,8 +1,8 @@
 """The symbols of ming024's FastSpeech 2, which Amphion took over without the pinyin.
 
-Characters first, then ARPAbet, pinyin where there is any, and the silences. The models were
-trained on ARPAbet and silences alone; the other rows keep their places under names that are no
-phone's.
+Characters first, then ARPAbet, pinyin where there is any, and the silences. Models of English were
+trained on ARPAbet and silences alone; the other rows keep their places under names that no text is
+read as, so that a model of Mandarin has nothing to say.
 """
 
 from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary

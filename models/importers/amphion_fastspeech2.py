@@ -59,12 +59,11 @@ def read(path: Path) -> Imported:
         section(args, "preprocess"),
         description.levels,
     )
-    name = checkpoint.weights.parent.name
     return assemble(
         description,
         weights,
         read_stats(data, weights.n_speakers),
-        source=f"FastSpeech 2 of Amphion (github.com/open-mmlab/Amphion), {name}",
+        source=f"FastSpeech 2 of Amphion (github.com/open-mmlab/Amphion), {checkpoint.name}",
         step=checkpoint.step,
     )
 

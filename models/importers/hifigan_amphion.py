@@ -81,7 +81,7 @@ def read(path: Path) -> Imported:
         tensors=tensors,
         weights=weights,
         described_by=checkpoint.args,
-        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {_title(weights)}",
+        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {checkpoint.name}",
         unused=unused,
         step=checkpoint.step,
         others=partial(_others, weights, _names(section(args, "model").get("discriminators"))),
@@ -150,7 +150,3 @@ def _train(args: Mapping[str, object]) -> dict[str, object]:
 
 def _names(value: object) -> list[str]:
     return [str(name) for name in value] if isinstance(value, list) else []
-
-
-def _title(weights: Path) -> str:
-    return weights.parent.name if weights.name in WEIGHTS else weights.name
