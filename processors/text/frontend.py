@@ -1,6 +1,5 @@
 """From written text to phones, words and pauses."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
 from processors.text.tokens import Token, merge_pauses, split_inline, tokenize
 from utils.errors import InputError
 
-_FIRST_SIGNS = re.compile(r"^(?:[\s,;:!?…—–]|\.(?!\d)|-(?=[\s-]))*")
+_WORD = "word"  # stands for inline phones where the text after them is normalised
 
 
 class Phonemizer(Protocol):
@@ -86,22 +85,23 @@ class TextFrontend:
 
     def _read(self, text: str) -> tuple[str, list[Token]]:
         """The normalised text and its tokens."""
-        pieces: list[str] = []
+        normalized = ""
         tokens: list[Token] = []
         for inline, piece in split_inline(text):
             if inline:
                 self._check_phones(piece)
-                pieces.append(f"{{{piece}}}")
+                normalized += f" {{{piece}}}"
                 tokens.append(Token("phones", piece))
             else:
-                # the normaliser leaves punctuation out where nothing stands before it
-                said = _FIRST_SIGNS.sub("", piece) if tokens else piece
-                signs = piece.removesuffix(said)
-                tokens += tokenize(signs)
-                pieces[-1:] = [piece + signs.strip() for piece in pieces[-1:]]
-                pieces.append(self._normalize(said))
-                tokens += tokenize(pieces[-1])
-        return " ".join(piece for piece in pieces if piece), merge_pauses(tokens)
+                said = self._after_phones(piece) if tokens else self._normalize(piece)
+                normalized += said
+                tokens += tokenize(said)
+        return " ".join(normalized.split()), merge_pauses(tokens)
+
+    def _after_phones(self, text: str) -> str:
+        """Normalises as after a word: what punctuation means depends on what stands before it."""
+        apart = " " if text[0].isalnum() or text[0] in "'’" else ""
+        return self._normalize(f"{_WORD}{apart}{text}").removeprefix(_WORD)
 
     def _check_phones(self, inline: str) -> None:
         for phone in inline.split():

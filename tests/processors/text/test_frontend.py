@@ -82,6 +82,12 @@ def test_short_pauses_stand_between_words_only(text, phones):
         ("{HH AY1}, {W ER1}.", "<sil> HH AY1 <,> W ER1 <.>"),
         ("say {HH AY1}? $5!", "<sil> S EY1 HH AY1 <?> F AY1 V D AA1 L ER0 Z <!>"),
         ("say {HH AY1} -- you", "<sil> S EY1 HH AY1 <,> Y UW1 <.>"),
+        ("{HH AY1} (you)", "<sil> HH AY1 <,> Y UW1 <,>"),
+        ("{HH AY1}”, you", "<sil> HH AY1 <,> Y UW1 <.>"),
+        ("({HH AY1}) you", "<sil> HH AY1 <,> Y UW1 <.>"),
+        ("{HH AY1}you .5", "<sil> HH AY1 Y UW1 P OY1 N T F AY1 V <.>"),
+        ("{HH AY1}5", "<sil> HH AY1 F AY1 V <.>"),
+        ("{HH AY1} word", "<sil> HH AY1 W ER1 D <.>"),
     ],
 )
 def test_punctuation_after_inline_phones_is_a_pause(english, text, phones):
