@@ -19,7 +19,7 @@ def main() -> None:
     if arguments.from_acoustic is not None:
         from models.predicted_mels import prepare_from_acoustic
 
-        prepare_from_acoustic(config, arguments.from_acoustic)
+        prepare_from_acoustic(config, arguments.from_acoustic, arguments.num_workers)
         return
     for dataset in config.dataset:
         prepare_dataset(config, dataset, arguments.num_workers)
@@ -32,7 +32,10 @@ def _arguments() -> argparse.Namespace:
     )
     add_config_arguments(parser)
     parser.add_argument(
-        "--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)"
+        "--num_workers",
+        type=int,
+        default=n_cores(),
+        help="processes; with --from_acoustic, threads (default: %(default)s)",
     )
     parser.add_argument(
         "--from_acoustic",

@@ -38,11 +38,12 @@ from processors.summary import usable_part
 from processors.trace import Trace
 from utils.errors import InputError
 from utils.logging import get_logger
+from utils.pools import torch_threads
 
 _BATCH_FRAMES = 8192  # of a batch, padding included; some 95 s
 
 
-def prepare_from_acoustic(config: Config, reference: str | Path) -> None:
+def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int = 1) -> None:
     """Runs stage 1 of a vocoder on what an acoustic model predicts, for every dataset.
 
     Runs in this process, on a GPU where there is one. Work that is done is not done again.
@@ -50,6 +51,7 @@ def prepare_from_acoustic(config: Config, reference: str | Path) -> None:
     Args:
         config: Of the vocoder.
         reference: The acoustic model: an experiment, a checkpoint or a name on the Hub.
+        n_threads: Of the network, where there is no GPU.
 
     Raises:
         InputError: If the experiment is no vocoder's, the reference no acoustic model, their mels
@@ -64,8 +66,10 @@ def prepare_from_acoustic(config: Config, reference: str | Path) -> None:
     if acoustic.config.task != "tts":
         raise InputError(f"--from_acoustic: {reference} is a vocoder; expected an acoustic model")
     _check_mels(acoustic.mel, config.preprocess.mel, str(reference))
-    for dataset in config.dataset:
-        carry_out(plan_predicted(config, dataset, acoustic), n_jobs=1)
+    # what is wrong with the last dataset should show before the work on the first
+    runs = [plan_predicted(config, dataset, acoustic, n_threads) for dataset in config.dataset]
+    for run in runs:
+        carry_out(run, n_jobs=1)
 
 
 def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
@@ -88,7 +92,7 @@ def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
         )
 
 
-def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel) -> Run:
+def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -> Run:
     """Plans stage 1 of a vocoder on the mels of an acoustic model.
 
     Raises:
@@ -116,10 +120,10 @@ def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel) -> Run:
         {"from_acoustic.weights": _weights_of(acoustic.network)},
         {"from_acoustic.model": acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
-    work = PredictionWork(acoustic, store, options, processed_folder(options, dataset))
+    work = PredictionWork(acoustic, store, options, processed_folder(options, dataset), n_threads)
     product = PredictedProduct(acoustic.origin, splits)
     run = plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
-    # the network is here, on its device; and its own threads are as many as there are cores
+    # the network is in this process, on its device
     return replace(run, backend="sequential")
 
 
@@ -165,13 +169,19 @@ class PredictionWork:
         store: Its own data.
         config: Stage 1 of the vocoder.
         folder: Where processed data go.
+        n_threads: Of the network.
 
     Raises:
         InputError: If an utterance has a speaker whom the model does not know.
     """
 
     def __init__(
-        self, acoustic: LoadedModel, store: FeatureStore, config: PreprocessConfig, folder: Path
+        self,
+        acoustic: LoadedModel,
+        store: FeatureStore,
+        config: PreprocessConfig,
+        folder: Path,
+        n_threads: int,
     ) -> None:
         vocabulary = acoustic.vocabulary
         if vocabulary is None:
@@ -180,17 +190,22 @@ class PredictionWork:
         self._store = store
         self._mel = config.mel
         self._folder = folder
+        self._n_threads = n_threads
         self._tools = AlignedTools(config, store, vocabulary)
         speakers = [speaker.name for speaker in acoustic.speakers]
         self._items = FeatureDataset([store], [store.ids], vocabulary, speakers)
         self._collate = partial(collate, log_floor=acoustic.mel.log_floor_value)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
-        """Predicts and writes one shard; a fault of one utterance becomes a rejection."""
+        """Predicts and writes one shard.
+
+        A fault of one utterance becomes a rejection; damaged features end the work.
+        """
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self._folder, name), ids, self._mel) as writer:
             for batch in self._batches(utterances):
+                self._tools.prepare(batch)
                 recordings = list(self._read(batch, report))
                 for record in self._predict(recordings, report) if recordings else ():
                     writer.add(record)
@@ -226,7 +241,8 @@ class PredictionWork:
         device = next(self._acoustic.network.parameters()).device
         batch = TtsBatch(batch.ids, *(tensor.to(device) for tensor in batch[1:]))
         network = cast("AcousticModel", self._acoustic.network)
-        mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)
+        with torch_threads(self._n_threads):  # the rest of a run has one
+            mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)
         predicted = [
             replace(recording, mel=mel[:, : recording.mel.shape[1]])
             for recording, mel in zip(recordings, mels, strict=True)

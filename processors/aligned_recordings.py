@@ -38,29 +38,35 @@ class AlignedTools:
         self._config = config
         self._store = store
         self._vocabulary = vocabulary
+        self._features: dict[str, Features] = {}
         self._mel = MelSpectrogram(store.mel)
         # the window of a frame begins at the same sample in both definitions
         self._shift = config.mel.edge_samples[0] - store.mel.edge_samples[0]
 
     def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """All recordings are alike."""
+        """Reads the features of these recordings alone.
+
+        Raises:
+            InputError: If the store is damaged or lacks one: no fault of a recording.
+        """
+        self._features = {u.id: self._store.read(u.id) for u in utterances}
 
     def extract(self, utterance: Utterance, trace: Trace) -> Extraction:
-        """Cuts a recording to the span of its features.
+        """Cuts a recording to the span of its features; `prepare` has read them.
 
         Returns:
             Audio of T frames and the true mel, as the features have it.
 
         Raises:
             AudioError: If the recording cannot be used.
-            InputError: If it is not in the store, or the model does not know one of its phones.
+            InputError: If the model does not know one of its phones.
             SpanError: If it is not the one that the features were made of.
         """
         trace.start("audio")
         audio = read_audio(utterance.audio, self._config)
         trace.audio_seconds = len(audio.wav) / self._config.sample_rate
         trace.start("mel")
-        features = self._store.read(utterance.id)
+        features = self._features[utterance.id]
         self._vocabulary.ids(features.phones)
         self._compare(audio.wav, features)
         T = features.mel.shape[1]

@@ -9,6 +9,7 @@ forever for a task whose worker died, and the one for Ray gives nothing before a
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 Chunks = Mapping[str, Sequence[Any]]
@@ -90,24 +91,26 @@ def this_process(function: Function, chunks: Chunks) -> Results:
     With one thread, as in workers: sums then round alike everywhere.
     """
     for key, items in chunks.items():
-        before = _use_threads(1)
-        try:
+        with torch_threads(1):
             result = function(key, items)
-        finally:
-            _use_threads(before)
         yield key, result
 
 
 def _in_worker(function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:
-    _use_threads(1)
-    return key, function(key, items)
+    with torch_threads(1):
+        return key, function(key, items)
 
 
-def _use_threads(n_threads: int) -> int:
-    """Sets PyTorch's threads, if anything uses PyTorch; returns their number before."""
+@contextmanager
+def torch_threads(n_threads: int) -> Iterator[None]:
+    """Lets PyTorch use so many threads in the block, if anything has imported it."""
     torch = sys.modules.get("torch")
     if torch is None:
-        return n_threads
-    before: int = torch.get_num_threads()
+        yield
+        return
+    before = torch.get_num_threads()
     torch.set_num_threads(n_threads)
-    return before
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

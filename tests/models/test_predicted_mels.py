@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from models.checkpoint import load_model
 from models.data import Place, collect_assets, load_data
 from models.predicted_mels import prepare_from_acoustic
 from models.registry import find, load_config
+from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
 from preprocessors.split import read_splits
 from processors.extraction import prepare_dataset
@@ -249,6 +251,42 @@ def test_a_recording_that_changed_is_rejected(place):
     assert reasons.keys() == {"LJ001-0008", "LJ001-0011"}
     assert "are of another recording" in reasons["LJ001-0008"]
     assert "samples after the recording" in reasons["LJ001-0011"]
+
+
+def test_damaged_features_end_the_work_and_are_used_once_they_are_whole(place):
+    config, (shard, *_) = vocoder_config(place), (place / "data/LJSpeech/features").glob("*-*.s*")
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=rf"{shard.name}: cannot read .*run stage 1 again"):
+        prepare_from_acoustic(config, place / "ckpts/voice")
+    shard.write_bytes(whole)
+    prepare_from_acoustic(config, place / "ckpts/voice")
+    assert list(store_of(place).ids) == IDS
+
+
+def test_all_datasets_are_looked_at_before_the_work_on_the_first(place):
+    config = replace(vocoder_config(place), dataset=("LJSpeech", "other"))
+    with pytest.raises(InputError, match=r"needs what stage 1 of voice made of other: .*data"):
+        prepare_from_acoustic(config, place / "ckpts/voice")
+    assert not (place / "data/vocoder").exists()
+
+
+def test_the_network_has_the_threads_it_is_given_and_the_rest_has_one(place, monkeypatch):
+    found = {}
+
+    def note(cls, method: str) -> None:
+        original = getattr(cls, method)
+
+        def noting(*arguments):
+            found[method] = torch.get_num_threads()
+            return original(*arguments)
+
+        monkeypatch.setattr(cls, method, noting)
+
+    note(FastSpeech2, "teacher_forced_mel")
+    note(predicted_mels.AlignedTools, "extract")
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice", n_threads=3)
+    assert found == {"teacher_forced_mel": 3, "extract": 1}
 
 
 def test_the_data_of_the_acoustic_model_must_be_there(place):
