@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils.cli import Parser, run
+from utils.cli import Parser, UsageError, run
 from utils.inference_flags import add_inference_arguments, check_inference_arguments
 from utils.logging import setup_logging
 
@@ -19,6 +19,9 @@ def parser() -> Parser:
     add("--infer_text", help="single: the text")
     add("--infer_text_file", type=Path, help="single: a UTF-8 file with one text a line")
     add("--vocoder_dir", help="vocoder, given as for --infer_expt_dir; default: Griffin-Lim")
+    add(
+        "--resample", action="store_true", help="use a vocoder of another mel or rate: sounds worse"
+    )
     add("--speaker", help="who speaks; batch: default as recorded")
     add("--pitch_control", type=float, default=1.0, help="1.2 is 20 %% higher")
     add("--energy_control", type=float, default=1.0, help="1.2 is 20 %% louder")
@@ -35,6 +38,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     """
     given = parser().parse_args(words)
     check_inference_arguments(given, _SINGLE)
+    if given.resample and given.vocoder_dir is None:
+        raise UsageError("--resample goes with --vocoder_dir")
     return given
 
 
@@ -55,7 +60,11 @@ def main() -> None:
         seed=given.seed,
     )
     voice = inference.load_voice(
-        reference, given.vocoder_dir, given.infer_output_dir, given.overrides
+        reference,
+        given.vocoder_dir,
+        given.infer_output_dir,
+        given.overrides,
+        resample=given.resample,
     )
     if given.infer_mode == "batch":
         inference.speak_dataset(voice, given.infer_dataset, given.infer_testing_set, settings)

@@ -38,7 +38,12 @@ class Voice(NamedTuple):
 
 
 def load_voice(
-    reference: str | Path, vocoder: str | None, output: Path | None, overrides: Sequence[str]
+    reference: str | Path,
+    vocoder: str | None,
+    output: Path | None,
+    overrides: Sequence[str],
+    *,
+    resample: bool = False,
 ) -> Voice:
     """Loads a model on the GPU, where there is one.
 
@@ -47,12 +52,13 @@ def load_voice(
         vocoder: The same for a vocoder; None: Griffin-Lim.
         output: Where the sound goes; None: `result` in the experiment's folder.
         overrides: `key.path=value` for the experiment's own configuration.
+        resample: Use the vocoder also if it was made for another mel or sample rate.
 
     Raises:
         InputError: If anything cannot be loaded, or the output must be named and is not.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    synthesizer = Synthesizer(reference, vocoder, device, overrides=overrides)
+    synthesizer = Synthesizer(reference, vocoder, device, resample=resample, overrides=overrides)
     return Voice(
         synthesizer,
         synthesizer.config,

@@ -1,6 +1,6 @@
 """Synthesised speech as a record, and the joining of its parts. Plain NumPy."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -118,14 +118,21 @@ def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: fl
 
 def faded(wav: np.ndarray, sample_rate: int) -> np.ndarray:
     """The wav (S,) with its first and last 5 ms rising from and falling to zero (half cosines)."""
-    n = min(round(FADE_S * sample_rate), len(wav) // 2)
-    if n == 0:
-        return wav
-    ramp = 0.5 - 0.5 * np.cos(np.pi * np.arange(n, dtype=np.float32) / n)  # (n,) from 0 to 1
-    result = wav.copy()
-    result[:n] *= ramp
-    result[-n:] *= ramp[::-1]
-    return result
+    return next(faded_pieces([wav], len(wav), sample_rate))
+
+
+def faded_pieces(
+    pieces: Iterable[np.ndarray], n_samples: int, sample_rate: int
+) -> Iterator[np.ndarray]:
+    """Fades a wav as `faded` does while it comes, (n,) each, `n_samples` in all."""
+    n = min(round(FADE_S * sample_rate), n_samples // 2)
+    start = 0
+    for piece in pieces:
+        positions = np.arange(start, start + len(piece))
+        from_edge = np.minimum(positions, n_samples - 1 - positions).clip(max=n)
+        start += len(piece)
+        gain = 0.5 - 0.5 * np.cos(np.pi * from_edge / max(n, 1)) if n > 0 else 1.0
+        yield (piece * gain).astype(np.float32)
 
 
 def limiting_gain(wav: np.ndarray) -> float:

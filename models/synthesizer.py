@@ -6,6 +6,7 @@ batches: padding never changes a result, and sentences are put back in order.
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
@@ -17,11 +18,11 @@ from torch import Tensor
 from config.schema import Config
 from models.acoustic import TtsOutput
 from models.assets import LEXICON, Speaker
-from models.checkpoint import LoadedModel, load_model
+from models.checkpoint import LoadedModel, open_model
 from models.reading import Reader
 from models.registry import config_of
-from models.speech import Part, Speech, join, silence
-from models.vocoding import load_vocoder
+from models.speech import Part, Speech, faded_pieces, join, silence
+from models.vocoding import open_vocoder
 from processors.batch import TtsBatch
 from processors.records import SpokenText
 from processors.text.symbols import SILENCE, Vocabulary
@@ -30,6 +31,7 @@ from utils.errors import InputError
 from utils.logging import get_logger
 
 CONTROL_RANGE = (0.1, 10.0)
+_CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: the first is heard soon
 
 
 class AcousticModel(Protocol):
@@ -78,6 +80,8 @@ class Synthesizer:
         reference: An experiment folder, a checkpoint in it, or a name on the Hub.
         vocoder: The same for a vocoder; None: Griffin-Lim.
         device: Where the networks run.
+        resample: Use the vocoder also if it was made for another mel or sample rate: mels are
+            converted and the sound is resampled, at some cost of quality.
         overrides: `key.path=value` for the text and inference settings that the model came with.
 
     Raises:
@@ -91,18 +95,20 @@ class Synthesizer:
         vocoder: str | Path | None = None,
         device: str = "cpu",
         *,
+        resample: bool = False,
         overrides: Sequence[str] = (),
     ) -> None:
-        self.model = load_model(reference, device)
-        if self.model.config.task != "tts":
+        opened = open_model(reference)
+        if opened.config.task != "tts":
             raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
+        fitting = open_vocoder(vocoder, opened.assets.mel, resample=resample)
+        self.model = opened.load(device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
         self._network = cast("AcousticModel", self.model.network)
         self._vocabulary = known_phones(self.model)
         self.config = with_overrides(self.model, overrides)
         self._device = torch.device(device)
-        iterations = self.config.inference.griffin_lim_iterations
-        self._vocoder = load_vocoder(vocoder, self.model.mel, iterations, device)
+        self._vocoder = fitting.load(self.config.inference, device)
         self._reader = Reader(self.config.preprocess.text, self.config.inference.max_phones)
 
     def __call__(
@@ -134,8 +140,7 @@ class Synthesizer:
         index = choose_speaker(self.speakers, speaker)
         sentences = self._reader(text, self.speakers[index].language)
         clauses = [clause for sentence in sentences for clause in sentence]
-        with torch.random.fork_rng(self._cuda_devices()), torch.inference_mode():
-            torch.manual_seed(seed)
+        with self._seeded(seed):
             spoken = iter(self._speak(clauses, index, controls))
         parts = [[next(spoken) for _ in sentence] for sentence in sentences]
         speech = join(
@@ -152,6 +157,62 @@ class Synthesizer:
             )
         return speech
 
+    def generate(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        pitch_control: float = 1.0,
+        energy_control: float = 1.0,
+        duration_control: float = 1.0,
+        seed: int = 0,
+    ) -> Iterator[np.ndarray]:
+        """Speaks a text of any length piece by piece: the first is heard before the last is made.
+
+        A vocoder that is a network gives pieces of a sentence, Griffin-Lim whole sentences.
+
+        Args:
+            text: As for a call; so are the others.
+            speaker: Name.
+            pitch_control: Factor on f0 in Hz.
+            energy_control: Factor on the energy.
+            duration_control: Factor on the length of phones and pauses.
+            seed: For models that draw random numbers; each sentence starts from it.
+
+        Returns:
+            Pieces of the wav, (n,) float32 in [-1, 1]. They join up to the wav that a call gives,
+            but where that is scaled down: nothing is known here of peaks to come, so that what is
+            beyond full scale is cut off.
+
+        Raises:
+            InputError: At once as a call does; later if a model gives values that are not finite.
+        """
+        controls = Controls(pitch_control, energy_control, duration_control).checked()
+        index = choose_speaker(self.speakers, speaker)
+        sentences = self._reader(text, self.speakers[index].language)
+        return self._pieces(sentences, index, controls, seed)
+
+    def _pieces(
+        self, sentences: Sequence[Sequence[SpokenText]], speaker: int, controls: Controls, seed: int
+    ) -> Iterator[np.ndarray]:
+        pause = np.zeros(self._pause_frames(controls.duration) * self.model.mel.hop_length)
+        for i, sentence in enumerate(sentences):
+            if i > 0 and len(pause) > 0:
+                yield pause.astype(np.float32)
+            for clause in sentence:
+                yield from self._pieces_of(clause, speaker, controls, seed)
+
+    def _pieces_of(
+        self, clause: SpokenText, speaker: int, controls: Controls, seed: int
+    ) -> Iterator[np.ndarray]:
+        with self._seeded(seed):
+            mel = self._mels([clause], speaker, controls).mel  # (1, M, T)
+        pieces = (array(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES))
+        n_samples = mel.shape[2] * self.model.mel.hop_length
+        for piece in faded_pieces(pieces, n_samples, self.model.mel.sample_rate):
+            _check_finite(clause, piece)
+            yield piece.clip(-1, 1)
+
     def _speak(self, clauses: Sequence[SpokenText], speaker: int, controls: Controls) -> list[Part]:
         """Parts in the order of the clauses; clauses of like length share a forward pass."""
         by_length = sorted(range(len(clauses)), key=lambda i: len(clauses[i].phones))
@@ -167,10 +228,18 @@ class Synthesizer:
         self, clauses: Sequence[SpokenText], speaker: int, controls: Controls
     ) -> list[Part]:
         """One forward pass of the acoustic model and the vocoder."""
+        out = self._mels(clauses, speaker, controls)
+        wavs = self._vocoder.infer(out.mel, out.mel_lengths)  # (B, T * hop)
+        outputs = (out.durations, out.mel, *out.contours_per_frame(), wavs)
+        arrays = [array(output) for output in outputs]
+        return [self._part(clause, *(x[i] for x in arrays)) for i, clause in enumerate(clauses)]
+
+    def _mels(self, clauses: Sequence[SpokenText], speaker: int, controls: Controls) -> TtsOutput:
+        """One forward pass of the acoustic model."""
         rows = [torch.tensor(self._vocabulary.ids(clause.phones)) for clause in clauses]
         phone_ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, N)
         phone_lengths = torch.tensor([len(row) for row in rows])  # (B,)
-        out = self._network.infer(
+        return self._network.infer(
             phone_ids.to(self._device),
             phone_lengths.to(self._device),
             speaker_ids=torch.full((len(rows),), speaker, device=self._device),
@@ -178,10 +247,6 @@ class Synthesizer:
             energy_control=controls.energy,
             duration_control=controls.duration,
         )
-        wavs = self._vocoder.infer(out.mel, out.mel_lengths)  # (B, T * hop)
-        outputs = (out.durations, out.mel, *out.contours_per_frame(), wavs)
-        arrays = [array(output) for output in outputs]
-        return [self._part(clause, *(x[i] for x in arrays)) for i, clause in enumerate(clauses)]
 
     def _part(
         self,
@@ -205,18 +270,13 @@ class Synthesizer:
             f0=f0[:n_frames],
             energy=energy[:n_frames],
         )
-        if not (np.isfinite(part.mel).all() and np.isfinite(part.wav).all()):
-            raise InputError(
-                f"{clause.text!r}: the model gives values that are not finite; its weights are "
-                "damaged or its training diverged"
-            )
+        _check_finite(clause, part.mel, part.wav)
         return part
 
     def _with_pauses(self, sentences: Sequence[Sequence[Part]], slower: float) -> Iterator[Part]:
         """The parts of the sentences, with a pause between one sentence and the next."""
         mel = self.model.mel
-        pause_s = self.config.inference.sentence_pause_s * slower
-        n_frames = round(pause_s * mel.sample_rate / mel.hop_length)
+        n_frames = self._pause_frames(slower)
         for i, parts in enumerate(sentences):
             if i > 0 and n_frames > 0:
                 yield silence(
@@ -228,8 +288,27 @@ class Synthesizer:
                 )
             yield from parts
 
-    def _cuda_devices(self) -> list[torch.device]:
-        return [self._device] if self._device.type == "cuda" else []
+    def _pause_frames(self, slower: float) -> int:
+        """Frames between one sentence and the next."""
+        mel = self.model.mel
+        pause_s = self.config.inference.sentence_pause_s * slower
+        return round(pause_s * mel.sample_rate / mel.hop_length)
+
+    @contextmanager
+    def _seeded(self, seed: int) -> Iterator[None]:
+        """Inference whose random numbers follow from the seed, and disturb no others."""
+        devices = [self._device] if self._device.type == "cuda" else []
+        with torch.random.fork_rng(devices), torch.inference_mode():
+            torch.manual_seed(seed)
+            yield
+
+
+def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
+    if not all(np.isfinite(values).all() for values in made):
+        raise InputError(
+            f"{clause.text!r}: the model gives values that are not finite; its weights are "
+            "damaged or its training diverged"
+        )
 
 
 def known_phones(model: LoadedModel) -> Vocabulary:

@@ -1,12 +1,15 @@
 """The vocoder that belongs to an acoustic model."""
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from torch import Tensor
 
-from models.checkpoint import load_model
+from config.schema import InferenceConfig
+from models.checkpoint import OpenedModel, open_model
+from models.resampling import ResamplingVocoder
 from models.vocoder.griffin_lim import GriffinLim
 from modules.mel import MelConfig
 from utils.errors import InputError
@@ -19,30 +22,82 @@ class Vocoder(Protocol):
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
         """Mel (B, M, T) to wav (B, T * hop)."""
 
+    def generate(self, mel: Tensor | Iterable[Tensor], chunk_frames: int = ...) -> Iterator[Tensor]:
+        """Mel (B, M, T), or its pieces, to pieces of the wav, (B, n * hop) each."""
 
-def load_vocoder(
-    reference: str | Path | None, mel: MelConfig, iterations: int, device: str
-) -> Vocoder:
-    """The vocoder of that name, or Griffin-Lim if there is none; says so in the latter case.
+
+class TrainedVocoder(Vocoder, Protocol):
+    """What every network of task `vocoder` offers."""
+
+    def in_half_precision(self) -> Vocoder:
+        """A copy that speaks in bfloat16."""
+
+
+class OpenedVocoder(NamedTuple):
+    """A vocoder that fits an acoustic model, before its network is built.
+
+    Attributes:
+        model: None: Griffin-Lim.
+        mel: What the acoustic model makes.
+        name: What the vocoder is called.
+    """
+
+    model: OpenedModel | None
+    mel: MelConfig
+    name: str
+
+    def load(self, settings: InferenceConfig, device: str) -> Vocoder:
+        """Builds it; says so if there is only Griffin-Lim.
+
+        Raises:
+            InputError: If its weights cannot be read.
+        """
+        log = get_logger(__name__)
+        if self.model is None:
+            iterations = settings.griffin_lim_iterations
+            log.info("no vocoder given: Griffin-Lim, %d iterations", iterations)
+            return GriffinLim(self.mel, iterations).to(device)
+        vocoder = in_precision(self.model.load(device).network, settings)
+        theirs = self.model.assets.mel
+        different = differences(self.mel, theirs)
+        if not different:
+            return vocoder
+        log.info(
+            "the vocoder %s was made for another mel (%s: acoustic model and vocoder): mels are "
+            "converted and the sound is resampled; worse than with a vocoder of the same mel",
+            self.name,
+            ", ".join(different),
+        )
+        return ResamplingVocoder(vocoder, self.mel, theirs).to(device)
+
+
+def open_vocoder(
+    reference: str | Path | None, mel: MelConfig, *, resample: bool = False
+) -> OpenedVocoder:
+    """Finds a vocoder and compares it with an acoustic model, before any work.
 
     Args:
         reference: Experiment, checkpoint or name on the Hub; None: Griffin-Lim.
         mel: What the acoustic model makes.
-        iterations: Of Griffin-Lim.
-        device: Where the vocoder runs.
+        resample: Use it also if it was made for another mel or sample rate.
 
     Raises:
-        InputError: If it cannot be loaded, is no vocoder, or was made for another mel.
+        InputError: If it cannot be found, is no vocoder, or was made for another mel.
     """
-    log = get_logger(__name__)
     if reference is None:
-        log.info("no vocoder given: Griffin-Lim, %d iterations", iterations)
-        return GriffinLim(mel, iterations).to(device)
-    model = load_model(reference, device)
+        return OpenedVocoder(None, mel, "Griffin-Lim")
+    model = open_model(reference)
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
-    check_mel_contract(mel, model.mel, str(reference))
-    return cast("Vocoder", model.network)
+    if not (resample and differences(mel, model.assets.mel)):
+        check_mel_contract(mel, model.assets.mel, str(reference))
+    return OpenedVocoder(model, mel, str(reference))
+
+
+def in_precision(network: object, settings: InferenceConfig) -> Vocoder:
+    """The network of a vocoder in the precision that the settings ask for."""
+    vocoder = cast("TrainedVocoder", network)
+    return vocoder.in_half_precision() if settings.vocoder_precision == "bf16" else vocoder
 
 
 def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
@@ -53,17 +108,26 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
     Raises:
         InputError: If anything else differs; the message gives both values of each.
     """
-    ours, theirs = dataclasses.asdict(acoustic), dataclasses.asdict(vocoder)
-    different = {key for key in ours if ours[key] != theirs[key]}
-    if different == {"padding"}:
+    if different := differences(acoustic, vocoder):
+        raise InputError(
+            f"the vocoder {name} was made for another mel than the acoustic model: "
+            f"{', '.join(different)} (acoustic model and vocoder); use one trained on the same "
+            "mel, or none (Griffin-Lim), or add --resample to convert mels and sound, at some cost "
+            "of quality"
+        )
+    if acoustic.padding != vocoder.padding:
         get_logger(__name__).info(
             "mel padding: the acoustic model has %s, the vocoder %s; half a hop of shift, allowed",
             acoustic.padding,
             vocoder.padding,
         )
-    elif different:
-        listed = ", ".join(f"{key} {ours[key]} and {theirs[key]}" for key in sorted(different))
-        raise InputError(
-            f"the vocoder {name} was made for another mel than the acoustic model: {listed} "
-            "(acoustic model and vocoder); use one trained on the same mel, or none (Griffin-Lim)"
-        )
+
+
+def differences(acoustic: MelConfig, vocoder: MelConfig) -> list[str]:
+    """What differs but for the padding, as `n_fft 1024 and 2048`; sorted."""
+    ours, theirs = dataclasses.asdict(acoustic), dataclasses.asdict(vocoder)
+    return [
+        f"{key} {ours[key]} and {theirs[key]}"
+        for key in sorted(ours)
+        if key != "padding" and ours[key] != theirs[key]
+    ]

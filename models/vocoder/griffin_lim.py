@@ -8,12 +8,15 @@ It departs from the usual implementations in that the audio before the first and
 sample is free instead of a reflection, so that padded items of a batch come out as if alone.
 """
 
+from collections.abc import Iterable, Iterator
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.masking import length_mask
 from modules.mel import MelConfig, mel_filter_bank
+from modules.mel_conversion import magnitudes_of
 
 
 class GriffinLim(nn.Module):
@@ -57,7 +60,9 @@ class GriffinLim(nn.Module):
         if mel_lengths is None:
             mel_lengths = torch.full((B,), T, device=mel.device)
         mask = length_mask(mel_lengths, T)  # (B, T)
-        magnitude = self.magnitude(mel.float()).mT * mask.unsqueeze(2)  # (B, T, n_fft // 2 + 1)
+        magnitude = magnitudes_of(mel.float().exp(), self.filters).mT * mask.unsqueeze(
+            2
+        )  # (B, T, n_fft // 2 + 1)
         weight = self._overlap_add(self.window.square() * mask.unsqueeze(2)).clamp(min=1e-3)
         phases = self._first_phases(T).expand_as(magnitude)
         previous = torch.zeros_like(phases)
@@ -71,22 +76,22 @@ class GriffinLim(nn.Module):
         wav = wav[:, first : first + T * self.mel.hop_length]
         return wav * length_mask(mel_lengths * self.mel.hop_length, T * self.mel.hop_length)
 
-    def magnitude(self, mel: Tensor, updates: int = 30) -> Tensor:
-        """Magnitudes that give the mel: (B, M, T) -> (B, n_fft // 2 + 1, T), none negative.
+    @torch.no_grad()
+    def generate(
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
+    ) -> Iterator[Tensor]:
+        """Speaks all at once: each phase depends on all others.
 
-        Non-negative least squares by the multiplicative updates of Lee and Seung (2001, eq. 4),
-        which never raise the error, from the mean level of the bands around each bin. From the
-        pseudo-inverse, whose negative values must be cut, the result is worse.
+        Args:
+            mel: Natural log, (B, M, T); or its pieces one after another.
+            chunk_frames: What other vocoders cut into pieces; here there is only one.
+
+        Yields:
+            (B, T * hop_length).
         """
-        bands = mel.exp()
-        levels = bands / self.filters.sum(dim=1, keepdim=True)
-        reach = self.filters.sum(dim=0).clamp(min=1e-3)[:, None]  # 0 above f_max
-        magnitude = (self.filters.T @ levels / reach).clamp(min=1e-5)
-        wanted = self.filters.T @ bands
-        for _ in range(updates):
-            given = self.filters.T @ (self.filters @ magnitude)
-            magnitude = magnitude * wanted / given.clamp(min=1e-9)
-        return magnitude
+        pieces = [mel] if isinstance(mel, Tensor) else list(mel)
+        if pieces:
+            yield self.infer(torch.cat(pieces, dim=2))
 
     def _first_phases(self, n_frames: int) -> Tensor:
         """Unit numbers of random angle, (T, n_fft // 2 + 1); a frame's do not depend on T."""

@@ -17,6 +17,7 @@ TEST = ["--infer_testing_set", "test"]
     [
         [*SINGLE, "--infer_text", "Hi."],
         [*SINGLE, "--infer_text_file", "texts.txt"],
+        [*SINGLE, "--infer_text", "Hi.", "--vocoder_dir", "v", "--resample"],
         [*BATCH, "--infer_dataset", "Anna", *TEST],
         ["--config", "c", "--name", "n", "--infer_mode", "single", "--infer_text", "Hi."],
     ],
@@ -44,6 +45,7 @@ def test_flags_that_go_together_are_accepted(flags):
             [*BATCH, "--infer_dataset", "Anna", *TEST, "--infer_text", ""],
             "--infer_text and --infer_mode batch exclude",
         ),
+        ([*SINGLE, "--infer_text", "Hi.", "--resample"], "--resample goes with --vocoder_dir"),
         (["--infer_mode", "single", "--infer_text", "Hi."], "--infer_expt_dir, or --config and"),
         (
             ["--infer_mode", "single", "--infer_text", "Hi.", "--name", "n"],

@@ -5,12 +5,13 @@ from functools import partial
 import pytest
 import torch
 
+from config.schema import InferenceConfig
 from models.checkpoint import load_model
 from models.finetune import initialise
 from models.importers import _hifigan
 from models.importing import import_checkpoint
 from models.registry import config_of, find, load_config
-from models.vocoding import load_vocoder
+from models.vocoding import open_vocoder
 from modules.discriminators import PERIODS, WaveDiscriminator
 from modules.weight_norm import fold
 from tests.models.importers.hifigan_originals import (
@@ -51,7 +52,7 @@ def test_the_experiment_speaks_as_the_checkpoint_does(tmp_path, source):
     assert torch.equal(after.network.infer(mel), before.network.infer(mel))
     assert (after.config, after.assets) == (before.config, before.assets)
     for reference in (source, target):
-        vocoder = load_vocoder(reference, before.mel, 1, "cpu")
+        vocoder = open_vocoder(reference, before.mel).load(InferenceConfig(), "cpu")
         assert torch.equal(vocoder.infer(mel), before.network.infer(mel))
 
 

@@ -1,7 +1,17 @@
 import numpy as np
 import pytest
 
-from models.speech import PEAK, Part, Speech, TimedPhone, TimedWord, faded, join, silence
+from models.speech import (
+    PEAK,
+    Part,
+    Speech,
+    TimedPhone,
+    TimedWord,
+    faded,
+    faded_pieces,
+    join,
+    silence,
+)
 from processors.records import Word
 
 HOP, RATE = 100, 1000
@@ -72,6 +82,14 @@ def test_there_is_no_step_where_parts_meet():
 
 def test_a_wav_of_one_sample_survives_its_fades():
     assert faded(np.ones(1, dtype=np.float32), 22050).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("sizes", [[100], [1, 3, 50, 46], [99, 1], [4, 96]])
+def test_pieces_fade_as_the_whole_does(sizes):
+    wav = np.random.default_rng(0).standard_normal(100).astype(np.float32)
+    pieces = np.split(wav, np.cumsum(sizes)[:-1])
+    together = np.concatenate(list(faded_pieces(pieces, 100, sample_rate=1000)))
+    assert np.array_equal(together, faded(wav, sample_rate=1000))
 
 
 def test_loud_speech_is_scaled_down_as_a_whole():

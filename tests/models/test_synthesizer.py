@@ -1,4 +1,3 @@
-import dataclasses
 import logging
 import subprocess
 import sys
@@ -9,14 +8,15 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from models import checkpoint
 from models.assets import Assets, Speaker
 from models.registry import find, load_config
 from models.speech import TimedWord
 from models.synthesizer import Synthesizer, choose_speaker
-from models.vocoding import check_mel_contract
 from modules.mel import MelConfig
 from processors.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import arpabet_vocabulary
+from tests.models.test_vocoding import make_vocoder
 from utils.errors import InputError
 from utils.files import read_json, write_json
 
@@ -244,10 +244,100 @@ def test_values_that_are_not_finite_are_an_error(voice, monkeypatch):
         voice("Hello.")
 
 
-def test_griffin_lim_is_said_when_it_is_used(voice, caplog):
-    with caplog.at_level(logging.INFO):
-        Synthesizer(voice.model.folder)
-    assert "no vocoder given: Griffin-Lim, 4 iterations" in caplog.text
+@pytest.fixture(scope="module")
+def trained_voice(voice, tmp_path_factory) -> Synthesizer:
+    """The voice with a HiFi-GAN, which gives pieces of sentences."""
+    folder = make_vocoder(tmp_path_factory.mktemp("vocoder") / "v")
+    return Synthesizer(voice.model.folder, folder)
+
+
+def test_pieces_of_a_text_join_up_to_its_speech(trained_voice):
+    pieces = list(trained_voice.generate(LONG_TEXT))
+    speech = trained_voice(LONG_TEXT)
+    assert len(pieces) > 10
+    assert all(piece.dtype == np.float32 for piece in pieces)
+    assert np.abs(np.concatenate(pieces) - speech.wav).max() < 1e-6
+
+
+def test_griffin_lim_gives_a_text_by_its_sentences(voice):
+    pieces = list(voice.generate("One. And two."))
+    assert len(pieces) == 3  # with the pause
+    # the search for phases magnifies what a batch rounds otherwise
+    assert np.abs(np.concatenate(pieces) - voice("One. And two.").wav).max() < 1e-4
+
+
+def test_the_first_piece_comes_before_the_second_sentence_is_computed(trained_voice, monkeypatch):
+    spoken = []
+    mels = trained_voice._mels
+    monkeypatch.setattr(trained_voice, "_mels", lambda *given: spoken.append(1) or mels(*given))
+    pieces = trained_voice.generate("One. And two. And three.")
+    assert next(pieces).size > 0
+    assert len(spoken) == 1
+    assert len(list(pieces)) > 0
+    assert len(spoken) == 3
+
+
+def test_pieces_follow_the_controls(trained_voice):
+    slow = np.concatenate(list(trained_voice.generate("One. Two.", duration_control=2.0)))
+    expected = trained_voice("One. Two.", duration_control=2.0).wav
+    assert np.abs(slow - expected).max() < 1e-6
+
+
+def test_faults_of_a_text_are_said_before_its_first_piece(trained_voice):
+    with pytest.raises(InputError, match="no word to say"):
+        trained_voice.generate("...")
+    with pytest.raises(InputError, match="pitch_control is 99"):
+        trained_voice.generate("Hello.", pitch_control=99)
+
+
+def test_pieces_are_cut_at_full_scale(trained_voice, monkeypatch):
+    generate = trained_voice._vocoder.generate
+    monkeypatch.setattr(
+        trained_voice._vocoder, "generate", lambda *given: (1000 * wav for wav in generate(*given))
+    )
+    wav = np.concatenate(list(trained_voice.generate("Loud.")))
+    assert np.abs(wav).max() == 1
+
+
+def test_pieces_that_are_not_finite_are_an_error(trained_voice, monkeypatch):
+    monkeypatch.setattr(
+        trained_voice._vocoder, "generate", lambda mel, _: iter([mel[:, 0] * torch.nan])
+    )
+    with pytest.raises(InputError, match="not finite"):
+        next(trained_voice.generate("Hello."))
+
+
+def test_random_numbers_of_others_are_left_alone_while_pieces_come(trained_voice):
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    pieces = trained_voice.generate("One. Two.")
+    drawn = []
+    for _ in zip(range(3), pieces, strict=False):
+        drawn.append(torch.rand(1))
+        assert torch.is_grad_enabled()
+        assert not torch.is_inference_mode_enabled()
+    assert torch.equal(torch.cat(drawn), expected)
+
+
+def test_a_vocoder_that_does_not_fit_is_refused_before_any_weights_are_read(
+    voice, tmp_path, monkeypatch
+):
+    folder = make_vocoder(tmp_path / "v", MelConfig(f_max=7600.0))
+    monkeypatch.setattr(checkpoint, "read_tensors", None)
+    with pytest.raises(InputError, match=r"f_max 8000.0 and 7600.0"):
+        Synthesizer(voice.model.folder, folder)
+
+
+def test_a_vocoder_of_another_rate_is_resampled_to_that_of_the_voice(voice, tmp_path):
+    mel = MelConfig(sample_rate=16000, hop_length=200, win_length=800)
+    folder = make_vocoder(tmp_path / "v", mel, rates=(5, 5, 8))
+    resampled = Synthesizer(voice.model.folder, folder, resample=True)
+    speech = resampled(LONG_TEXT)
+    assert speech.sample_rate == 22050
+    assert len(speech.wav) == speech.mel.shape[1] * 256
+    pieces = list(resampled.generate(LONG_TEXT))
+    assert np.abs(np.concatenate(pieces) - speech.wav).max() < 1e-6
 
 
 def test_an_acoustic_model_is_no_vocoder(voice):
@@ -255,35 +345,10 @@ def test_an_acoustic_model_is_no_vocoder(voice):
         Synthesizer(voice.model.folder, vocoder=voice.model.folder)
 
 
-def test_a_vocoder_of_the_same_mel_is_accepted(caplog):
+def test_griffin_lim_is_said_when_it_is_used(voice, caplog):
     with caplog.at_level(logging.INFO):
-        check_mel_contract(MEL, MelConfig(), "v")
-    assert caplog.text == ""
-
-
-def test_a_vocoder_of_another_padding_is_accepted_and_said(caplog):
-    with caplog.at_level(logging.INFO):
-        check_mel_contract(MEL, dataclasses.replace(MEL, padding="hifigan"), "v")
-    assert "the acoustic model has centre, the vocoder hifigan" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("sample_rate", 16000),
-        ("hop_length", 300),
-        ("n_mels", 100),
-        ("f_min", 40.0),
-        ("f_max", 11025.0),
-        ("log_floor", 1e-3),
-        ("n_fft", 2048),
-        ("win_length", 800),
-    ],
-)
-def test_a_vocoder_of_another_mel_is_refused_with_both_values(key, value):
-    other = dataclasses.replace(MEL, **{key: value, "padding": "hifigan"})
-    with pytest.raises(InputError, match=f"{key} {getattr(MEL, key)} and {value}"):
-        check_mel_contract(MEL, other, "org/vocoder")
+        Synthesizer(voice.model.folder)
+    assert "no vocoder given: Griffin-Lim, 4 iterations" in caplog.text
 
 
 def test_a_checkpoint_of_an_experiment_takes_overrides_from_its_experiment(voice, tmp_path):
