@@ -154,7 +154,7 @@ def read_mel(path: Path, mel: MelConfig) -> Content:
     try:
         # never an object: unpickling runs code
         array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # strange bytes may end the reader in any way
         raise InputError(
             f"{path}: not an array of numbers as np.save writes it: {error}"
         ) from error

@@ -156,7 +156,25 @@ def test_a_pickled_object_is_refused_and_not_run(tmp_path):
     assert not (tmp_path / "evil").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"RIFF1234", json.dumps([1]).encode()])
+def with_header(text: str) -> bytes:
+    """A file of np.save that says so of itself, and holds 100 bytes."""
+    line = text.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line + bytes(100)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"RIFF1234",
+        json.dumps([1]).encode(),
+        b"PK\x03\x04 of an archive",
+        with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (8, 1000000000000000)}"),
+        with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (8, 1" + 30 * "0" + ")}"),
+        with_header("{'descr': "),
+        with_header("{[]: 1}"),
+    ],
+)
 def test_a_file_that_is_no_array_is_refused(tmp_path, content):
     (tmp_path / "x.npy").write_bytes(content)
     with pytest.raises(InputError, match=r"x\.npy: not an array of numbers"):
