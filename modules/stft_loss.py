@@ -20,7 +20,11 @@ RESOLUTIONS = (Resolution(1024, 120, 600), Resolution(2048, 240, 1200), Resoluti
 
 
 class MultiResolutionStft(nn.Module):
-    """Spectral convergence plus L1 of log magnitudes, mean over several resolutions."""
+    """Spectral convergence plus L1 of log magnitudes, mean over several resolutions.
+
+    Args:
+        resolutions: STFTs, each counts alike.
+    """
 
     def __init__(self, resolutions: tuple[Resolution, ...] = RESOLUTIONS) -> None:
         super().__init__()
@@ -30,7 +34,7 @@ class MultiResolutionStft(nn.Module):
             self.register_buffer(f"window_{number}", window, persistent=False)
 
     def forward(self, wav_hat: Tensor, wav: Tensor) -> Tensor:
-        """Distance of each item: (B, S), (B, S) -> (B,)."""
+        """Distance of each item: (B, S), (B, S) -> (B,); S above half of the largest n_fft."""
         distances = []
         for number, resolution in enumerate(self.resolutions):
             window = self.get_buffer(f"window_{number}")
