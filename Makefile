@@ -18,7 +18,7 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
-.PHONY: venv demo test test-slow check bench bench-demo
+.PHONY: venv demo test test-slow check bench bench-vocoder bench-demo
 
 venv: .venv/.installed
 
@@ -65,6 +65,10 @@ check: .venv/.installed
 # One thread: on two, a busy neighbour decides the figures.
 bench: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
+
+# HiFi-GAN beside the plain way to write it.
+bench-vocoder: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.vocoder
 
 # Word error of the demo's ten sentences beside that of their recordings.
 bench-demo: $(SPOKEN)

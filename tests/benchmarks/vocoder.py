@@ -1,0 +1,164 @@
+"""Speed of HiFi-GAN on a CPU: ours beside the plain way to write it.
+
+    OMP_NUM_THREADS=1 python -m tests.benchmarks.vocoder
+
+The plain way is the network of the paper as its authors wrote it: `nn.Conv1d`, a whole batch at a
+time, single precision. Both have the same random weights, which do not change the speed. Seconds
+are those that the process worked; the ways take turns, and the median of each is compared, because
+other processes and the clock of the processor change all of them.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from config.schema import Config
+from models.assets import Assets
+from models.registry import load_config
+from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, HiFiGANConfig, build_network
+
+CONFIGS = {
+    "V1": "exp_config.json",
+    "V2": "exp_config_v2.json",
+    "V3": "exp_config_v3.json",
+}
+RECIPE = Path(__file__).parents[2] / "egs" / "vocoder" / "HiFiGAN"
+# network, clips, frames of each: 285 are 3.3 s, 571 are 6.6 s, the mean of LJ Speech
+CASES = [
+    ("V1", 1, 285),
+    ("V1", 1, 571),
+    ("V2", 1, 285),
+    ("V2", 1, 571),
+    ("V3", 1, 285),
+    ("V3", 8, 285),
+]
+
+
+class PlainBlock(nn.Module):
+    """A residual block; `pairs` as in V1, else as in V3."""
+
+    def __init__(self, channels, kernel, dilations, pairs):
+        super().__init__()
+
+        def conv(dilation):
+            margin = dilation * (kernel - 1) // 2
+            return nn.Conv1d(channels, channels, kernel, 1, margin, dilation)
+
+        if pairs:
+            self.convs1 = nn.ModuleList(conv(dilation) for dilation in dilations)
+            self.convs2 = nn.ModuleList(conv(1) for _ in dilations)
+        else:
+            self.convs = nn.ModuleList(conv(dilation) for dilation in dilations)
+
+    def forward(self, hidden):
+        if hasattr(self, "convs"):
+            for conv in self.convs:
+                hidden = conv(F.leaky_relu(hidden, 0.1)) + hidden
+            return hidden
+        for dilated, plain in zip(self.convs1, self.convs2, strict=True):
+            inner = dilated(F.leaky_relu(hidden, 0.1))
+            hidden = plain(F.leaky_relu(inner, 0.1)) + hidden
+        return hidden
+
+
+class PlainHiFiGAN(nn.Module):
+    """The generator of Kong et al. 2020, nothing done for its speed."""
+
+    def __init__(self, config: GeneratorConfig, n_mels: int):
+        super().__init__()
+        channels = config.upsample_initial_channel
+        self.n_blocks = len(config.resblock_kernel_sizes)
+        self.conv_pre = nn.Conv1d(n_mels, channels, 7, 1, 3)
+        self.ups, self.resblocks = nn.ModuleList(), nn.ModuleList()
+        for rate, kernel in zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True):
+            margin = (kernel - rate) // 2
+            self.ups.append(nn.ConvTranspose1d(channels, channels // 2, kernel, rate, margin))
+            channels //= 2
+            for size, dilations in zip(
+                config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True
+            ):
+                self.resblocks.append(
+                    PlainBlock(channels, size, dilations, pairs=config.resblock == "1")
+                )
+        self.conv_post = nn.Conv1d(channels, 1, 7, 1, 3)
+
+    @torch.no_grad()
+    def forward(self, mel: Tensor) -> Tensor:
+        hidden = self.conv_pre(mel)
+        for stage, up in enumerate(self.ups):
+            hidden = up(F.leaky_relu(hidden, 0.1))
+            blocks = self.resblocks[stage * self.n_blocks : (stage + 1) * self.n_blocks]
+            total = blocks[0](hidden)
+            for block in blocks[1:]:
+                total = total + block(hidden)
+            hidden = total / self.n_blocks
+        return torch.tanh(self.conv_post(F.leaky_relu(hidden)))[:, 0]
+
+
+def main() -> None:
+    """Prints a line per network and way."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--models", nargs="+", choices=CONFIGS, default=list(CONFIGS))
+    parser.add_argument("--repeats", type=int, default=7)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    print("     clips  frames  way          CPU s     RTF  faster")  # noqa: T201
+    for name, n_clips, n_frames in CASES:
+        if name in given.models:
+            compare(name, n_clips, n_frames, given.repeats)
+
+
+def compare(name: str, n_clips: int, n_frames: int, repeats: int) -> None:
+    """Measures one network with mels (n_clips, M, n_frames)."""
+    config = load_config(RECIPE / CONFIGS[name])
+    ours, plain = networks(config)
+    half = ours.in_half_precision()
+    mel = torch.randn(n_clips, config.preprocess.n_mel, n_frames) - 5
+    seconds = medians(
+        {
+            "plain": lambda: plain(mel),
+            "ours": lambda: ours.infer(mel),
+            "ours, bf16": lambda: half.infer(mel),
+        },
+        repeats,
+    )
+    mel_config = config.preprocess.mel
+    audio_s = n_clips * n_frames * mel_config.hop_length / mel_config.sample_rate
+    for way, taken in seconds.items():
+        print(  # noqa: T201
+            f"{name:4} {n_clips:5d} {n_frames:7d}  {way:10} {taken:7.3f} {taken / audio_s:7.3f} "
+            f"{seconds['plain'] / taken:6.2f}x",
+            flush=True,
+        )
+
+
+def networks(config: Config) -> tuple[HiFiGAN, PlainHiFiGAN]:
+    """Both networks, with the same weights."""
+    torch.manual_seed(0)
+    ours = build_network(config, Assets(config.preprocess.mel)).eval()
+    assert isinstance(config.model, HiFiGANConfig)
+    plain = PlainHiFiGAN(config.model.generator, config.preprocess.n_mel).eval()
+    plain.load_state_dict(ours.state_dict())
+    return ours, plain
+
+
+def medians(ways: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """CPU seconds of each way, which take turns."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(repeats + 1):  # the first warms up
+        for name, work in ways.items():
+            start = time.process_time()
+            work()
+            if turn > 0:
+                taken[name].append(time.process_time() - start)
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+if __name__ == "__main__":
+    main()
