@@ -3,7 +3,7 @@
 They are kept in the experiment's folder, so that it does not depend on the processed data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -17,6 +17,7 @@ from utils.files import read_json, read_text, replacing, write_json
 T = TypeVar("T")
 AUDIO = "audio.json"  # every experiment has it
 LEXICON = "lexicon.txt"
+SPEAKERS = "speakers.json"
 
 
 class Speaker(NamedTuple):
@@ -50,7 +51,7 @@ class Assets:
         if self.vocabulary is not None:
             write_json(folder / "vocabulary.json", self.vocabulary.to_plain())
         if self.speakers:
-            write_json(folder / "speakers.json", [s._asdict() for s in self.speakers])
+            write_json(folder / SPEAKERS, [s._asdict() for s in self.speakers])
         if self.stats is not None:
             write_json(folder / "stats.json", self.stats.to_plain())
         (folder / LEXICON).unlink(missing_ok=True)  # of an earlier run under this name
@@ -68,10 +69,23 @@ class Assets:
         return cls(
             mel=_read(folder / AUDIO, lambda plain: MelConfig(**plain)),
             vocabulary=_read_if_there(folder / "vocabulary.json", Vocabulary.from_plain),
-            speakers=_read_if_there(folder / "speakers.json", _speakers) or (),
+            speakers=_read_if_there(folder / SPEAKERS, _speakers) or (),
             stats=_read_if_there(folder / "stats.json", CorpusStats.from_plain),
             lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,
         )
+
+
+def speakers_of(folders: Sequence[Path]) -> tuple[Speaker, ...]:
+    """The speakers of datasets as stage 1 wrote them, each once, sorted by name.
+
+    Raises:
+        InputError: If a file of them is missing or holds something else.
+    """
+    speakers: dict[str, Speaker] = {}
+    for folder in folders:
+        for speaker in _read(folder / SPEAKERS, _speakers):
+            speakers.setdefault(speaker.name, speaker)
+    return tuple(speakers[name] for name in sorted(speakers))
 
 
 def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)

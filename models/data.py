@@ -20,6 +20,7 @@ from models.tts_data import tts_assets, tts_collator, tts_datasets
 from models.vocoder_data import vocoder_assets, vocoder_collator, vocoder_datasets
 from processors.batch import TtsBatch, VocoderBatch
 from processors.sampler import Draw, FrameBudgetSampler, frame_budget
+from processors.store import processed_folder
 from utils.errors import InputError
 from utils.seed import derived_seed
 
@@ -51,7 +52,7 @@ class TrainingData:
         sampler: Order and position of the training batches.
         valid: Validation batches of this process, always the same ones.
         samples: Batch of the validation utterances that are plotted and spoken; None without any.
-        n_utterances: Training utterances of all processes.
+        n_utterances: Training items of all processes: utterances, or segments of recordings.
         plan: Fingerprint of utterances, batches and processes.
     """
 
@@ -65,7 +66,7 @@ class TrainingData:
 
 def dataset_folders(config: Config) -> list[Path]:
     """What stage 1 wrote, per dataset."""
-    return [Path(config.preprocess.processed_dir).expanduser() / name for name in config.dataset]
+    return [processed_folder(config.preprocess, name) for name in config.dataset]
 
 
 def collect_assets(config: Config) -> Assets:

@@ -29,11 +29,11 @@ from processors.extraction import carry_out
 from processors.fingerprint import Dependence, size_and_time
 from processors.recording_run import IGNORED
 from processors.records import Recording
-from processors.run import Run, plan_run, processed_folder
+from processors.run import Run, plan_run
 from processors.sampler import Draw
 from processors.shard_file import shard_writer
 from processors.shards import ShardReport, extract_or_reject, shard_path
-from processors.store import FeatureStore
+from processors.store import FeatureStore, processed_folder
 from processors.summary import usable_part
 from processors.trace import Trace
 from utils.errors import InputError

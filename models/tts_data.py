@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from config.schema import Config
-from models.assets import Assets, Speaker
+from models.assets import Assets, speakers_of
 from preprocessors.split import read_splits
 from processors.batch import TtsBatch, TtsItem, collate
 from processors.dataset import FeatureDataset
@@ -30,14 +30,10 @@ def tts_assets(config: Config, folders: Sequence[Path]) -> Assets:
     for folder in folders:
         FeatureStore(folder, config.preprocess.mel)  # refuses what is unfinished or another mel
     stats = [CorpusStats.from_plain(read_json(folder / "stats.json")) for folder in folders]
-    speakers: dict[str, Speaker] = {}
-    for folder in folders:
-        for row in cast("list[dict[str, str]]", read_json(folder / "speakers.json")):
-            speakers.setdefault(row["name"], Speaker(**row))
     return Assets(
         mel=config.preprocess.mel,
         vocabulary=_vocabulary(config, folders),
-        speakers=tuple(speakers[name] for name in sorted(speakers)),
+        speakers=speakers_of(folders),
         stats=reduce(CorpusStats.merge, stats),
         lexicon=read_text(Path(lexicon)) if lexicon else None,
     )

@@ -3,16 +3,14 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from config.schema import Config
-from models.assets import Assets, Speaker
+from models.assets import Assets, speakers_of
 from preprocessors.split import read_splits
 from processors.batch import VocoderBatch, VocoderItem, collate_recordings
 from processors.segments import RecordingDataset, SegmentDataset
 from processors.store import RecordingStore
 from utils.errors import InputError
-from utils.files import read_json
 
 LONGEST_VALIDATED_S = 10.0  # of each recording: more would say little, and a batch must fit
 
@@ -27,15 +25,9 @@ def vocoder_assets(config: Config, folders: Sequence[Path]) -> Assets:
     Raises:
         InputError: If stage 1 was not run or not finished for one of them.
     """
-    speakers: dict[str, Speaker] = {}
     for folder in folders:
         RecordingStore(folder, config.preprocess.mel)  # refuses what is unfinished or another mel
-        for row in cast("list[dict[str, str]]", read_json(folder / "speakers.json")):
-            speakers.setdefault(row["name"], Speaker(**row))
-    return Assets(
-        mel=config.preprocess.mel,
-        speakers=tuple(speakers[name] for name in sorted(speakers)),
-    )
+    return Assets(mel=config.preprocess.mel, speakers=speakers_of(folders))
 
 
 def vocoder_datasets(

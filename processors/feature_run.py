@@ -9,10 +9,10 @@ from preprocessors.manifest import Splits, Utterance
 from processors.alignment import alignment_file
 from processors.features import FeatureTools
 from processors.fingerprint import Dependence, size_and_time
-from processors.run import Run, corpus_of, plan_run, processed_folder
+from processors.run import Run, corpus_of, plan_run
 from processors.shards import ShardReport, ShardWork
 from processors.statistics import corpus_stats
-from processors.store import FeatureStore
+from processors.store import FeatureStore, processed_folder
 from processors.summary import split_usable
 from utils.errors import InputError
 from utils.files import replacing, sha256_of, write_json

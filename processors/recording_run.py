@@ -6,8 +6,9 @@ from config.schema import Config
 from preprocessors.manifest import Splits, Utterance
 from processors.fingerprint import Dependence, size_and_time
 from processors.recordings import RecordingTools
-from processors.run import Run, corpus_of, plan_run, processed_folder
+from processors.run import Run, corpus_of, plan_run
 from processors.shards import ShardReport, ShardWork
+from processors.store import processed_folder
 from processors.summary import split_usable
 
 # Keys of text, alignment, pitch and energy.

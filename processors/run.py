@@ -11,6 +11,7 @@ from preprocessors.manifest import Listing, Splits, Utterance
 from preprocessors.split import split_ids
 from processors.fingerprint import Dependence, Fingerprint, fingerprint_of
 from processors.shards import ShardReport, plan_shards
+from processors.store import processed_folder
 from utils.parallel import Backend
 
 
@@ -95,11 +96,6 @@ def corpus_of(config: Config, dataset: str) -> Corpus:
     # a fault in the split's keys should show now, and not after hours of work
     split_ids({utterance.id: 0.0 for utterance in listing.utterances}, config.preprocess.split)
     return Corpus(root, listing)
-
-
-def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
-    """Where stage 1 writes a dataset."""
-    return Path(config.processed_dir).expanduser() / dataset
 
 
 def plan_run(

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from config.schema import PreprocessConfig
 from modules.mel import MelConfig
 from processors.records import Features, Recording
 from processors.shard_file import IndexRow, checksum, shard_writer
@@ -27,6 +28,11 @@ class Prosody(NamedTuple):
     durations: np.ndarray  # (N,) int64 frames
     f0: np.ndarray  # (T,) float32 Hz, 0 = unvoiced
     energy: np.ndarray  # (T,) float32
+
+
+def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
+    """Where stage 1 writes a dataset."""
+    return Path(config.processed_dir).expanduser() / dataset
 
 
 def features_folder(folder: Path) -> Path:

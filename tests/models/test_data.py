@@ -37,6 +37,13 @@ def test_assets_come_from_all_datasets(tmp_path):
     assert assets.mel == PREPROCESS.mel
 
 
+def test_speakers_that_stage_1_did_not_write_are_refused(tmp_path):
+    make_processed(tmp_path / "data" / "mini")
+    (tmp_path / "data" / "mini" / "speakers.json").write_text('[{"nom": "anna"}]')
+    with pytest.raises(InputError, match=r"mini/speakers\.json: not what .* holds there"):
+        collect_assets(config_of(tmp_path))
+
+
 def test_the_lexicon_vocabulary_is_all_of_arpabet_and_what_else_was_met(tmp_path):
     make_processed(tmp_path / "data" / "mini")
     path = tmp_path / "data" / "mini" / "phones.json"
