@@ -44,7 +44,7 @@ def import_checkpoint(source: str, target: Path) -> None:
         for name, tensors in {SPEAKING: imported.tensors, **others.tensors}.items():
             # not by save_file, whose files are for their owner's eyes only
             (folder / f"{name}.safetensors").write_bytes(save(_storable(tensors)))
-        write_imported_card(folder, target.absolute().name, config, imported, unused)
+        write_imported_card(folder, target.resolve().name, config, imported, unused)
     get_logger(__name__).info("found: %s: %s", importer.KIND, imported.weights)
     _tell(target, imported, others, unused)
 

@@ -49,7 +49,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     Raises:
         InputError: If there is something at `path` that is no empty folder.
     """
-    path = path.absolute()
+    path = path.resolve()  # a link would be in the way of the rename
     if path.exists() and not (path.is_dir() and next(path.iterdir(), None) is None):
         raise InputError(f"{path} exists and is not empty: choose another name, or remove it first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -120,3 +120,14 @@ def test_a_new_folder_takes_the_place_of_an_empty_one_alone(tmp_path):
         (folder / "b.txt").touch()
     assert (tmp_path / "empty" / "b.txt").exists()
     assert (tmp_path / "made" / "a.txt").exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_new_folder_is_made_where_a_link_leads(tmp_path, there):
+    if there:
+        (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    with new_folder(tmp_path / "link") as folder:
+        (folder / "a.txt").touch()
+    assert (tmp_path / "disk" / "a.txt").exists()
+    assert (tmp_path / "link").is_symlink()
