@@ -43,7 +43,7 @@ class Description:
 
     Attributes:
         path: The file, which messages name.
-        model_path: The file of `model`, if it is another.
+        model_path: The file of `model`; it may be the same.
         datasets: Names.
         preprocess: Values of our `preprocess` section; mel and pitch, without the text.
         model: Sections `transformer`, `variance_predictor` and `variance_embedding`, and

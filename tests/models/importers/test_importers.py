@@ -125,6 +125,10 @@ def touch(root, *names):
         (["pretrained/pytorch_model.bin", "checkpoint/epoch-1_step-2_loss-3/pytorch_model.bin"], 1),
         (["checkpoints/old/model.safetensors", "checkpoints/step-0000002_loss-3.pt"], 1),
         (["step-0000010_loss-1.PT", "step-0000009_loss-1.pt"], 0),
+        (
+            ["epoch-9_step-2_loss-1/pytorch_model.bin", "epoch-10_step-2_loss-1/pytorch_model.bin"],
+            1,
+        ),
         (["ours/model.safetensors", "ours/audio.json", "it.pt"], 2),
     ],
 )
