@@ -68,8 +68,8 @@ def read(path: Path) -> Imported:
     )
 
 
-def _description(args: Mapping[str, object], path: Path) -> Description:
-    preprocess = section(args, "preprocess")
+def _check(preprocess: Mapping[str, object], path: Path) -> None:
+    """Refuses what the weights would be spoken with wrongly."""
     for key, what in _REFUSED.items():
         if preprocess.get(key):
             raise InputError(f"{path}: preprocess.{key}: {what} cannot be spoken with here")
@@ -78,6 +78,11 @@ def _description(args: Mapping[str, object], path: Path) -> Description:
             f"{path}: preprocess.phone_extractor: its phones are those of {_SYMBOLS}, and only the "
             "ARPAbet of the extractor lexicon can be spoken with here"
         )
+
+
+def _description(args: Mapping[str, object], path: Path) -> Description:
+    preprocess = section(args, "preprocess")
+    _check(preprocess, path)
     datasets = args.get("dataset")
     if not isinstance(datasets, list) or not datasets:
         raise InputError(f"{path}: dataset is {datasets!r}, expected a list of names")
