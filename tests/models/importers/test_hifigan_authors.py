@@ -146,7 +146,8 @@ def test_discriminators_come_along_and_judge_as_the_originals_do(tmp_path, small
             pooled = torch.nn.functional.avg_pool1d(pooled[:, None], 4, 2, padding=2)[:, 0]
         theirs.append(judge(pooled))
     for own, original in zip(ours, theirs, strict=True):
-        assert torch.allclose(own.score, original, atol=1e-5)
+        scores = (score.sort(dim=1).values for score in (own.score, original))
+        assert torch.allclose(*scores, atol=1e-5)  # in whatever order of phase and time
     assert others.unused == (
         "do_00000100: optim_d (2 tensors)",
         "do_00000100: steps (0 tensors)",
