@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from safetensors.torch import save
 
-from models.assets import AUDIO, LEXICON
+from models.assets import AUDIO, LEXICON, SPEAKERS
 from models.checkpoint import WEIGHTS, LoadedModel, importer_of, load_model
 from models.history import History
 from models.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
@@ -20,7 +20,7 @@ from utils.hub_push import Target, push
 from utils.logging import get_logger
 
 CARD = "README.md"
-_ASSETS = (AUDIO, "vocabulary.json", "stats.json", "speakers.json", LEXICON)
+_ASSETS = (AUDIO, "vocabulary.json", "stats.json", SPEAKERS, LEXICON)
 # What an earlier push may have left and this one does without: it would be loaded with the rest.
 _OURS = {WEIGHTS, "discriminator.safetensors", "config.json", *_ASSETS, CARD, SCORES}
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
@@ -138,8 +138,9 @@ def write(package: Package, target: Path) -> None:
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
-    """JSON without places of this machine: of absolute paths the last part stays.
+    """JSON without places of this machine.
 
+    Of paths that are absolute, or lead to a home or out of the current folder, the last part stays.
     The folders of the corpora, `dataset_path`, are left out altogether.
     """
     if isinstance(value, dict):
@@ -157,8 +158,11 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
 def _is_of_this_machine(text: str) -> bool:
     if len(text) == 1:  # a delimiter
         return False
-    absolute = PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute()
-    return absolute or text.startswith("~/")
+    for path in (PurePosixPath(text), PureWindowsPath(text)):
+        first, *more = path.parts or ("",)
+        if path.is_absolute() or (more and (first == ".." or first.startswith("~"))):
+            return True
+    return False
 
 
 def _half(model: LoadedModel) -> bytes:
@@ -198,11 +202,11 @@ def _listed(path: Path) -> tuple[str, ...]:
     Raises:
         InputError: If it wrote something else.
     """
+    report = cast("dict[str, Any]", without_local_paths(read_json(path)))
     try:
-        report = cast("dict[str, Any]", without_local_paths(read_json(path)))
         lines = tuple(_line(name, score) for name, score in report["scores"].items())
         return (*lines, f"vocoder {report['vocoder']}")
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: not what stage 4 writes; run it again, or remove it") from error
 
 

@@ -1,6 +1,7 @@
 """Models by name: a folder here, or a repository on the Hugging Face Hub."""
 
 import glob
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -41,14 +42,14 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
             a slash or `~`, ends like a file, or stands in a folder that exists) is never looked for
             on the Hub.
     """
-    path = Path(reference).expanduser()
-    if str(reference) and path.exists():
+    if (path := _existing(reference)) is not None:
         return path
-    match = _HUB_NAME.fullmatch(str(reference))
-    if match is None or isinstance(reference, Path) or _looks_local(path):
+    match = None if isinstance(reference, Path) else _HUB_NAME.fullmatch(reference)
+    reason = "" if match is None else _why_local(Path(reference))
+    if match is None or reason:
         raise InputError(
-            f"{str(reference)!r}: no such file or folder; expected a path, or the name of a "
-            "repository on the Hub (org/name or org/name@revision)"
+            f"{str(reference)!r}: no such file or folder{reason}; expected a path, or the name of "
+            "a repository on the Hub (org/name or org/name@revision)"
         )
     return _fetch(Repository(match["repo"], match["revision"]), choose)
 
@@ -65,7 +66,7 @@ def origin_of(path: Path) -> str | None:
 def recorded_as(reference: str | Path) -> str:
     """What records call a model that was loaded: `org/name@commit`, or the path as given."""
     match = _HUB_NAME.fullmatch(str(reference))
-    if match is None or Path(reference).expanduser().exists():
+    if match is None or _existing(reference) is not None:
         return str(reference)
     folder = _snapshot(Repository(match["repo"], match["revision"]))
     return str(reference) if folder is None else origin_of(folder) or str(reference)
@@ -81,9 +82,20 @@ class Repository(NamedTuple):
         return self.name if self.revision is None else f"{self.name}@{self.revision}"
 
 
-def _looks_local(path: Path) -> bool:
+def _existing(reference: str | Path) -> Path | None:
+    """What there is at a path; None for what can be no path, too."""
+    path = os.path.expanduser(reference)  # noqa: PTH111  (Path's own raises for ~nobody)
+    return Path(path) if os.path.exists(path) else None  # noqa: PTH110  (for names too long)
+
+
+def _why_local(path: Path) -> str:
+    """Why a name of the form `org/name` is taken for a path; empty if it is not."""
     first = path.parts[0]
-    return first in _OUR_FOLDERS or Path(first).exists() or path.suffix.lower() in _FILE_SUFFIXES
+    if Path(first).exists():
+        return f" ({first} exists here, so that this is taken for a path)"
+    if first in _OUR_FOLDERS or path.suffix.lower() in _FILE_SUFFIXES:
+        return " (by its form this is a path)"
+    return ""
 
 
 def _fetch(repository: Repository, choose: Choice) -> Path:

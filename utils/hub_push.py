@@ -35,10 +35,17 @@ def check_target(target: Target) -> None:
     Raises:
         InputError: If so.
     """
+    from huggingface_hub import errors
+    from huggingface_hub.utils import validate_repo_id
+
     if not _NAME.fullmatch(target.repository):
         raise InputError(
             f"{target.repository!r}: expected the name of a repository on the Hub, org/name"
         )
+    try:
+        validate_repo_id(target.repository)
+    except errors.HFValidationError as error:
+        raise InputError(explain(target, error)) from error
 
 
 def push(

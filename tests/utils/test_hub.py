@@ -120,12 +120,26 @@ def test_names_are_no_patterns(hub):
         "org/na me",
         "org/name@",
         "../../etc",
+        "~nobody/name",
+        "org/nul\0",
     ],
 )
 def test_a_missing_path_is_never_looked_for_on_the_hub(hub, tmp_path, reference):
     (tmp_path / "here").mkdir()
     with pytest.raises(InputError, match="no such file or folder"):
         resolve(reference, model_files)
+    assert hub.asked == []
+
+
+def test_a_name_that_is_taken_for_a_path_says_why(hub, tmp_path):
+    (tmp_path / "amphion").mkdir()
+    with pytest.raises(InputError, match=r"no such file or folder \(amphion exists here, so that"):
+        resolve("amphion/hifigan_ljspeech", model_files)
+    for reference in ("ckpts/demo", "org/model.pt"):
+        with pytest.raises(
+            InputError, match=r"no such file or folder \(by its form this is a path"
+        ):
+            resolve(reference, model_files)
     assert hub.asked == []
 
 
@@ -173,7 +187,7 @@ def test_a_missing_revision(hub):
     assert "has no such branch, tag or commit" in refusal(f"org/name@{'0' * 40}")
 
 
-@pytest.mark.parametrize("name", ["org/a--b", "org/a..b", "org/name.git", f"org/{'a' * 100}"])
+@pytest.mark.parametrize("name", ["org/a--b", "org/a..b", "org/name.git", f"org/{'a' * 300}"])
 def test_a_name_that_the_hub_does_not_allow(hub, name):
     assert "not a name that the Hub allows" in refusal(name)
     assert hub.asked == []
