@@ -194,6 +194,15 @@ def test_values_in_hz_with_logarithmic_bins(tmp_path):
     assert model.network.scales() == {"pitch.edges": "log", "energy.edges": "linear"}
 
 
+def test_bins_of_normalised_values_are_looked_up_among_these_whatever_the_settings(
+    tmp_path, tensors
+):
+    kinds = {"pitch_quantization": "log", "energy_quantization": "log"}
+    embedding = SIZES["variance_embedding"] | kinds
+    model = load_model(write(tmp_path, tensors, model=MODEL | {"variance_embedding": embedding}))
+    check(model, tensors)
+
+
 def test_several_speakers(tmp_path):
     tensors = checkpoint(n_rows=361, n_speakers=3)
     write(tmp_path, tensors, "the project's", model=MODEL | {"multi_speaker": True})
