@@ -11,18 +11,17 @@ def main() -> None:
     arguments = _arguments()
     # after the flags are read: help and mistakes in them need not wait for PyTorch
     from models.registry import load_config
-    from processors.extraction import prepare_dataset
+    from processors.extraction import prepare_datasets
     from utils.logging import setup_logging
 
     setup_logging()
     config = load_config(arguments.config, arguments.overrides)
-    if arguments.from_acoustic is not None:
+    if arguments.from_acoustic is None:
+        prepare_datasets(config, arguments.num_workers)
+    else:
         from models.predicted_mels import prepare_from_acoustic
 
         prepare_from_acoustic(config, arguments.from_acoustic, arguments.num_workers)
-        return
-    for dataset in config.dataset:
-        prepare_dataset(config, dataset, arguments.num_workers)
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Stage 1: from a corpus on disk to everything that training needs, for one dataset."""
+"""Stage 1: from corpora on disk to everything that training needs."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -25,6 +25,18 @@ from utils.logging import get_logger, progress
 from utils.parallel import ChunkResult, run_chunks
 
 
+def prepare_datasets(config: Config, n_jobs: int) -> None:
+    """Runs stage 1 for every dataset of an experiment; see `prepare_dataset`.
+
+    Raises:
+        InputError: Before any work if one of the corpora or the config cannot be used; in the
+            course of it if too many utterances of one are rejected.
+    """
+    runs = [_plan(config, dataset) for dataset in config.dataset]
+    for run in runs:
+        carry_out(run, n_jobs)
+
+
 def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None:
     """Runs stage 1 for one dataset of an experiment, as `config.task` needs it.
 
@@ -42,8 +54,12 @@ def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None
     Raises:
         InputError: If the corpus or the config cannot be used, or too many utterances are rejected.
     """
+    return carry_out(_plan(config, dataset), n_jobs)
+
+
+def _plan(config: Config, dataset: str) -> Run:
     plan = plan_recordings if config.task == "vocoder" else plan_features
-    return carry_out(plan(config, dataset), n_jobs)
+    return plan(config, dataset)
 
 
 def carry_out(run: Run, n_jobs: int) -> Summary | None:

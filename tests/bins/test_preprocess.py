@@ -10,6 +10,7 @@ from bins.preprocess import main
 from tests.processors.small_corpus import copy_corpus
 from utils.cli import UsageError
 from utils.errors import InputError
+from utils.files import read_json
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,9 +20,11 @@ def call(monkeypatch, *arguments: str) -> None:
     main()
 
 
-def test_it_prepares_every_dataset_of_the_config(tmp_path, monkeypatch):
-    for name in ("one", "two"):
-        copy_corpus(tmp_path / name)
+SET = ("--set", "preprocess.backend=sequential", "--set", "preprocess.aligner=textgrid")
+
+
+def write_config(tmp_path: Path) -> str:
+    """Two datasets, whose folders are called as they are."""
     config = tmp_path / "config.json"
     config.write_text(
         f"""{{
@@ -37,10 +40,22 @@ def test_it_prepares_every_dataset_of_the_config(tmp_path, monkeypatch):
         }}""",
         encoding="utf-8",
     )
-    overrides = ("--set", "preprocess.backend=sequential", "--set", "preprocess.aligner=textgrid")
-    call(monkeypatch, "--config", str(config), *overrides)
+    return str(config)
+
+
+def test_it_prepares_every_dataset_of_the_config(tmp_path, monkeypatch):
     for name in ("one", "two"):
-        assert (tmp_path / "data" / name / "fingerprint.json").is_file()
+        copy_corpus(tmp_path / name)
+    call(monkeypatch, "--config", write_config(tmp_path), *SET)
+    for name in ("one", "two"):
+        assert read_json(tmp_path / "data" / name / "fingerprint.json")["finished"]
+
+
+def test_all_datasets_are_looked_at_before_the_work_on_the_first(tmp_path, monkeypatch):
+    copy_corpus(tmp_path / "one")
+    with pytest.raises(InputError, match=r"two: no folder .*dataset_path\.two"):
+        call(monkeypatch, "--config", write_config(tmp_path), *SET)
+    assert not (tmp_path / "data").exists()
 
 
 def test_mels_of_an_acoustic_model_are_for_vocoders_only(tmp_path, monkeypatch):

@@ -1,0 +1,47 @@
+"""The command that writes what speaking needs."""
+
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from bins.export_model import main
+from models.checkpoint import load_model
+from tests.models.test_synthesizer import make_voice
+from utils.errors import InputError
+
+
+def call(monkeypatch, *arguments: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["export_model", *map(str, arguments)])
+    main()
+
+
+def test_an_export_is_a_model_with_a_card_of_its_own_name(tmp_path, monkeypatch):
+    voice, target = make_voice(tmp_path / "voice"), tmp_path / "small"
+    call(monkeypatch, voice, target, "--half", "--license", "mit")
+    assert {t.dtype for t in load_file(target / "model.safetensors").values()} <= {
+        *(torch.float16, torch.int64)
+    }
+    card = (target / "README.md").read_text()
+    assert "# small\n" in card
+    assert 'license: "mit"' in card
+    whole, half = (load_model(folder).network.state_dict() for folder in (voice, target))
+    for name, tensor in whole.items():
+        torch.testing.assert_close(half[name], tensor, atol=1e-3, rtol=1e-3)
+
+
+def test_without_half_the_weights_are_the_same_bytes(tmp_path, monkeypatch):
+    voice, target = make_voice(tmp_path / "voice"), tmp_path / "deep" / "copy"
+    call(monkeypatch, voice, target)
+    name = "model.safetensors"
+    assert (target / name).read_bytes() == (voice / name).read_bytes()
+
+
+@pytest.mark.parametrize("target", ["voice", "voice/.", "voice/.."])
+def test_it_writes_over_nothing(target, tmp_path, monkeypatch):
+    voice = make_voice(tmp_path / "voice")
+    before = sorted(path.name for path in voice.iterdir())
+    with pytest.raises(InputError, match="exists and is not empty"):
+        call(monkeypatch, voice, tmp_path / target)
+    assert sorted(path.name for path in voice.iterdir()) == before
