@@ -135,6 +135,8 @@ def test_prosody_is_reported_in_hz_and_controls_are_factors_on_it(experiment, te
     out = model.network.infer(*batch)
     hz = expected.pitch * PITCH["std"] + PITCH["mean"]
     torch.testing.assert_close(out.pitch[0], hz, rtol=1e-5, atol=1e-3)
+    energy = (expected.energy * ENERGY["std"] + ENERGY["mean"]).clamp(min=0)
+    torch.testing.assert_close(out.energy[0], energy, rtol=1e-5, atol=1e-3)
     higher = model.network.infer(*batch, pitch_control=1.5).pitch[0]
     torch.testing.assert_close(higher, 1.5 * hz, rtol=1e-5, atol=1e-3)
 
@@ -152,6 +154,7 @@ def test_positions_that_are_no_sinusoids_are_kept(tmp_path, tensors):
     changed = tensors | {"encoder.position_enc": tensors["encoder.position_enc"] * 0.9}
     model = load_model(write(tmp_path, changed))
     check(model, changed)
+    assert len(model.network.encoder.positions) == SIZES["max_seq_len"]  # theirs have one more
     assert amphion_fastspeech2.read(tmp_path).unused == ()
 
 
