@@ -41,6 +41,9 @@ def locate(path: Path) -> Checkpoint | None:
             or its weights; a folder with one experiment in it, as on the Hub. What else lies in
             these folders is left alone.
 
+    Returns:
+        None if there is nothing of Amphion's.
+
     Raises:
         InputError: If its args.json is missing, or there are several and no name tells the newest.
     """
@@ -88,10 +91,12 @@ def _weights_in(folder: Path) -> Path | None:
 def _only_one(path: Path, found: Iterable[Path]) -> Checkpoint | None:
     """The only checkpoint whose name tells nothing, or the only experiment in a folder."""
     described = [weights for weights in found if _described(weights) is not None]
-    places = {(w.parent if w.name in WEIGHTS else w): w for w in described}
     inner = [args.parent for args in path.glob(f"*/{ARGS}")]
-    if len({*places, *inner}) > 1:
-        listed = ", ".join(sorted(place.name for place in {*places, *inner}))
+    places = {*inner, *(w.parent if w.name in WEIGHTS else w for w in described)}
+    if inner and not described:
+        places |= {audio.parent for audio in path.glob(f"*/{AUDIO}")}  # of ours, as good as theirs
+    if len(places) > 1:
+        listed = ", ".join(sorted(place.name for place in places))
         raise InputError(f"{path}: several models in it ({listed}); give one of them")
     if described:
         return _described(described[0])

@@ -258,6 +258,14 @@ def test_one_experiment_in_a_folder_is_found_and_several_are_listed(tmp_path, me
     expected = speak(state, SIZES, mel)
     assert torch.allclose(load_model(tmp_path).network.infer(mel), expected, atol=1e-5)
 
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "audio.json").touch()
+    with pytest.raises(
+        InputError, match=r"several models in it \(hifigan_speech, ours\); give one"
+    ):
+        load_model(tmp_path)
+
+    (tmp_path / "ours" / "audio.json").unlink()
     accelerate_experiment(tmp_path / "hifigan_song", state)
     with pytest.raises(InputError, match=r"several models in it \(hifigan_song, hifigan_speech\)"):
         load_model(tmp_path)
