@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Literal, NamedTuple, Protocol, cast
 
 from torch import Tensor
 
@@ -29,8 +29,8 @@ class Vocoder(Protocol):
 class TrainedVocoder(Vocoder, Protocol):
     """What every network of task `vocoder` offers."""
 
-    def in_half_precision(self) -> Vocoder:
-        """A copy that speaks in bfloat16."""
+    def for_inference(self, precision: Literal["fp32", "bf16"] = "fp32") -> Vocoder:
+        """A copy that speaks faster."""
 
 
 class OpenedVocoder(NamedTuple):
@@ -57,7 +57,7 @@ class OpenedVocoder(NamedTuple):
             iterations = settings.griffin_lim_iterations
             log.info("no vocoder given: Griffin-Lim, %d iterations", iterations)
             return GriffinLim(self.mel, iterations).to(device)
-        vocoder = in_precision(self.model.load(device).network, settings)
+        vocoder = prepared(self.model.load(device).network, settings)
         theirs = self.model.assets.mel
         different = differences(self.mel, theirs)
         if not different:
@@ -94,10 +94,9 @@ def open_vocoder(
     return OpenedVocoder(model, mel, str(reference))
 
 
-def in_precision(network: object, settings: InferenceConfig) -> Vocoder:
-    """The network of a vocoder in the precision that the settings ask for."""
-    vocoder = cast("TrainedVocoder", network)
-    return vocoder.in_half_precision() if settings.vocoder_precision == "bf16" else vocoder
+def prepared(network: object, settings: InferenceConfig) -> Vocoder:
+    """The network of a vocoder, ready to speak fast and as precisely as the settings say."""
+    return cast("TrainedVocoder", network).for_inference(settings.vocoder_precision)
 
 
 def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:

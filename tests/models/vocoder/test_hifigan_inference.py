@@ -162,9 +162,19 @@ def test_inference_gives_what_forward_gives(network):
     assert network.infer(mel).dtype == torch.float32
 
 
+def test_a_network_for_inference_speaks_as_before(network):
+    mel = make_mel(100)
+    fast = network.for_inference()
+    assert fast.infer(mel).sub(network.infer(mel)).abs().max() < 1e-6
+    assert not any(parameter.requires_grad for parameter in fast.parameters())
+    assert all(parameter.requires_grad for parameter in network.parameters())
+    for name, tensor in fast.state_dict().items():
+        assert torch.equal(tensor, network.state_dict()[name])
+
+
 def test_half_precision_is_close_and_leaves_the_network_alone(network):
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
-    half = network.in_half_precision()
+    half = network.for_inference("bf16")
     mel = make_mel(100)
     exact, rounded = network.infer(mel), half.infer(mel)
     signal_to_noise_db = 10 * torch.log10(exact.var() / (exact - rounded).var())
