@@ -74,9 +74,13 @@ def read_args(checkpoint: Checkpoint) -> dict[str, object]:
 def _checkpoints_in(folder: Path) -> Iterator[Path]:
     """The weights of each checkpoint in a folder; experiments of ours are none."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if _is_dump(path) and path.is_file():
-            yield path
-        elif (weights := _weights_in(path)) and first_file([path / AUDIO]) is None:
+        try:
+            weights = path if _is_dump(path) and path.is_file() else _weights_in(path)
+        except OSError:
+            if _STEP.search(path.name):
+                raise
+            continue  # what is not for us to see, and nothing says that it is a checkpoint
+        if weights is not None and not (path / AUDIO).is_file():
             yield weights
 
 
@@ -85,7 +89,7 @@ def _is_dump(path: Path) -> bool:
 
 
 def _weights_in(folder: Path) -> Path | None:
-    return first_file(folder / name for name in WEIGHTS)
+    return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
 
 
 def _only_one(path: Path, found: Iterable[Path]) -> Checkpoint | None:

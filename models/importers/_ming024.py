@@ -76,8 +76,9 @@ def read_yaml(path: Path) -> Mapping[str, object]:
         import yaml  # not at the top: few models need it
     except ImportError as error:
         raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
+    text = read_text(path)
     try:
-        values = yaml.safe_load(read_text(path))
+        values = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, Mapping):

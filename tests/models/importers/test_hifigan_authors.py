@@ -266,3 +266,14 @@ def test_a_file_without_a_generator_is_refused(tmp_path):
     torch.save({"generator": {"conv_pre.bias": 1.0}}, tmp_path / "g_00000100")
     with pytest.raises(InputError, match=r"'conv_pre\.bias' is of type float, expected a tensor"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["upsample_rates", "resblock", "sampling_rate"])
+def test_a_setting_that_is_missing_is_named(tmp_path, key):
+    write_authors(tmp_path, random_generator(SIZES))
+    path = tmp_path / "config.json"
+    settings = json.loads(path.read_text())
+    del settings[key]
+    path.write_text(json.dumps(settings))
+    with pytest.raises(InputError, match=rf"config\.json.*{key}"):
+        load_model(tmp_path)

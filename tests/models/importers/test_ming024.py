@@ -311,6 +311,12 @@ def test_a_broken_file_is_named(tmp_path, tensors, name, content, message):
         load_model(tmp_path)
 
 
+def test_settings_in_another_encoding_are_named(tmp_path, tensors):
+    (write(tmp_path, tensors) / "model.yaml").write_bytes(b"# \xe9")
+    with pytest.raises(InputError, match=r"model.yaml: not UTF-8 at byte 2; save it as UTF-8$"):
+        load_model(tmp_path)
+
+
 def test_a_file_that_is_none_of_its_kind_is_named(tmp_path, tensors):
     root = write(tmp_path, tensors)
     torch.save(tensors, root / "900000.pth.tar")
