@@ -43,8 +43,8 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     are dropped.
 
     Raises:
-        InputError: If tensors of one name have different shapes; the message names all of them. If
-            no tensor fits: then it is another kind of model.
+        InputError: If tensors of one name have different shapes; the message names the first of
+            them. If no tensor fits: then it is another kind of model.
     """
     source = load_model(fetch(reference, for_training=True))
     _compare_mels(source.assets, assets)
@@ -144,7 +144,7 @@ def _check(
             faults.append(f"{name} is {old} there and {new} here")
     if faults:
         raise InputError(
-            f"--init_from: tensors of other shapes: {'; '.join(sorted(faults))}; use the model "
+            f"--init_from: tensors of other shapes: {listed(sorted(faults))}; use the model "
             "section of the config that was trained"
         )
     if names := not_finite(source):
