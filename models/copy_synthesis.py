@@ -23,6 +23,7 @@ from processors.metrics.mel_l1 import mel_l1
 from processors.pieces import spans
 from utils.config import overridden
 from utils.errors import InputError
+from utils.files import user_path
 from utils.hub import recorded_as
 from utils.logging import get_logger
 
@@ -94,7 +95,7 @@ def speak_split(vocoder: SpeakingVocoder, dataset: str, testing_set: TestingSet)
         InputError: If stage 1 did not prepare the data set, or a clip could not be spoken (the
             others are made).
     """
-    processed = Path(vocoder.preprocess.processed_dir).expanduser()
+    processed = user_path(vocoder.preprocess.processed_dir)
     clips = clips_of_split(processed, dataset, testing_set, vocoder.mel)
     results = ResultFolder(vocoder.output, ClipLine)
     results.check_dataset(dataset, [clip.id for clip in clips])

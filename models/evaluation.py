@@ -17,6 +17,7 @@ from processors.metrics import find, metric_names
 from processors.scoring import Column, Item, Scored, columns_of, score_items
 from utils.config import overridden
 from utils.errors import InputError
+from utils.files import user_path
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
@@ -91,7 +92,7 @@ def evaluate(place: Place, selection: Selection, n_jobs: int) -> Report:
             that was asked for cannot be computed, or none can.
     """
     preprocess = place.references.preprocess
-    lines = _chosen(read_results(place.folder), selection, Path(preprocess.processed_dir))
+    lines = _chosen(read_results(place.folder), selection, user_path(preprocess.processed_dir))
     vocoder = _vocoder_of(place.folder, lines)
     metrics = _Metrics(selection.metrics, copies=isinstance(lines[0], ClipLine))
     items = items_of(place.folder, lines, place.references)
@@ -134,7 +135,7 @@ def _chosen(
         )
     if selection.testing_set is None:
         return list(of_dataset.values())
-    split = utterances_of(processed.expanduser(), selection.dataset, selection.testing_set)
+    split = utterances_of(processed, selection.dataset, selection.testing_set)
     if left_out := [utterance.id for utterance in split if utterance.id not in of_dataset]:
         raise InputError(
             f"{len(left_out)} utterances of the split {selection.testing_set} were not spoken "

@@ -25,7 +25,7 @@ from models.tracking import Tracker, check_tracker
 from models.trainer import Trainer
 from utils.config import to_plain
 from utils.errors import InputError
-from utils.files import write_json
+from utils.files import user_path, write_json
 from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
 
@@ -117,7 +117,7 @@ def experiment_folder(config: Config, name: str) -> Path:
     """
     if Path(name).name != name or name in ("", ".", ".."):
         raise InputError(f"--name {name!r}: expected the name of a folder, without slashes")
-    return Path(config.log_dir).expanduser() / name
+    return user_path(config.log_dir) / name
 
 
 def check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | None) -> None:

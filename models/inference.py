@@ -14,7 +14,7 @@ from models.speech import Speech
 from models.synthesizer import Controls, Synthesizer, choose_speaker
 from processors.audio import write_wav
 from utils.errors import InputError
-from utils.files import read_text
+from utils.files import read_text, user_path
 from utils.hub import recorded_as
 from utils.plots import plot_synthesis
 
@@ -91,7 +91,7 @@ def speak_dataset(voice: Voice, dataset: str, testing_set: TestingSet, settings:
     """
     if settings.speaker is not None:
         choose_speaker(voice.synthesizer.speakers, settings.speaker)
-    processed = Path(voice.config.preprocess.processed_dir)
+    processed = user_path(voice.config.preprocess.processed_dir)
     sentences = [
         Sentence(utterance.id, utterance.text, settings.speaker or utterance.speaker, dataset)
         for utterance in utterances_of(processed, dataset, testing_set)

@@ -21,7 +21,7 @@ from processors.pcm import from_pcm16
 from processors.scoring import Item
 from processors.store import RecordingStore
 from utils.errors import InputError
-from utils.files import read_jsonl
+from utils.files import read_jsonl, user_path
 
 SHOWN = 20  # missing files, in a message
 
@@ -130,7 +130,7 @@ class _Finder:
     def _of_text(self, line: Line, file: Path) -> Item:
         """The recording is in the corpus that stage 1 read."""
         preprocess = self._references.preprocess
-        processed = Path(preprocess.processed_dir).expanduser() / line.dataset
+        processed = user_path(preprocess.processed_dir) / line.dataset
         said = self._manifest(processed).get(line.id) if line.dataset else None
         if self._references.recordings is not None:
             recorded = self._given(line.id)

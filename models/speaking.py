@@ -9,6 +9,7 @@ from models.results import E, ResultFolder
 from preprocessors.manifest import Utterance, read_manifest
 from preprocessors.split import read_splits
 from utils.errors import InputError
+from utils.files import user_path
 from utils.logging import get_logger, progress
 
 TestingSet = Literal["train", "test", "golden_test"]
@@ -47,7 +48,7 @@ def default_output(reference: str | Path, folder: Path) -> Path:
     Raises:
         InputError: If the model is from the Hub: its folder is a cache.
     """
-    if not Path(reference).expanduser().exists():
+    if not user_path(reference).exists():
         raise InputError(f"{reference} is on the Hub: say where the wavs go by --infer_output_dir")
     return folder / "result"
 
@@ -58,7 +59,7 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
     Raises:
         InputError: If the configuration is wrong, or nothing was trained under that name.
     """
-    folder = Path(load_config(config_path, overrides).log_dir).expanduser() / name
+    folder = user_path(load_config(config_path, overrides).log_dir) / name
     if not folder.is_dir():
         raise InputError(f"{folder}: no such experiment; run stage 2, or give --infer_expt_dir")
     return folder

@@ -12,6 +12,7 @@ from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing, check_id
 from utils.config import nearest
 from utils.errors import InputError
+from utils.files import user_path
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -88,7 +89,7 @@ def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
     # `[...]`, `<...>` and /path/to are what example configs hold until somebody fills them in.
     if not path or path[0] in "[<" or path.startswith("/path/to"):
         raise InputError(f"dataset_path.{dataset} is {path!r}: set it to the folder of the corpus")
-    return _REPOSITORY / Path(path).expanduser()
+    return _REPOSITORY / user_path(path)
 
 
 def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:

@@ -120,7 +120,8 @@ def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
         lines.append(f"{len(gone)} shards are no longer needed")
     if old.listing != new.listing:
         lines.append("the texts, or what the corpus reader refused or noticed, have changed")
-    return lines + _changed_keys(old.finishing, new.finishing, "features are kept")
+    effect = "splits and statistics are made again" if lines else "features are kept"
+    return lines + _changed_keys(old.finishing, new.finishing, effect)
 
 
 def _changed_keys(old: Mapping[str, object], new: Mapping[str, object], effect: str) -> list[str]:

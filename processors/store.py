@@ -19,7 +19,7 @@ from modules.mel import MelConfig
 from processors.records import Features, Recording
 from processors.shard_file import IndexRow, checksum, shard_writer
 from utils.errors import InputError
-from utils.files import read_json, read_jsonl, write_json, write_jsonl
+from utils.files import read_json, read_jsonl, user_path, write_json, write_jsonl
 
 
 class Prosody(NamedTuple):
@@ -32,7 +32,7 @@ class Prosody(NamedTuple):
 
 def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
     """Where stage 1 writes a dataset."""
-    return Path(config.processed_dir).expanduser() / dataset
+    return user_path(config.processed_dir) / dataset
 
 
 def features_folder(folder: Path) -> Path:

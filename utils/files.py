@@ -11,6 +11,18 @@ from pathlib import Path
 from utils.errors import InputError
 
 
+def user_path(path: str | Path) -> Path:
+    """A path that a user gave: `~` and `~name` at its beginning are homes.
+
+    Raises:
+        InputError: If there is nobody of that name.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise InputError(f"{path}: no home of that name is known here; write it out") from error
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Gives a temporary path beside `path`; what is written there replaces `path` at the end.

@@ -27,6 +27,7 @@ from processors.alignment.merge import SaidWord, Segment, merge, pauses_after
 from processors.records import Alignment, SpokenText
 from processors.text.symbols import NOISE
 from utils.errors import InputError
+from utils.files import user_path
 
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
 MIN_PHONE_RATIO = 0.5  # of the file's phones to those of the text; and its inverse the other way
@@ -78,7 +79,7 @@ def alignment_file(utterance: Utterance, config: PreprocessConfig, dataset_root:
 def textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
     """Where the TextGrids of a dataset are looked for."""
     if config.textgrid_dir:
-        return Path(config.textgrid_dir).expanduser()
+        return user_path(config.textgrid_dir)
     return dataset_root / "TextGrid"
 
 

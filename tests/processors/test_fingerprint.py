@@ -249,6 +249,15 @@ def test_a_lexicon_counts_by_its_content(tmp_path):
         fingerprint(configs[0])
 
 
+def test_features_are_not_said_to_be_kept_when_they_are_made_again():
+    old = fingerprint(PreprocessConfig(), UTTERANCE)
+    both = PreprocessConfig(n_mel=40, max_bad_ratio=0.5)
+    assert [line.split(": ")[1] for line in changes(old, fingerprint(both, UTTERANCE))] == [
+        "features are made again",
+        "splits and statistics are made again",
+    ]
+
+
 def test_another_version_of_the_features_is_said():
     old = replace(fingerprint(PreprocessConfig(), UTTERANCE), version=1)
     (line,) = changes(old, fingerprint(PreprocessConfig(), UTTERANCE))

@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +12,18 @@ from utils.files import (
     replacing,
     sha256_of,
     sync_folder,
+    user_path,
     write_json,
     write_jsonl,
 )
+
+
+def test_a_users_path_may_begin_at_a_home(monkeypatch):
+    monkeypatch.setenv("HOME", "/anna")
+    assert user_path("~/a") == Path("/anna/a")
+    assert user_path("b/~") == Path("b/~")
+    with pytest.raises(InputError, match=r"^~nobody-here/a: no home of that name"):
+        user_path("~nobody-here/a")
 
 
 def test_json_comes_back_as_it_was(tmp_path):
