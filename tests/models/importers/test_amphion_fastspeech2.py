@@ -54,7 +54,9 @@ def statistics(folder, names=("LJSpeech_LJSpeech",), level="phone_", factor=1.0)
     for kind, numbers in (("pitches", PITCH), ("energys", ENERGY)):
         position = {name: factor * value for name, value in numbers.items()}
         position["median"] = 0.0
-        one = {"voiced_positions": position, "total_positions": position}
+        # each holds all numbers, and two of them count
+        voiced, total = position | {"min": 1.0, "max": 2.0}, position | {"mean": 3.0, "std": 4.0}
+        one = {"voiced_positions": voiced, "total_positions": total}
         write_json(folder / f"{level}{kind}/statistics.json", dict.fromkeys(names, one))
 
 
