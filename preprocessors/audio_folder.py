@@ -32,7 +32,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
         options: Its `preprocess.corpus` section; the speaker and the language count.
 
     Raises:
-        InputError: If there are none, or two of them have the same id.
+        InputError: If there are none, two of them have the same id, or a folder cannot be read.
     """
     collector = Collector(dataset, options)
     for path in sorted(_audio_below(root)):
@@ -53,7 +53,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
 def _audio_below(root: Path) -> Iterator[Path]:
     """Audio files at any depth; a folder that links lead to several times is visited once."""
     visited = set()
-    for folder, folders, names in os.walk(root, followlinks=True):
+    for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
         real = os.path.realpath(folder)
         if real in visited:
             folders.clear()
@@ -63,6 +63,13 @@ def _audio_below(root: Path) -> Iterator[Path]:
         for name in names:
             if name.lower().endswith(SUFFIXES) and not name.startswith("."):
                 yield Path(folder, name)
+
+
+def _refuse(error: OSError) -> None:
+    """Ends the listing: `os.walk` would leave out a folder that cannot be read."""
+    raise InputError(
+        f"{error.filename}: {error.strerror}; make it readable, or take it out of the corpus"
+    ) from error
 
 
 def recording_id(name: str) -> str:

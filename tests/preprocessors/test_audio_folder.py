@@ -54,6 +54,19 @@ def test_two_recordings_with_one_id_are_an_error_that_names_both(pair, corpus):
     assert all(name in str(caught.value) for name in pair)
 
 
+def test_a_folder_that_cannot_be_read_is_not_left_out(corpus, monkeypatch):
+    root, scan = corpus({"a.wav": "", "locked/b.wav": ""}), os.scandir
+
+    def scandir(path):
+        if str(path).endswith("locked"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(InputError, match=r"locked: Permission denied; make it readable"):
+        listing(root)
+
+
 def test_a_folder_without_audio_is_an_error_that_says_what_is_looked_for(corpus):
     root = corpus({"a.txt": ""})
     with pytest.raises(InputError, match=r"no audio file \(\.wav, \.flac.*dataset_path\.Mine"):
