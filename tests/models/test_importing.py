@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from config.schema import InferenceConfig
 from models.checkpoint import load_model
@@ -77,6 +78,19 @@ def test_the_experiment_is_an_ordinary_one(tmp_path, source):
     assert "| updates | 100 |" in card
     assert "| not taken over | do_00000100: optim_g (0 tensors) |" in card
     assert 'vocoder="hifigan"' in card
+
+
+def test_tensors_that_share_memory_or_lie_turned_in_it_are_written(tmp_path):
+    state = random_generator(SIZES)
+    state["ups.1.bias"] = state["ups.0.bias"][:8]
+    state["conv_post.weight_v"] = state["conv_post.weight_v"].mT.contiguous().mT
+    source = write_authors(tmp_path / "source", state)
+    import_checkpoint(str(source), tmp_path / "hifigan")
+    found = load_file(tmp_path / "hifigan" / "model.safetensors")
+
+    assert torch.equal(found["ups.1.bias"], state["ups.0.bias"][:8])
+    turned = found["conv_post.parametrizations.weight.original1"]
+    assert torch.equal(turned, state["conv_post.weight_v"])
 
 
 def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
