@@ -9,9 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import weight_norm
 
 from modules.spectral_norm import spectral_norm
+from modules.strided_conv import RowConv2d, StridedConv1d
 
 _SLOPE = 0.1  # of leaky ReLU
 
@@ -45,11 +47,11 @@ class Judgement(NamedTuple):
     """What one discriminator says of a batch."""
 
     score: Tensor  # (B, L), 1 = recorded, 0 = synthesised
-    features: list[Tensor]  # of every layer, the score among them, (B, C, ...)
+    distance: Tensor  # of the features from those of recordings, summed over layers and items
 
 
 class PeriodDiscriminator(nn.Module):
-    """Sees every p-th sample side by side: the waveform as a picture (B, 1, S / p, p).
+    """Sees every p-th sample side by side: the waveform as a picture of p rows.
 
     Args:
         period: p, samples.
@@ -61,18 +63,23 @@ class PeriodDiscriminator(nn.Module):
         self.period = period
         size, margin = (_PERIOD_KERNEL, 1), (_PERIOD_KERNEL // 2, 0)
         self.convs = nn.ModuleList(
-            weight_norm(nn.Conv2d(before, after, size, (stride, 1), margin))
+            weight_norm(RowConv2d(before, after, size, (stride, 1), margin))
             for before, after, stride in zip(
                 (1, *channels), channels, _PERIOD_STRIDES, strict=False
             )
         )
-        self.conv_post = weight_norm(nn.Conv2d(channels[-1], 1, (3, 1), 1, (1, 0)))
+        self.conv_post = weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0)))
 
-    def forward(self, wav: Tensor) -> Judgement:
-        """Judges: (B, S)."""
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> Judgement:
+        """Judges (B, S), and compares with recordings (B, S) if there are any."""
+        picture = None if recorded is None else self._picture(recorded)
+        return _judge(self._picture(wav), picture, self.convs, self.conv_post)
+
+    def _picture(self, wav: Tensor) -> Tensor:
+        """(B, S) -> (B, 1, p, S / p): a row for each phase."""
         B, S = wav.shape
         wav = F.pad(wav[:, None], (0, -S % self.period), mode="reflect")
-        return _judge(wav.view(B, 1, -1, self.period), self.convs, self.conv_post)
+        return wav.view(B, 1, -1, self.period).transpose(2, 3)
 
 
 class ScaleDiscriminator(nn.Module):
@@ -91,7 +98,7 @@ class ScaleDiscriminator(nn.Module):
         super().__init__()
         self.convs = nn.ModuleList(
             norm(
-                nn.Conv1d(
+                StridedConv1d(
                     before,
                     after,
                     layer.kernel,
@@ -102,20 +109,38 @@ class ScaleDiscriminator(nn.Module):
             )
             for before, after, layer in zip((1, *channels), channels, _SCALE_LAYERS, strict=False)
         )
-        self.conv_post = norm(nn.Conv1d(channels[-1], 1, 3, 1, 1))
+        self.conv_post = norm(StridedConv1d(channels[-1], 1, 3, 1, 1))
 
-    def forward(self, wav: Tensor) -> Judgement:
-        """Judges: (B, S)."""
-        return _judge(wav[:, None], self.convs, self.conv_post)
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> Judgement:
+        """Judges (B, S), and compares with recordings (B, S) if there are any."""
+        signal = None if recorded is None else recorded[:, None]
+        return _judge(wav[:, None], signal, self.convs, self.conv_post)
 
 
-def _judge(hidden: Tensor, convs: nn.ModuleList, conv_post: nn.Module) -> Judgement:
+def _judge(
+    hidden: Tensor, recorded: Tensor | None, convs: nn.ModuleList, conv_post: nn.Module
+) -> Judgement:
+    if recorded is None:
+        score = _features(hidden, convs, conv_post)[-1]
+        return Judgement(score.flatten(1), score.new_zeros((), dtype=torch.float32))
+    with parametrize.cached():  # both see the same weights
+        features = _features(hidden, convs, conv_post)
+        with torch.no_grad():
+            wanted = _features(recorded, convs, conv_post)
+    distances = [
+        (feature - other).abs().mean(dtype=torch.float32)
+        for feature, other in zip(features, wanted, strict=True)
+    ]
+    return Judgement(features[-1].flatten(1), torch.stack(distances).sum() * len(hidden))
+
+
+def _features(hidden: Tensor, convs: nn.ModuleList, conv_post: nn.Module) -> list[Tensor]:
+    """What each layer hears, (B, C, ...); the last one is the score."""
     features = []
     for conv in convs:
-        hidden = F.leaky_relu(conv(hidden), _SLOPE)
+        hidden = F.leaky_relu(conv(hidden), _SLOPE, inplace=True)
         features.append(hidden)
-    score = conv_post(hidden)
-    return Judgement(score.flatten(1), [*features, score])
+    return [*features, conv_post(hidden)]
 
 
 class MultiPeriodDiscriminator(nn.Module):
@@ -127,9 +152,9 @@ class MultiPeriodDiscriminator(nn.Module):
         super().__init__()
         self.discriminators = nn.ModuleList(PeriodDiscriminator(p, channels) for p in periods)
 
-    def forward(self, wav: Tensor) -> list[Judgement]:
-        """Judges: (B, S) -> one judgement per period."""
-        return [discriminator(wav) for discriminator in self.discriminators]
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[Judgement]:
+        """Judges (B, S), compared with (B, S): one judgement per period."""
+        return [discriminator(wav, recorded) for discriminator in self.discriminators]
 
 
 class MultiScaleDiscriminator(nn.Module):
@@ -145,14 +170,20 @@ class MultiScaleDiscriminator(nn.Module):
         norms += [weight_norm] * (n_scales - 1)
         self.discriminators = nn.ModuleList(ScaleDiscriminator(channels, norm) for norm in norms)
 
-    def forward(self, wav: Tensor) -> list[Judgement]:
-        """Judges: (B, S) -> one judgement per scale."""
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[Judgement]:
+        """Judges (B, S), compared with (B, S): one judgement per scale."""
         judgements = []
         for number, discriminator in enumerate(self.discriminators):
             if number > 0:
-                wav = F.avg_pool1d(wav[:, None], 4, 2, padding=2)[:, 0]
-            judgements.append(discriminator(wav))
+                wav = _halved(wav)
+                recorded = None if recorded is None else _halved(recorded)
+            judgements.append(discriminator(wav, recorded))
         return judgements
+
+
+def _halved(wav: Tensor) -> Tensor:
+    """(B, S) -> (B, S / 2 + 1), averages of four samples."""
+    return F.avg_pool1d(wav[:, None], 4, 2, padding=2)[:, 0]
 
 
 class WaveDiscriminator(nn.Module):
@@ -176,17 +207,17 @@ class WaveDiscriminator(nn.Module):
         self.mpd = MultiPeriodDiscriminator(periods, period_channels)
         self.msd = MultiScaleDiscriminator(n_scales, scale_channels) if n_scales else None
 
-    def forward(self, wav: Tensor) -> list[Judgement]:
-        """Judges: (B, S) -> one judgement per discriminator."""
-        return self.mpd(wav) + (self.msd(wav) if self.msd is not None else [])
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[Judgement]:
+        """Judges.
 
+        Args:
+            wav: (B, S).
+            recorded: What it should sound like, (B, S).
 
-def two_halves(judgements: Sequence[Judgement]) -> tuple[list[Judgement], list[Judgement]]:
-    """The judgements of the two halves of a batch."""
-    first, second = [], []
-    for score, features in judgements:
-        pairs = [feature.chunk(2) for feature in features]
-        scores = torch.chunk(score, 2)
-        first.append(Judgement(scores[0], [pair[0] for pair in pairs]))
-        second.append(Judgement(scores[1], [pair[1] for pair in pairs]))
-    return first, second
+        Returns:
+            One judgement per discriminator. Their `distance` is the mean absolute difference of the
+            features of `wav` from those of `recorded`; 0 without recordings. The gradients of these
+            follow `wav` alone.
+        """
+        judgements = self.mpd(wav, recorded)
+        return judgements + (self.msd(wav, recorded) if self.msd is not None else [])

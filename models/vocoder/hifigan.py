@@ -31,9 +31,7 @@ from modules.discriminators import (
     PERIOD_CHANNELS,
     PERIODS,
     SCALE_CHANNELS,
-    Judgement,
     WaveDiscriminator,
-    two_halves,
 )
 from modules.masking import BatchPadding, Padding, TailPadding, length_mask
 from modules.mel import MelConfig, MelSpectrogram
@@ -422,26 +420,19 @@ class HiFiGANTask:
     def judge(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """Least squares: 1 for recordings, 0 for synthesis (eq. 1)."""
         judgements = self.networks["discriminator"](torch.cat([wav, wav_hat]))
-        real, fake = two_halves(judgements)
+        real, fake = zip(*(judgement.score.chunk(2) for judgement in judgements), strict=True)
         return {
-            "judge_real": _summed([(1 - judgement.score).square() for judgement in real]),
-            "judge_fake": _summed([judgement.score.square() for judgement in fake]),
+            "judge_real": _summed([(1 - score).square() for score in real]),
+            "judge_fake": _summed([score.square() for score in fake]),
         }
 
     def fool(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """Synthesis taken for a recording (eq. 2), by the same features (eq. 4)."""
-        discriminator = self.networks["discriminator"]
-        with torch.no_grad():
-            real: list[Judgement] = discriminator(wav)
-        fake: list[Judgement] = discriminator(wav_hat)
-        distances = [
-            (feature - feature_hat).abs()
-            for judgement, judgement_hat in zip(real, fake, strict=True)
-            for feature, feature_hat in zip(judgement.features, judgement_hat.features, strict=True)
-        ]
+        judgements = self.networks["discriminator"](wav_hat, recorded=wav)
+        distance = torch.stack([judgement.distance for judgement in judgements]).sum()
         return {
-            "fool": _summed([(1 - judgement.score).square() for judgement in fake]),
-            "feature": _summed(distances, self.config.lambda_feature),
+            "fool": _summed([(1 - judgement.score).square() for judgement in judgements]),
+            "feature": LossTerm(distance, "items", self.config.lambda_feature),
         }
 
     def reconstruct(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:

@@ -17,13 +17,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
 
 from config.schema import Config
 from models.assets import Assets
 from models.registry import load_config
-from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, HiFiGANConfig, build_network
+from models.vocoder.hifigan import HiFiGAN, HiFiGANConfig, build_network
+from tests.models.vocoder.plain_hifigan import PlainHiFiGAN
 
 CONFIGS = {
     "V1": "exp_config.json",
@@ -42,67 +41,6 @@ CASES = [
 ]
 
 
-class PlainBlock(nn.Module):
-    """A residual block; `pairs` as in V1, else as in V3."""
-
-    def __init__(self, channels, kernel, dilations, pairs):
-        super().__init__()
-
-        def conv(dilation):
-            margin = dilation * (kernel - 1) // 2
-            return nn.Conv1d(channels, channels, kernel, 1, margin, dilation)
-
-        if pairs:
-            self.convs1 = nn.ModuleList(conv(dilation) for dilation in dilations)
-            self.convs2 = nn.ModuleList(conv(1) for _ in dilations)
-        else:
-            self.convs = nn.ModuleList(conv(dilation) for dilation in dilations)
-
-    def forward(self, hidden):
-        if hasattr(self, "convs"):
-            for conv in self.convs:
-                hidden = conv(F.leaky_relu(hidden, 0.1)) + hidden
-            return hidden
-        for dilated, plain in zip(self.convs1, self.convs2, strict=True):
-            inner = dilated(F.leaky_relu(hidden, 0.1))
-            hidden = plain(F.leaky_relu(inner, 0.1)) + hidden
-        return hidden
-
-
-class PlainHiFiGAN(nn.Module):
-    """The generator of Kong et al. 2020, nothing done for its speed."""
-
-    def __init__(self, config: GeneratorConfig, n_mels: int):
-        super().__init__()
-        channels = config.upsample_initial_channel
-        self.n_blocks = len(config.resblock_kernel_sizes)
-        self.conv_pre = nn.Conv1d(n_mels, channels, 7, 1, 3)
-        self.ups, self.resblocks = nn.ModuleList(), nn.ModuleList()
-        for rate, kernel in zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True):
-            margin = (kernel - rate) // 2
-            self.ups.append(nn.ConvTranspose1d(channels, channels // 2, kernel, rate, margin))
-            channels //= 2
-            for size, dilations in zip(
-                config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True
-            ):
-                self.resblocks.append(
-                    PlainBlock(channels, size, dilations, pairs=config.resblock == "1")
-                )
-        self.conv_post = nn.Conv1d(channels, 1, 7, 1, 3)
-
-    @torch.no_grad()
-    def forward(self, mel: Tensor) -> Tensor:
-        hidden = self.conv_pre(mel)
-        for stage, up in enumerate(self.ups):
-            hidden = up(F.leaky_relu(hidden, 0.1))
-            blocks = self.resblocks[stage * self.n_blocks : (stage + 1) * self.n_blocks]
-            total = blocks[0](hidden)
-            for block in blocks[1:]:
-                total = total + block(hidden)
-            hidden = total / self.n_blocks
-        return torch.tanh(self.conv_post(F.leaky_relu(hidden)))[:, 0]
-
-
 def main() -> None:
     """Prints a line per network and way."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -117,6 +55,7 @@ def main() -> None:
                 process.submit(compare, name, n_clips, n_frames, given.repeats).result()
 
 
+@torch.no_grad()
 def compare(name: str, n_clips: int, n_frames: int, repeats: int) -> None:
     """Measures one network with mels (n_clips, M, n_frames)."""
     torch.set_num_threads(1)
