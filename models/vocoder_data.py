@@ -12,7 +12,7 @@ from processors.segments import RecordingDataset, SegmentDataset
 from processors.store import RecordingStore
 from utils.errors import InputError
 
-LONGEST_VALIDATED_S = 10.0  # of each recording: more would say little, and a batch must fit
+_LONGEST_VALIDATED_S = 10.0  # of each recording: more would say little, and a batch must fit
 
 
 def vocoder_assets(config: Config, folders: Sequence[Path]) -> Assets:
@@ -55,7 +55,7 @@ def vocoder_datasets(
         per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
     )
     valid = [split.valid for split in splits]
-    return training, RecordingDataset(stores, valid, longest_s=LONGEST_VALIDATED_S)
+    return training, RecordingDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
 
 
 def vocoder_collator(assets: Assets) -> Callable[[Sequence[VocoderItem]], VocoderBatch]:

@@ -9,7 +9,7 @@ class Trace:
     """How far the work on an utterance has come, for the report and for rejections.
 
     Attributes:
-        part: What is being done: "audio", "text", "alignment", "mel", "f0" or "store".
+        part: What is being done: "audio", "text", "alignment", "mel", "f0", "network" or "store".
         cpu_seconds: CPU time of this process by part, summed over utterances.
         audio_seconds: Length of the recording as far as it could be read, else 0.
     """
