@@ -16,6 +16,7 @@ def largest_singular_value(weight):
 
 def test_the_largest_singular_value_becomes_one():
     layer = spectral_norm(conv())
+    assert abs(largest_singular_value(layer.weight) - 1) < 0.01  # from the start
     for _ in range(200):
         refine_norms(layer)
 
@@ -54,6 +55,17 @@ def test_a_forward_pass_leaves_the_norm_alone():
 
     assert len(before) == 2
     assert all(torch.equal(layer.get_buffer(name), buffer) for name, buffer in before.items())
+
+
+def test_an_iteration_before_the_backward_pass_does_not_change_its_gradients():
+    layer, wav = spectral_norm(conv()), torch.randn(1, 4, 20)
+    weight = layer.parametrizations.weight.original
+    (expected,) = torch.autograd.grad(layer(wav).square().sum(), [weight])
+    loss = layer(wav).square().sum()
+    for _ in range(5):
+        refine_norms(layer)
+
+    assert torch.equal(torch.autograd.grad(loss, [weight])[0], expected)
 
 
 def test_the_norm_follows_the_weight_after_an_update():
