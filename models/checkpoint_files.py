@@ -108,7 +108,7 @@ def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
         get_logger(__name__).warning("%s is not used: %s", checkpoint, fault)
     if steps:
         raise InputError(f"{folder}: none of its {len(steps)} checkpoints is whole")
-    raise InputError(f"{folder}: there is no checkpoint in it; train first, without --resume")
+    raise InputError(f"{folder}: there is no checkpoint in it; train first")
 
 
 def remove_partial(folder: Path) -> None:

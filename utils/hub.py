@@ -44,11 +44,13 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
     """
     if (path := _existing(reference)) is not None:
         return path
-    match = None if isinstance(reference, Path) else _HUB_NAME.fullmatch(reference)
+    if isinstance(reference, Path):
+        raise InputError(f"{reference}: no such file or folder")
+    match = _HUB_NAME.fullmatch(reference)
     reason = "" if match is None else _why_local(Path(reference))
     if match is None or reason:
         raise InputError(
-            f"{str(reference)!r}: no such file or folder{reason}; expected a path, or the name of "
+            f"{reference!r}: no such file or folder{reason}; expected a path, or the name of "
             "a repository on the Hub (org/name or org/name@revision)"
         )
     return _fetch(Repository(match["repo"], match["revision"]), choose)

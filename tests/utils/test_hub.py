@@ -144,7 +144,7 @@ def test_a_name_that_is_taken_for_a_path_says_why(hub, tmp_path):
 
 
 def test_a_path_object_is_always_local(hub):
-    with pytest.raises(InputError, match="no such file or folder"):
+    with pytest.raises(InputError, match=r"^org/name: no such file or folder$"):
         resolve(Path("org/name"), model_files)
     assert hub.asked == []
 
