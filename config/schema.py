@@ -230,7 +230,8 @@ class InferenceConfig:
     sentence_pause_s: float = 0.25  # silence between the sentences of a long text
     max_phones: int = 300  # longer sentences are split at clauses
     griffin_lim_iterations: int = 60
-    vocoder_precision: Literal["fp32", "bf16"] = "fp32"  # bf16: faster on CPUs that have it
+    # Of HiFi-GAN; faster on CPUs that have bfloat16. "mixed": but for the last, largest stage.
+    vocoder_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
     save_plots: bool = False  # a picture of mel, phones and pitch beside each wav
 
     def __post_init__(self) -> None:

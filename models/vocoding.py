@@ -29,7 +29,7 @@ class Vocoder(Protocol):
 class TrainedVocoder(Vocoder, Protocol):
     """What every network of task `vocoder` offers."""
 
-    def for_inference(self, precision: Literal["fp32", "bf16"] = "fp32") -> Vocoder:
+    def for_inference(self, precision: Literal["fp32", "mixed", "bf16"] = "fp32") -> Vocoder:
         """A copy that speaks faster."""
 
 

@@ -39,6 +39,7 @@ from modules.signal_conv import SignalConv1d, SignalConvTranspose1d
 from modules.stft_loss import MultiResolutionStft
 from processors.batch import VocoderBatch
 
+Precision = Literal["fp32", "mixed", "bf16"]
 _SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default
 _EDGE = 3  # frames or samples that the first and the last layer look at on either side
 # Of one piece. With 100 more, what the layers of V3 hand on leaves the cache of a CPU; with 100
@@ -198,7 +199,7 @@ class HiFiGAN(nn.Module):
         self.config = config
         self.hop_length = math.prod(config.upsample_rates)
         self.reach = reach_of(config)
-        self.halved = False  # in bfloat16, but for the first and the last layer
+        self.n_halved = 0  # stages in bfloat16, from the first on
         channels = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
         self.conv_pre = SignalConv1d(n_mels, channels, 2 * _EDGE + 1, 1, _EDGE)
@@ -230,6 +231,12 @@ class HiFiGAN(nn.Module):
         mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)
         return self._speak(mel, BatchPadding(mask))
 
+    def _rounded(self, hidden: Tensor, stage: int) -> Tensor:
+        """As precise as the stage; in training that is left to the trainer."""
+        if self.n_halved == 0:
+            return hidden
+        return hidden.bfloat16() if stage < self.n_halved else hidden.float()
+
     def _speak(
         self,
         mel: Tensor,
@@ -239,9 +246,9 @@ class HiFiGAN(nn.Module):
         """(B, M, left + T + right) -> (B, T * hop_length). Sums are made in place: it is faster."""
         n_blocks = len(self.config.resblock_kernel_sizes)
         hidden = self.conv_pre(_silenced(mel, padding))  # (B, C, T)
-        hidden = hidden.bfloat16() if self.halved else hidden
         for stage, (up, rate) in enumerate(zip(self.ups, self.config.upsample_rates, strict=True)):
             hidden, context = context.trim(hidden, self.reach[stage + 1])
+            hidden = self._rounded(hidden, stage)
             hidden = up(_silenced(F.leaky_relu_(hidden, _SLOPE), padding))  # (B, C / 2, L * rate)
             context = context.upsampled(rate)
             padding = None if padding is None else padding.upsampled(rate)
@@ -251,7 +258,7 @@ class HiFiGAN(nn.Module):
                 total.add_(block(hidden, padding))
             hidden = total.div_(n_blocks)
         hidden, context = context.trim(hidden, self.reach[-1])
-        hidden = hidden.float() if self.halved else hidden
+        hidden = self._rounded(hidden, len(self.ups))
         wav = self.conv_post(_silenced(F.leaky_relu_(hidden, _LAST_SLOPE), padding))
         wav, _ = context.trim(_silenced(torch.tanh(wav), padding), 0)
         return wav[:, 0]  # (B, S)
@@ -324,18 +331,18 @@ class HiFiGAN(nn.Module):
         wav = self._speak(mel, TailPadding(n_missing), context)
         return wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
 
-    def for_inference(self, precision: Literal["fp32", "bf16"] = "fp32") -> "HiFiGAN":
+    def for_inference(self, precision: Precision = "fp32") -> "HiFiGAN":
         """A copy that speaks faster, and cannot be trained.
 
         Args:
-            precision: "bf16" takes half the time on CPUs that have it. The first and the last layer
-                stay in single precision.
+            precision: "bf16": all stages, "mixed": all but the last in bfloat16, which takes less
+                than half the time on CPUs that have it. First and last layer are never rounded.
         """
         network = copy.deepcopy(self).requires_grad_(False)
-        if precision == "bf16":
-            network.halved = True
-            network.ups.bfloat16()
-            network.resblocks.bfloat16()
+        n_stages, n_blocks = len(network.ups), len(network.config.resblock_kernel_sizes)
+        network.n_halved = {"fp32": 0, "mixed": n_stages - 1, "bf16": n_stages}[precision]
+        network.ups[: network.n_halved].bfloat16()
+        network.resblocks[: network.n_halved * n_blocks].bfloat16()
         for layer in network.modules():
             if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
                 # the order that kernels for channels-last signals read

@@ -13,15 +13,17 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import get_args
 
 import torch
 
 from config.schema import Config
 from models.assets import Assets
 from models.registry import load_config
-from models.vocoder.hifigan import HiFiGAN, HiFiGANConfig, build_network
+from models.vocoder.hifigan import HiFiGAN, HiFiGANConfig, Precision, build_network
 from tests.models.vocoder.plain_hifigan import PlainHiFiGAN
 
 CONFIGS = {
@@ -61,13 +63,12 @@ def compare(name: str, n_clips: int, n_frames: int, repeats: int) -> None:
     torch.set_num_threads(1)
     config = load_config(RECIPE / CONFIGS[name])
     ours, plain = networks(config)
-    single, half = ours.for_inference(), ours.for_inference("bf16")
     mel = torch.randn(n_clips, config.preprocess.n_mel, n_frames) - 5
     seconds = medians(
-        {
-            "plain": lambda: plain(mel),
-            "ours": lambda: single.infer(mel),
-            "ours, bf16": lambda: half.infer(mel),
+        {"plain": lambda: plain(mel)}
+        | {
+            precision: partial(ours.for_inference(precision).infer, mel)
+            for precision in get_args(Precision)
         },
         repeats,
     )
