@@ -4,12 +4,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple
 
 import numpy as np
 import soundfile
 import torch
-from torch import Tensor
 
 from config.schema import PreprocessConfig
 from models.checkpoint import load_model
@@ -17,6 +16,7 @@ from models.clips import Clip, clips_of_audio, clips_of_features, clips_of_split
 from models.registry import config_of
 from models.results import ResultFolder
 from models.speaking import Made, TestingSet, default_output, speak_each
+from models.vocoding import Vocoder, prepared
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio import write_wav_blocks
 from processors.metrics.mel_l1 import mel_l1
@@ -28,13 +28,6 @@ from utils.hub import recorded_as
 from utils.logging import get_logger
 
 _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
-
-
-class StreamingVocoder(Protocol):
-    """A network that speaks piece by piece, so that an hour takes no more memory than a minute."""
-
-    def generate(self, mel: Tensor, chunk_frames: int = ...) -> Iterator[Tensor]:
-        """Mel (B, M, T) to pieces (B, n * hop) of its wav, T * hop samples in all."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,7 @@ class ClipLine:
 class SpeakingVocoder(NamedTuple):
     """A vocoder that is ready to speak, and where its speech goes."""
 
-    network: StreamingVocoder
+    network: Vocoder
     mel: MelConfig
     preprocess: PreprocessConfig
     name: str  # for the records
@@ -80,11 +73,12 @@ def load_speaking_vocoder(
     model = load_model(reference, device)
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
-    preprocess = config_of(overridden(model.tree, overrides)).preprocess
+    config = config_of(overridden(model.tree, overrides))
+    preprocess = config.preprocess
     if preprocess.mel != model.mel:
         raise InputError(f"--set changes the mel that {reference} was trained on; leave that out")
     place = output or default_output(reference, model.home)
-    network = cast("StreamingVocoder", model.network)
+    network = prepared(model.network, config.inference)
     return SpeakingVocoder(network, model.mel, preprocess, recorded_as(reference), place, device)
 
 

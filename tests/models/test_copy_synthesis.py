@@ -222,6 +222,12 @@ def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
     assert torch.cat([*vocoder.network.generate(torch.zeros(1, 8, 5))], dim=1).shape == (1, 320)
 
 
+def test_an_override_chooses_the_precision(tmp_path):
+    folder = make_experiment(tmp_path)
+    network = load_speaking_vocoder(folder, None, ["inference.vocoder_precision=bf16"]).network
+    assert {parameter.dtype for parameter in network.ups.parameters()} == {torch.bfloat16}
+
+
 def test_an_override_of_its_mel_is_refused(tmp_path):
     folder = make_experiment(tmp_path)
     with pytest.raises(InputError, match=r"--set changes the mel that .* was trained on"):
