@@ -38,7 +38,7 @@ def plan_features(config: Config, dataset: str) -> Run:
         )
     dependence = feature_dependence(options, root)
     tools = partial(FeatureTools, options, root)
-    work = ShardWork(tools, processed_folder(options, dataset), options.mel)
+    work = ShardWork(tools, processed_folder(options, dataset), options.mel, dependence.other)
     return plan_run(options, dataset, listing, dependence, FeatureProduct(), work)
 
 

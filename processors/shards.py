@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -122,11 +122,14 @@ class ShardWork:
         make_tools: Called once per process; its `repr` tells one dataset's from another's.
         folder: Where processed data go.
         mel: Definition of the mels.
+        other: What tools depend on that is not in that `repr`, such as the content of a file:
+            processes outlive a run, and must not go on with what an earlier one read.
     """
 
     make_tools: Callable[[], Tools]
     folder: Path
     mel: MelConfig
+    other: Mapping[str, object] = field(default_factory=dict)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Extracts and writes one shard.

@@ -152,6 +152,16 @@ def test_a_changed_text_makes_only_its_shard_again(place):
     assert prepare(place).n_extracted == len(shard) < 9
 
 
+@pytest.mark.parametrize("backend", ["sequential", "loky"])
+def test_a_changed_lexicon_is_read_again_by_processes_that_had_read_it(backend, place):
+    lexicon, keys = place / "lexicon.txt", {"backend": backend}
+    for pronunciation in ("M AA1", "ZH ZH ZH"):
+        lexicon.write_text(f"MODERN  {pronunciation}\n")
+        prepare(place, text=TextConfig(lexicon_path=str(lexicon)), max_bad_ratio=1.0, **keys)
+    reports = (place / "data/LJSpeech/features").glob("*.json")
+    assert sum(read_json(path)["text_phones"].get("ZH", 0) for path in reports) == 3
+
+
 def test_changed_audio_makes_only_its_shard_again(place):
     shard = shard_of(place, ID)
     os.utime(place / f"corpus/wavs/{ID}.flac")
