@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 _SMALLEST_POWER = 1e-7  # of a bin before the root: a sine of full scale has about 1e5
 
@@ -48,5 +49,7 @@ class MultiResolutionStft(nn.Module):
 
 
 def _magnitude(wav: Tensor, resolution: Resolution, window: Tensor) -> Tensor:
-    spectrum = torch.stft(wav.float(), *resolution, window=window, return_complex=True)
+    n_missing = resolution.n_fft // 2 + 1 - wav.shape[1]  # to be reflected at its edges
+    wav = F.pad(wav.float(), (0, max(0, n_missing)))
+    spectrum = torch.stft(wav, *resolution, window=window, return_complex=True)
     return torch.view_as_real(spectrum).square().sum(dim=-1).clamp(min=_SMALLEST_POWER).sqrt()

@@ -1,5 +1,8 @@
+import numpy as np
 import pytest
+import scipy.signal
 import torch
+from torch.nn import functional as F
 
 from modules.stft_loss import MultiResolutionStft, Resolution
 
@@ -57,3 +60,49 @@ def test_windows_follow_the_network_and_are_not_saved():
 
     assert distance.state_dict() == {}
     assert {name for name, _ in distance.named_buffers()} == {"window_0", "window_1", "window_2"}
+
+
+def magnitude(wav, resolution):
+    """By SciPy."""
+    n_fft, hop, win = resolution
+    edge = (n_fft - win) // 2
+    window = np.pad(scipy.signal.get_window("hann", win), (edge, n_fft - win - edge))
+    _, _, spectrum = scipy.signal.stft(
+        wav,
+        window=window,
+        nperseg=n_fft,
+        noverlap=n_fft - hop,
+        boundary="even",
+        padded=False,
+    )
+    return np.abs(spectrum) * window.sum()  # without its normalisation
+
+
+def test_the_distance_is_that_of_equations_5_and_6():
+    generator = np.random.default_rng(0)
+    wav = 0.1 * generator.normal(size=2000)
+    wav_hat = wav + 0.05 * generator.normal(size=2000)
+    resolutions = (Resolution(256, 64, 200), Resolution(512, 100, 400))
+    distances = []
+    for resolution in resolutions:
+        theirs, ours = magnitude(wav, resolution), magnitude(wav_hat, resolution)
+        convergence = np.linalg.norm(theirs - ours) / np.linalg.norm(theirs)
+        distances.append(convergence + np.abs(np.log(theirs / ours)).mean())
+
+    inputs = (torch.from_numpy(signal)[None].float() for signal in (wav_hat, wav))
+    found = MultiResolutionStft(resolutions)(*inputs).item()
+    assert found == pytest.approx(np.mean(distances), rel=1e-4)
+
+
+@pytest.mark.parametrize("n_samples", [1, 256, 1024])
+def test_very_short_audio_is_followed_by_silence(n_samples):
+    wav = torch.linspace(-0.5, 0.5, n_samples)[None]
+    wav_hat = (0.9 * wav).requires_grad_()
+    followed = [F.pad(signal, (0, 1025 - n_samples)) for signal in (wav_hat, wav)]
+    resolution = (Resolution(2048, 240, 1200),)
+    distance = MultiResolutionStft(resolution)(wav_hat, wav)
+    distance.sum().backward()
+
+    assert torch.equal(distance, MultiResolutionStft(resolution)(*followed))
+    assert distance.isfinite().all()
+    assert wav_hat.grad.isfinite().all()
