@@ -73,8 +73,8 @@ class ResamplingVocoder(nn.Module):
         whole = mel if isinstance(mel, Tensor) else torch.cat(list(mel), dim=2)
         T = whole.shape[2]
         converted = self.convert(whole, torch.tensor([T], device=whole.device))
-        given = () if chunk_frames is None else (chunk_frames,)
-        pieces = (piece[0].cpu().numpy() for piece in self.vocoder.generate(converted, *given))
+        generated = self.vocoder.generate(converted, chunk_frames)
+        pieces = (piece[0].cpu().numpy() for piece in generated)
         for piece in self._resampled(pieces, T * self.source.hop_length):
             if len(piece):  # the resampler waits until it has seen enough
                 yield torch.from_numpy(piece)[None]

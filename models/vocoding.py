@@ -22,7 +22,9 @@ class Vocoder(Protocol):
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
         """Mel (B, M, T) to wav (B, T * hop)."""
 
-    def generate(self, mel: Tensor | Iterable[Tensor], chunk_frames: int = ...) -> Iterator[Tensor]:
+    def generate(
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
+    ) -> Iterator[Tensor]:
         """Mel (B, M, T), or its pieces, to pieces of the wav, (B, n * hop) each."""
 
 

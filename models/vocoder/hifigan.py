@@ -42,9 +42,9 @@ from processors.batch import VocoderBatch
 Precision = Literal["fp32", "mixed", "bf16"]
 _SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default
 _EDGE = 3  # frames or samples that the first and the last layer look at on either side
-# Of one piece. With 100 more, what the layers of V3 hand on leaves the cache of a CPU; with 100
-# less, a twentieth more is computed twice.
-CHUNK_FRAMES = 192
+# Of one piece. More leave the cache of a CPU, of fewer more is computed twice; the latter counts in
+# wide networks (V1), which compute more with each number that they load.
+_CHUNK_FRAMES, _WIDE_CHUNK_FRAMES, _WIDE = 192, 288, 512
 # oneDNN compiles its kernels for each new length, which takes as long as half a second of speech:
 # the last piece of a mel is filled up to a multiple of this, so that there are few lengths.
 _GRID_FRAMES = 8
@@ -199,6 +199,8 @@ class HiFiGAN(nn.Module):
         self.config = config
         self.hop_length = math.prod(config.upsample_rates)
         self.reach = reach_of(config)
+        wide = config.upsample_initial_channel >= _WIDE
+        self.chunk_frames = _WIDE_CHUNK_FRAMES if wide else _CHUNK_FRAMES
         self.n_halved = 0  # stages in bfloat16, from the first on
         channels = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
@@ -278,7 +280,7 @@ class HiFiGAN(nn.Module):
             return self._infer_batch(mel, mel_lengths, wav)
         for item, n_frames in enumerate(mel_lengths.tolist()):
             rows = slice(item, item + 1)
-            for window in windows([mel[rows, :, :n_frames]], CHUNK_FRAMES, self.reach[0]):
+            for window in windows([mel[rows, :, :n_frames]], self.chunk_frames, self.reach[0]):
                 self._put(wav[rows], window, self._speak_window(window))
         return wav
 
@@ -298,7 +300,7 @@ class HiFiGAN(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self, mel: Tensor | Iterable[Tensor], chunk_frames: int = CHUNK_FRAMES
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
     ) -> Iterator[Tensor]:
         """Speaks piece by piece: the first is heard before the last is computed.
 
@@ -306,8 +308,8 @@ class HiFiGAN(nn.Module):
 
         Args:
             mel: Natural log, (B, M, T); or its pieces one after another, (B, M, n) each.
-            chunk_frames: Frames of a piece. The fewer, the sooner the first is heard, and the
-                more is computed twice.
+            chunk_frames: Frames of a piece; None: as many as are computed fastest. The fewer, the
+                sooner the first is heard, and the more is computed twice.
 
         Yields:
             (B, n * hop_length) in [-1, 1].
@@ -315,6 +317,7 @@ class HiFiGAN(nn.Module):
         Raises:
             ValueError: If chunk_frames is less than 1.
         """
+        chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
         if chunk_frames < 1:
             raise ValueError(f"chunk_frames is {chunk_frames}, expected 1 or more")
         pieces = [mel] if isinstance(mel, Tensor) else mel

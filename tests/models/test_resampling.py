@@ -27,9 +27,9 @@ class Tone:
         valid = torch.arange(n_samples) < mel_lengths[:, None] * self.mel.hop_length
         return 0.5 * wav * valid
 
-    def generate(self, mel, chunk_frames=7):
+    def generate(self, mel, chunk_frames=None):
         whole = self.infer(mel, torch.tensor([mel.shape[2]]))
-        yield from whole.split(chunk_frames * self.mel.hop_length, dim=1)
+        yield from whole.split((chunk_frames or 7) * self.mel.hop_length, dim=1)
 
 
 def vocoder_of(target):
