@@ -18,7 +18,7 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
-.PHONY: venv demo test test-slow check bench bench-vocoder bench-demo
+.PHONY: venv demo test test-slow check bench bench-vocoder bench-gan bench-demo
 
 venv: .venv/.installed
 
@@ -69,6 +69,10 @@ bench: .venv/.installed
 # HiFi-GAN beside the plain way to write it.
 bench-vocoder: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.vocoder
+
+# One training step of a vocoder beside the plain way to write it; some minutes, 11 GB of memory.
+bench-gan: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.gan_step
 
 # Word error of the demo's ten sentences beside that of their recordings.
 bench-demo: $(SPOKEN)

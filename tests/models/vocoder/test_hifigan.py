@@ -1,0 +1,303 @@
+"""HiFi-GAN's networks, losses and configuration; test_hifigan_training has it on the trainer."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from config.schema import PreprocessConfig
+from models.registry import load_config
+from models.updates import Updater, weighted_mean
+from models.vocoder.hifigan import (
+    GeneratorConfig,
+    HiFiGAN,
+    HiFiGANConfig,
+    normalise_weights,
+)
+from modules.mel import MelSpectrogram
+from modules.stft_loss import MultiResolutionStft
+from modules.weight_norm import adapt_weight_norm
+from tests.models.vocoder.plain_hifigan import (
+    PlainDiscriminator,
+    PlainHiFiGAN,
+    fool_loss,
+    judge_loss,
+)
+from tests.models.vocoder_fakes import (
+    DISCRIMINATOR,
+    GENERATOR,
+    MEL,
+    make_batch,
+    make_gan,
+    write_vocoder_config,
+)
+from utils.errors import InputError
+
+PAIRS = replace(GENERATOR, resblock="1", upsample_rates=(4, 2), upsample_kernel_sizes=(8, 4))
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(params=[GENERATOR, PAIRS], ids=["single", "pairs"])
+def generator(request):
+    torch.manual_seed(0)
+    network = HiFiGAN(request.param, MEL.n_mels)
+    normalise_weights(network)
+    return network
+
+
+def make_mel(n_items=1, n_frames=12):
+    return torch.randn(n_items, MEL.n_mels, n_frames, generator=torch.Generator().manual_seed(1))
+
+
+def halves(task, batch):
+    """After each half of a step: its network, and the gradients of all networks."""
+    for update in task.training_step(batch):
+        weighted_mean(update.losses, task.counts(batch)).backward()
+        yield update.network, gradients(task)
+        for network in task.networks.values():
+            network.zero_grad()
+
+
+def gradients(task):
+    return {
+        name: {key: weight.grad for key, weight in network.named_parameters()}
+        for name, network in task.networks.items()
+    }
+
+
+def test_the_sizes_by_default_are_those_of_v1():
+    n_weights = sum(weight.numel() for weight in HiFiGAN(GeneratorConfig(), 80).parameters())
+    assert n_weights == pytest.approx(13.92e6, abs=1e4)
+
+
+def test_the_generator_gives_what_plain_layers_give(generator):
+    plain = PlainHiFiGAN(generator.config, MEL.n_mels)
+    normalise_weights(plain)
+    plain.load_state_dict(generator.state_dict())
+    wav = generator(make_mel(2))
+
+    assert wav.std() > 1e-3
+    assert torch.allclose(wav, plain(make_mel(2)), atol=1e-6)
+
+
+def test_more_padding_changes_nothing(generator):
+    hop, mel = generator.hop_length, make_mel(2)
+    padded = torch.cat([mel, torch.full((2, MEL.n_mels, 9), 5.0)], dim=2)
+    padded[1, :, 7:] = 5.0
+    wav = generator(padded, torch.tensor([12, 7]))
+
+    assert torch.allclose(wav[0, : 12 * hop], generator(mel[:1])[0], atol=1e-6)
+    assert torch.allclose(wav[1, : 7 * hop], generator(mel[1:, :, :7])[0], atol=1e-6)
+    assert (wav[0, 12 * hop :] == 0).all()
+    assert (wav[1, 7 * hop :] == 0).all()
+
+
+def test_saving_loading_and_folding_change_nothing(generator):
+    wav = generator(make_mel())
+    loaded, folded = HiFiGAN(generator.config, MEL.n_mels), HiFiGAN(generator.config, MEL.n_mels)
+    normalise_weights(loaded)
+    loaded.load_state_dict(generator.state_dict())
+    names = folded.state_dict().keys()
+    folded.load_state_dict(adapt_weight_norm(generator.state_dict(), names))
+
+    assert torch.equal(loaded(make_mel()), wav)
+    assert torch.equal(folded(make_mel()), wav)
+
+
+def test_each_half_gives_gradients_to_its_network_and_to_no_other():
+    found = dict(halves(make_gan(), make_batch(0, 1)))
+
+    assert list(found) == ["discriminator", "generator"]
+    for half, of_networks in found.items():
+        for network, of_weights in of_networks.items():
+            missing = {name for name, gradient in of_weights.items() if gradient is None}
+            assert missing == (set() if network == half else of_weights.keys())
+        assert all(gradient.abs().sum() > 0 for gradient in of_networks[half].values())
+
+
+def test_gradients_are_those_of_the_plain_step():
+    """One joint pass of the judges, none of their gradients in the other half: the same numbers."""
+    task, batch = make_gan(), make_batch(0, 1)
+    generator = PlainHiFiGAN(GENERATOR, MEL.n_mels)
+    normalise_weights(generator)
+    judges = PlainDiscriminator(DISCRIMINATOR).eval()  # all passes of ours have one spectral norm
+    for plain, ours in ((generator, "generator"), (judges, "discriminator")):
+        plain.load_state_dict(task.networks[ours].state_dict())
+    wav_hat = generator(batch.mel)
+    mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
+    mel_loss = F.l1_loss(mel_of(wav_hat), mel_of(batch.wav))
+    fooled = fool_loss(judges, batch.wav, wav_hat) + 45 * mel_loss
+    expected = {
+        "discriminator": of_weights(judge_loss(judges, batch.wav, wav_hat), judges),
+        "generator": of_weights(fooled, generator),
+    }
+    for half, found in halves(task, batch):
+        assert found[half].keys() == expected[half].keys()
+        for name, gradient in found[half].items():
+            wanted = expected[half][name]
+            assert (gradient - wanted).norm() < 1e-4 * wanted.norm(), name
+
+
+def of_weights(loss, network):
+    named = dict(network.named_parameters())
+    found = torch.autograd.grad(loss, list(named.values()))
+    return dict(zip(named, found, strict=True))
+
+
+def test_half_precision_points_the_same_way():
+    task, batch = make_gan(), make_batch(0, 1)
+    found = []
+    for enabled in (False, True):
+        for network in task.networks.values():
+            network.forward = torch.autocast("cpu", torch.bfloat16, enabled=enabled)(
+                type(network).forward.__get__(network)
+            )
+        of_halves = dict(halves(task, batch))
+        found.append({half: flat(of_networks[half]) for half, of_networks in of_halves.items()})
+
+    whole, half = found
+    assert F.cosine_similarity(whole["discriminator"], half["discriminator"], dim=0) > 0.99
+    assert F.cosine_similarity(whole["generator"], half["generator"], dim=0) > 0.97
+    assert not torch.equal(whole["generator"], half["generator"])
+
+
+def flat(tensors):
+    return torch.cat([tensor.flatten() for tensor in tensors.values()])
+
+
+def test_distances_of_mels_and_stfts_are_those_of_their_modules():
+    task, batch = make_gan(lambda_stft=2.5, lambda_mel=7.0), make_batch(0, 1)
+    wav_hat = 0.1 * torch.randn(batch.wav.shape, generator=torch.Generator().manual_seed(0))
+    found = task.reconstruct(batch.wav, wav_hat)
+    mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
+    mel = F.l1_loss(mel_of(wav_hat), mel_of(batch.wav))
+    stft = MultiResolutionStft()(wav_hat, batch.wav).mean()
+
+    assert (found["mel"].weight, found["stft"].weight) == (7.0, 2.5)
+    assert found["mel"].total.item() / 2 == pytest.approx(mel.item(), rel=1e-5)
+    assert found["stft"].total.item() / 2 == pytest.approx(stft.item(), rel=1e-5)
+
+
+def test_the_loss_hears_what_the_input_does_not():
+    """Its mel goes up to half the sample rate: above `fmax` there would be no gradient else."""
+    narrow = replace(MEL, f_max=1000.0)
+    task, batch = make_gan(), make_batch(0)
+    task = type(task)(task.networks["generator"], None, task.config, narrow)
+    times = torch.arange(batch.wav.shape[1]) / MEL.sample_rate
+    whistle = 0.1 * torch.sin(2 * torch.pi * 3000 * times)[None]
+    losses = [
+        task.reconstruct(batch.wav, batch.wav + loudness * whistle)["mel"].total.item()
+        for loudness in (0.0, 1.0)
+    ]
+    assert losses[0] == 0
+    assert losses[1] > 0.1
+
+
+@pytest.mark.parametrize("adversarial", [True, False])
+def test_one_batch_can_be_overfitted(adversarial):
+    task, batch = make_gan(adversarial=adversarial), make_batch(0)
+    optimizers = {
+        name: torch.optim.AdamW(network.parameters(), 0.01, (0.8, 0.99))
+        for name, network in task.networks.items()
+    }
+    updater = Updater(task, optimizers, CPU)
+    losses = [updater.run([batch]).losses["mel"] for _ in range(25)]
+    assert losses[-1] < 0.3 * losses[0]
+
+
+def test_segments_of_one_analysis_window_train():
+    task, batch = make_gan(lambda_stft=1.0), make_batch(0, 1)
+    T = MEL.n_fft // MEL.hop_length
+    short = batch._replace(
+        mel=batch.mel[:, :, :T], mel_lengths=torch.full((2,), T), wav=batch.wav[:, : MEL.n_fft]
+    )
+    for half, found in halves(task, short):
+        assert all(gradient.isfinite().all() for gradient in found[half].values())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"upsample_rates": ()},
+            r"upsample_rates \[\] and upsample_kernel_sizes \[16, 16\]: expec",
+        ),
+        ({"upsample_kernel_sizes": (16,)}, "expected one kernel size for each rate"),
+        ({"upsample_kernel_sizes": (15, 16)}, "15 for the rate 8; expected the rate plus an even"),
+        ({"upsample_kernel_sizes": (16, 6)}, "6 for the rate 8; expected the rate plus an even"),
+        ({"upsample_rates": (0, 8)}, "16 for the rate 0"),
+        ({"resblock_kernel_sizes": (3, 5)}, "2 resblock_kernel_sizes, 1 resblock_dilation_sizes"),
+        ({"resblock_kernel_sizes": (4,)}, r"resblock_kernel_sizes must be odd, not \(4,\)"),
+        ({"upsample_initial_channel": 10}, "upsample_initial_channel 10 cannot be halved 2 times"),
+    ],
+)
+def test_generators_that_cannot_be_built_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(GENERATOR, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scales": -1}, "scales"),
+        ({"period_channels": (4, 4, 4, 4)}, "period_channels are 4 numbers, expected 5"),
+        ({"scale_channels": (4, 16)}, "scale_channels are 2 numbers, expected 7"),
+        ({"periods": ()}, r"periods are \[\], expected one or more above 0"),
+        ({"periods": (2, 0)}, r"periods are \[2, 0\]"),
+        ({"scale_channels": (6, *[16] * 6)}, "expected a multiple of 4, then multiples of 16"),
+        ({"scale_channels": (4, 16, 24, *[16] * 4)}, "expected a multiple of 4, then multiples"),
+    ],
+)
+def test_discriminators_that_cannot_be_built_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(DISCRIMINATOR, **change)
+
+
+def test_losses_of_which_nothing_is_learnt_are_refused():
+    with pytest.raises(ValueError, match="adversarial false needs lambda_mel or lambda_stft"):
+        HiFiGANConfig(adversarial=False, lambda_mel=0)
+    with pytest.raises(ValueError, match="lambda_feature"):
+        HiFiGANConfig(lambda_feature=-1)
+    assert HiFiGANConfig(adversarial=False, lambda_mel=0, lambda_stft=1).lambda_stft == 1
+
+
+def test_a_frame_of_another_length_than_the_network_makes_is_refused():
+    with pytest.raises(
+        ValueError,
+        match=r"upsample_rates \[8, 8, 2, 2\] multiply to 256, preprocess.hop_size is 200; ",
+    ):
+        HiFiGANConfig().check_preprocess(PreprocessConfig(hop_size=200))
+    HiFiGANConfig().check_preprocess(PreprocessConfig(hop_size=256))
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("preprocess.hop_size=32", "vocoder.json: .*multiply to 64, preprocess.hop_size is 32"),
+        (
+            "model.generator.resblock_kernel_sizes=[4]",
+            "--set: section model.generator: resblock_kernel_sizes must be odd",
+        ),
+        (
+            "model.discriminator.scales=-1",
+            "--set: section model.discriminator: scales is -1, expected 0 or more",
+        ),
+    ],
+)
+def test_a_configuration_says_where_it_breaks_a_rule(tmp_path, override, message):
+    with pytest.raises(InputError, match=message):
+        load_config(write_vocoder_config(tmp_path), [override])
+
+
+def test_normalisation_reaches_every_convolution(generator):
+    convolutions = [
+        name
+        for name, module in generator.named_modules()
+        if isinstance(module, nn.Conv1d | nn.ConvTranspose1d)
+    ]
+    stored = generator.state_dict().keys()
+    for name in convolutions:
+        assert {f"{name}.parametrizations.weight.original{n}" for n in (0, 1)} <= stored
+    assert len(stored) == 3 * len(convolutions)
