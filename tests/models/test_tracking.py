@@ -6,6 +6,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
+from accelerate.utils import ProjectConfiguration
 
 from models.task import Sample
 from models.tracking import Meter, Tracker, check_tracker
@@ -85,6 +86,24 @@ def test_weights_and_biases_gets_a_sample_in_one_message(tmp_path, monkeypatch):
         "samples/a/mels": ("image", "figure"),
     }
     assert sent == [(values, 7)]
+
+
+def test_curves_beyond_the_update_that_a_run_goes_on_from_are_dropped(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for done, steps in ((0, range(1, 6)), (3, range(4, 5))):
+        AcceleratorState._reset_state(reset_partial_state=True)
+        folders = ProjectConfiguration(str(tmp_path), logging_dir=str(tmp_path))
+        accelerator = Accelerator(cpu=True, log_with="tensorboard", project_config=folders)
+        tracker = Tracker(accelerator, "tensorboard", tmp_path, 8000, done)
+        for step in steps:
+            tracker.log_validation(Validation(10.0 * done + step, {}, {}), step)
+        accelerator.end_training()
+    events = EventAccumulator(str(tmp_path / "log"))
+    events.Reload()
+
+    curve = [(event.step, event.value) for event in events.Scalars("valid/loss")]
+    assert curve == [(1, 1.0), (2, 2.0), (3, 3.0), (4, 34.0)]
 
 
 def test_samples_that_nobody_takes_are_not_made(tmp_path):
