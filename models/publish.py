@@ -68,12 +68,7 @@ def collect(
             f"--license {licence!r}: expected an identifier of the Hub's, such as cc-by-4.0, mit, "
             "apache-2.0 or cc0-1.0"
         )
-    if experiment.exists() and importer_of(experiment) is not None:
-        raise InputError(
-            f"{experiment}: a checkpoint of another project; bring it into our form first, by "
-            "python -m bins.import_checkpoint"
-        )
-    model = load_model(experiment)  # what cannot be loaded is not published
+    model = _load(experiment)
     files: dict[str, Path | bytes] = {WEIGHTS: model.folder / WEIGHTS}
     if half:
         files[WEIGHTS] = _half(model)
@@ -93,6 +88,16 @@ def collect(
         card = replace(card, scores=_listed(scores))
     files[CARD] = card_text(card, notes_in(model.home / CARD)).encode()
     return Package(files, _warnings(model, licence))
+
+
+def _load(experiment: Path) -> LoadedModel:
+    """One of our models: what cannot be loaded is not published."""
+    if experiment.exists() and importer_of(experiment) is not None:
+        raise InputError(
+            f"{experiment}: a checkpoint of another project; bring it into our form first, by "
+            "python -m bins.import_checkpoint"
+        )
+    return load_model(experiment)
 
 
 def publish(package: Package, target: Target, *, dry_run: bool) -> None:
