@@ -2,30 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from processors.records import Word
+from processors.records import TimedPhone, TimedWord, Word
 
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
-
-
-class TimedPhone(NamedTuple):
-    """A phone or pause and when it is said."""
-
-    name: str
-    start_s: float
-    end_s: float
-
-
-class TimedWord(NamedTuple):
-    """A word and when it is said."""
-
-    text: str  # as normalised: "twenty"
-    start_s: float
-    end_s: float
 
 
 @dataclass(frozen=True)

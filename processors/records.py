@@ -14,6 +14,22 @@ class Word(NamedTuple):
     end: int  # one past its last phone
 
 
+class TimedPhone(NamedTuple):
+    """A phone or pause and when it is said."""
+
+    name: str
+    start_s: float
+    end_s: float
+
+
+class TimedWord(NamedTuple):
+    """A word and when it is said."""
+
+    text: str  # as normalised: "twenty"
+    start_s: float
+    end_s: float
+
+
 @dataclass(frozen=True)
 class SpokenText:
     """What is to be said.

@@ -102,7 +102,7 @@ def _score(item: Item, metrics: Sequence[str], mel: MelConfig) -> Scored:
             values[name] = cast("CopyMetric", metric).score(copy)
         else:
             recorded = Speech(wav, mel.sample_rate, item.text, item.language)
-            spoken = recorded._replace(wav=sound.wav, sample_rate=sound.sample_rate)
+            spoken = Speech(sound.wav, sound.sample_rate, item.text, item.language)
             values |= _scores_of_speech(name, cast("SpeechMetric", metric), spoken, recorded)
     finite = {name: value for name, value in values.items() if value and math.isfinite(value.value)}
     return Scored(item.id, len(sound.wav) / sound.sample_rate, finite)

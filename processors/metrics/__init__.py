@@ -8,15 +8,21 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, cast
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 
 from modules.mel import MelConfig
 from processors.pieces import spans
+from processors.plugins import Plugins
+from processors.records import TimedPhone
 from utils.config import nearest
 from utils.errors import InputError
+
+if TYPE_CHECKING:
+    from processors.pair import Pair
 
 
 @dataclass(frozen=True)
@@ -25,18 +31,21 @@ class Metric:
 
     Attributes:
         unit: Of its values; empty for plain numbers.
-        better: Which values are better.
-        judges: "copy": a copy of a recording, sample by sample; "speech": what is said, in one
-            sound by itself, which may be the recording.
+        better: Which values are better; empty where neither is.
+        judges: "copy": a copy of a recording, sample by sample; "pair": a recording and the same
+            sentence in its own timing, which a copy is too; "speech": one sound by itself, which
+            may be the recording.
         needs: What an utterance must have to be judged, for messages.
         packages: Modules that it imports and that may not be installed, named as pip names them.
+        plugin: The function of the user's without which it cannot score, by its name in Plugins.
     """
 
     unit: str
-    better: Literal["lower", "higher"]
-    judges: Literal["copy", "speech"]
+    better: Literal["lower", "higher", ""]
+    judges: Literal["copy", "pair", "speech"]
     needs: str
     packages: tuple[str, ...] = ()
+    plugin: Literal["", "encoder"] = ""
 
     def missing(self) -> tuple[str, ...]:
         """The packages that are not installed."""
@@ -56,13 +65,36 @@ class Copy(NamedTuple):
             yield self.wav[span], self.wav_hat[span]
 
 
-class Speech(NamedTuple):
-    """A sound, and what is said in it."""
+@dataclass(frozen=True)
+class Speech:
+    """A sound, and what is said in it.
 
-    wav: np.ndarray  # (S,) float32 in [-1, 1]
-    sample_rate: int  # Hz
-    text: str  # as written; empty where nobody wrote it down
-    language: str  # espeak language code; empty where unknown
+    Attributes:
+        wav: (S,) float32 in [-1, 1].
+        sample_rate: Hz.
+        text: As written; empty where nobody wrote it down.
+        language: espeak language code; empty where unknown.
+        phones: Phones and pauses with times; none where nobody aligned them.
+        id: Of the utterance.
+        recorded: Whether this is the recording.
+        plugins: The user's recogniser and encoder.
+    """
+
+    wav: np.ndarray
+    sample_rate: int
+    text: str
+    language: str
+    phones: tuple[TimedPhone, ...] = ()
+    id: str = ""
+    recorded: bool = False
+    plugins: Plugins = field(default_factory=Plugins)
+
+    @cached_property
+    def heard(self) -> str | None:
+        """What is heard, as the recogniser wrote it, once for all metrics; None: nobody listens."""
+        from processors.recognition import hear
+
+        return hear(self)
 
 
 class Value(NamedTuple):
@@ -82,8 +114,17 @@ class CopyMetric(Protocol):
         """Judges one copy; None where there is nothing to judge."""
 
 
+class PairMetric(Protocol):
+    """What the file of a metric holds that judges a sentence beside its recording."""
+
+    METRIC: Metric
+
+    def score(self, pair: "Pair") -> Value | None:
+        """Judges one pair; None where there is nothing to judge."""
+
+
 class SpeechMetric(Protocol):
-    """What the file of a metric holds that judges what is said."""
+    """What the file of a metric holds that judges sounds by themselves."""
 
     METRIC: Metric
 
@@ -96,7 +137,7 @@ def metric_names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
-def find(name: str) -> CopyMetric | SpeechMetric:
+def find(name: str) -> CopyMetric | PairMetric | SpeechMetric:
     """The module of a metric.
 
     Raises:
@@ -106,4 +147,4 @@ def find(name: str) -> CopyMetric | SpeechMetric:
     if name not in known:
         raise InputError(f"no metric {name!r}{nearest(name, known)} (known: {', '.join(known)})")
     module = importlib.import_module(f"{__name__}.{name}")
-    return cast("CopyMetric | SpeechMetric", module)
+    return cast("CopyMetric | PairMetric | SpeechMetric", module)

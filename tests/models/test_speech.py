@@ -5,14 +5,12 @@ from models.speech import (
     PEAK,
     Part,
     Speech,
-    TimedPhone,
-    TimedWord,
     faded,
     faded_pieces,
     join,
     silence,
 )
-from processors.records import Word
+from processors.records import TimedPhone, TimedWord, Word
 
 HOP, RATE = 100, 1000
 

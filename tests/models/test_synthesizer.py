@@ -11,9 +11,9 @@ from safetensors.torch import save_file
 from models import checkpoint
 from models.assets import Assets, Speaker
 from models.registry import find, load_config
-from models.speech import TimedWord
 from models.synthesizer import Synthesizer, choose_speaker
 from modules.mel import MelConfig
+from processors.records import TimedWord
 from processors.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import arpabet_vocabulary
 from tests.models.test_vocoding import make_vocoder

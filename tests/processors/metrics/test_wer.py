@@ -1,4 +1,5 @@
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -65,10 +66,10 @@ def test_a_score_is_in_percent_and_weighs_its_words_and_says_what_was_heard(clip
     words = words_of(clip.text).split()
     assert weight == len(words)
     assert value == pytest.approx(100 * edits(words, note.split()) / len(words))
-    assert score(clip._replace(wav=0 * clip.wav)) == (100.0, len(words), "")
+    assert score(replace(clip, wav=0 * clip.wav)) == (100.0, len(words), "")
 
 
 def test_no_text_and_other_languages_have_no_score(clip):
-    assert score(clip._replace(text="... -")) is None
-    assert score(clip._replace(text="12")).weight == 1
-    assert score(clip._replace(language="de")) is None
+    assert score(replace(clip, text="... -")) is None
+    assert score(replace(clip, text="12")).weight == 1
+    assert score(replace(clip, language="de")) is None
