@@ -1,9 +1,11 @@
 """What a model sounds and looks like while it trains: by acoustic models, and by vocoders."""
 
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from models.acoustic import TtsOutput
@@ -12,7 +14,11 @@ from models.task import Sample
 from models.vocoder.griffin_lim import GriffinLim
 from modules.mel import MelConfig
 from processors.batch import TtsBatch, VocoderBatch
+from processors.records import timed_phones
 from utils.plots import plot_mels, plot_synthesis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _GRIFFIN_LIM_ITERATIONS = 30  # enough to judge a voice by, at half the time of synthesis
 
@@ -41,23 +47,34 @@ def spoken_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> I
         raise ValueError("acoustic models need a vocabulary")
     symbols = assets.vocabulary.symbols
     out = network.infer(batch.phone_ids, batch.phone_lengths, speaker_ids=batch.speaker_ids)
-    vocoder = GriffinLim(assets.mel, _GRIFFIN_LIM_ITERATIONS)
-    wavs = vocoder.infer(out.mel.float().cpu(), out.mel_lengths.cpu())  # (B, S)
-    f0, energy = out.contours_per_frame()  # (B, T) each
+    device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
+    vocoder = GriffinLim(assets.mel, _GRIFFIN_LIM_ITERATIONS).to(device)
+    wavs = vocoder.infer(out.mel.float().to(device), out.mel_lengths.to(device)).cpu()  # (B, S)
     for item, id in enumerate(batch.ids):
         T, N = int(out.mel_lengths[item]), int(batch.phone_lengths[item])
-        figure = plot_synthesis(
-            None,
-            _plain(out.mel[item, :, :T]),
-            [symbols[phone] for phone in batch.phone_ids[item, :N].tolist()],
-            _plain(out.durations[item, :N]),
-            _plain(f0[item, :T]),
-            _plain(energy[item, :T]),
-            title=id,
-            frame_s=_frame_s(assets.mel),
-        )
+        names = [symbols[phone] for phone in batch.phone_ids[item, :N].tolist()]
+        draw = partial(_drawn, out, item, names, title=id, frame_s=_frame_s(assets.mel))
         wav = wavs[item, : T * assets.mel.hop_length]
-        yield Sample(id, {"synthesised": wav}, {"mel": figure})
+        phones = timed_phones(names, out.durations[item, :N].tolist(), _frame_s(assets.mel))
+        yield Sample(id, {"synthesised": wav}, {"mel": draw}, phones)
+
+
+def _drawn(
+    out: TtsOutput, item: int, names: Sequence[str], *, title: str, frame_s: float
+) -> "Figure":
+    """One utterance of a batch."""
+    T, N = int(out.mel_lengths[item]), len(names)
+    f0, energy = out.contours_per_frame()  # (B, T) each
+    return plot_synthesis(
+        None,
+        _plain(out.mel[item, :, :T]),
+        names,
+        _plain(out.durations[item, :N]),
+        _plain(f0[item, :T]),
+        _plain(energy[item, :T]),
+        title=title,
+        frame_s=frame_s,
+    )
 
 
 def copied_samples(
@@ -74,9 +91,15 @@ def copied_samples(
     for item, id in enumerate(batch.ids):
         S = int(batch.mel_lengths[item]) * mel.hop_length
         wavs = {"recorded": batch.wav[item, :S], "synthesised": wav_hat[item, :S].float()}
-        mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
-        figure = plot_mels(None, mels, title=id, frame_s=_frame_s(mel))
-        yield Sample(id, {name: wav.cpu() for name, wav in wavs.items()}, {"mels": figure})
+        draw = partial(_drawn_mels, wavs, mel_of, title=id, frame_s=_frame_s(mel))
+        yield Sample(id, {name: wav.cpu() for name, wav in wavs.items()}, {"mels": draw})
+
+
+def _drawn_mels(
+    wavs: Mapping[str, Tensor], mel_of: Callable[[Tensor], Tensor], *, title: str, frame_s: float
+) -> "Figure":
+    mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
+    return plot_mels(None, mels, title=title, frame_s=frame_s)
 
 
 def _frame_s(mel: MelConfig) -> float:

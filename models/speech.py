@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from processors.records import TimedPhone, TimedWord, Word
+from processors.records import TimedPhone, TimedWord, Word, timed_phones
 
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
@@ -80,9 +80,7 @@ class Speech:
     @property
     def phones(self) -> tuple[TimedPhone, ...]:
         """Phones and pauses with times; they cover the wav without gaps."""
-        edges = np.concatenate([[0], np.cumsum(self.durations)]) * self.frame_s  # (N + 1,)
-        spans = zip(self.phone_names, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-        return tuple(TimedPhone(*span) for span in spans)
+        return timed_phones(self.phone_names, self.durations, self.frame_s)
 
 
 def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:

@@ -1,10 +1,12 @@
 """What a model gives the trainer: networks, and a generator of optimizer steps."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from torch import Tensor, nn
+
+from processors.records import TimedPhone
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,11 +41,19 @@ class Score(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What an utterance of the validation set sounds and looks like; no name stands twice."""
+    """What an utterance of the validation set sounds and looks like; no name stands twice.
+
+    Attributes:
+        id: Of the utterance.
+        audio: By name, (S,) float32 on the CPU: "synthesised", and "recorded" of vocoders, as long.
+        figures: By name; each is drawn when it is asked for.
+        phones: Of what is synthesised, with times; none of vocoders, which keep the recording's.
+    """
 
     id: str
-    audio: Mapping[str, Tensor]  # by name, (S,) float32 on the CPU
-    figures: "Mapping[str, Figure]"  # by name
+    audio: Mapping[str, Tensor]
+    figures: "Mapping[str, Callable[[], Figure]]"
+    phones: tuple[TimedPhone, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,4 +89,7 @@ class Task(Protocol, Generic[Batch]):
         """Losses of a validation batch, without gradients; their weighted sum chooses the best."""
 
     def samples(self, batch: Batch) -> Iterator[Sample]:
-        """Speaks a validation batch; called in evaluation mode, without gradients."""
+        """Speaks a validation batch; called in evaluation mode, without gradients.
+
+        What the tracker shows, and what is scored while the model trains.
+        """

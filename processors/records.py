@@ -1,5 +1,6 @@
 """Records that travel between the steps from text and audio to what training reads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,6 +29,21 @@ class TimedWord(NamedTuple):
     text: str  # as normalised: "twenty"
     start_s: float
     end_s: float
+
+
+def timed_phones(
+    names: Sequence[str], durations: Sequence[int] | np.ndarray, frame_s: float
+) -> tuple[TimedPhone, ...]:
+    """Phones one after another, without gaps.
+
+    Args:
+        names: Phone and pause names, N of them.
+        durations: Frames per phone, (N,).
+        frame_s: Seconds per frame.
+    """
+    edges = np.concatenate([[0], np.cumsum(durations)]) * frame_s  # (N + 1,)
+    spans = zip(names, edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    return tuple(TimedPhone(*span) for span in spans)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def test_both_mels_of_a_vocoder_are_drawn_in_the_same_colours():
     task, batch = make_gan(), recordings(0)
     with evaluation(task.networks.values(), CPU):
         (sample,) = task.samples(batch)
-    recorded, synthesised = (panel.images[0] for panel in sample.figures["mels"].axes)
+    recorded, synthesised = (panel.images[0] for panel in sample.figures["mels"]().axes)
     mel = MelSpectrogram(MEL)(batch.wav)[0]
 
     assert np.allclose(recorded.get_array(), mel, atol=1e-5)
@@ -80,8 +80,23 @@ def test_an_acoustic_model_speaks_and_draws_its_phones():
 
     assert [sample.id for sample in samples] == ["utt-4", "utt-9"]
     assert [len(sample.audio["synthesised"]) for sample in samples] == [12 * HOP, 27 * HOP]
-    labels = [text.get_text() for text in samples[0].figures["mel"].axes[0].texts]
+    labels = [text.get_text() for text in samples[0].figures["mel"]().axes[0].texts]
     assert labels == list(vocabulary.symbols[1:5])
+
+
+def test_what_an_acoustic_model_says_has_its_phones_with_times_and_no_picture_unasked(monkeypatch):
+    def draw(*_positional, **_named):
+        raise AssertionError
+
+    monkeypatch.setattr("models.samples.plot_synthesis", draw)
+    vocabulary = arpabet_vocabulary()
+    (sample,) = spoken_samples(Speaker(), phones(4), Assets(MEL, vocabulary))
+
+    assert [phone.name for phone in sample.phones] == list(vocabulary.symbols[1:5])
+    frame_s = HOP / MEL.sample_rate
+    assert [phone.end_s for phone in sample.phones] == pytest.approx(
+        [3 * frame_s, 6 * frame_s, 9 * frame_s, 12 * frame_s]
+    )
 
 
 def test_an_acoustic_model_without_a_vocabulary_is_a_mistake():

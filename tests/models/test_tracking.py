@@ -78,7 +78,7 @@ def test_weights_and_biases_gets_a_sample_in_one_message(tmp_path, monkeypatch):
         Image=lambda figure: ("image", figure),
     )
     monkeypatch.setitem(sys.modules, "wandb", wandb)
-    sample = Sample("a", {"recorded": torch.tensor([0.5, 2.0])}, {"mels": "figure"})
+    sample = Sample("a", {"recorded": torch.tensor([0.5, 2.0])}, {"mels": lambda: "figure"})
     Tracker(accelerator, "wandb", tmp_path, 8000).log_samples([sample], 7)
 
     values = {
