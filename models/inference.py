@@ -12,6 +12,7 @@ from models.results import Line, Results, Settings, line_of
 from models.speaking import Made, TestingSet, default_output, speak_each, utterances_of
 from models.speech import Speech
 from models.synthesizer import Controls, Synthesizer, choose_speaker
+from models.vocoding import GRIFFIN_LIM
 from processors.audio import write_wav
 from utils.errors import InputError
 from utils.files import read_text, user_path
@@ -62,7 +63,7 @@ def load_voice(
     return Voice(
         synthesizer,
         synthesizer.config,
-        recorded_as(vocoder) if vocoder else "Griffin-Lim",
+        recorded_as(vocoder) if vocoder else GRIFFIN_LIM,
         output or default_output(reference, synthesizer.model.home),
     )
 

@@ -15,6 +15,8 @@ from modules.mel import MelConfig
 from utils.errors import InputError
 from utils.logging import get_logger
 
+GRIFFIN_LIM = "Griffin-Lim"  # the name of what needs no training, in records
+
 
 class Vocoder(Protocol):
     """What turns a mel into sound."""
@@ -87,7 +89,7 @@ def open_vocoder(
         InputError: If it cannot be found, is no vocoder, or was made for another mel.
     """
     if reference is None:
-        return OpenedVocoder(None, mel, "Griffin-Lim")
+        return OpenedVocoder(None, mel, GRIFFIN_LIM)
     model = open_model(reference)
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
