@@ -96,7 +96,7 @@ class _Work(NamedTuple):
 
 
 def _copied(id: str, wav: np.ndarray, work: _Work, folder: Path, keys: dict[str, str]) -> Path:
-    """Makes one copy of a recording (S,), unless it is there; `keys` says what copies are made of."""
+    """Makes one copy of a recording (S,), unless it is there; `keys`: what copies were made of."""
     path = folder / f"{id}.wav"
     key = hashlib.sha256(work.key.encode() + np.ascontiguousarray(wav).tobytes()).hexdigest()
     if keys.get(id) == key and path.is_file():
