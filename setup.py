@@ -39,8 +39,14 @@ setup(
     extras_require={
         # apart: pip compiles it; it imports pkg_resources, which later setuptools do not have
         "pyworld": ["pyworld>=0.3.4", "setuptools<81"],
-        # pesq is compiled by pip, too
-        "eval": ["jiwer>=3.0", "pesq>=0.0.4", "pystoi>=0.4"],
+        # pesq is compiled by pip, too; speechmos does not say that it needs onnxruntime
+        "eval": [
+            "jiwer>=3.0",
+            "pesq>=0.0.4",
+            "pystoi>=0.4",
+            "speechmos>=0.0.1",
+            "onnxruntime>=1.17",
+        ],
         "cluster": ["dask[distributed]>=2024.1"],
         "ray": ["ray>=2.9"],
         "wandb": ["wandb>=0.16"],
