@@ -6,7 +6,19 @@ say() {
     printf '== stage %s\n' "$1" >&2
 }
 
-# The stages; "$@" are the --set overrides. `--flag=value` keeps a value that starts with a dash.
+# Calls a function ($1) with the overrides alone.
+with_overrides() {
+    stage_function=$1
+    shift
+    for argument do
+        shift
+        case $argument in --set=*) set -- "$@" "$argument" ;; esac
+    done
+    "$stage_function" "$@"
+}
+
+# The stages; "$@" are the --set overrides, and for the last two --infer_output_dir. `--flag=value`
+# keeps a value that starts with a dash.
 stage_0() {
     say "0: corpus"
     "$python" -m bins.fetch "--config=$config" "$@"
@@ -76,16 +88,5 @@ stage_3() {
     say "3: speech"
     speak "--infer_mode=$infer_mode" \
         ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
-        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
-        ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} "$@"
-}
-
-stage_4() {
-    say "4: scores"
-    "$python" -m bins.evaluate ${infer_mode:+"--infer_mode=$infer_mode"} \
-        ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
-        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
-        ${infer_output_dir:+"--infer_output_dir=$infer_output_dir"} \
-        ${recordings:+"--recordings=$recordings"} ${metrics:+"--metrics=$metrics"} \
-        ${num_workers:+"--num_workers=$num_workers"} "$@"
+        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} "$@"
 }

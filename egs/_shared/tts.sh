@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
 # The flags and the last stage of text-to-speech recipes.
 
-infer_text='' infer_text_file='' vocoder_dir='' speaker=''
+infer_text='' infer_text_file='' speaker=''
 pitch_control='' energy_control='' duration_control='' resample=''
 
 # $1: a flag without a value. Fails for any other.
@@ -50,11 +50,6 @@ check_single() {
 
 check_no_single() {
     [ -z "$infer_text$infer_text_file" ] || fail "--infer_text and --infer_text_file go with --infer_mode single"
-}
-
-check_recorded() {
-    [ "$infer_mode" != single ] ||
-        fail "stage 4 compares with recordings: with --infer_mode single, give them by --recordings, or stop at stage 3"
 }
 
 # Stage 3; "$@" are the flags that recipes of both kinds have.

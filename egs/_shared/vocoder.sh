@@ -49,11 +49,6 @@ check_no_single() {
         fail "--infer_audio_dir and --infer_feature_dir go with --infer_mode single"
 }
 
-check_recorded() {
-    [ -z "$infer_feature_dir" ] ||
-        fail "stage 4 compares with recordings: with --infer_feature_dir, give them by --recordings"
-}
-
 # Stage 3; "$@" are the flags that recipes of both kinds have.
 speak() {
     "$python" -m bins.vocode ${infer_audio_dir:+"--infer_audio_dir=$infer_audio_dir"} \

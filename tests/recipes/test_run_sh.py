@@ -18,6 +18,7 @@ def recipe(run_sh):
     return partial(run_sh, RECIPE)
 
 
+READ = ("wavs $HOME", "my recordings", "2nd takes", "it's heard")  # folders of stage 4
 SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
 SPEAK = (*SINGLE, "--infer_text", "Hi.")
 BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
@@ -111,18 +112,96 @@ def test_all_stages_end_with_scores(recipe, clone):
 
 
 def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
-    (tmp_path / "my wavs").mkdir()
-    (call,) = recipe(
-        "-s", "4", "--infer_expt_dir", "org/name", "--infer_output_dir", "out", "--metrics",
-        "wer,mel_l1", "--recordings", "my wavs", "--infer_mode", "single", folder=tmp_path,
-    ).calls  # fmt: skip
-    assert call.arguments == [
-        "-m", "bins.evaluate", "--infer_mode=single", f"--infer_output_dir={tmp_path}/out",
-        f"--recordings={tmp_path}/my wavs", "--metrics=wer,mel_l1", "--infer_expt_dir=org/name",
-    ]  # fmt: skip
+    for folder in READ:
+        (tmp_path / folder).mkdir()
+    (tmp_path / "the texts").touch()
+    values = {
+        "--infer_mode": "single",
+        "--infer_dataset": "a set",
+        "--infer_testing_set": "test",
+        "--recordings": "my recordings",
+        "--natural": "2nd takes",
+        "--vocoder_dir": "org/hifigan@main",
+        "--texts": "the texts",
+        "--metrics": "wer,mel_l1",
+        "--transcripts": "it's heard",
+        "--recogniser": "my_asr:hear",
+        "--speaker_encoder": "voices.all:encode",
+        "--report_dir": "a report",
+        "--page": "no",
+        "--num_workers": "2",
+        "--infer_expt_dir": "org/name",
+        "--infer_output_dir": "wavs $HOME",
+    }
+    given = [part for flag in values.items() for part in flag]
+    joined = [f"{flag}={value}" for flag, value in values.items()]
+    here = {*READ, "the texts", "a report"}
+    expected = [
+        f"{flag}={tmp_path}/{value}" if value in here else f"{flag}={value}"
+        for flag, value in values.items()
+    ]
+    for flags in (given, joined):
+        (call,) = recipe("-s", "4", *flags, folder=tmp_path).calls
+        assert call.arguments == ["-m", "bins.evaluate", *expected]
+        assert call.environment["PYTHONPATH"] == f"{clone}:{tmp_path}"
+
+
+def test_stage_4_needs_no_model_where_it_is_told_what_to_score(recipe, clone):
+    (clone / "out").mkdir()
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
     (call,) = recipe("-s", "4", "--infer_output_dir", "out").calls
-    assert call.arguments == ["-m", "bins.evaluate", f"--infer_output_dir={clone}/out", config]
+    assert call.arguments == ["-m", "bins.evaluate", config, f"--infer_output_dir={clone}/out"]
+    assert call.environment["PYTHONPATH"] == str(clone)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--infer_output_dir", "a a", "b's $x *", "./--c", "--stage", "4", "--name", "v"),
+        ("--name=v", "-s", "4", "--infer_output_dir", "a a", "b's $x *", "./--c"),
+        ("-s", "4", "--infer_output_dir=a a", "-n", "v", "--infer_output_dir", "b's $x *", "./--c"),
+        ("-s", "4", "-n", "v", *(f"--infer_output_dir={x}" for x in ("a a", "b's $x *", "--c"))),
+    ],
+)
+def test_several_folders_are_scored_in_their_order(recipe, tmp_path, flags):
+    folders = [tmp_path / "a a", tmp_path / "b's $x *", tmp_path / "--c"]
+    for folder in folders:
+        folder.mkdir()
+    (call,) = recipe(*flags, "--set", "x=1", folder=tmp_path).calls
+    outputs = [x.partition("=")[2] for x in call.arguments if x.startswith("--infer_output_dir=")]
+    assert [Path(path).resolve() for path in outputs] == folders
+    assert {"--name=v", "--set=x=1"} <= {*call.arguments}
+
+
+def test_folders_to_be_scored_may_lie_at_the_root_and_one_to_be_written_does_not(
+    recipe, clone, tmp_path
+):
+    (clone / "ckpts").mkdir()
+    (tmp_path / "else where").mkdir()
+    flags = ("-n", "v", "--infer_output_dir", "ckpts")
+    (call,) = recipe("-s", "4", *flags, folder=tmp_path / "else where").calls
+    assert call.arguments[-1] == "--infer_output_dir=ckpts"
+    calls = recipe(*SPEAK, "-s", "3-4", *flags, folder=tmp_path / "else where").calls
+    assert {call.arguments[-1] for call in calls} == {
+        f"--infer_output_dir={tmp_path}/else where/ckpts"
+    }
+    assert [call.module for call in calls] == ["bins.inference", "bins.evaluate"]
+
+
+def test_only_the_last_two_stages_are_told_where_the_wavs_are(recipe):
+    calls = recipe(
+        "-s", "0-4", "-n", "a", "--infer_mode", "single", "--infer_text", "Hi.",
+        "--set", "a.b=1", "--infer_output_dir=out", "--set=c=--infer_output_dir=2",
+    ).calls  # fmt: skip
+    told = [sum(x.startswith("--infer_output_dir=") for x in call.arguments) for call in calls]
+    assert told == [0, 0, 0, 1, 1]
+    assert all("--set=c=--infer_output_dir=2" in call.arguments for call in calls)
+
+
+def test_a_home_is_found_by_shells_that_do_not_expand_it_in_a_flag(recipe, tmp_path):
+    (tmp_path / "my wavs").mkdir()
+    (call,) = recipe("-s", "4", "-n", "a", "--recordings=~/my wavs", HOME=str(tmp_path)).calls
+    assert f"--recordings={tmp_path}/my wavs" in call.arguments
 
 
 def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):
@@ -271,7 +350,8 @@ def test_the_output_folder_is_left_to_the_experiment_unless_given(recipe):
 def test_help_names_every_flag_and_does_nothing_else(recipe, clone, flag):
     result = recipe(flag)
     assert (result.code, result.calls) == (0, [])
-    script = "".join((clone / "egs/_shared" / name).read_text() for name in ("recipe.sh", "tts.sh"))
+    parts = ("recipe.sh", "evaluation.sh", "tts.sh")
+    script = "".join((clone / "egs/_shared" / name).read_text() for name in parts)
     known = set(re.findall(r"^ +(?:-\w \| )?(--\w+)\)", script, re.MULTILINE))
     assert {"--infer_text", "--gpu", "--set", "--resume"} < known
     assert [f for f in known if f not in result.said] == []
@@ -339,12 +419,34 @@ FAULTS = [
     ((*BATCH, "--infer_text", "Hi."), "--infer_text and --infer_text_file go with"),
     (("-s", "4"), "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"),
     (("-s", "4", "-n", "a", "--infer_mode", "both"), "--infer_mode 'both': expected single or"),
-    (("-s", "4", "-n", "a", "--infer_mode", "single"), "stage 4 compares with recordings: with"),
-    ((*SPEAK, "-s", "3-4"), "give them by --recordings, or stop at stage 3"),
+    (("-s", "4", "-n", "a", "--infer_testing_set", "test"), "--infer_testing_set needs --infer_da"),
+    (
+        ("-s", "4", "-n", "a", "--infer_dataset", "b", "--infer_testing_set", "all"),
+        "--infer_testing_set 'all': expected train, test or golden_test",
+    ),
+    (("-s", "4", "--infer_output_dir", "none"), "--infer_output_dir none: no such folder"),
+    (("-s", "4", "--infer_output_dir", "egs", "b c"), "--infer_output_dir b c: no such folder"),
+    (("-s", "4", "--infer_output_dir=egs", "b"), "unexpected argument 'b'"),
+    (("-s", "4", "--infer_output_dir", "egs", "--page", "no", "b"), "unexpected argument 'b'"),
+    (("-s", "4", "-n", "a", "--infer_output_dir"), "--infer_output_dir needs a value"),
+    (("-s", "4", "-n", "a", "--infer_output_dir", ""), "--infer_output_dir needs a value"),
+    (("-s", "4", "--infer_output_dir", "--page", "no"), "needs a value, found the flag --page"),
+    ((*SPEAK, "--infer_output_dir", "a", "b"), "writes into one --infer_output_dir, found 2"),
+    ((*SPEAK, "-s", "3-4", "--infer_output_dir=a", "--infer_output_dir=b"), "into one --infer_"),
     (("-s", "4", "-n", "a", "--recordings", "none"), "--recordings none: no such folder"),
+    (("-s", "4", "-n", "a", "--recordings", "my wavs"), "--recordings my wavs: no such folder"),
+    (("-s", "4", "-n", "a", "--natural", "2 nd"), "--natural 2 nd: no such folder"),
+    (("-s", "4", "-n", "a", "--natural"), "--natural needs a value"),
+    (("-s", "4", "-n", "a", "--transcripts=none"), "--transcripts none: no such folder"),
+    (("-s", "4", "-n", "a", "--texts", "egs"), "/egs: no such file"),
+    (("-s", "4", "-n", "a", "--report_dir", "--page"), "needs a value, found the flag --page"),
+    (("-s", "4", "-n", "a", "--page", "off"), "--page 'off': expected yes or no"),
+    (("-s", "4", "-n", "a", "--recogniser", "a.py"), "--recogniser 'a.py': expected module:func"),
+    (("-s", "4", "-n", "a", "--recogniser", "a:b c"), "--recogniser 'a:b c': expected module:fu"),
+    (("-s", "4", "-n", "a", "--speaker_encoder", ":b"), "--speaker_encoder ':b': expected module"),
     (
         ("-s", "4", "-n", "a", "--metrics", "wer,mel"),
-        "--metrics mel: no such metric; there are: all mel_l1 mstft pesq",
+        "--metrics mel: no such metric; there are: all ",
     ),
     (("-s", "4", "-n", "a", "--metrics", "../wer"), "--metrics '../wer': expected names and"),
     (("-s", "4", "-n", "a", "--metrics", "wer,"), "--metrics 'wer,': expected names and commas"),
@@ -359,6 +461,14 @@ def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags,
     assert result.said.startswith("error: ")
     assert result.said.count("\n") == 1
     assert said in result.said
+
+
+def test_a_metric_that_is_no_file_is_answered_by_those_that_are(recipe, clone):
+    (clone / "processors" / "metrics" / "loudness.py").touch()
+    said = recipe("-s", "4", "-n", "a", "--metrics", "loud").said
+    listed = said.rstrip().split("there are: all ")[1].split()
+    assert {"loudness", "mel_l1", "wer"} <= {*listed}
+    assert not any(name.startswith("_") for name in listed)
 
 
 def test_a_python_that_is_missing_is_named(recipe):

@@ -1,0 +1,111 @@
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
+# Everything that can be wrong with the flags is said before any work. Those of stage 4 stand in
+# evaluation.sh.
+
+# Sets $first and $last from $stage.
+read_stages() {
+    case $stage in
+        '') fail "--stage is required: a stage from $FIRST_STAGE to $LAST_STAGE, a range as 1-3, or all" ;;
+        all) first=$FIRST_STAGE last=$LAST_STAGE ;;
+        [0-9]) first=$stage last=$stage ;;
+        [0-9]-[0-9]) first=${stage%-*} last=${stage#*-} ;;
+        *) fail "--stage '$stage': expected a stage from $FIRST_STAGE to $LAST_STAGE, a range as 1-3, or all" ;;
+    esac
+    [ "$first" -le "$last" ] || fail "--stage $stage: the range runs backwards"
+    [ "$last" -le "$LAST_STAGE" ] || fail "--stage $stage: the last stage is $LAST_STAGE"
+}
+
+runs_stage() {
+    [ "$first" -le "$1" ] && [ "$1" -le "$last" ]
+}
+
+# "$@": what may be given several times.
+check_values() {
+    # The recipe's own files can be named from anywhere.
+    if ! in_root "$config" && [ -f "$recipe_dir/$config" ]; then config=$recipe_dir/$config; fi
+    in_root "$config" || fail "--config $config: no such file"
+    check_gpu
+    check_number --num_workers "$num_workers" '*[!0-9]*' "a whole number from 1"
+    check_kind_values
+    case $seed in *[!0-9]*) fail "--seed '$seed': expected a whole number" ;; esac
+    if runs_stage 2; then check_training; fi
+    if [ -n "$name" ]; then check_name; fi
+    if runs_stage 3; then check_inference; fi
+    if runs_stage 4; then check_evaluation "$@"; fi
+}
+
+# Is there such a file? Python runs at the root, where relative paths start.
+in_root() {
+    case $1 in
+        /*) [ -f "$1" ] ;;
+        *) [ -f "$root/$1" ] ;;
+    esac
+}
+
+# Is there such a file or folder?
+exists() (
+    cd -- "$root" && [ -e "$1" ]
+)
+
+# $1: flag; $2: the folder it names, if any.
+check_folder() {
+    [ -z "$2" ] || (cd -- "$root" && [ -d "$2" ]) || fail "$1 $2: no such folder"
+}
+
+check_gpu() {
+    case ,$gpu, in
+        ,,) ;;
+        *,,* | *[![:alnum:],-]*) fail "--gpu '$gpu': expected numbers and commas, as 0 or 0,1,2,3" ;;
+    esac
+}
+
+# $1: flag; $2: value; $3: pattern of what it cannot hold; $4: what is expected.
+check_number() {
+    # shellcheck disable=SC2254  # the pattern is meant as one
+    case $2 in
+        '') ;;
+        $3 | *.*.*) fail "$1 '$2': expected $4" ;;
+        *[1-9]*) ;;
+        *) fail "$1 '$2': expected $4" ;;
+    esac
+}
+
+check_name() {
+    case $name in
+        [!_[:alnum:]]* | *[!_.[:alnum:]-]*)
+            fail "--name '$name': expected letters, digits, dots, dashes and underscores"
+            ;;
+    esac
+    [ "${#name}" -le 100 ] || fail "--name: expected at most 100 characters"
+}
+
+check_training() {
+    [ -n "$name" ] || fail "stage 2 needs --name"
+    [ -z "$resume" ] || [ -z "$restart$init_from" ] ||
+        fail "--resume goes on: --restart and --init_from exclude it"
+}
+
+check_inference() {
+    [ -n "$infer_expt_dir$name" ] || fail "stage 3 needs --infer_expt_dir, or --name"
+    [ "$n_outputs" -le 1 ] || fail "stage 3 writes into one --infer_output_dir, found $n_outputs"
+    case $infer_mode in
+        single)
+            [ -z "$infer_dataset" ] || fail "--infer_dataset goes with --infer_mode batch"
+            [ -z "$infer_testing_set" ] || fail "--infer_testing_set goes with --infer_mode batch"
+            check_single
+            ;;
+        batch) check_batch ;;
+        '') fail "stage 3 needs --infer_mode: single or batch" ;;
+        *) fail "--infer_mode '$infer_mode': expected single or batch" ;;
+    esac
+}
+
+check_batch() {
+    check_no_single
+    [ -n "$infer_dataset" ] || fail "--infer_mode batch needs --infer_dataset"
+    case $infer_testing_set in
+        train | test | golden_test) ;;
+        '') fail "--infer_mode batch needs --infer_testing_set: train, test or golden_test" ;;
+        *) fail "--infer_testing_set '$infer_testing_set': expected train, test or golden_test" ;;
+    esac
+}

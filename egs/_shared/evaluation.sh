@@ -1,0 +1,110 @@
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
+# Stage 4: its flags, what can be wrong with them, and what it runs.
+
+recordings='' natural='' texts='' metrics='' transcripts='' recogniser='' speaker_encoder=''
+report_dir='' page=''
+
+# $1: flag; $2: its value. Fails for a flag that does not exist.
+read_evaluation_flag() {
+    case $1 in
+        --recordings) recordings=$(locate "$2") ;;
+        --natural) natural=$(locate "$2") ;;
+        --texts) texts=$(locate "$2") ;;
+        --metrics) metrics=$2 ;;
+        --transcripts) transcripts=$(locate "$2") ;;
+        --recogniser) recogniser=$2 ;;
+        --speaker_encoder) speaker_encoder=$2 ;;
+        --report_dir) report_dir=$(from_here "$2") ;;
+        --page) page=$2 ;;
+        *) return 1 ;;
+    esac
+}
+
+# "$@": what may be given several times.
+check_evaluation() {
+    [ -n "$infer_expt_dir$name" ] || [ "$n_outputs" -gt 0 ] ||
+        fail "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"
+    runs_stage 3 || check_outputs "$@"
+    case $infer_mode in
+        '' | single | batch) ;;
+        *) fail "--infer_mode '$infer_mode': expected single or batch" ;;
+    esac
+    case $infer_testing_set in
+        '' | train | test | golden_test) ;;
+        *) fail "--infer_testing_set '$infer_testing_set': expected train, test or golden_test" ;;
+    esac
+    [ -z "$infer_testing_set" ] || [ -n "$infer_dataset" ] ||
+        fail "--infer_testing_set needs --infer_dataset"
+    check_folder --recordings "$recordings"
+    check_folder --natural "$natural"
+    check_folder --transcripts "$transcripts"
+    [ -z "$texts" ] || in_root "$texts" || fail "--texts $texts: no such file"
+    check_function --recogniser "$recogniser"
+    check_function --speaker_encoder "$speaker_encoder"
+    case $page in
+        '' | yes | no) ;;
+        *) fail "--page '$page': expected yes or no" ;;
+    esac
+    check_metrics
+}
+
+# What is scored must be there.
+check_outputs() {
+    for argument do
+        case $argument in
+            --infer_output_dir=*) check_folder --infer_output_dir "${argument#*=}" ;;
+        esac
+    done
+}
+
+# $1: flag; $2: the function it names, if any.
+check_function() {
+    case $2 in
+        '') ;;
+        *[[:space:]/]* | *:*:*) fail "$1 '$2': expected module:function, as in my_package.asr:hear" ;;
+        ?*:?*) ;;
+        *) fail "$1 '$2': expected module:function, as in my_package.asr:hear" ;;
+    esac
+}
+
+# A metric is a file.
+check_metrics() {
+    names=${metrics:+$metrics,}
+    while [ -n "$names" ]; do
+        metric=${names%%,*}
+        names=${names#*,}
+        case $metric in
+            all) ;;
+            '' | [!a-z]* | *[!a-z0-9_]*)
+                fail "--metrics '$metrics': expected names and commas, as in mel_l1,wer"
+                ;;
+            *)
+                [ -f "$root/processors/metrics/$metric.py" ] ||
+                    fail "--metrics $metric: no such metric; there are: all$(metric_names)"
+                ;;
+        esac
+    done
+}
+
+metric_names() {
+    for metric in "$root"/processors/metrics/[a-z]*.py; do
+        metric=${metric##*/}
+        printf ' %s' "${metric%.py}"
+    done
+}
+
+stage_4() {
+    say "4: scores"
+    # A plug-in may lie in the folder one is in. Last, so that it hides nothing of the repository.
+    [ -z "$recogniser$speaker_encoder" ] || export PYTHONPATH="$PYTHONPATH:$caller_dir"
+    "$python" -m bins.evaluate ${infer_mode:+"--infer_mode=$infer_mode"} \
+        ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
+        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
+        ${recordings:+"--recordings=$recordings"} ${natural:+"--natural=$natural"} \
+        ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${texts:+"--texts=$texts"} \
+        ${metrics:+"--metrics=$metrics"} ${transcripts:+"--transcripts=$transcripts"} \
+        ${recogniser:+"--recogniser=$recogniser"} \
+        ${speaker_encoder:+"--speaker_encoder=$speaker_encoder"} \
+        ${report_dir:+"--report_dir=$report_dir"} ${page:+"--page=$page"} \
+        ${num_workers:+"--num_workers=$num_workers"} "$@"
+}
