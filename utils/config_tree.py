@@ -79,14 +79,23 @@ def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
     return Tree(values, origins, tree.path)
 
 
-def plain_tree(values: Mapping[str, object], path: Path) -> Tree:
+def plain_tree(
+    values: Mapping[str, object], path: Path, names: Mapping[str, str] | None = None
+) -> Tree:
     """A tree of values that were translated from a file of another form.
 
     Args:
         values: Sections, lists and plain values.
         path: The file, which messages name.
+        names: What keys are called in that file, where they have another name there, by our key
+            path ("train.adam.lr"); messages name these too.
     """
-    return Tree(values, dict.fromkeys(_key_paths(values), _shown(path)), path)
+    file, theirs = _shown(path), names or {}
+    origins = {
+        keys: f"{file} ({theirs[dotted]})" if (dotted := ".".join(keys)) in theirs else file
+        for keys in _key_paths(values)
+    }
+    return Tree(values, origins, path)
 
 
 def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:

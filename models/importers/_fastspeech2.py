@@ -1,7 +1,7 @@
 """FastSpeech 2 as Amphion and ming024 describe it, in our terms."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -50,6 +50,7 @@ class Description:
             `max_seq_len`, as they stand.
         levels: Of pitch and energy.
         language: espeak language code.
+        names: Their keys by ours, where they differ, for messages.
     """
 
     path: Path
@@ -59,6 +60,7 @@ class Description:
     model: Mapping[str, object]
     levels: Levels
     language: str = "en-us"
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
@@ -148,7 +150,7 @@ def speaker_stats(pitch: Stat, energy: Stat) -> SpeakerStats:
 
 def _tree(config: Mapping[str, object], description: Description) -> Tree:
     """Both files in one tree, each the origin of its keys."""
-    whole = plain_tree(config, description.path)
+    whole = plain_tree(config, description.path, description.names)
     model = plain_tree({"model": config["model"]}, description.model_path)
     return replace(whole, origins={**whole.origins, **model.origins})
 

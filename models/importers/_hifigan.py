@@ -1,7 +1,8 @@
 """HiFi-GAN of other projects in our terms: their settings, and discriminators for fine-tuning."""
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -35,6 +36,8 @@ _TRAIN = {
 }
 _ADAM = {"lr": 2e-4, "betas": [0.8, 0.99], "eps": 1e-8, "weight_decay": 0.01}
 _DILATIONS = {"1": 3, "2": 2}  # that a block of each type has; of longer lists the first are used
+_BLOCK = re.compile(r"resblocks\.\d+\.(convs1?)\.")
+_BLOCKS = {"convs1": "1", "convs": "2"}  # type of the blocks that have such layers
 _SPECTRAL = (  # torch.nn.utils.spectral_norm, and the names of parametrizations
     (re.compile(r"\.weight_orig$"), ".parametrizations.weight.original"),
     (re.compile(r"\.weight_u$"), ".parametrizations.weight.0._u"),
@@ -73,13 +76,37 @@ def config_tree(
     }
 
 
-def assets_of(tree: Mapping[str, object], path: Path) -> Assets:
+def assets_of(tree: Mapping[str, object], path: Path, names: Mapping[str, str]) -> Assets:
     """What goes with it: the mel definition.
+
+    Args:
+        tree: What `config_tree` gave.
+        path: The file of the settings.
+        names: Their keys by ours, where they differ.
 
     Raises:
         InputError: If the settings in `path` cannot be used; the message names the key.
     """
-    return Assets(config_of(plain_tree(tree, path)).preprocess.mel)
+    return Assets(config_of(plain_tree(tree, path, names)).preprocess.mel)
+
+
+def check_blocks(generator: Mapping[str, object], tensors: Iterable[str], where: str) -> None:
+    """Compares the kind of residual blocks that settings say with the one that weights have.
+
+    Args:
+        generator: The keys GENERATOR_KEYS.
+        tensors: Names in the generator.
+        where: File and section of the settings, for messages.
+
+    Raises:
+        InputError: If they differ.
+    """
+    kinds = {_BLOCKS[match[1]] for name in tensors if (match := _BLOCK.match(name))}
+    if kinds and _kind_of(generator) not in kinds:
+        raise InputError(
+            f"{where}: resblock is {json.dumps(generator['resblock'], default=str)}, expected "
+            f'"{min(kinds)}": the residual blocks of the weights are of that type'
+        )
 
 
 def adam_of(values: Mapping[str, object], lr: str) -> dict[str, object]:
@@ -147,13 +174,17 @@ def judges_in(parts: Mapping[str, object], path: Path) -> Others:
 
 def _generator(values: Mapping[str, object]) -> dict[str, object]:
     """As the authors' code understands it: what is not "1" is a block of type 2."""
-    kind = "1" if values["resblock"] == "1" else "2"
+    kind = _kind_of(values)
     dilations = values["resblock_dilation_sizes"]
     if isinstance(dilations, list):
         n = _DILATIONS[kind]
         dilations = [row[:n] if isinstance(row, list) else row for row in dilations]
     changed = {"resblock": kind, "resblock_dilation_sizes": dilations}
     return {name: values[name] for name in GENERATOR_KEYS} | changed
+
+
+def _kind_of(values: Mapping[str, object]) -> str:
+    return "1" if values["resblock"] == "1" else "2"
 
 
 def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

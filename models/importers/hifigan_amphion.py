@@ -18,6 +18,7 @@ from models.importers._hifigan import (
     GENERATOR_KEYS,
     adam_of,
     assets_of,
+    check_blocks,
     config_tree,
     generator_in,
     judges_in,
@@ -30,6 +31,7 @@ from utils.errors import InputError
 KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {ARGS})"
 _GENERATOR = "generator_state_dict"
 _PREPROCESS = ("sample_rate", "n_fft", "win_size", "hop_size", "n_mel", "fmin", "fmax")
+_NAMES = {f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS}
 _NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
 _OTHER_STRIDES = "its last layer has stride 3, ours 1: another network of the same shapes"
 _UNKNOWN = "no such discriminator here"
@@ -75,9 +77,10 @@ def read(path: Path) -> Imported:
         adam=adam_of(section(args, "train", "adamw"), "lr"),
     )
     tensors, unused = generator_in(read_weights(weights), _GENERATOR, weights)
+    check_blocks(generator, tensors, where)
     return Imported(
         config=tree,
-        assets=assets_of(tree, checkpoint.args),
+        assets=assets_of(tree, checkpoint.args, _NAMES),
         tensors=tensors,
         weights=weights,
         described_by=checkpoint.args,

@@ -15,6 +15,7 @@ from models.importers._hifigan import (
     GENERATOR_KEYS,
     adam_of,
     assets_of,
+    check_blocks,
     config_tree,
     generator_in,
     judges_in,
@@ -36,6 +37,15 @@ _PREPROCESS = {
     "n_mel": "num_mels",
     "fmin": "fmin",
     "fmax": "fmax",
+}
+_TRAINING = {"batch_size": "batch_size", "random_seed": "seed"}
+_NAMES = {  # their keys by ours
+    **{f"preprocess.{ours}": theirs for ours, theirs in _PREPROCESS.items()},
+    **{f"model.generator.{key}": key for key in GENERATOR_KEYS},
+    **{f"train.{ours}": theirs for ours, theirs in _TRAINING.items()},
+    "train.cut_mel_frame": "segment_size",
+    "train.adam.lr": "learning_rate",
+    "train.lr_scheduler.gamma": "lr_decay",
 }
 _JUDGES = ("mpd", "msd")
 
@@ -80,11 +90,12 @@ def read(path: Path) -> Imported:
         adam=adam_of(values, "learning_rate"),
     )
     tensors, unused = generator_in(read_weights(weights), "generator", weights)
+    check_blocks(known, tensors, str(config))
     match = _GENERATOR.fullmatch(weights.name)
     step = int(match[1]) if match else None
     return Imported(
         config=tree,
-        assets=assets_of(tree, config),
+        assets=assets_of(tree, config, _NAMES),
         tensors=tensors,
         weights=weights,
         described_by=config,
@@ -126,7 +137,7 @@ def _others(weights: Path) -> Others:
 
 
 def _train(values: Mapping[str, object]) -> dict[str, object]:
-    train = taken(values, {"batch_size": "batch_size", "random_seed": "seed"})
+    train = taken(values, _TRAINING)
     segment, hop = values.get("segment_size"), values["hop_size"]
     if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
         train["cut_mel_frame"] = segment // hop

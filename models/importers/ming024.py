@@ -35,6 +35,15 @@ from utils.files import read_json
 KIND = "FastSpeech 2 of ming024 (*.pth.tar, its yaml files and stats.json)"
 _LANGUAGES = {"en": "en-us", "zh": "cmn"}
 _LEVEL_NAMES: dict[object, Level] = {"phoneme_level": "phone", "frame_level": "frame"}
+_NAMES = {  # their keys by ours
+    "preprocess.sample_rate": "preprocessing.audio.sampling_rate",
+    "preprocess.n_fft": "preprocessing.stft.filter_length",
+    "preprocess.win_size": "preprocessing.stft.win_length",
+    "preprocess.hop_size": "preprocessing.stft.hop_length",
+    "preprocess.n_mel": "preprocessing.mel.n_mel_channels",
+    "preprocess.fmin": "preprocessing.mel.mel_fmin",
+    "preprocess.fmax": "preprocessing.mel.mel_fmax",
+}
 _F0 = {"f0_min": 71.0, "f0_max": 800.0}  # Hz, the defaults of WORLD, which it measured with
 
 
@@ -115,6 +124,7 @@ def _description(
             _level(settings, "energy", files.preprocess),
         ),
         language=_LANGUAGES.get(str(language), str(language or "en-us")),
+        names=_NAMES,
     )
 
 

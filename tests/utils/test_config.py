@@ -293,3 +293,13 @@ def test_translated_values_are_checked_and_overridden_as_those_of_a_file():
     assert (config.name, config.train.batch_size) == ("a", 2)
     with pytest.raises(ConfigError, match=r"^--set: train\.batch_size is \"x\", expected a whole"):
         build(Experiment, overridden(tree, ["train.batch_size=x"]), {"model": Model})
+
+
+def test_translated_values_are_named_as_their_file_names_them():
+    names = {"train.batch_size": "optim.batch", "name": "title"}
+    tree = plain_tree({"name": "a", "train": {"batch_size": "x"}}, Path("args.json"), names)
+
+    with pytest.raises(ConfigError, match=r"^args\.json \(optim\.batch\): train\.batch_size is"):
+        build(Experiment, tree, {"model": Model})
+    with pytest.raises(ConfigError, match=r"^--set: train\.batch_size is"):
+        build(Experiment, overridden(tree, ["train.batch_size=y"]), {"model": Model})

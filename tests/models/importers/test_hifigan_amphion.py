@@ -246,9 +246,18 @@ def test_a_model_with_a_generator_for_a_part_is_left_to_others(tmp_path, before,
 
 
 def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
+    more = {"resblock_kernel_sizes": [3, 5, 7], "resblock_dilation_sizes": 3 * [[1, 2, 4]]}
+    root = accelerate_experiment(tmp_path, random_generator(SIZES | more))
+
+    with pytest.raises(InputError, match=r"json: left over: .* more; of another shape: .* more$"):
+        load_model(root)
+
+
+def test_blocks_of_another_type_are_told_in_one_line(tmp_path):
     root = accelerate_experiment(tmp_path, random_generator(SIZES_OF_TYPE_2))
 
-    with pytest.raises(InputError, match=r"args\.json: missing: .* more; left over: .* more$"):
+    expected = r'args\.json: model\.hifigan: resblock is "1", expected "2": the residual blocks of'
+    with pytest.raises(InputError, match=expected):
         load_model(root)
 
 

@@ -250,12 +250,27 @@ def test_a_pair_whose_shapes_do_not_fit_one_another_is_named(tmp_path):
         load_model(write_authors(tmp_path, state))
 
 
-def test_settings_that_cannot_be_are_named_by_our_keys(tmp_path):
+def test_settings_that_cannot_be_are_named_by_their_keys_and_ours(tmp_path):
     state = random_generator(SIZES)
-    with pytest.raises(InputError, match=r"config\.json: model\.generator\.upsample_rates is"):
+    with pytest.raises(InputError, match=r"config\.json \(upsample_rates\): model\.generator\.up"):
         load_model(write_authors(tmp_path / "a", state, upsample_rates="8"))
+    with pytest.raises(InputError, match=r"config\.json \(sampling_rate\): preprocess\.sample_ra"):
+        load_model(write_authors(tmp_path / "c", state, sampling_rate="8 kHz"))
+    with pytest.raises(InputError, match=r"config\.json \(learning_rate\): train\.adam\.lr is"):
+        load_model(write_authors(tmp_path / "d", state, learning_rate="small"))
     with pytest.raises(InputError, match=r"config\.json: .*multiply to 64.*hop_size is 32"):
         load_model(write_authors(tmp_path / "b", state, hop_size=32))
+
+
+@pytest.mark.parametrize("kind", ["2", 1, None])
+def test_blocks_of_another_type_than_the_settings_say_are_told_in_one_line(tmp_path, kind):
+    """The original code takes every other value than "1" for type 2."""
+    written = json.dumps(kind)
+    expected = (
+        rf'config\.json: resblock is {written}, expected "1": the residual blocks of the weig'
+    )
+    with pytest.raises(InputError, match=expected):
+        load_model(write_authors(tmp_path, random_generator(SIZES), resblock=kind))
 
 
 def test_a_file_without_a_generator_is_refused(tmp_path):

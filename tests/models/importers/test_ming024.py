@@ -142,6 +142,13 @@ def test_the_settings_come_along(trained):
     assert model.config.dataset == ("LJSpeech",)
 
 
+def test_a_setting_that_cannot_be_is_named_by_their_key_and_ours(tmp_path, tensors):
+    preprocess = changed(("stft", "hop_length"), "short")
+    expected = r"yaml \(preprocessing\.stft\.hop_length\): preprocess\.hop_size is \"short\", expec"
+    with pytest.raises(InputError, match=expected):
+        load_model(write(tmp_path, tensors, preprocess=preprocess))
+
+
 def test_a_band_without_an_upper_edge_ends_at_half_the_rate(tmp_path, tensors):
     preprocess = changed(("mel", "mel_fmax"), None)
     model = load_model(write(tmp_path, tensors, preprocess=preprocess))
