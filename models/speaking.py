@@ -117,7 +117,7 @@ def speak_each(
                     failures.append(Failure(item.id, str(error)))
                 else:
                     results.add(made[-1].line)
-                bar.advance()
+                    bar.advance()  # what could not be spoken is not done
     finally:
         results.save()
     _report(results.folder, made, failures, noun)
@@ -128,9 +128,8 @@ def _report(folder: Path, made: Sequence[Made[E]], failures: Sequence[Failure], 
     if made:
         spoken_s, work_s = sum(one.seconds for one in made), sum(one.work_s for one in made)
         get_logger(__name__).info(
-            "%d %s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
-            len(made),
-            noun,
+            "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
+            _counted(len(made), noun),
             spoken_s,
             work_s,
             work_s / spoken_s,
@@ -141,6 +140,11 @@ def _report(folder: Path, made: Sequence[Made[E]], failures: Sequence[Failure], 
         if len(failures) > SHOWN_FAILURES:
             lines.append(f"  and {len(failures) - SHOWN_FAILURES} more")
         raise InputError(
-            f"{len(failures)} of {len(made) + len(failures)} {noun} could not be spoken:\n"
+            f"{len(failures)} of {_counted(len(made) + len(failures), noun)} could not be spoken:\n"
             + "\n".join(lines)
         )
+
+
+def _counted(n: int, noun: str) -> str:
+    """A number with its noun, given as that of many: "1 clip"."""
+    return f"{n} {noun.removesuffix('s') if n == 1 else noun}"

@@ -105,6 +105,20 @@ def test_what_was_made_is_told_returned_and_recorded(tmp_path, caplog):
     assert "2 numbers, 4.0 s of speech in 1.0 s (real-time factor 0.250)" in caplog.text
 
 
+def test_one_is_not_many(tmp_path, caplog):
+    with caplog.at_level("INFO", "arion"):
+        speak_numbers(tmp_path / "out", "4")
+    assert "1 number, 2.0 s of speech" in caplog.text
+    with pytest.raises(InputError, match=r"^1 of 1 number could not be spoken:\n  3: 3 is odd$"):
+        speak_numbers(tmp_path / "out", "3")
+
+
+def test_what_could_not_be_spoken_is_not_shown_as_done(tmp_path, caplog):
+    with caplog.at_level("INFO", "arion"), pytest.raises(InputError, match="2 of 3 numbers"):
+        speak_numbers(tmp_path / "out", "1", "2", "3")
+    assert "100 %" not in caplog.text
+
+
 def test_failures_are_counted_and_the_first_of_them_listed_at_the_end(tmp_path):
     odd = [str(number) for number in range(1, 47, 2)]
     with pytest.raises(InputError) as failure:
