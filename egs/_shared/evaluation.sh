@@ -101,7 +101,8 @@ stage_4() {
         ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
         ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
         ${recordings:+"--recordings=$recordings"} ${natural:+"--natural=$natural"} \
-        ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${texts:+"--texts=$texts"} \
+        ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${resample:+--resample} \
+        ${texts:+"--texts=$texts"} \
         ${metrics:+"--metrics=$metrics"} ${transcripts:+"--transcripts=$transcripts"} \
         ${recogniser:+"--recogniser=$recogniser"} \
         ${speaker_encoder:+"--speaker_encoder=$speaker_encoder"} \

@@ -2,7 +2,7 @@
 # The flags and the last stage of text-to-speech recipes.
 
 infer_text='' infer_text_file='' speaker=''
-pitch_control='' energy_control='' duration_control='' resample=''
+pitch_control='' energy_control='' duration_control=''
 
 # $1: a flag without a value. Fails for any other.
 read_kind_switch() {

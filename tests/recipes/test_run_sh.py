@@ -140,8 +140,9 @@ def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
         f"{flag}={tmp_path}/{value}" if value in here else f"{flag}={value}"
         for flag, value in values.items()
     ]
+    expected.insert(expected.index("--vocoder_dir=org/hifigan@main") + 1, "--resample")
     for flags in (given, joined):
-        (call,) = recipe("-s", "4", *flags, folder=tmp_path).calls
+        (call,) = recipe("-s", "4", *flags, "--resample", folder=tmp_path).calls
         assert call.arguments == ["-m", "bins.evaluate", *expected]
         assert call.environment["PYTHONPATH"] == f"{clone}:{tmp_path}"
 
