@@ -1,4 +1,4 @@
-"""Stage 4: scores what stage 3 wrote, beside the recordings of the same utterances."""
+"""Stage 4: scores speech beside the recordings of the same utterances."""
 
 import argparse
 import sys
@@ -14,12 +14,35 @@ from utils.parallel import n_cores
 def parser() -> Parser:
     """The flags of stage 4."""
     flags = Parser(
-        "Scores what stage 3 wrote, beside the recordings of the same utterances: prints a table "
-        "and writes scores.json, and scores.jsonl with a line for each utterance."
+        "Scores what stage 3 wrote, or any wavs, beside the recordings of the same utterances: "
+        "prints a table, and writes scores.json, scores.jsonl with a line for each utterance, and "
+        "report.html, a page to listen to. Several folders are compared."
     )
     add_model_arguments(flags)
+    _add_what(flags)
+    _add_beside(flags)
     add = flags.add_argument
-    add("--infer_output_dir", type=Path, help="where the wavs are; default: result/ in the model's")
+    add("--metrics", default="all", help="names, as in mel_l1,pesq; default: all that can be")
+    add("--transcripts", type=Path, help="what a recogniser of yours heard: folder of <id>.txt")
+    add("--recogniser", metavar="MODULE:FUNCTION", help="of speech; default: pocketsphinx")
+    add("--speaker_encoder", metavar="MODULE:FUNCTION", help="tells voices apart")
+    add("--report_dir", type=Path, help="for the page and the comparison; default: see the docs")
+    add("--page", choices=("yes", "no"), default="yes", help="no: no report.html")
+    add("--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)")
+    return flags
+
+
+def _add_what(flags: Parser) -> None:
+    add = flags.add_argument
+    add(
+        "--infer_output_dir",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="DIR",
+        help="where the wavs are; default: result/ in the model's; several are compared",
+    )
     add(
         "--infer_mode",
         choices=("single", "batch"),
@@ -32,14 +55,19 @@ def parser() -> Parser:
         choices=("train", "test", "golden_test"),
         help="only files of this split, and every one of it",
     )
+
+
+def _add_beside(flags: Parser) -> None:
+    add = flags.add_argument
     add(
         "--recordings",
         type=Path,
         help="folder of recordings named by id; default: those of stage 1",
     )
-    add("--metrics", default="all", help="names, as in mel_l1,pesq; default: all that can be")
-    add("--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)")
-    return flags
+    add("--texts", type=Path, help="table of id|text, for wavs that stage 3 did not write")
+    add("--natural", type=Path, help="folder of second readings, named by what they repeat")
+    add("--vocoder_dir", help="vocoder of the copies; default: Griffin-Lim, if stage 3 used it")
+    add("--resample", action="store_true", help="use it also if it was made for another mel")
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -52,12 +80,14 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     check_model_arguments(given)
     if given.infer_expt_dir is None and given.config is None:
         raise UsageError("give --infer_expt_dir, or --config: recordings and mel are as it says")
-    if given.infer_expt_dir is None and given.name is None and given.infer_output_dir is None:
+    if given.infer_expt_dir is None and given.name is None and not given.infer_output_dir:
         raise UsageError("give --infer_expt_dir, --name or --infer_output_dir: what is scored?")
     if given.infer_testing_set is not None and given.infer_dataset is None:
         raise UsageError("--infer_testing_set needs --infer_dataset")
     if given.num_workers < 1:
         raise UsageError(f"--num_workers {given.num_workers}: expected 1 or more")
+    if given.resample and given.vocoder_dir is None:
+        raise UsageError("--resample needs --vocoder_dir")
     return given
 
 
@@ -66,23 +96,42 @@ def main() -> None:
     given = arguments()
     setup_logging()
 
-    from models import evaluation
-    from models.scores import table_of
+    from models.choice import Selection
+    from models.evaluation import evaluate
+    from models.place import place_of_config, place_of_model
+    from models.score_tables import tables_of
     from models.speaking import experiment_of
+    from models.subjects import Extras
+    from processors.plugins import Plugins, load_function
 
-    output, overrides, recordings = given.infer_output_dir, given.overrides, given.recordings
+    sources = given.infer_output_dir, given.overrides, given.recordings
     if given.infer_expt_dir is None and given.name is None:
-        place = evaluation.place_of_config(given.config, output, overrides, recordings)
+        place = place_of_config(given.config, *sources)
     else:
-        reference = given.infer_expt_dir or experiment_of(given.config, given.name, overrides)
-        place = evaluation.place_of_model(reference, output, overrides, recordings)
+        experiment = given.infer_expt_dir or experiment_of(
+            given.config, given.name, given.overrides
+        )
+        place = place_of_model(experiment, *sources)
+    if given.texts is not None:
+        place = place.with_texts(given.texts)
     if given.infer_mode == "single":
-        place = place._replace(folder=place.folder / "single")
-    selection = evaluation.Selection(
-        tuple(given.metrics.split(",")), given.infer_dataset, given.infer_testing_set
+        place = place.of_single()
+    metrics = tuple(given.metrics.split(","))
+    selection = Selection(metrics, given.infer_dataset, given.infer_testing_set)
+    plugins = Plugins(
+        load_function(given.recogniser) if given.recogniser is not None else None,
+        given.transcripts,
+        load_function(given.speaker_encoder) if given.speaker_encoder is not None else None,
     )
-    report = evaluation.evaluate(place, selection, given.num_workers)
-    sys.stdout.write(table_of(report.scores))
+    extras = Extras(
+        given.natural,
+        given.vocoder_dir,
+        given.resample,
+        plugins,
+        given.report_dir,
+        given.page == "yes",
+    )
+    sys.stdout.write(tables_of(evaluate(place, selection, given.num_workers, extras)))
 
 
 if __name__ == "__main__":

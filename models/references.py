@@ -1,29 +1,27 @@
-"""What stage 3 wrote, each file with the recording it stands for and what is said in it."""
+"""Where the recording of an utterance is, what is said in it, and when."""
 
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from config.schema import PreprocessConfig
-from models.copy_synthesis import ClipLine
-from models.results import METADATA, Line
+from models.spoken import Result
+from modules.mel import MelConfig
 from preprocessors.audio_folder import SUFFIXES
 from preprocessors.manifest import Utterance, read_manifest
 from processors.audio import AudioError, read_audio
 from processors.pcm import from_pcm16
-from processors.scoring import Item
-from processors.store import RecordingStore
+from processors.records import TimedPhone, timed_phones
+from processors.store import FeatureStore, RecordingStore
 from utils.errors import InputError
-from utils.files import read_jsonl, user_path
-
-SHOWN = 20  # missing files, in a message
+from utils.files import user_path
 
 
 @dataclass(frozen=True)
@@ -34,123 +32,146 @@ class References:
         preprocess: Stage 1: the sample rate, and where its data sets are.
         recordings: A folder of `<id>.wav` or other audio, there or in its `wavs`; None: the
             recordings that stage 1 or 3 read.
-        languages: espeak language code by speaker, for what is in no manifest.
+        languages: espeak language code by speaker, for what is in no manifest; of "" for speakers
+            that are not known.
+        datasets: In which files that name none are looked for.
+        texts: What is said, by id, in files that stage 3 did not write; None: as in the manifests
+            of stage 1.
     """
 
     preprocess: PreprocessConfig
     recordings: Path | None = None
     languages: Mapping[str, str] = field(default_factory=dict)
+    datasets: tuple[str, ...] = ()
+    texts: Mapping[str, str] | None = None
 
 
-def read_results(folder: Path) -> list[Line] | list[ClipLine]:
-    """What `metadata.jsonl` says, of spoken texts or of copies of recordings.
+class Found(NamedTuple):
+    """What belongs to an utterance."""
 
-    Raises:
-        InputError: If there is none, or it holds something else.
-    """
-    path = folder / METADATA
-    if not path.is_file():
-        raise InputError(f"{path} is missing: run stage 3, or correct --infer_output_dir")
-    rows = cast("list[dict[str, Any]]", read_jsonl(path))
-    if not rows:
-        raise InputError(f"{path} is empty: run stage 3")
-    try:
-        if "mel_source" in rows[0]:
-            return [ClipLine(**row) for row in rows]
-        return [Line(**row) for row in rows]
-    except TypeError as error:
-        raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
+    recorded: Callable[[], np.ndarray] | None  # (S,) at the mel's rate; None: it has no recording
+    audio: Path | None  # the file that this reads; None where it is in a store
+    phones: Callable[[], tuple[TimedPhone, ...]] | None  # of the recording
+    text: str
+    language: str
+    speaker: str
 
 
-def items_of(folder: Path, lines: Sequence[Line | ClipLine], references: References) -> list[Item]:
-    """Pairs files with recordings by their ids.
-
-    Args:
-        folder: Where the files are.
-        lines: About the files.
-        references: Where the recordings are.
-
-    Raises:
-        InputError: If a file or a recording is missing; lists them.
-    """
-    missing = [str(folder / line.file) for line in lines if not (folder / line.file).is_file()]
-    _refuse(missing, len(lines), "that stage 3 wrote are missing; run it again")
-    finder = _Finder(references)
-    items = []
-    for line in lines:
-        try:
-            items.append(finder.item(line, folder / line.file))
-        except _MissingError as error:
-            missing.append(f"{line.id}: {error}")
-    _refuse(missing, len(lines), "have no recording to be compared with")
-    return items
-
-
-class _MissingError(Exception):
+class MissingError(Exception):
     """There is no recording; the message says where it was looked for."""
 
 
-class _Finder:
-    """Finds what belongs to a line; keeps the stores and manifests that it has read."""
+class Finder:
+    """Finds what belongs to a file; keeps the manifests and indexes that it has read.
+
+    Args:
+        references: Where it looks.
+    """
 
     def __init__(self, references: References) -> None:
         self._references = references
-        self._store = functools.cache(RecordingStore)
         self._manifest = functools.cache(_manifest_of)
+        self._aligned = functools.cache(_aligned_in)
 
-    def item(self, line: Line | ClipLine, file: Path) -> Item:
-        """A file with its recording.
+    def find(self, result: Result) -> Found:
+        """The recording of a file, and its text.
+
+        A text of the user's, or a file that is in no data set, has no recording unless there is a
+        folder of them.
 
         Raises:
-            _MissingError: If that is nowhere.
+            MissingError: If the recording is nowhere.
+            InputError: If several data sets have an utterance of that name.
         """
-        if isinstance(line, ClipLine):
-            return self._of_clip(line, file)
-        return self._of_text(line, file)
+        if result.kind == "copy":
+            return self._of_copy(result)
+        return self._of_speech(result)
 
-    def _of_clip(self, line: ClipLine, file: Path) -> Item:
+    def _of_copy(self, result: Result) -> Found:
         """The recording is in the store of stage 1, or the file that stage 3 was given."""
-        source, preprocess = Path(line.mel_source), self._references.preprocess
-        said = self._manifest(source).get(line.id)
+        source, preprocess = cast("Path", result.source), self._references.preprocess
+        said = self._manifest(source).get(result.id)
+        audio = None
         recorded: Callable[[], np.ndarray]
         if self._references.recordings is not None:
-            recorded = self._given(line.id)
+            audio = self._given(result.id)
         elif source.is_dir():
-            store = self._store(source, preprocess.mel)
-            if line.id not in store:
-                raise _MissingError(f"not in {source}")
-            recorded = partial(_stored, store, line.id)
+            if result.id not in _recording_store(source, preprocess.mel):
+                raise MissingError(f"not in {source}")
+            recorded = partial(_stored, source, preprocess.mel, result.id)
         elif source.is_file() and source.suffix.lower() in SUFFIXES:
-            recorded = partial(_read, source, preprocess)
+            audio = source
         else:
-            raise _MissingError(f"{source} holds none; give --recordings")
-        text, language = (said.text, said.language) if said is not None else ("", "")
-        return Item(line.id, file, recorded, text, language)
+            raise MissingError(f"{source} holds none; give --recordings")
+        if audio is not None:
+            recorded = partial(_read, audio, preprocess)
+        return self._found(result, recorded, audio, None, said)
 
-    def _of_text(self, line: Line, file: Path) -> Item:
-        """The recording is in the corpus that stage 1 read."""
-        preprocess = self._references.preprocess
-        processed = user_path(preprocess.processed_dir) / line.dataset
-        said = self._manifest(processed).get(line.id) if line.dataset else None
+    def _of_speech(self, result: Result) -> Found:
+        """The recording is in the corpus that stage 1 read, unless a folder was given."""
+        folder, said = self._said(result)
+        audio = None
         if self._references.recordings is not None:
-            recorded = self._given(line.id)
-        elif said is None:
-            where = f"not in {processed}" if line.dataset else "a text of the user's"
-            raise _MissingError(f"{where}; give --recordings")
-        elif not said.audio.is_file():
-            raise _MissingError(f"{said.audio} is missing")
-        else:
-            recorded = partial(_read, said.audio, preprocess)
-        language = said.language if said else self._references.languages.get(line.speaker, "")
-        return Item(line.id, file, recorded, line.normalized, language)
+            audio = self._given(result.id)
+        elif said is not None:
+            audio = said.audio
+            if not audio.is_file():
+                raise MissingError(f"{audio} is missing")
+        elif result.dataset:
+            raise MissingError(f"not in {folder}; give --recordings")
+        phones = None
+        known = said is not None and audio is not None and _same(audio, said.audio)
+        if known and result.id in self._aligned(folder):
+            phones = partial(_aligned_phones, folder, result.id)
+        read = partial(_read, audio, self._references.preprocess) if audio is not None else None
+        return self._found(result, read, audio, phones, said)
 
-    def _given(self, id: str) -> Callable[[], np.ndarray]:
+    def _found(
+        self,
+        result: Result,
+        recorded: Callable[[], np.ndarray] | None,
+        audio: Path | None,
+        phones: Callable[[], tuple[TimedPhone, ...]] | None,
+        said: Utterance | None,
+    ) -> Found:
+        speaker = result.speaker or (said.speaker if said is not None else "")
+        language = said.language if said else self._references.languages.get(speaker, "")
+        text = result.normalized or (said.text if said is not None else "")
+        if result.kind == "file" and self._references.texts is not None:
+            text = self._references.texts.get(result.id, text)
+        return Found(recorded, audio, phones, text, language, speaker)
+
+    def _said(self, result: Result) -> tuple[Path, Utterance | None]:
+        """The folder of the data set that an utterance is of, and what its manifest says."""
+        folders = [self._folder(name) for name in self._datasets_of(result)]
+        holding = [folder for folder in folders if result.id in self._manifest(folder)]
+        if len(holding) > 1:
+            raise InputError(
+                f"{result.file}: an utterance of {' and '.join(one.name for one in holding)}; say "
+                "which by --infer_dataset"
+            )
+        folder = (holding or folders or [self._folder("")])[0]
+        return folder, self._manifest(folder).get(result.id)
+
+    def _datasets_of(self, result: Result) -> tuple[str, ...]:
+        if result.dataset:
+            return (result.dataset,)
+        return self._references.datasets if result.kind == "file" else ()
+
+    def _folder(self, dataset: str) -> Path:
+        return user_path(self._references.preprocess.processed_dir) / dataset
+
+    def _given(self, id: str) -> Path:
         folder = cast("Path", self._references.recordings)
         for parent in (folder, folder / "wavs"):
             for suffix in SUFFIXES:
                 if (path := parent / f"{id}{suffix}").is_file():
-                    return partial(_read, path, self._references.preprocess)
-        raise _MissingError(f"no {id}{SUFFIXES[0]} in {folder} or in its wavs")
+                    return path
+        raise MissingError(f"no {id}{SUFFIXES[0]} in {folder} or in its wavs")
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
 
 
 def _manifest_of(folder: Path) -> dict[str, Utterance]:
@@ -159,8 +180,35 @@ def _manifest_of(folder: Path) -> dict[str, Utterance]:
     return {u.id: u for u in read_manifest(path)} if path.is_file() else {}
 
 
-def _stored(store: RecordingStore, id: str) -> np.ndarray:
-    return from_pcm16(store.read(id).wav)
+def _aligned_in(folder: Path) -> frozenset[str]:
+    """Utterances whose phones stage 1 has aligned; none where it did not get so far."""
+    try:
+        return frozenset(_feature_store(folder).ids)
+    except InputError:  # unfinished, or recordings without phones: scores do without
+        return frozenset()
+
+
+# By process: stores travel between processes by their place, not as thousands of copies.
+@functools.lru_cache(maxsize=8)
+def _feature_store(folder: Path) -> FeatureStore:
+    return FeatureStore(folder)
+
+
+@functools.lru_cache(maxsize=8)
+def _recording_store(folder: Path, mel: MelConfig) -> RecordingStore:
+    return RecordingStore(folder, mel)
+
+
+def _aligned_phones(folder: Path, id: str) -> tuple[TimedPhone, ...]:
+    store = _feature_store(folder)
+    features, mel = store.read(id), store.mel
+    start_s = features.start / mel.sample_rate
+    phones = timed_phones(features.phones, features.durations, mel.hop_length / mel.sample_rate)
+    return tuple(TimedPhone(p.name, start_s + p.start_s, start_s + p.end_s) for p in phones)
+
+
+def _stored(folder: Path, mel: MelConfig, id: str) -> np.ndarray:
+    return from_pcm16(_recording_store(folder, mel).read(id).wav)
 
 
 def _read(path: Path, preprocess: PreprocessConfig) -> np.ndarray:
@@ -169,11 +217,3 @@ def _read(path: Path, preprocess: PreprocessConfig) -> np.ndarray:
         return read_audio(path, unlimited).wav
     except AudioError as error:
         raise InputError(f"{path.parent}: {error}") from error
-
-
-def _refuse(missing: Sequence[str], n_files: int, fault: str) -> None:
-    if not missing:
-        return
-    more = [f"and {len(missing) - SHOWN} more"] if len(missing) > SHOWN else []
-    listed = "".join(f"\n  {line}" for line in (*missing[:SHOWN], *more))
-    raise InputError(f"{len(missing)} of {n_files} files {fault}:{listed}")

@@ -1,21 +1,19 @@
-"""Scores of many utterances: means and how sure they are, as a table and as files."""
+"""What stage 4 found out: scores of utterances and of systems, and how they are written."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from processors.metrics import Value
-from processors.scoring import Column, Scored
+from models.bootstrap import CONFIDENCE, Estimate, estimate_means
+from modules.mel import MelConfig
+from processors.scoring import Column, Item, Scored
 from utils.files import write_json, write_jsonl
 
 SCORES = "scores.json"
 UTTERANCES = "scores.jsonl"
-CONFIDENCE = 0.95
-_RESAMPLES = 2000
-_SEED = 0
-_DIGITS = 6
+DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,17 @@ class Score:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found out about a folder of stage 3.
+    """What was found out about a system.
 
     Attributes:
         utterances: How many were scored.
         seconds: How long they are together.
-        vocoder: What made their sound.
+        vocoder: What made their sound; empty where nobody wrote it down.
         scores: By column.
-        skipped: Metrics that could not be computed, with the reason.
+        skipped: Metrics and checks that could not be computed, with the reason.
+        flags: Utterances that each check found fault with.
+        recorded_flags: Of the recordings of the same utterances.
+        references: What to compare with, by its name ("natural", "copy"): its scores by column.
     """
 
     utterances: int
@@ -57,44 +58,100 @@ class Report:
     vocoder: str
     scores: dict[str, Score]
     skipped: dict[str, str]
+    flags: dict[str, int] = field(default_factory=dict)
+    recorded_flags: dict[str, int] = field(default_factory=dict)
+    references: dict[str, dict[str, Score]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class System:
+    """A folder of speech, or what it is compared with.
+
+    Attributes:
+        name: Short and unlike the others of the same run; "natural" and "copy" are references.
+        folder: Where its files are.
+        report: What was found out.
+        scored: Its utterances, by id, in the order of ids.
+        is_reference: Whether it was not scored for itself.
+    """
+
+    name: str
+    folder: Path
+    report: Report
+    scored: Mapping[str, Scored]
+    is_reference: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems, utterance by utterance.
+
+    Attributes:
+        first: Name of a system.
+        second: Name of another.
+        differences: By column: the mean of the first less that of the second, over the `n`
+            utterances that both have a value of.
+    """
+
+    first: str
+    second: str
+    differences: Mapping[str, Score]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A run of stage 4.
+
+    Attributes:
+        systems: What was scored, then the references.
+        items: The utterances of the systems, ordered by id. A reference may have spoken a part of
+            them, and others that are not here.
+        mel: Of the recordings: what copies were made from, and the sample rate.
+        comparisons: Every two systems that are no references.
+    """
+
+    systems: tuple[System, ...]
+    items: tuple[Item, ...]
+    mel: MelConfig
+    comparisons: tuple[Comparison, ...] = ()
 
 
 def summarise(columns: Sequence[Column], scored: Sequence[Scored]) -> dict[str, Score]:
     """The mean of each column, without those that no utterance has a value in."""
-    scores = {}
-    for column in columns:
-        values = [one.values[column.name] for one in scored if column.name in one.values]
-        if values:
-            scores[column.name] = mean_of(column, values)
-    return scores
+    estimates = estimate_means(*arrays_of(columns, scored))
+    return scores_of(columns, estimates)
 
 
-def mean_of(column: Column, values: Sequence[Value]) -> Score:
-    """Weighted mean and percentile bootstrap interval (Efron 1979) of one column.
+def arrays_of(columns: Sequence[Column], scored: Sequence[Scored]) -> tuple[np.ndarray, np.ndarray]:
+    """Values and weights, (n, K) each; NaN and 1 where there is no value."""
+    shape = len(scored), len(columns)
+    values, weights = np.full(shape, np.nan), np.ones(shape)
+    for row, one in enumerate(scored):
+        for k, column in enumerate(columns):
+            if column.name in one.values:
+                values[row, k], weights[row, k] = one.values[column.name][:2]
+    return values, weights
 
-    Utterances are drawn with replacement, as many as there are, 2000 times; the interval holds 95 %
-    of the means. The draws are the same in each run.
-    """
-    value = np.array([value.value for value in values])  # (n,)
-    weight = np.array([value.weight for value in values])
-    n = len(values)
-    low = high = None
-    if n > 1:
-        generator = np.random.default_rng(_SEED)
-        means = [
-            np.average(value[drawn], weights=weight[drawn])
-            for drawn in (generator.integers(n, size=n) for _ in range(_RESAMPLES))
-        ]
-        outside = (1 - CONFIDENCE) / 2
-        low, high = (
-            round(float(end), _DIGITS) for end in np.quantile(means, [outside, 1 - outside])
+
+def scores_of(columns: Sequence[Column], estimates: Sequence[Estimate | None]) -> dict[str, Score]:
+    """The estimates that there are, by the names of their columns."""
+    return {
+        column.name: Score(
+            column.unit,
+            column.better,
+            round(estimate.mean, DIGITS),
+            None if estimate.low is None else round(estimate.low, DIGITS),
+            None if estimate.high is None else round(estimate.high, DIGITS),
+            estimate.n,
         )
-    mean = round(float(np.average(value, weights=weight)), _DIGITS)
-    return Score(column.unit, column.better, mean, low, high, n)
+        for column, estimate in zip(columns, estimates, strict=True)
+        if estimate is not None
+    }
 
 
 def write_report(folder: Path, report: Report, scored: Sequence[Scored]) -> None:
     """Writes `scores.jsonl`, a line for each utterance, and then `scores.json`."""
+    (folder / SCORES).unlink(missing_ok=True)  # it would not belong to the new lines
     write_jsonl(folder / UTTERANCES, map(_row, scored))
     write_json(folder / SCORES, {"confidence": CONFIDENCE, **asdict(report)})
 
@@ -104,18 +161,9 @@ def _row(scored: Scored) -> dict[str, object]:
     return {
         "id": scored.id,
         "seconds": round(scored.seconds, 4),
-        **{name: round(value.value, _DIGITS) for name, value in values.items()},
+        **{name: round(value.value, DIGITS) for name, value in values.items()},
         "weights": {name: value.weight for name, value in values.items() if value.weight != 1},
         "notes": {name: value.note for name, value in values.items() if value.note},
+        "flags": {flag.check: flag.note for flag in scored.flags},
+        "recorded_flags": {flag.check: flag.note for flag in scored.recorded_flags},
     }
-
-
-def table_of(scores: Mapping[str, Score]) -> str:
-    """The scores for people, a line each."""
-    rows = [("metric", "mean", f"{CONFIDENCE:.0%} interval", "unit", "n", "better")]
-    for name, score in scores.items():
-        interval = "" if score.low is None else f"{score.low:.4g} .. {score.high:.4g}"
-        rows.append((name, f"{score.mean:.4g}", interval, score.unit, str(score.n), score.better))
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-    return "".join(f"{line}\n" for line in lines)

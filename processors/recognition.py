@@ -31,8 +31,8 @@ def hear(speech: "Speech") -> str | None:
     pocketsphinx.
 
     Returns:
-        The text; None where nobody listens: pocketsphinx knows English only, and transcripts of
-        recordings may be missing altogether.
+        The text; None where nobody listens: pocketsphinx knows English only, and the folder of
+        transcripts, or that of the recordings in it, may be missing altogether.
 
     Raises:
         InputError: If the transcript is missing or not readable, or the user's recogniser gives
@@ -86,8 +86,8 @@ def _transcript(folder: Path, speech: "Speech") -> str | None:
     path = folder / f"{speech.id}.txt"
     if speech.recorded:
         path = folder / RECORDED / path.name
-        if not path.parent.exists():
-            return None
+    if not path.parent.exists():
+        return None
     try:
         return read_text(path)
     except InputError as error:

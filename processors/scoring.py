@@ -1,38 +1,59 @@
 """Scores of utterances: what was synthesised, beside the recording that it stands for."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
-import soundfile
 
 from modules.mel import MelConfig
-from processors.metrics import Copy, CopyMetric, Speech, SpeechMetric, Value, find
+from processors.checks import Flag, run_checks
+from processors.judging import Judge, Original, Sound, beside, read_sound
+from processors.metrics import Speech, Value, find
+from processors.plugins import Plugins
+from processors.records import TimedPhone
 from utils.errors import InputError
 
-_TOLERANCE_FRAMES = 2  # by which a copy may be shorter or longer: it ends with a whole frame
+
+@dataclass(frozen=True)
+class Spoken:
+    """A file that says what an utterance says.
+
+    Attributes:
+        file: The sound.
+        phones: What is spoken in it and when; none where nobody wrote it down.
+        is_copy: Whether it stands for the recording sample by sample, as what vocoders write.
+    """
+
+    file: Path
+    phones: tuple[TimedPhone, ...] = ()
+    is_copy: bool = False
 
 
 @dataclass(frozen=True)
 class Item:
-    """An utterance to be scored.
+    """An utterance, and what several systems made of it.
 
     Attributes:
         id: Its name.
-        file: What was synthesised.
-        recorded: Reads the recording, (S,) float32 at the mel's sample rate.
+        recorded: Reads the recording, (S,) float32 at the mel's sample rate; None: there is none.
         text: What is said; empty where nobody wrote it down.
-        language: espeak language code of the text.
+        language: espeak language code of the text; empty where unknown.
+        speaker: Who speaks in the recording; empty where unknown.
+        phones: Reads the phones of the recording; None where nobody aligned them.
+        spoken: The files, by system.
     """
 
     id: str
-    file: Path
-    recorded: Callable[[], np.ndarray]
+    recorded: Callable[[], np.ndarray] | None
     text: str
     language: str
+    speaker: str
+    phones: Callable[[], tuple[TimedPhone, ...]] | None
+    spoken: Mapping[str, Spoken]
 
 
 class Column(NamedTuple):
@@ -44,24 +65,43 @@ class Column(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """The scores of an utterance."""
+    """What was found out about an utterance."""
 
     id: str
     seconds: float  # of what was synthesised
     values: dict[str, Value]  # by column; there is none where there was nothing to judge
+    flags: tuple[Flag, ...] = ()  # failures of what was synthesised
+    recorded_flags: tuple[Flag, ...] = ()  # of the recording
+    unchecked: tuple[Flag, ...] = ()  # checks that could not judge, with the reason as the note
 
 
-class Sound(NamedTuple):
-    """A sound file."""
+@dataclass(frozen=True)
+class ScoringTask:
+    """What is done to each utterance.
 
-    wav: np.ndarray  # (S,) float32
-    sample_rate: int  # Hz
+    Attributes:
+        metrics: By name. Those that need a copy or a recording judge utterances that have one.
+        mel: What copies were made from, and the sample rate of recordings.
+        checks: By name.
+        plugins: The user's recogniser and encoder.
+        plugins_of: Others, by system: transcripts are of the files of one.
+    """
+
+    metrics: tuple[str, ...]
+    mel: MelConfig
+    checks: tuple[str, ...] = ()
+    plugins: Plugins = field(default_factory=Plugins)
+    plugins_of: Mapping[str, Plugins] = field(default_factory=dict)
+
+    def of(self, system: str) -> "ScoringTask":
+        """The same with what the user brings for the files of one system."""
+        return replace(self, plugins=self.plugins_of.get(system, self.plugins))
 
 
 def columns_of(metrics: Sequence[str]) -> list[Column]:
     """What there is to say by these metrics.
 
-    A metric that judges what is said gives three columns: of what was synthesised, of the
+    A metric that judges sounds by themselves gives three columns: of what was synthesised, of the
     recordings, and the first less the second.
     """
     columns = []
@@ -69,91 +109,75 @@ def columns_of(metrics: Sequence[str]) -> list[Column]:
         metric = find(name).METRIC
         columns.append(Column(name, metric.unit, metric.better))
         if metric.judges == "speech":
-            recorded, difference = _beside(name)
+            recorded, difference = beside(name)
             columns.append(Column(recorded, metric.unit, ""))
             columns.append(Column(difference, metric.unit, metric.better))
     return columns
 
 
-def score_items(
-    _: str, items: Sequence[Item], metrics: Sequence[str], mel: MelConfig
-) -> list[Scored]:
+def score_items(_: str, items: Sequence[Item], task: ScoringTask) -> list[dict[str, Scored]]:
     """Scores utterances: the work of one process (`utils.parallel`).
 
     Args:
         items: The utterances.
-        metrics: By name.
-        mel: What copies were made from, and its sample rate.
+        task: What is done to each.
+
+    Returns:
+        By system, for each utterance. Its recording is read and analysed once for all systems.
 
     Raises:
         InputError: If a file cannot be read, or a copy is not as long as its recording.
+        RuntimeError: If a metric or check fails; names it and the file.
     """
-    return [_score(item, metrics, mel) for item in items]
+    return [_score(item, task) for item in items]
 
 
-def _score(item: Item, metrics: Sequence[str], mel: MelConfig) -> Scored:
-    sound = read_sound(item.file)
-    wav = item.recorded()
+def _score(item: Item, task: ScoringTask) -> dict[str, Scored]:
+    original = None
+    if item.recorded is not None:
+        sound = Sound(item.recorded(), task.mel.sample_rate)
+        phones = item.phones() if item.phones is not None else ()
+        speech = replace(_speech_of(item, sound, phones, task), recorded=True)
+        original = Original(speech, task.checks)
+    return {
+        system: _score_file(spoken, item, original, task.of(system))
+        for system, spoken in item.spoken.items()
+    }
+
+
+def _score_file(spoken: Spoken, item: Item, original: Original | None, task: ScoringTask) -> Scored:
+    sound = read_sound(spoken.file)
+    speech = _speech_of(item, sound, spoken.phones, task)
+    judge = Judge(spoken.file, speech, original, spoken.is_copy, task.mel)
     values: dict[str, Value | None] = {}
-    for name in metrics:
-        metric = find(name)
-        if metric.METRIC.judges == "copy":
-            copy = _copy_of(item.file, wav, sound, mel)
-            values[name] = cast("CopyMetric", metric).score(copy)
-        else:
-            recorded = Speech(wav, mel.sample_rate, item.text, item.language)
-            spoken = Speech(sound.wav, sound.sample_rate, item.text, item.language)
-            values |= _scores_of_speech(name, cast("SpeechMetric", metric), spoken, recorded)
-    finite = {name: value for name, value in values.items() if value and math.isfinite(value.value)}
-    return Scored(item.id, len(sound.wav) / sound.sample_rate, finite)
+    for name in task.metrics:
+        with _naming(spoken.file, name):
+            values |= judge.values(name)
+    with _naming(spoken.file, "a check"):
+        checked = run_checks(speech, original.speech if original else None, task.checks)
+        recorded_flags = original.checked.flags if original else ()
+    return Scored(
+        item.id,
+        len(sound.wav) / sound.sample_rate,
+        {name: value for name, value in values.items() if value and math.isfinite(value.value)},
+        checked.flags,
+        recorded_flags,
+        tuple(Flag(name, reason) for name, reason in checked.skipped.items()),
+    )
 
 
-def _scores_of_speech(
-    name: str, metric: SpeechMetric, spoken: Speech, recorded: Speech
-) -> dict[str, Value | None]:
-    ours, theirs = metric.score(spoken), metric.score(recorded)
-    difference = None
-    if ours is not None and theirs is not None:
-        difference = Value(ours.value - theirs.value, ours.weight)
-    return dict(zip((name, *_beside(name)), (ours, theirs, difference), strict=True))
-
-
-def _beside(name: str) -> tuple[str, str]:
-    return f"{name}_recorded", f"{name}_difference"
-
-
-def _copy_of(file: Path, wav: np.ndarray, sound: Sound, mel: MelConfig) -> Copy:
-    """Both, cut to the shorter one.
-
-    Raises:
-        InputError: If their rates differ, or their lengths by more than two frames.
-    """
-    if sound.sample_rate != mel.sample_rate:
-        raise InputError(
-            f"{file}: {sound.sample_rate} Hz, and the mel is one of {mel.sample_rate} Hz; give the "
-            "configuration that it was made with"
-        )
-    S, S_hat = len(wav), len(sound.wav)
-    if abs(S - S_hat) > _TOLERANCE_FRAMES * mel.hop_length:
-        raise InputError(
-            f"{file}: {S_hat} samples, and its recording has {S}: not a copy, sample by sample; "
-            "run stage 3 again, or leave the metrics of copies out of --metrics"
-        )
-    return Copy(wav[:S_hat], sound.wav[:S], mel)
-
-
-def read_sound(path: Path) -> Sound:
-    """Reads what was synthesised, mono.
-
-    Raises:
-        InputError: If it is no sound file, is empty, or holds values that are not finite.
-    """
+@contextmanager
+def _naming(file: Path, judge: str) -> Iterator[None]:
+    """Says which file it was where something fails that is no fault of the user's."""
     try:
-        samples, sample_rate = soundfile.read(path, dtype="float32", always_2d=True)  # (S, C)
-    except soundfile.LibsndfileError as error:
-        raise InputError(f"{path}: not readable as audio ({error.error_string})") from error
-    wav = samples.mean(axis=1)  # (S,)
-    if not len(wav) or not np.isfinite(wav).all():
-        found = "no sample" if not len(wav) else "NaN or infinity"
-        raise InputError(f"{path}: holds {found}; run stage 3 again")
-    return Sound(wav, sample_rate)
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise RuntimeError(f"{file}: {judge} fails: {error}; leave it out by --metrics") from error
+
+
+def _speech_of(
+    item: Item, sound: Sound, phones: tuple[TimedPhone, ...], task: ScoringTask
+) -> Speech:
+    return Speech(*sound, item.text, item.language, phones, item.id, plugins=task.plugins)

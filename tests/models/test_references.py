@@ -3,7 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from models.references import References, items_of, read_results
+from models.items import items_of
+from models.references import References
+from models.spoken import read_results
 from processors.audio import write_wav
 from processors.pcm import from_pcm16
 from tests.models.stage_3 import (
@@ -20,7 +22,7 @@ from utils.errors import InputError
 
 
 def items(folder, root, **changes):
-    return items_of(folder, read_results(folder), References(preprocess_of(root), **changes))
+    return items_of({"mine": read_results(folder)}, References(preprocess_of(root), **changes))
 
 
 def test_a_copy_belongs_to_what_stage_1_stored_and_its_text_to_the_manifest(tmp_path):
@@ -28,7 +30,8 @@ def test_a_copy_belongs_to_what_stage_1_stored_and_its_text_to_the_manifest(tmp_
     found = items(write_copies(tmp_path, store), tmp_path)
     assert [item.id for item in found] == ["rec-008", "rec-009"]
     for item in found:
-        assert item.file == tmp_path / "out" / f"{item.id}.wav"
+        assert item.spoken["mine"].file == tmp_path / "out" / f"{item.id}.wav"
+        assert item.spoken["mine"].is_copy
         assert np.array_equal(item.recorded(), from_pcm16(store.read(item.id).wav))
         assert (item.text, item.language) == (TEXT, "en-us")
 
@@ -81,7 +84,6 @@ def test_missing_files_are_listed_before_any_work(tmp_path):
         (clip_line("x", "mels/x.npy", dataset=""), "x: mels/x.npy holds none; give --recordings"),
         (text_line("x"), "x: not in .*data/Anna; give --recordings"),
         (text_line("x", dataset="Bert"), "x: not in .*data/Bert; give --recordings"),
-        (text_line("x", dataset=""), "x: a text of the user's; give --recordings"),
         (text_line("rec-001"), r"rec-001: .*corpus/rec-001\.wav is missing"),
     ],
 )

@@ -4,12 +4,19 @@ import math
 import numpy as np
 import pytest
 
-from models.scores import Report, mean_of, summarise, table_of, write_report
+from models.score_tables import table_of
+from models.scores import Report, Score, summarise, write_report
+from processors.checks import Flag
 from processors.metrics import Value
 from processors.scoring import Column, Scored
 
 NATS = Column("mel_l1", "nats", "lower")
 WER = Column("wer", "%", "lower")
+
+
+def mean_of(column: Column, values: list[Value]) -> Score:
+    scored = [Scored(str(n), 1.0, {column.name: value}) for n, value in enumerate(values)]
+    return summarise([column], scored)[column.name]
 
 
 def test_the_interval_of_many_values_is_that_of_their_mean():
@@ -66,8 +73,19 @@ def test_the_table_has_a_line_for_each_score():
 
 def test_files_say_what_the_table_says_and_more(tmp_path):
     value = {"mel_l1": Value(0.12345678, 7), "wer": Value(50.0, 2, "hello word")}
-    scored = [Scored("a", 1.23456, value)]
-    report = Report(1, 1.235, "org/hifigan", summarise([NATS, WER], scored), {"pesq": "no"})
+    flags = (Flag("silence", "2 s of it"),), (Flag("dc", "an offset"),)
+    scored = [Scored("a", 1.23456, value, *flags)]
+    scores = summarise([NATS, WER], scored)
+    report = Report(
+        1,
+        1.235,
+        "org/hifigan",
+        scores,
+        {"pesq": "no"},
+        {"silence": 1},
+        {"silence": 0},
+        {"natural": {"wer": scores["wer"]}},
+    )
     write_report(tmp_path, report, scored)
     assert [json.loads(row) for row in (tmp_path / "scores.jsonl").read_text().splitlines()] == [
         {
@@ -77,17 +95,23 @@ def test_files_say_what_the_table_says_and_more(tmp_path):
             "wer": 50.0,
             "weights": {"mel_l1": 7, "wer": 2},
             "notes": {"wer": "hello word"},
+            "flags": {"silence": "2 s of it"},
+            "recorded_flags": {"dc": "an offset"},
         }
     ]
     whole = json.loads((tmp_path / "scores.json").read_text())
     assert whole["scores"]["wer"] == {
         "unit": "%", "better": "lower", "mean": 50.0, "low": None, "high": None, "n": 1,
     }  # fmt: skip
-    assert whole | {"scores": {}} == {
+    assert whole["references"]["natural"]["wer"] == whole["scores"]["wer"]
+    assert whole | {"scores": {}, "references": {}} == {
         "confidence": 0.95,
         "utterances": 1,
         "seconds": 1.235,
         "vocoder": "org/hifigan",
         "scores": {},
         "skipped": {"pesq": "no"},
+        "flags": {"silence": 1},
+        "recorded_flags": {"silence": 0},
+        "references": {},
     }

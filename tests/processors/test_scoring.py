@@ -7,9 +7,10 @@ import pytest
 import soundfile
 
 from modules.mel import MelConfig
-from processors import scoring
+from processors import judging, scoring
+from processors.judging import read_sound
 from processors.metrics import Metric, Value
-from processors.scoring import Column, Item, columns_of, read_sound, score_items
+from processors.scoring import Column, Item, ScoringTask, Spoken, columns_of, score_items
 from utils.errors import InputError
 
 MEL = MelConfig()
@@ -34,7 +35,8 @@ def metrics(monkeypatch):
             ),
         ),
     }
-    monkeypatch.setattr(scoring, "find", known.__getitem__)
+    for module in (scoring, judging):
+        monkeypatch.setattr(module, "find", known.__getitem__)
 
 
 def noise(n_samples: int = 4000) -> np.ndarray:
@@ -44,12 +46,12 @@ def noise(n_samples: int = 4000) -> np.ndarray:
 def make_item(folder: Path, n_hat: int = 4000, rate: int = 22050, text: str = "hello") -> Item:
     path = folder / "a.wav"
     soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
-    return Item("a", path, noise, text, "en-us")
+    return Item("a", noise, text, "en-us", "anna", None, {"mine": Spoken(path, is_copy=True)})
 
 
 def score(item: Item, *names: str):
-    (scored,) = score_items("chunk", [item], names, MEL)
-    return scored
+    (scored,) = score_items("chunk", [item], ScoringTask(names, MEL))
+    return scored["mine"]
 
 
 @pytest.mark.usefixtures("metrics")

@@ -1,0 +1,108 @@
+"""How sure means over utterances are: percentile bootstrap intervals (Efron 1979)."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+CONFIDENCE = 0.95
+_RESAMPLES = 2000
+_AT_ONCE = 100  # resamples: memory for 100 counts per utterance
+_SEED = 0
+
+
+class Estimate(NamedTuple):
+    """A mean over utterances.
+
+    The interval holds the mean of other utterances of the same kind with a probability of 95 %.
+    """
+
+    mean: float
+    low: float | None  # None of a single utterance
+    high: float | None
+    n: int  # utterances
+
+
+def estimate_means(values: np.ndarray, weights: np.ndarray) -> list[Estimate | None]:
+    """Weighted means of columns over the utterances that have a value there.
+
+    Utterances are drawn with replacement, as many as there are, 2000 times; the interval holds 95 %
+    of the means. The draws are the same in each run.
+
+    Args:
+        values: (n, K), NaN where an utterance has none.
+        weights: Of the utterance in the mean, (n, K), positive.
+
+    Returns:
+        K estimates; None of a column without a value.
+    """
+    return _estimate(np.isfinite(values), [(values, weights)])
+
+
+def estimate_differences(
+    first: np.ndarray, second: np.ndarray, first_weights: np.ndarray, second_weights: np.ndarray
+) -> list[Estimate | None]:
+    """The mean of one system less that of another, over the utterances that both have a value of.
+
+    Utterances are drawn for both alike, so that what makes a sentence hard for both cancels out.
+    Where both weigh an utterance alike it is the weighted mean of the differences.
+
+    Args:
+        first: Values of one system, (n, K), NaN where there is none.
+        second: Of the other, of the same utterances, (n, K).
+        first_weights: (n, K), positive.
+        second_weights: (n, K), positive.
+
+    Returns:
+        K estimates; None of a column in which no utterance has both.
+    """
+    both = np.isfinite(first) & np.isfinite(second)
+    return _estimate(both, [(first, first_weights), (second, second_weights)])
+
+
+def _estimate(
+    valid: np.ndarray, sides: list[tuple[np.ndarray, np.ndarray]]
+) -> list[Estimate | None]:
+    """The mean of the first side, less that of the second where there is one."""
+    n_valid = valid.sum(axis=0)  # (K,)
+    parts = [_sums(np.where(valid, v, 0), np.where(valid, w, 0)) for v, w in sides]
+    sums = np.concatenate(parts, axis=1)  # (n, sides * 2K)
+    # a column of few values may be missing from a draw
+    with np.errstate(invalid="ignore"):
+        means = _means_of(sums.sum(axis=0, keepdims=True), len(sides))[0]  # (K,)
+        drawn = [_means_of(counts @ sums, len(sides)) for counts in _draws(len(sums))]
+    resampled = np.concatenate(drawn)  # (R, K)
+    return [
+        _estimate_of(float(means[k]), resampled[:, k], n) if n else None
+        for k, n in enumerate(n_valid.tolist())
+    ]
+
+
+def _sums(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.concatenate([values * weights, weights], axis=1)
+
+
+def _means_of(sums: np.ndarray, n_sides: int) -> np.ndarray:
+    """Sums of values and of weights, (R, sides * 2K), become means (R, K)."""
+    values, weights, *second = np.split(sums, 2 * n_sides, axis=1)
+    means = values / weights
+    return means - second[0] / second[1] if second else means
+
+
+def _estimate_of(mean: float, resampled: np.ndarray, n: int) -> Estimate:
+    """With the ends of what holds 95 % of the resampled means, (R,)."""
+    if n == 1:
+        return Estimate(mean, None, None, n)
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(resampled[np.isfinite(resampled)], [outside, 1 - outside])
+    return Estimate(mean, float(low), float(high), n)
+
+
+def _draws(n: int) -> Iterator[np.ndarray]:
+    """How often each utterance was drawn, (resamples, n) at a time."""
+    generator = np.random.default_rng(_SEED)
+    offsets = np.arange(_AT_ONCE)[:, None] * n  # (resamples, 1)
+    for _ in range(_RESAMPLES // _AT_ONCE):
+        drawn = generator.integers(n, size=(_AT_ONCE, n)) + offsets
+        counts = np.bincount(drawn.reshape(-1), minlength=_AT_ONCE * n)
+        yield counts.reshape(_AT_ONCE, n).astype(np.float64)

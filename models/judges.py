@@ -1,0 +1,159 @@
+"""Which metrics and checks a run of stage 4 has, and why the others are left out."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from processors.checks import Flag, check_names
+from processors.checks import find as find_check
+from processors.metrics import Metric, find, metric_names
+from processors.plugins import Plugins
+from processors.scoring import Column, Scored, columns_of
+from utils.errors import InputError
+from utils.logging import get_logger
+
+ALL = "all"
+_SHOWN = 5  # ids in a message
+
+
+class Kind(NamedTuple):
+    """What there is of a system."""
+
+    copies: bool  # it stands for recordings sample by sample
+    recorded: bool  # there are recordings
+    is_reference: bool = False  # it was not asked for by itself
+
+
+class Judges:
+    """The metrics and checks of a run.
+
+    Args:
+        wanted: Names of metrics, or `all`.
+        systems: What there is of each, by name.
+        plugins: What the user brings.
+
+    Attributes:
+        metrics: Those that can be computed, of any system.
+        checks: All that can be made; where metrics were chosen, those that need no other packages.
+        skipped: By system: what is left out, with the reason.
+
+    Raises:
+        InputError: If a name is unknown, one that was asked for cannot be computed, or none can.
+    """
+
+    def __init__(
+        self, wanted: Sequence[str], systems: Mapping[str, Kind], plugins: Plugins
+    ) -> None:
+        self._chosen = ALL not in wanted
+        self._systems = systems
+        self._own = [name for name, kind in systems.items() if not kind.is_reference]
+        self.skipped: dict[str, dict[str, str]] = {name: {} for name in systems}
+        names = list(dict.fromkeys(wanted)) if self._chosen else metric_names()
+        for name in names:
+            metric = find(name).METRIC
+            self._skip(name, {s: _lack(metric, kind, plugins) for s, kind in systems.items()})
+        self.metrics = tuple(name for name in names if self._judged(name, systems))
+        self._need_one()
+        self.checks = tuple(name for name in check_names() if self._can_check(name))
+
+    def columns(self, system: str) -> list[Column]:
+        """What the metrics say of a system."""
+        return columns_of([name for name in self.metrics if name not in self.skipped[system]])
+
+    @property
+    def own_columns(self) -> list[Column]:
+        """Of any system, without recordings, which are alike for all, and what is beside them."""
+        return [column for column in columns_of(self.metrics) if column.name in self.metrics]
+
+    def settle(self, scored: Mapping[str, Sequence[Scored]]) -> None:
+        """Says what had nothing to judge, once all utterances are scored.
+
+        Args:
+            scored: Utterances by system.
+
+        Raises:
+            InputError: If a metric that was asked for has no score at all, or none has.
+        """
+        for name in self.metrics:
+            needs = f"no utterance has {find(name).METRIC.needs}"
+            lacks = {}
+            for system in self._judged(name, scored):
+                without = [one.id for one in scored[system] if name not in one.values]
+                lacks[system] = needs if len(without) == len(scored[system]) else ""
+                if without and not lacks[system]:
+                    self._warn(name, system, without, len(scored[system]))
+            self._skip(name, lacks)
+        self._need_one()
+        for name in self.checks:
+            self._skip(f"check {name}", {s: _unchecked(name, scored[s]) for s in scored})
+
+    def flags_of(self, system: str, flags: Iterable[Sequence[Flag]]) -> dict[str, int]:
+        """How many utterances each check found fault with, of those checks that judged.
+
+        Args:
+            system: Its name.
+            flags: Of each utterance.
+        """
+        found = Counter(flag.check for one in flags for flag in one)
+        judged = [name for name in self.checks if f"check {name}" not in self.skipped[system]]
+        return {name: found[name] for name in judged}
+
+    def _judged(self, name: str, systems: Iterable[str]) -> list[str]:
+        return [system for system in systems if name not in self.skipped[system]]
+
+    def _skip(self, name: str, lacks: Mapping[str, str]) -> None:
+        """Leaves out a metric or check where a system lacks something."""
+        for system, reason in lacks.items():
+            if reason:
+                self.skipped[system][name] = reason
+        for reason in dict.fromkeys(lacks[system] for system in self._own if lacks.get(system)):
+            if self._chosen and not name.startswith("check "):
+                raise InputError(f"--metrics {name}: {reason}")
+            these = [system for system in self._own if lacks.get(system) == reason]
+            which = f" of {', '.join(these)}" if len(these) < len(self._own) else ""
+            _log.info("without %s%s: %s", name, which, reason)
+
+    def _can_check(self, name: str) -> bool:
+        """Whether a check is made: slow ones need packages, and share their work with metrics."""
+        check = find_check(name).CHECK
+        if missing := check.missing():
+            reason = f"not installed (pip install {' '.join(missing)})"
+            self._skip(f"check {name}", dict.fromkeys(self._systems, reason))
+            return False
+        metrics = (find(metric).METRIC for metric in self.metrics)
+        used = {package for metric in metrics for package in metric.packages}
+        return not self._chosen or used.issuperset(check.packages)
+
+    def _warn(self, name: str, system: str, without: Sequence[str], n: int) -> None:
+        which = f"{name} of {system}" if len(self._systems) > 1 else name
+        shown = ", ".join(without[:_SHOWN]) + (", ..." if len(without) > _SHOWN else "")
+        needs = find(name).METRIC.needs
+        _log.warning(
+            "%s: %d of %d have no score, for lack of %s: %s", which, len(without), n, needs, shown
+        )
+
+    def _need_one(self) -> None:
+        if not any(self._judged(name, self._own) for name in self.metrics):
+            raise InputError("no metric is left that could be computed")
+
+
+def _lack(metric: Metric, kind: Kind, plugins: Plugins) -> str:
+    """Why a metric cannot judge a system; empty if it can."""
+    if missing := metric.missing():
+        return f"not installed (pip install {' '.join(missing)})"
+    if metric.plugin and getattr(plugins, metric.plugin) is None:
+        return f"it needs a function of yours: --speaker_{metric.plugin} package.module:function"
+    if metric.judges == "copy" and not kind.copies:
+        return "compares copies with their recordings; this speech has its own timing"
+    if metric.judges != "speech" and not kind.recorded:
+        return "there are no recordings to compare with; give them by --recordings"
+    return ""
+
+
+def _unchecked(name: str, scored: Sequence[Scored]) -> str:
+    """Why a check judged no utterance; empty if it did."""
+    reasons = [flag.note for one in scored for flag in one.unchecked if flag.check == name]
+    return reasons[0] if len(reasons) == len(scored) else ""
+
+
+_log = get_logger(__name__)
