@@ -9,6 +9,8 @@ from typing import Literal
 
 from modules.mel import MelConfig, mel_filter_bank
 
+LONGEST_SCORING_S = 120.0  # processes give up on each other after ten minutes
+
 
 def require_at_least(section: object, least: float, *keys: str) -> None:
     """Raises ValueError for the first of these keys whose value is smaller."""
@@ -205,6 +207,12 @@ class TrainConfig:
     save_steps: int = 1000  # updates between checkpoints; 0: only at the end
     keep_last: int = 3  # checkpoints kept beside the best one
     valid_samples: int = 3  # validation utterances plotted and spoken in the log
+    # Scores of stage 4 while training: validation utterances, spoken from their phones or copied by
+    # a vocoder, are judged beside their recordings. Curves `score/...`; training stays the same.
+    score_steps: int = 5000  # updates between them, and once more at the end; 0: never
+    score_metrics: tuple[str, ...] = ("mcd", "f0rmse_cents", "v_uv_f1")  # of processors/metrics
+    score_utterances: int = 20  # the same ones each time
+    score_seconds: float = 10.0  # longest time of each; fewer utterances if they do not fit into it
     max_bad_steps: int = 10  # stop after so many non-finite updates in a row
     dataloader: DataLoaderConfig = field(default_factory=DataLoaderConfig)
 
@@ -218,6 +226,13 @@ class TrainConfig:
         require_at_least(
             self, 0, "grad_clip_thresh", "log_steps", "valid_steps", "save_steps", "valid_samples"
         )
+        require_at_least(self, 0, "score_steps")
+        require_at_least(self, 1, "score_utterances")
+        if not 0 < self.score_seconds <= LONGEST_SCORING_S:
+            raise ValueError(
+                f"score_seconds is {self.score_seconds:g}, expected more than 0 and at most "
+                f"{LONGEST_SCORING_S:g}, for which other processes wait"
+            )
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch, or training would never end")
 

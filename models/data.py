@@ -20,7 +20,7 @@ from models.tts_data import tts_assets, tts_collator, tts_datasets
 from models.vocoder_data import vocoder_assets, vocoder_collator, vocoder_datasets
 from processors.batch import TtsBatch, VocoderBatch
 from processors.sampler import Draw, FrameBudgetSampler, frame_budget
-from processors.store import processed_folder
+from processors.store import FeatureStore, RecordingStore, processed_folder
 from utils.errors import InputError
 from utils.seed import derived_seed
 
@@ -34,6 +34,13 @@ class Items(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, draw: Draw) -> Any: ...  # noqa: ANN401  (TtsItem or VocoderItem)
+
+
+class ValidationItems(Items, Protocol):
+    """A dataset whose items are whole utterances."""
+
+    def store_of(self, item: int) -> FeatureStore | RecordingStore:
+        """The store that an item is in."""
 
 
 class Place(NamedTuple):
@@ -51,6 +58,7 @@ class TrainingData:
         train: Training batches; the sampler chooses the epoch.
         sampler: Order and position of the training batches.
         valid: Validation batches of this process, always the same ones.
+        validation: All validation utterances.
         samples: Batch of the validation utterances that are plotted and spoken; None without any.
         n_utterances: Training items of all processes: utterances, or segments of recordings.
         plan: Fingerprint of utterances, batches and processes.
@@ -59,9 +67,15 @@ class TrainingData:
     train: DataLoader[Any]
     sampler: FrameBudgetSampler
     valid: DataLoader[Any]
+    validation: ValidationItems
     samples: TtsBatch | VocoderBatch | None
     n_utterances: int
     plan: str
+
+    def validation_batch(self, item: int) -> TtsBatch | VocoderBatch:
+        """One validation utterance by itself."""
+        collate = cast("Callable[[list[Any]], TtsBatch | VocoderBatch]", self.valid.collate_fn)
+        return collate([self.validation[Draw(0, item)]])
 
 
 def dataset_folders(config: Config) -> list[Path]:
@@ -95,7 +109,7 @@ def load_data(config: Config, assets: Assets, place: Place, device: torch.device
 
 def data_of(
     training: Items,
-    validation: Items,
+    validation: ValidationItems,
     collator: Callable[[Sequence[Any]], TtsBatch | VocoderBatch],
     train: TrainConfig,
     place: Place,
@@ -131,6 +145,7 @@ def data_of(
             collate_fn=collator,
             generator=torch.Generator(),
         ),
+        validation=validation,
         samples=collator(samples) if samples else None,
         n_utterances=len(training),
         plan=_fingerprint(training, budget, window, place.processes),

@@ -20,9 +20,10 @@ from models.finetune import initialise
 from models.history import History, history_of
 from models.model_card import card_writer
 from models.registry import find, load_config
+from models.score_training import check_score_metrics, scoring_of
 from models.task import Task
 from models.tracking import Tracker, check_tracker
-from models.trainer import Trainer
+from models.trainer import Observers, Trainer
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import user_path, write_json
@@ -46,6 +47,10 @@ _MAY_CHANGE = (
     "train.max_epoch",
     "train.max_steps",
     "train.save_steps",
+    "train.score_metrics",
+    "train.score_seconds",
+    "train.score_steps",
+    "train.score_utterances",
     "train.tracker",
     "train.valid_samples",
     "train.valid_steps",
@@ -78,6 +83,7 @@ def train(
     folder = experiment_folder(config, name)
     check_flags(folder, resume=resume, restart=restart, init_from=init_from)
     check_tracker(config.train.tracker, config.train.valid_samples)
+    check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
     if resume:
         check_unchanged(load_config(folder / "config.json"), config)
@@ -95,8 +101,10 @@ def train(
         kind, rate = config.train.tracker, assets.mel.sample_rate
         tracker = Tracker(accelerator, kind, folder, rate, _step_of(checkpoint))
         card = card_writer(folder, config, assets, history)
+        scoring = scoring_of(config, data) if accelerator.is_main_process else None
+        observers = Observers(tracker, card, scoring)
         checkpoints = folder / CHECKPOINTS
-        trainer = Trainer(task, data, config.train, accelerator, checkpoints, tracker, card)
+        trainer = Trainer(task, data, config.train, accelerator, checkpoints, observers)
         # each process has its own dropout; a checkpoint restores each one's generators
         seed_everything(
             derived_seed("process", config.train.random_seed, accelerator.process_index)

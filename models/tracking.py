@@ -1,11 +1,13 @@
 """Curves, log lines, pictures and audio of a model while it trains."""
 
 import importlib.util
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from accelerate import Accelerator
 
+from models.score_training import Scores
 from models.task import Sample
 from models.training_state import Position
 from models.updates import WindowReport
@@ -103,6 +105,20 @@ class Tracker:
             f"valid/{n}": value for n, value in (*found.losses.items(), *found.scores.items())
         }
         self._accelerator.log(curves | {"valid/loss": found.loss}, step=step)
+
+    def log_scores(self, found: Scores, step: int) -> None:
+        """One log line, and curves under `score/`, among them how many utterances they are of."""
+        listed = ", ".join(
+            f"{name} {value:.4g}{unit and ' '}{unit}"
+            for name, value in found.values.items()
+            for unit in (found.units[name],)
+        )
+        get_logger(__name__).info(
+            "update %d: scores of %d utterances: %s (%.1f s)", step, found.n, listed, found.seconds
+        )
+        known = {name: v for name, v in found.values.items() if math.isfinite(v)}
+        curves = {f"score/{name}": value for name, value in known.items()}
+        self._accelerator.log(curves | {"score/utterances": found.n}, step=step)
 
     def log_samples(self, samples: Iterable[Sample], step: int) -> None:
         """Audio and pictures under `samples/<id>/`; without a tracker they are not even made."""

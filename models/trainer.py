@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from accelerate import Accelerator
@@ -19,15 +19,32 @@ from models.checkpoint_files import prune, write_checkpoint
 from models.data import TrainingData, windows
 from models.optim import build_optimizer, learning_rate
 from models.processes import take_from_first
-from models.task import Task
+from models.score_training import Scoring
+from models.task import Sample, Task
 from models.tracking import Meter, Tracker
 from models.training_state import Position, pack, random_states, unpack, weight_files
 from models.updates import Updater, WindowReport
 from models.validation import evaluation, validate
+from processors.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress
 
 Card = Callable[[Position, Mapping[str, float]], None]
+
+
+class Observers(NamedTuple):
+    """What watches a run; they do nothing but in the first process.
+
+    Attributes:
+        tracker: Takes curves and samples.
+        write_card: Called after each checkpoint, with the position, and the losses of the last
+            validation and the last scores.
+        scoring: Scores validation sentences; None: nothing does.
+    """
+
+    tracker: Tracker
+    write_card: Card = lambda _position, _found: None
+    scoring: Scoring | None = None
 
 
 class Trainer:
@@ -39,13 +56,12 @@ class Trainer:
         config: The `train` section.
         accelerator: Device, mixed precision and processes.
         checkpoints: The experiment's `checkpoints`.
-        tracker: Takes curves and samples.
-        write_card: Called in the first process after each checkpoint, with the position and the
-            losses of the last validation.
+        observers: Curves, samples, scores and the model card.
 
     Attributes:
         position: Where training stands.
-        losses: Of the last validation, and its scores, by name.
+        losses: Of the last validation, and what is watched in it alone, by name.
+        scores: Of the last scoring, by name; in the first process alone.
     """
 
     def __init__(
@@ -55,16 +71,14 @@ class Trainer:
         config: TrainConfig,
         accelerator: Accelerator,
         checkpoints: Path,
-        tracker: Tracker,
-        write_card: Card = lambda _position, _losses: None,
+        observers: Observers,
     ) -> None:
         self._task = task
         self._data = data
         self._config = config
         self._accelerator = accelerator
         self._checkpoints = checkpoints
-        self._tracker = tracker
-        self._write_card = write_card
+        self._observers = observers
         for network in task.networks.values():
             # evaluation mode: device and autocast alone; Updater adds up the gradients
             accelerator.prepare_model(network, evaluation_mode=True)
@@ -80,10 +94,11 @@ class Trainer:
         self._files = weight_files(task.networks, task.exported)
         self._last_update = last_update(config, len(data.sampler))
         self._bad_in_a_row = 0
-        self._validated = self._saved = -1
+        self._validated = self._scored = self._saved = -1
         self._meter = Meter(time.monotonic)
         self.position = Position(plan=data.plan)
         self.losses: Mapping[str, float] = {}
+        self.scores: Mapping[str, float] = {}
 
     def resume(self, checkpoint: Path) -> None:
         """Goes on exactly where a whole checkpoint stopped.
@@ -121,6 +136,8 @@ class Trainer:
                     bar.advance()
                 if self._is_due(self._config.valid_steps):
                     self._validate()
+                if self._is_due(self._config.score_steps):
+                    self._score()
                 if self._is_due(self._config.save_steps):
                     self.save()
                 if received := self._agreed(interrupts.received):
@@ -133,6 +150,8 @@ class Trainer:
                     return received
         if self._validated != self.position.step:
             self._validate()
+        if self._scored != self.position.step:
+            self._score()
         self.save()
         return None
 
@@ -146,7 +165,7 @@ class Trainer:
             files = pack(self._files, self._updater, self.position, randomness)
             path = write_checkpoint(self._checkpoints, self.position.step, files)
             prune(self._checkpoints, self._config.keep_last, self.position.best_step)
-            self._write_card(self.position, self.losses)
+            self._observers.write_card(self.position, {**self.losses, **self.scores})
             get_logger(__name__).info("saved %s", path)
         self._accelerator.wait_for_everyone()
 
@@ -200,7 +219,7 @@ class Trainer:
         found = validate(self._task, self._data.valid, self._accelerator.device)
         loss, self.losses = found.loss, {**found.losses, **found.scores}
         if self._accelerator.is_main_process:
-            self._tracker.log_validation(found, self.position.step)
+            self._observers.tracker.log_validation(found, self.position.step)
             self._speak()
         if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
             self.position.best, self.position.best_step = loss, self.position.step
@@ -213,13 +232,32 @@ class Trainer:
         device = self._accelerator.device
         with evaluation(self._task.networks.values(), device):
             samples = self._task.samples(send_to_device(self._data.samples, device))
-            self._tracker.log_samples(samples, self.position.step)
+            self._observers.tracker.log_samples(samples, self.position.step)
+
+    def _score(self) -> None:
+        """Scores some validation sentences; other processes wait for the first at the next update.
+
+        `train.score_seconds` keeps that far below the time after which they would give up.
+        """
+        self._scored = self.position.step
+        scoring = self._observers.scoring
+        if scoring is None or not self._accelerator.is_main_process:
+            return
+        with evaluation(self._task.networks.values(), self._accelerator.device):
+            found = scoring.run(self._sample)
+        if found is not None:
+            self.scores = {f"score/{name}": value for name, value in found.values.items()}
+            self._observers.tracker.log_scores(found, self.position.step)
+
+    def _sample(self, batch: TtsBatch | VocoderBatch) -> Sample:
+        """What is made of a batch of one utterance."""
+        return next(self._task.samples(send_to_device(batch, self._accelerator.device)))
 
     def _log(self, report: WindowReport) -> None:
         self._meter.add(report)
         if self._is_due(self._config.log_steps):
             values = self._meter.read() | {"lr": self._rate}
-            self._tracker.log_training(values, self.position, self._last_update)
+            self._observers.tracker.log_training(values, self.position, self._last_update)
 
     def _bar(self) -> AbstractContextManager[Progress | None]:
         """A bar for those who watch a terminal; the log lines serve the others."""

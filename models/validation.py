@@ -1,10 +1,12 @@
 """Validation over all processes, without a trace on training."""
 
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from accelerate.utils import gather_object, send_to_device
 from torch import nn
@@ -60,7 +62,7 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
     """Losses per valid element, and scores, over the batches of all processes.
 
     The processes may have different numbers of batches, or none. Networks are put back into
-    training mode and random generators of torch to where they were.
+    training mode and random generators to where they were.
     """
     own, everyone = _Sums(), _Sums()
     for network in task.networks.values():
@@ -82,9 +84,12 @@ def evaluation(networks: Iterable[nn.Module], device: torch.device) -> Iterator[
     for network in networks:
         network.eval()
     devices = [device] if device.type == "cuda" else []
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
         with torch.random.fork_rng(devices), torch.no_grad():
             yield
     finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
         for network in networks:
             network.train()

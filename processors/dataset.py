@@ -69,6 +69,10 @@ class FeatureDataset(Dataset[TtsItem]):
             features = self._crop(features, draw.epoch)
         return self._item(features)
 
+    def store_of(self, item: int) -> FeatureStore:
+        """The store that an item is in."""
+        return self._stores[self._places[item][0]]
+
     def _item(self, features: Features) -> TtsItem:
         try:
             phone_ids = self._vocabulary.ids(features.phones)

@@ -124,6 +124,10 @@ class RecordingDataset(Dataset[VocoderItem]):
         number, position = self._places[draw.item]
         return _item(self._stores[number].read(position, 0, int(self.lengths[draw.item])))
 
+    def store_of(self, item: int) -> RecordingStore:
+        """The store that an item is in."""
+        return self._stores[self._places[item][0]]
+
 
 def _places(
     stores: Sequence[RecordingStore], ids: Sequence[Sequence[str]]

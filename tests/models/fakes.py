@@ -20,7 +20,7 @@ from config.schema import (
 from models.data import Place, data_of
 from models.task import LossTerm, Update
 from models.tracking import Tracker
-from models.trainer import Trainer
+from models.trainer import Observers, Trainer
 from modules.length_regulator import regulate
 from modules.masking import length_mask
 from processors.batch import collate
@@ -96,6 +96,7 @@ def train_config(**changes: object) -> TrainConfig:
         dataloader=DataLoaderConfig(num_worker=0),
         valid_samples=0,
         valid_steps=0,
+        score_steps=0,
         save_steps=0,
     )
     return replace(config, **changes)
@@ -118,13 +119,16 @@ def make_data(store: FeatureStore, config: TrainConfig, place: Place = Place()):
     return data_of(training, validation, collator, config, place, torch.device("cpu"))
 
 
-def make_trainer(store, checkpoints: Path, config: TrainConfig, task=None, data=None) -> Trainer:
+def make_trainer(
+    store, checkpoints: Path, config: TrainConfig, task=None, data=None, scoring=None
+) -> Trainer:
     accelerator = Accelerator(cpu=True)
     tracker = Tracker(accelerator, "none", checkpoints.parent, PREPROCESS.sample_rate)
     task = TinyTask() if task is None else task
     seed_everything(config.random_seed)
     data = make_data(store, config) if data is None else data
-    return Trainer(task, data, config, accelerator, checkpoints, tracker)
+    observers = Observers(tracker, scoring=scoring)
+    return Trainer(task, data, config, accelerator, checkpoints, observers)
 
 
 def write_voice_config(root: Path, dataset: str = "mini", **train: object) -> Path:
