@@ -1,0 +1,141 @@
+"""Where in a sound somebody speaks, and how loudly."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+FRAME_S = 0.01
+FLOOR_DB = -120.0  # of a frame without sound
+_ENVELOPE_RATE = 1000  # Hz: the envelope of P.56 is smooth over 30 ms, so this loses nothing
+_TIME_CONSTANT_S = 0.03
+_HANGOVER_S = 0.2
+_MARGIN_DB = 15.9
+_SILENCE_DB = 20.0  # below the speech
+SHORTEST_PAUSE_S = 0.15  # the closure of a plosive takes less
+_THRESHOLDS = 2.0 ** np.arange(-15, 0)  # (15,), amplitudes
+
+
+class Loudness(NamedTuple):
+    """How loud the speech in a sound is."""
+
+    level_db: float  # RMS while somebody speaks, relative to full scale
+    activity: float  # share of the time in which somebody speaks
+
+
+def active_level(wav: np.ndarray, sample_rate: int) -> Loudness | None:
+    """Active speech level: the level of the speech, however much silence there is around it.
+
+    ITU-T P.56 (2011), method B: a sound counts as speech where its envelope exceeds a threshold
+    that lies 15.9 dB below the level of what exceeds it, and for 200 ms after. The envelope is
+    followed in steps of 1 ms.
+
+    Args:
+        wav: (S,); a constant offset does not count.
+        sample_rate: Hz.
+
+    Returns:
+        None where there is nothing louder than -90 dB.
+    """
+    if not len(wav):
+        return None
+    centred = wav - np.mean(wav, dtype=np.float64)  # (S,)
+    total = float(np.square(centred).sum())
+    envelope = _envelope(np.abs(centred), sample_rate)  # (E,)
+    levels, margins = [], []
+    for threshold in _THRESHOLDS:
+        n_active = _held(envelope >= threshold) * sample_rate / _ENVELOPE_RATE
+        if not n_active:
+            break
+        levels.append(10 * math.log10(total / min(n_active, len(wav))))
+        margins.append(levels[-1] - 20 * math.log10(threshold))
+    if not levels:
+        return None
+    # margins fall with the threshold; the level is the one at which the margin is 15.9 dB
+    level = float(np.interp(-_MARGIN_DB, -np.array(margins), levels))
+    return Loudness(level, total / len(wav) / 10 ** (level / 10))
+
+
+def _envelope(magnitude: np.ndarray, sample_rate: int) -> np.ndarray:
+    """The magnitude (S,) smoothed twice with a time constant of 30 ms, (E,) at 1 kHz."""
+    E = math.ceil(len(magnitude) * _ENVELOPE_RATE / sample_rate)
+    edges = np.arange(E) * len(magnitude) // E  # (E,), the first sample of each step
+    sums = np.add.reduceat(magnitude, edges)
+    means = sums / np.diff(edges, append=len(magnitude))
+    decay = math.exp(-1 / (_ENVELOPE_RATE * _TIME_CONSTANT_S))
+    n = np.arange(round(10 * _TIME_CONSTANT_S * _ENVELOPE_RATE))
+    return np.convolve(means, (1 - decay) ** 2 * (n + 1) * decay**n)[:E]
+
+
+def _held(over: np.ndarray) -> int:
+    """Steps of (E,) that are set, or follow one that is within 200 ms."""
+    count = np.concatenate([[0], np.cumsum(over)])
+    hangover = round(_HANGOVER_S * _ENVELOPE_RATE)
+    before = np.concatenate([np.zeros(hangover + 1, dtype=count.dtype), count])[: len(over)]
+    return int(np.count_nonzero(count[1:] > before))
+
+
+def frame_levels(wav: np.ndarray, sample_rate: int) -> np.ndarray:
+    """Level of each whole 10 ms, dB relative to full scale, (T,); a constant offset does not count.
+
+    Frame t starts at sample round(t * sample_rate / 100).
+    """
+    T = int(len(wav) / (sample_rate * FRAME_S))
+    if not T:
+        return np.zeros(0)
+    edges = np.round(np.arange(T + 1) * sample_rate * FRAME_S).astype(int)  # (T + 1,)
+    centred = wav[: edges[-1]] - np.mean(wav, dtype=np.float64)
+    power = np.add.reduceat(np.square(centred), edges[:-1]) / np.diff(edges)  # (T,)
+    return 10 * np.log10(np.maximum(power, 10 ** (FLOOR_DB / 10)))
+
+
+class Pause(NamedTuple):
+    """A stretch of silence."""
+
+    start_s: float
+    seconds: float
+
+
+class Sounding(NamedTuple):
+    """Where in a sound there is any."""
+
+    start_s: float
+    end_s: float
+    pauses: tuple[Pause, ...]  # between both
+
+    @property
+    def speaking_s(self) -> float:
+        """Seconds of speech, without pauses; closures of plosives are speech."""
+        pauses = (pause.seconds for pause in self.pauses if pause.seconds >= SHORTEST_PAUSE_S)
+        return self.end_s - self.start_s - sum(pauses)
+
+
+def sounding(wav: np.ndarray, sample_rate: int) -> Sounding | None:
+    """Where there is sound: 10 ms whose level is less than 20 dB below that of the speech.
+
+    So much lies between speech and noise in most recordings: beside the alignments of 55 recordings
+    of LJSpeech, the first and last phones end within 0.02 and 0.12 s (5th to 95th percentile) of
+    what is found here, and the longest pauses are 0.02 to 0.22 s longer here.
+
+    Args:
+        wav: (S,).
+        sample_rate: Hz.
+
+    Returns:
+        None where all is silence.
+    """
+    loudness = active_level(wav, sample_rate)
+    if loudness is None:
+        return None
+    is_loud = frame_levels(wav, sample_rate) > loudness.level_db - _SILENCE_DB  # (T,)
+    frames = np.flatnonzero(is_loud)
+    if not len(frames):
+        return None
+    gaps = np.diff(frames)
+    starts = frames[:-1][gaps > 1] + 1
+    pauses = zip(starts * FRAME_S, (gaps[gaps > 1] - 1) * FRAME_S, strict=True)
+    return Sounding(
+        float(frames[0] * FRAME_S),
+        float((frames[-1] + 1) * FRAME_S),
+        tuple(Pause(float(start), float(seconds)) for start, seconds in pauses),
+    )
