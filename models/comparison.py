@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Literal
 
 from models.bootstrap import CONFIDENCE, estimate_differences
+from models.results import COMPARISON
 from models.scores import Comparison, Evaluation, Score, System, arrays_of, scores_of
 from processors.scoring import Column
 from utils.files import write_json
 
-COMPARISON = "comparison.json"
 Verdict = Literal["better", "worse", "differs", "unclear"]
 
 
@@ -69,4 +69,4 @@ def write_comparison(folder: Path, evaluation: Evaluation) -> None:
         for comparison in evaluation.comparisons
     ]
     content = {"confidence": CONFIDENCE, "utterances": len(evaluation.items), "systems": systems}
-    write_json(folder / COMPARISON, {**content, "comparisons": comparisons})
+    write_json(folder / f"{COMPARISON}.json", {**content, "comparisons": comparisons})

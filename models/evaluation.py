@@ -9,14 +9,13 @@ from models.comparison import compare, write_comparison
 from models.judges import Judges
 from models.place import Place
 from models.report import write_page
+from models.results import PAGE
 from models.scores import Evaluation, Report, Score, System, summarise, write_report
 from models.subjects import Extras, Subjects, gather, plugins_of
 from processors.scoring import Item, Scored, ScoringTask, score_items
 from utils.errors import InputError
 from utils.logging import get_logger, progress
 from utils.parallel import Backend, run_chunks
-
-PAGE = "report.html"
 
 
 def evaluate(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import soundfile
 
@@ -35,6 +36,8 @@ def items_of(systems: Mapping[str, Sequence[Result]], references: References) ->
         missing,
         f"{len(missing)} of {len(results)} files that stage 3 wrote are missing; run it again",
     )
+    broken = [f"{result.file}: {fault}" for result in results if (fault := _fault(result.file))]
+    refuse(broken, f"{len(broken)} of {len(results)} files are no sound; make them again")
     by_id = {name: _by_id(files) for name, files in systems.items()}
     _check_same(by_id)
     _check_texts(by_id, references.texts)
@@ -121,6 +124,14 @@ def _paired(
         )
         for id, one in found.items()
     ]
+
+
+def _fault(file: Path) -> str:
+    """What is wrong with a sound file, by its header; empty if nothing is."""
+    try:
+        return "" if soundfile.info(file).frames else "holds no sample"
+    except soundfile.LibsndfileError as error:
+        return str(error.error_string)
 
 
 def _by_id(files: Sequence[Result]) -> dict[str, Result]:

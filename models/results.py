@@ -11,6 +11,11 @@ from utils.errors import InputError
 from utils.files import read_jsonl, write_jsonl
 
 METADATA = "metadata.jsonl"
+# what stage 4 writes beside it, and into its folder COMPARISON where several are compared
+SCORES = "scores.json"
+UTTERANCES = "scores.jsonl"
+PAGE = "report.html"
+COMPARISON = "comparison"
 _NUMBERED = re.compile(r"text-(\d+)")
 
 
@@ -128,6 +133,13 @@ class ResultFolder(Generic[E]):
                     f"{self.folder / line.file} is of the dataset {line.dataset!r}; the {id} of "
                     f"{dataset!r} would overwrite it: choose another --infer_output_dir"
                 )
+
+    def forget_scores(self) -> None:
+        """Removes what stage 4 found out about files that are about to be made anew."""
+        for name in (SCORES, UTTERANCES, PAGE):
+            (self.folder / name).unlink(missing_ok=True)
+        for name in (f"{COMPARISON}.json", PAGE):
+            (self.folder / COMPARISON / name).unlink(missing_ok=True)
 
     def add(self, line: E) -> None:
         """Takes in what is known about a file that was written."""

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from models.bootstrap import CONFIDENCE, Estimate, estimate_means
+from models.results import SCORES, UTTERANCES
 from modules.mel import MelConfig
 from processors.scoring import Column, Item, Scored
 from utils.files import write_json, write_jsonl
 
-SCORES = "scores.json"
-UTTERANCES = "scores.jsonl"
 DIGITS = 6
 
 

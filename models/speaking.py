@@ -108,6 +108,7 @@ def speak_each(
     """
     failures: list[Failure] = []
     made: list[Made[E]] = []
+    results.forget_scores()
     try:
         with progress(len(items), f"stage 3: {noun}") as bar:
             for item in items:

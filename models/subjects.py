@@ -11,6 +11,7 @@ from models.copies import copies_of, open_copying_vocoder
 from models.items import NATURAL, items_of, with_natural
 from models.judges import Kind
 from models.place import Place, names_of
+from models.results import COMPARISON
 from models.spoken import Result, read_results, sounds_in
 from processors.plugins import Plugins
 from processors.scoring import Item, Spoken
@@ -79,7 +80,7 @@ def gather(place: Place, selection: Selection, extras: Extras) -> Subjects:
             folder cannot be written to.
     """
     folders = dict(zip(names_of(place.folders, (COPY, NATURAL)), place.folders, strict=True))
-    several = place.folders[0] / "comparison" if len(folders) > 1 else place.folders[0]
+    several = place.folders[0] / COMPARISON if len(folders) > 1 else place.folders[0]
     out = extras.folder or several
     processed = user_path(place.references.preprocess.processed_dir)
     spoken = {

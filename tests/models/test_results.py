@@ -104,3 +104,19 @@ def test_another_metadata_file_is_refused(tmp_path, content: str):
         InputError, match=r"is not a list of what this stage makes .*infer_output_dir"
     ):
         Results(tmp_path)
+
+
+def test_scores_of_files_that_are_made_anew_are_forgotten(tmp_path):
+    results = Results(tmp_path)
+    results.forget_scores()  # there are none
+    keep(results, line("a"))
+    stale = ["scores.json", "scores.jsonl", "report.html", "comparison/comparison.json",
+             "comparison/report.html"]  # fmt: skip
+    (tmp_path / "comparison").mkdir()
+    for name in (*stale, "notes.html"):
+        (tmp_path / name).write_text("")
+    results.forget_scores()
+    assert not any((tmp_path / name).exists() for name in stale)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "a.wav", "comparison", "metadata.jsonl", "notes.html",
+    }  # fmt: skip

@@ -113,6 +113,14 @@ def test_one_is_not_many(tmp_path, caplog):
         speak_numbers(tmp_path / "out", "3")
 
 
+def test_scores_do_not_outlive_what_they_are_of(tmp_path):
+    scores = tmp_path / "out" / "scores.json"
+    scores.parent.mkdir()
+    scores.write_text("{}")
+    speak_numbers(tmp_path / "out", "4")
+    assert not scores.exists()
+
+
 def test_what_could_not_be_spoken_is_not_shown_as_done(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"), pytest.raises(InputError, match="2 of 3 numbers"):
         speak_numbers(tmp_path / "out", "1", "2", "3")
