@@ -47,7 +47,7 @@ class Original:
     @cached_property
     def voice(self) -> Voice:
         """It as half of a pair."""
-        return Voice(self.speech.wav, self.speech.sample_rate, self.speech.phones)
+        return _voice_of(self.speech)
 
     @cached_property
     def checked(self) -> Checked:
@@ -127,14 +127,17 @@ class Judge:
 
     @cached_property
     def _pair(self) -> Pair:
-        speech = self._speech
-        ours = Voice(speech.wav, speech.sample_rate, speech.phones)
+        ours = _voice_of(self._speech)
         return Pair(cast("Original", self._original).voice, ours, self._is_copy)
 
 
 def beside(name: str) -> tuple[str, str]:
     """The columns that stand beside a score of a sound by itself."""
     return f"{name}_recorded", f"{name}_difference"
+
+
+def _voice_of(speech: Speech) -> Voice:
+    return Voice(speech.wav, speech.sample_rate, speech.phones, speech.plugins.encoder)
 
 
 def read_sound(path: Path) -> Sound:
