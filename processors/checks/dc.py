@@ -20,7 +20,7 @@ def check(speech: Speech, recorded: Speech | None) -> str | None:
     """Looks for a constant offset."""
     if len(speech.wav) < _SHORTEST_S * speech.sample_rate or abs(offset(speech)) <= LIMIT:
         return None
-    beside = f", recorded: {offset(recorded):+.3f}" if recorded is not None else ""
+    beside = f", recorded: {round(offset(recorded), 3) + 0.0:+.3f}" if recorded is not None else ""
     return f"constant offset of {offset(speech):+.3f} of full scale{beside}"
 
 

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from models.speech import faded
+from processors.checks.clicks import check
+from tests.processors.checks.signals import RATE, silence, speech, voice
+
+
+def noise(seconds: float, level: float) -> np.ndarray:
+    size = round(seconds * RATE)
+    return (level * np.random.default_rng(0).normal(size=size)).astype(np.float32)
+
+
+QUIET = np.concatenate([voice(1), noise(0.5, 1e-4), voice(1)])
+
+
+def test_jumps_at_the_ends_are_found():
+    step = np.linspace(0.1, 0, 300, dtype=np.float32)
+
+    assert check(speech(step, QUIET), None) == "starts with a jump to +0.100 of full scale"
+    assert check(speech(QUIET, -step[::-1]), None) == "stops with a jump from -0.100 of full scale"
+    assert "; stops with" in check(speech(step, QUIET, step[::-1]), None)
+    assert check(speech(faded(np.concatenate([step, QUIET, step[::-1]]), RATE)), None) is None
+
+
+def test_noise_at_the_ends_is_no_jump():
+    assert check(speech(noise(1, 0.1)), None) is None
+
+
+@pytest.mark.parametrize("height", [-0.1, 0.1])
+def test_a_click_in_a_pause_is_found_where_it_is(height):
+    wav = QUIET.copy()
+    wav[round(1.25 * RATE)] += height
+
+    assert check(speech(wav), None).startswith("a click at 1.250 s, ")
+
+
+def test_a_step_and_several_clicks_are_found():
+    wav = QUIET.copy()
+    wav[round(1.2 * RATE)] += 0.1
+    wav[round(1.3 * RATE) :] += np.exp(-np.arange(len(wav) - round(1.3 * RATE)) / 500) * 0.05
+
+    assert check(speech(wav), None).startswith("2 clicks, the clearest at 1.200 s, ")
+
+
+def test_the_pulses_of_a_voice_are_no_clicks():
+    wav = silence(2)
+    wav[:: RATE // 80] = 0.5  # 80 Hz
+
+    assert check(speech(silence(0.1), wav, silence(0.1)), None) is None
+
+
+def test_the_beginning_of_a_burst_is_no_click():
+    assert check(speech(QUIET, noise(0.05, 0.1), QUIET), None) is None
