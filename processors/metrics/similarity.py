@@ -8,12 +8,16 @@ There is none without `--speaker_encoder module:function`, a function `(wav, sam
 of one sound, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from processors.metrics import Metric, Value
-from processors.pair import Pair
-from processors.voice import Voice
 from utils.errors import InputError
+
+if TYPE_CHECKING:
+    from processors.pair import Pair
+    from processors.voice import Voice
 
 METRIC = Metric(
     "", better="higher", judges="pair", needs="sound, recorded and spoken", plugin="encoder"
@@ -21,7 +25,7 @@ METRIC = Metric(
 _SILENT_PEAK = 1e-4  # -80 dB
 
 
-def score(pair: Pair) -> Value | None:
+def score(pair: "Pair") -> Value | None:
     """Judges one pair; None where one of both is silent, or there is no encoder.
 
     Raises:
@@ -41,7 +45,7 @@ def score(pair: Pair) -> Value | None:
     return Value(float(theirs @ ours))
 
 
-def _direction(voice: Voice) -> np.ndarray | None:
+def _direction(voice: "Voice") -> np.ndarray | None:
     """The unit vector of a voice, (D,); None of one of no length, which has no direction."""
     if voice.encoder is None:
         return None
@@ -55,5 +59,5 @@ def _direction(voice: Voice) -> np.ndarray | None:
     return vector / length if length > 0 else None
 
 
-def _name(voice: Voice) -> str:
+def _name(voice: "Voice") -> str:
     return str(getattr(voice.encoder, "name", repr(voice.encoder)))
