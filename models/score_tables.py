@@ -12,13 +12,13 @@ _INTERVAL = f"{CONFIDENCE:.0%} interval"
 def tables_of(evaluation: Evaluation) -> str:
     """What stage 4 found out: means of each system, differences of every two, and failures."""
     systems = [system for system in evaluation.systems if not system.is_reference]
-    parts = []
-    for system in systems:
-        title = f"{system.name}\n" if len(systems) > 1 else ""
-        parts.append(title + table_of(system.report.scores, system.report.references))
-    parts += [_differences(comparison) for comparison in evaluation.comparisons]
-    parts += [_flags(systems)]
-    return "\n".join(part for part in parts if part)
+    first = systems[0].report
+    if len(systems) > 1:
+        means = _side_by_side(systems)
+    else:
+        means = table_of(first.scores, first.references)
+    differences = [_differences(comparison) for comparison in evaluation.comparisons]
+    return "\n".join(part for part in (means, *differences, _flags(systems)) if part)
 
 
 def table_of(
@@ -31,6 +31,20 @@ def table_of(
         beside = [_mean(other.get(name)) for other in references.values()]
         facts = (score.unit, str(score.n), score.better)
         rows.append((name, _mean(score), _interval(score), *facts, *beside))
+    return _aligned(rows)
+
+
+def _side_by_side(systems: Sequence[System]) -> str:
+    """Means and intervals of several systems, and the means of references."""
+    reports = [system.report for system in systems]
+    references = reports[0].references
+    names = dict.fromkeys(name for report in reports for name in report.scores)
+    rows = [("metric", "unit", "better", *(system.name for system in systems), *references)]
+    for name in names:
+        scores = [report.scores.get(name) for report in reports]
+        unit, better = next((score.unit, score.better) for score in scores if score is not None)
+        beside = [_mean(other.get(name)) for other in references.values()]
+        rows.append((name, unit, better, *map(_mean_and_interval, scores), *beside))
     return _aligned(rows)
 
 
@@ -70,6 +84,12 @@ def _count(n: int | None, of: int) -> str:
 
 def _mean(score: Score | None) -> str:
     return "" if score is None else f"{score.mean:.4g}"
+
+
+def _mean_and_interval(score: Score | None) -> str:
+    if score is None or score.low is None:
+        return _mean(score)
+    return f"{_mean(score)} ({_interval(score)})"
 
 
 def _interval(score: Score) -> str:

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+from models.score_tables import table_of, tables_of
+from models.scores import Comparison, Evaluation, Report, Score, System
+from modules.mel import MelConfig
+
+MCD = Score("dB", "lower", 5.25, 5.0, 5.5, 20)
+WER = Score("%", "lower", 20.0, None, None, 1)
+
+
+def report(**changes) -> Report:
+    return Report(20, 60.0, "", **({"scores": {"mcd": MCD}, "skipped": {}} | changes))
+
+
+def system(name: str, **changes) -> System:
+    return System(name, Path(name), report(**changes), {})
+
+
+def test_references_stand_beside_each_mean():
+    floor = Score("dB", "lower", 4.5, 4.0, 5.0, 12)
+    references = {"copy": {}, "natural": {"mcd": floor}}
+    assert table_of({"mcd": MCD, "wer": WER}, references).splitlines() == [
+        "metric  mean  95% interval  unit  n   better  copy  natural",
+        "mcd     5.25  5 .. 5.5      dB    20  lower         4.5",
+        "wer     20                  %     1   lower",
+    ]
+
+
+def test_a_single_system_has_a_table_and_its_failures():
+    one = system("a", flags={"silence": 2, "dc": 0}, recorded_flags={"silence": 1, "dc": 0})
+    natural = System("natural", Path("n"), report(), {}, is_reference=True)
+    assert tables_of(Evaluation((one, natural), (), MelConfig())).splitlines() == [
+        "metric  mean  95% interval  unit  n   better",
+        "mcd     5.25  5 .. 5.5      dB    20  lower",
+        "",
+        "failures  a        recordings",
+        "silence   2 of 20  1 of 20",
+        "dc        0 of 20  0 of 20",
+    ]
+
+
+def test_systems_are_compared_in_plain_words():
+    differences = {
+        "mcd": Score("dB", "lower", -0.5, -0.75, -0.25, 20),
+        "mstft": Score("", "lower", 0.5, -0.5, 1.5, 20),
+        "rate": Score("", "", 0.25, 0.2, 0.3, 20),
+    }
+    natural = {"natural": {"mcd": Score("dB", "lower", 4.5, 4.0, 5.0, 12)}}
+    first = system("a", references=natural)
+    second = system("b", scores={"mcd": MCD, "wer": WER}, references=natural)
+    comparisons = (Comparison("a", "b", differences),)
+    text = tables_of(Evaluation((first, second), (), MelConfig(), comparisons))
+    assert text.splitlines() == [
+        "metric  unit  better  a                b                natural",
+        "mcd     dB    lower   5.25 (5 .. 5.5)  5.25 (5 .. 5.5)  4.5",
+        "wer     %     lower                    20",
+        "",
+        "a less b, by utterance",
+        "metric  difference  95% interval    unit  n   a is",
+        "mcd     -0.5        -0.75 .. -0.25  dB    20  better",
+        "mstft   +0.5        -0.5 .. 1.5           20  no clear difference",
+        "rate    +0.25       0.2 .. 0.3            20  differs",
+    ]
