@@ -1,6 +1,6 @@
 """What a model gives the trainer: networks, and a generator of optimizer steps."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -32,12 +32,6 @@ class Score(NamedTuple):
 
     total: float
     n_items: int
-
-    @classmethod
-    def of(cls, values: Iterable[float | None]) -> "Score":
-        """The sum of the values that there are."""
-        known = [value for value in values if value is not None]
-        return cls(sum(known), len(known))
 
 
 class Sample(NamedTuple):

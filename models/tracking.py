@@ -109,9 +109,10 @@ class Tracker:
     def log_scores(self, found: Scores, step: int) -> None:
         """One log line, and curves under `score/`, among them how many utterances they are of."""
         listed = ", ".join(
-            f"{name} {value:.4g}{unit and ' '}{unit}"
+            f"{name} {value:.4g} {found.units[name]}".strip()
+            if math.isfinite(value)
+            else f"{name} -"
             for name, value in found.values.items()
-            for unit in (found.units[name],)
         )
         get_logger(__name__).info(
             "update %d: scores of %d utterances: %s (%.1f s)", step, found.n, listed, found.seconds

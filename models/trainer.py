@@ -134,10 +134,10 @@ class Trainer:
                 self._log(report)
                 if bar is not None:
                     bar.advance()
+                if self._is_due(self._config.score_steps):
+                    self._score()  # first: the card that comes with a new best tells the scores
                 if self._is_due(self._config.valid_steps):
                     self._validate()
-                if self._is_due(self._config.score_steps):
-                    self._score()
                 if self._is_due(self._config.save_steps):
                     self.save()
                 if received := self._agreed(interrupts.received):
@@ -148,10 +148,10 @@ class Trainer:
                         self._last_update,
                     )
                     return received
-        if self._validated != self.position.step:
-            self._validate()
         if self._scored != self.position.step:
             self._score()
+        if self._validated != self.position.step:
+            self._validate()
         self.save()
         return None
 

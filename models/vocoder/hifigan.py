@@ -23,7 +23,6 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from config.schema import Config, PreprocessConfig, require_at_least
 from models.assets import Assets
-from models.pesq import PesqScores
 from models.samples import copied_samples
 from models.task import LossTerm, Sample, Score, Unit, Update
 from modules.chunks import Context, Window, windows
@@ -410,7 +409,6 @@ class HiFiGANTask:
         self._mel = MelSpectrogram(whole_band)
         self._input_mel = MelSpectrogram(mel)
         self._stft = MultiResolutionStft()
-        self._pesq = PesqScores(mel.sample_rate)
 
     def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
         """Valid elements of the batch, by unit."""
@@ -458,21 +456,18 @@ class HiFiGANTask:
 
     @torch.no_grad()
     def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | Score]:
-        """Copies whole recordings: L1 of the mel that vocoders read; STFT distance; PESQ."""
+        """Copies whole recordings: L1 of the mel that vocoders read, and STFT distance."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths).float()
         mel_of = self._input_mel.to(wav_hat.device)
         mel_total, stft_total = wav_hat.new_zeros(()), wav_hat.new_zeros(())
-        pesq = []
         for item, T in enumerate(batch.mel_lengths.tolist()):
             S = T * mel_of.config.hop_length
             ours, theirs = wav_hat[item : item + 1, :S], batch.wav[item : item + 1, :S]
             mel_total += (mel_of(ours) - mel_of(theirs)).abs().mean() * T
             stft_total += self._stft.to(wav_hat.device)(ours, theirs).sum()
-            pesq.append(self._pesq.score(batch.ids[item], theirs[0], ours[0]))
         return {
             "mel_l1": LossTerm(mel_total, "frames"),
             "stft": Score(float(stft_total), len(batch.ids)),
-            "pesq": Score.of(pesq),
         }
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:

@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from accelerate.state import AcceleratorState
 from models.checkpoint_files import fault_of, steps_of
 from models.experiment import train
 from models.registry import load_config
-from processors.store import write_shard
+from processors.store import FeatureStore, write_shard
 from tests.models.fakes import PREPROCESS, make_features, make_processed, write_voice_config
+from tests.models.test_validation_sentences import write_corpus
 from utils.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -195,6 +197,45 @@ def test_tensorboard_gets_curves_pictures_and_speech(root):
     assert events.Audio("samples/utt-010/synthesised")[0].sample_rate == 8000
 
 
+def test_validation_sentences_are_scored_beside_their_recordings(root, caplog):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    write_corpus(root, FeatureStore(root / "data" / "mini"))
+    scores = ("train.score_steps=2", 'train.score_metrics=["mcd","duration_rmse"]')
+    with caplog.at_level(logging.INFO):
+        run(root, "train.tracker=tensorboard", *scores)
+    events = EventAccumulator(str(root / "ckpts" / "voice" / "log"))
+    events.Reload()
+
+    said = "scores every 2 updates, 10 s at most: mcd, duration_rmse of 2 validation sentences"
+    assert said in caplog.messages
+    for name in ("mcd", "duration_rmse", "utterances"):
+        assert [event.step for event in events.Scalars(f"score/{name}")] == [2, 4], name
+    assert events.Scalars("score/utterances")[0].value == 2
+    assert "score/mcd" in (root / "ckpts" / "voice" / "README.md").read_text()
+
+
+def test_a_metric_that_does_not_exist_is_refused_before_any_work(root):
+    with pytest.raises(InputError, match=r"train\.score_metrics: no metric 'mdc'.*mcd"):
+        run(root, 'train.score_metrics=["mdc"]')
+    assert not (root / "ckpts").exists()
+
+
+def test_without_the_corpus_training_goes_on_without_scores(root, caplog):
+    write_corpus(root, FeatureStore(root / "data" / "mini"))
+    shutil.rmtree(root / "corpus")
+    with caplog.at_level(logging.INFO):
+        assert run(root, "train.score_steps=2") is None
+    (root / "data" / "mini" / "manifest.jsonl").unlink()
+    with caplog.at_level(logging.INFO):
+        assert run(root, "train.score_steps=2", name="second") is None
+
+    lines = [line for line in caplog.messages if "score" in line]
+    assert len(lines) == 2
+    assert re.fullmatch(r"no scores while training: .*/corpus/utt-01\d\.wav is missing", lines[0])
+    assert re.fullmatch(r"no scores while training: utt-01\d is not in .*manifest\.jsonl", lines[1])
+
+
 def command(root, *flags):
     return subprocess.run(
         [sys.executable, "-m", "bins.train", *map(str, flags)],
@@ -229,8 +270,9 @@ def test_help_does_not_wait_for_torch():
 
 
 def test_two_processes_train_one_experiment(root):
-    """Saving, validation and resuming with random states of both processes."""
-    config = write_voice_config(root)
+    """Saving, validation, scores and resuming with random states of both processes."""
+    write_corpus(root, FeatureStore(root / "data" / "mini"))
+    config = write_voice_config(root, score_steps=2)
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     arguments = [*launcher, "-m", "bins.train", "--config", config, "--name", "voice"]
     for flags in ([], ["--resume", "--set", "train.max_steps=6"]):
@@ -248,6 +290,7 @@ def test_two_processes_train_one_experiment(root):
     assert fault_of(checkpoint) == ""
     assert len(json.loads((checkpoint / "trainer_state.json").read_text())["random"]) == 2
     assert "begins again" not in result.stderr
+    assert result.stderr.count("update 6: scores of 2 utterances: mcd ") == 1
 
 
 def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):

@@ -13,10 +13,16 @@ from accelerate.state import AcceleratorState
 
 from config.schema import DataLoaderConfig
 from models.checkpoint_files import latest_checkpoint, steps_of
+from models.score_training import Scoring
+from models.task import Sample
 from models.training_state import random_states, restore_random_states
+from models.validation_sentences import Sentence
+from processors.metrics import Speech
 from tests.models.fakes import (
+    PREPROCESS,
     TinyGan,
     TinyTask,
+    make_data,
     make_processed,
     make_trainer,
     train_config,
@@ -59,8 +65,9 @@ def everything(trainer):
     return weights, optimizers, states, trainer.position
 
 
-def run(store, folder, task=None, resume=False, **changes):
-    trainer = make_trainer(store, folder, options(**changes), task or TinyTask(dropout=0.3))
+def run(store, folder, task=None, resume=False, scoring=None, **changes):
+    task = task or TinyTask(dropout=0.3)
+    trainer = make_trainer(store, folder, options(**changes), task, scoring=scoring)
     if resume:
         trainer.resume(latest_checkpoint(folder))
     trainer.fit()
@@ -100,6 +107,44 @@ def test_validation_between_updates_does_not_change_the_run(store, tmp_path):
     weights, *_ = run(store, tmp_path / "whole")
 
     assert run(store, tmp_path / "validated", valid_steps=2)[0] == weights
+
+
+class Rambling(TinyTask):
+    """Says something else each time, with random numbers from everywhere."""
+
+    def samples(self, batch):
+        assert not self.networks["model"].training
+        random.seed(int(torch.randint(99, ())))
+        np.random.seed(random.randint(0, 99))  # noqa: NPY002
+        wav = torch.from_numpy(np.random.normal(0, 0.1, 2000))  # noqa: NPY002
+        yield Sample(batch.ids[0], {"synthesised": wav.float()}, {})
+
+
+def scoring_of(store):
+    data = make_data(store, options())
+    recorded = Speech(0.1 * torch.randn(2000).numpy(), 8000, "", "", recorded=True)
+    batches = [data.validation_batch(item) for item in range(2)]
+    sentences = [Sentence(batch.ids[0], batch, lambda: recorded) for batch in batches]
+    return Scoring(sentences, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)
+
+
+def test_scores_between_updates_leave_no_trace_on_the_run(store, tmp_path):
+    """Weights, states of the optimizers and random generators are bit for bit the same."""
+    plain = run(store, tmp_path / "plain", Rambling(dropout=0.3))
+    scoring = scoring_of(store)
+    scored = run(store, tmp_path / "run", Rambling(dropout=0.3), scoring=scoring, score_steps=2)
+
+    assert scored == plain
+    assert scoring.sentences  # nothing failed
+
+
+def test_a_run_with_scores_is_resumed_exactly(store, tmp_path):
+    plain = run(store, tmp_path / "plain", Rambling(dropout=0.3))
+    scored = {"scoring": scoring_of(store), "score_steps": 2}
+    run(store, tmp_path / "parts", Rambling(dropout=0.3), max_steps=5, **scored)
+
+    resumed = run(store, tmp_path / "parts", Rambling(dropout=0.3), resume=True, **scored)
+    assert resumed[:3] == plain[:3]
 
 
 def test_the_best_loss_survives(store, tmp_path):

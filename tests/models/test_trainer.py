@@ -2,6 +2,7 @@ import logging
 import math
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -9,6 +10,8 @@ from accelerate.state import AcceleratorState
 
 from config.schema import AdamConfig, ScheduleConfig
 from models.checkpoint_files import steps_of
+from models.score_training import Scores
+from models.task import Sample
 from models.trainer import Interrupts, last_update
 from models.validation import Validation, validate
 from tests.models.fakes import (
@@ -109,6 +112,35 @@ def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypa
 
     assert trainer.position.best_step == 3
     assert steps_of(checkpoints) == [3, 8, 9]
+
+
+class Speaking(TinyTask):
+    """Says the id of a batch."""
+
+    def samples(self, batch):
+        yield Sample(batch.ids[0], {}, {})
+
+
+def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog):
+    said = []
+
+    def score(speak):
+        said.append(speak(trainer._data.validation_batch(1)).id)
+        return Scores({"mcd": 6.5 + len(said), "fpc": math.nan}, {"mcd": "dB", "fpc": ""}, 1, 0.5)
+
+    config = train_config(max_steps=5, score_steps=2)
+    scoring = SimpleNamespace(run=score)
+    trainer = make_trainer(store, checkpoints, config, Speaking(), scoring=scoring)
+    with caplog.at_level(logging.INFO):
+        trainer.fit()
+
+    assert said == ["utt-011"] * 3
+    assert [line for line in caplog.messages if "scores of" in line] == [
+        "update 2: scores of 1 utterances: mcd 7.5 dB, fpc - (0.5 s)",
+        "update 4: scores of 1 utterances: mcd 8.5 dB, fpc - (0.5 s)",
+        "update 5: scores of 1 utterances: mcd 9.5 dB, fpc - (0.5 s)",
+    ]
+    assert trainer.scores["score/mcd"] == 9.5
 
 
 class Exploding(TinyTask):

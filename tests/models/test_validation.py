@@ -1,11 +1,14 @@
 import math
+import random
 
+import numpy as np
 import pytest
 import torch
 
 from models.task import Score
 from models.validation import evaluation, validate
 from tests.models.fakes import TinyTask, make_data, make_processed, train_config
+from utils.seed import seed_everything
 
 
 @pytest.fixture
@@ -34,8 +37,8 @@ class Scored(TinyTask):
 
     def validation_step(self, batch):
         numbers = [int(id[-3:]) for id in batch.ids]
-        even = [float(number) if number % 2 == 0 else None for number in numbers]
-        scores = {"even": Score.of(even), "none": Score.of([None])}
+        even = [number for number in numbers if number % 2 == 0]
+        scores = {"even": Score(sum(even), len(even)), "none": Score(0.0, 0)}
         return super().validation_step(batch) | scores
 
 
@@ -68,3 +71,16 @@ def test_a_validation_that_fails_leaves_networks_in_training_mode_as_well():
         fail()
     assert network.training
     assert torch.is_grad_enabled()
+
+
+def test_nothing_that_is_drawn_in_evaluation_is_missed_afterwards():
+    def draw():
+        return random.random(), np.random.rand(), float(torch.rand(1))  # noqa: NPY002
+
+    seed_everything(5)
+    expected = draw()
+    seed_everything(5)
+    with evaluation([], torch.device("cpu")):
+        drawn = [draw() for _ in range(3)]
+
+    assert drawn[0] == draw() == expected

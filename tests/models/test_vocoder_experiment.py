@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -77,14 +78,20 @@ def test_half_precision_trains_both_networks_on_a_cpu(root):
         assert max((tensors[n] - t).abs().max() for n, t in start[network].items()) > 1e-3
 
 
-def test_pesq_is_a_curve_where_it_is_installed(root, caplog):
-    pytest.importorskip("pesq")
+def test_copies_are_scored_and_the_card_tells(root, caplog):
+    metrics = 'train.score_metrics=["mel_l1","mcd"]'
     with caplog.at_level(logging.INFO):
-        run(root)
+        folder = run(root, "train.score_steps=1", metrics)
+    lines = [line for line in caplog.messages if "scores of 2 utterances: mel_l1 " in line]
+    card = (folder / "README.md").read_text()
 
-    lines = [message for message in caplog.messages if "validation loss" in message]
-    assert "; stft " in lines[-1]
-    assert ", pesq " in lines[-1]
+    assert [line.partition(":")[0] for line in lines] == ["update 1", "update 2"]
+    assert re.search(r"mel_l1 [\d.]+ nats, mcd [\d.]+ dB \([\d.]+ s\)$", lines[0])
+    # both recordings are whole and about as long: the score is close to the loss of that name
+    loss, score = (
+        float(re.search(rf" {name} ([\d.]+)", card)[1]) for name in ("mel_l1", "score/mel_l1")
+    )
+    assert score == pytest.approx(loss, rel=0.05)
 
 
 def test_what_was_trained_speaks_as_it_did_in_training(root):
