@@ -5,19 +5,21 @@ Communication 67. A window of three periods makes the power hardly depend on whe
 stands; smoothing over two thirds of the fundamental and a lifter then remove the harmonics.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
-N_FFT = 1024  # three periods of 65 Hz at 22,050 Hz fit
+N_FFT = 1024  # three periods of 65 Hz fit up to 22,050 Hz
 UNVOICED_F0_HZ = 500.0  # sets the window and the smoothing of frames without pitch, as in WORLD
 _PERIODS_PER_WINDOW = 3
 _RECOVERY = -0.15  # q1 of the paper: makes up for what smoothing flattens
 _CHUNK_FRAMES = 256  # bounds the memory, and fits caches
 
 
-def log_envelope(
+def log_envelopes(
     wav: np.ndarray, sample_rate: int, f0: np.ndarray, hop_length: int, floor: float
-) -> np.ndarray:
-    """Logarithm of the power envelope of each frame.
+) -> Iterator[np.ndarray]:
+    """Logarithms of the power envelopes of all frames, some at a time.
 
     Args:
         wav: (S,), at least one sample.
@@ -26,20 +28,18 @@ def log_envelope(
         hop_length: Samples between frames.
         floor: Added to the power, above 0: the mean square of white noise.
 
-    Returns:
-        (T, N_FFT / 2 + 1), nats. White noise of variance v has the power v in every bin.
+    Yields:
+        (t, N_FFT / 2 + 1), nats, T rows in all; white noise has the power of its variance in each.
     """
     lowest = _PERIODS_PER_WINDOW * sample_rate / (N_FFT - 3)  # longer periods do not fit
     f0 = np.where(f0 > lowest, f0, UNVOICED_F0_HZ).astype(np.float64)  # (T,)
     samples = wav.astype(np.float64)
-    parts = []
     for start in range(0, len(f0), _CHUNK_FRAMES):
         part = f0[start : start + _CHUNK_FRAMES]
         centres = (start + np.arange(len(part))) * hop_length
         power = _power(samples, centres, part / sample_rate)
         smooth = _smoothed(_with_dc(power, part * N_FFT / sample_rate), part * N_FFT / sample_rate)
-        parts.append(_liftered(np.log(smooth + floor), part / sample_rate))
-    return np.concatenate(parts)
+        yield _liftered(np.log(smooth + floor), part / sample_rate)
 
 
 def _power(samples: np.ndarray, centres: np.ndarray, f0: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """A recording and the same sentence spoken by a model, in its own timing, frame beside frame.
 
-Both are brought to one sample rate: the lower of theirs, and 22,050 Hz at most. Silence before and
+Both are brought to one sample rate: the lower of theirs, and 16,000 Hz at most. Silence before and
 after does not count: frames stand beside each other from the first to the last that is no more than
 40 dB below the loudest of its sound.
 """

@@ -8,13 +8,16 @@ import numpy as np
 import soxr
 
 from modules.mel import MelConfig
-from processors.envelope import log_envelope
+from processors.envelope import log_envelopes
 from processors.mel_cepstrum import mel_cepstra
 from processors.pitch import extract_f0
 from processors.plugins import Encoder
 from processors.records import TimedPhone
 
-HIGHEST_RATE = 22050  # Hz: what is above half of it is not compared
+# Hz: what is above half of it is not compared. Most mels end at 8 kHz, and what a vocoder makes up
+# above, or leaves out, would outweigh the rest: copies by Griffin-Lim have 3.7 dB of mel-cepstral
+# distortion below 8 kHz, and 8.4 dB below 11.
+HIGHEST_RATE = 16000
 SILENCE_DB = -40.0  # below the loudest frame: as good as silent
 _SILENT_DB = -80.0  # relative to full scale: nothing is said where no frame is louder
 _FRAME_S = 0.005
@@ -108,7 +111,7 @@ class Voice:
         window = np.hanning(n + 2)[1:-1]  # (n,)
         squares = np.pad(self.samples**2, n // 2)
         frames = np.lib.stride_tricks.sliding_window_view(squares, n)[:: self.hop_length]  # (T, n)
-        power = frames @ window / window.sum()
+        power = np.einsum("tn,n->t", frames, window / window.sum())
         level = 10 * np.log10(np.maximum(power, np.finfo(np.float64).tiny))
         return np.maximum(level, level.max() + SILENCE_DB)
 
@@ -142,5 +145,6 @@ class Voice:
         start, end = self.sound
         sound = self.samples[start * self.hop_length : end * self.hop_length]
         floor = np.mean(sound**2) * 10 ** (_NOISE_DB / 10)
-        envelope = log_envelope(self.samples, self.sample_rate, self.f0, self.hop_length, floor)
-        return mel_cepstra(envelope, self.sample_rate)[:, 1:]
+        envelopes = log_envelopes(self.samples, self.sample_rate, self.f0, self.hop_length, floor)
+        parts = [mel_cepstra(envelope, self.sample_rate)[:, 1:] for envelope in envelopes]
+        return np.concatenate(parts)

@@ -1,7 +1,7 @@
 """Error of the pitch in cents, hundredths of a semitone, where both are voiced.
 
 The root mean square of 1200 * log2(f0_hat / f0), along the same frames as `f0rmse`. Lower is
-better; 100 is a semitone. Two readings of a sentence by one person are about two semitones apart.
+better; 100 is a semitone. Two readings of a sentence by one person are about three semitones apart.
 """
 
 from typing import TYPE_CHECKING

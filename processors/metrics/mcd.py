@@ -7,10 +7,10 @@ last sound. Lower is better; 0 is the same envelope. Two readings of a sentence 
 about 5 apart.
 
 The envelope is WORLD's (processors.envelope) every 5 ms, at the lower of the two sample rates and
-at most 22,050 Hz, and the frequency axis is bent to the mel scale of that rate. The number depends
+at most 16,000 Hz, and the frequency axis is bent to the mel scale of that rate. The number depends
 on all of this, so only numbers of one definition can be compared. The package pymcd 0.2.1 squares
 the power, under a fixed floor, so that its numbers grow with the volume (two readings of the same
-sentences: 1.8, 3.5 and 6.1 at a quarter, the whole and four times of it, here 5.0 each time); it
+sentences: 1.8, 3.5 and 6.1 at a quarter, the whole and four times of it, here 5.1 each time); it
 also has 13 coefficients, a stronger bend, and a path that is not quite the cheapest.
 """
 

@@ -15,12 +15,17 @@ def pair_of(
 
 @pytest.mark.parametrize(
     ("rates", "common"),
-    [((16000, 16000), 16000), ((48000, 16000), 16000), ((24000, 48000), 22050)],
+    [
+        ((16000, 16000), 16000),
+        ((48000, 16000), 16000),
+        ((24000, 48000), 16000),
+        ((8000, 24000), 8000),
+    ],
 )
-def test_both_are_brought_to_the_lower_rate_and_22050_hz_at_most(rates, common):
+def test_both_are_brought_to_the_lower_rate_and_16000_hz_at_most(rates, common):
     pair = pair_of(sing(rate=rates[0]), sing(rate=rates[1]), rates=rates)
     assert [voice.sample_rate for voice in pair.voices] == [common, common]
-    assert np.abs(pair.path[:, 0] - pair.path[:, 1]).max() <= 2
+    assert np.abs(pair.path[:, 0] - pair.path[:, 1]).mean() < 1
 
 
 def test_a_recording_is_analysed_once_for_all_that_is_beside_it():

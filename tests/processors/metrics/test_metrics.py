@@ -51,5 +51,5 @@ def test_what_is_missing_is_named(monkeypatch):
 
 
 def test_an_unknown_metric_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(InputError, match=r"no metric 'mel_l2'; did you mean mel_l1\? \(known: .*mel"):
+    with pytest.raises(InputError, match=r"no metric 'mel_l2'; did you mean mel_l1\? \(known: .*"):
         find("mel_l2")
