@@ -23,6 +23,7 @@ def parser() -> Parser:
     _add_beside(flags)
     add = flags.add_argument
     add("--metrics", default="all", help="names, as in mel_l1,pesq; default: all that can be")
+    add("--checks", help="names, all or none; default: all, and none with --metrics")
     add("--transcripts", type=Path, help="what a recogniser of yours heard: folder of <id>.txt")
     add("--recogniser", metavar="MODULE:FUNCTION", help="of speech; default: pocketsphinx")
     add("--speaker_encoder", metavar="MODULE:FUNCTION", help="tells voices apart")
@@ -64,7 +65,7 @@ def _add_beside(flags: Parser) -> None:
         type=Path,
         help="folder of recordings named by id; default: those of stage 1",
     )
-    add("--texts", type=Path, help="table of id|text, for wavs that stage 3 did not write")
+    add("--texts", type=Path, help="table of id|text, where stage 3 was given no text")
     add("--natural", type=Path, help="folder of second readings, named by what they repeat")
     add("--vocoder_dir", help="vocoder of the copies; default: Griffin-Lim, if stage 3 used it")
     add("--resample", action="store_true", help="use it also if it was made for another mel")
@@ -89,6 +90,12 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     if given.resample and given.vocoder_dir is None:
         raise UsageError("--resample needs --vocoder_dir")
     return given
+
+
+def _checks(names: str | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    return () if names == "none" else tuple(names.split(","))
 
 
 def main() -> None:
@@ -116,8 +123,12 @@ def main() -> None:
         place = place.with_texts(given.texts)
     if given.infer_mode == "single":
         place = place.of_single()
-    metrics = tuple(given.metrics.split(","))
-    selection = Selection(metrics, given.infer_dataset, given.infer_testing_set)
+    selection = Selection(
+        tuple(given.metrics.split(",")),
+        given.infer_dataset,
+        given.infer_testing_set,
+        _checks(given.checks),
+    )
     plugins = Plugins(
         load_function(given.recogniser) if given.recogniser is not None else None,
         given.transcripts,

@@ -20,11 +20,13 @@ class Selection:
         metrics: Names; `all` for those that can be computed.
         dataset: Only files of this one; None: all that the folder holds.
         testing_set: Only files of this split, and every one of it.
+        checks: Names; `all` for those that can be made; None: all with all metrics, else none.
     """
 
     metrics: tuple[str, ...] = (ALL,)
     dataset: str | None = None
     testing_set: TestingSet | None = None
+    checks: tuple[str, ...] | None = None
 
 
 def chosen(results: Sequence[Result], selection: Selection, processed: Path) -> Sequence[Result]:

@@ -40,7 +40,7 @@ def evaluate(
     preprocess = place.references.preprocess
     subjects = gather(place, selection, extras)
     own = list(subjects.vocoders)
-    judges = Judges(selection.metrics, subjects.kinds(), extras.plugins)
+    judges = Judges(selection.metrics, selection.checks, subjects.kinds(), extras.plugins)
     plugins = plugins_of(list(subjects.folders), own, extras.plugins)
     task = ScoringTask(judges.metrics, preprocess.mel, judges.checks, extras.plugins, plugins)
     scored = _score(subjects.items, task, n_jobs, preprocess.backend)

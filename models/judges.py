@@ -13,6 +13,7 @@ from utils.errors import InputError
 from utils.logging import get_logger
 
 ALL = "all"
+_CHECK = "check "  # before the names of checks, among those of metrics
 _SHOWN = 5  # ids in a message
 
 
@@ -29,12 +30,13 @@ class Judges:
 
     Args:
         wanted: Names of metrics, or `all`.
+        checks: Names of checks, or `all`; None: all with all metrics, none with chosen ones.
         systems: What there is of each, by name.
         plugins: What the user brings.
 
     Attributes:
         metrics: Those that can be computed, of any system.
-        checks: All that can be made; where metrics were chosen, those that need no other packages.
+        checks: Those that can be made.
         skipped: By system: what is left out, with the reason.
 
     Raises:
@@ -42,19 +44,23 @@ class Judges:
     """
 
     def __init__(
-        self, wanted: Sequence[str], systems: Mapping[str, Kind], plugins: Plugins
+        self,
+        wanted: Sequence[str],
+        checks: Sequence[str] | None,
+        systems: Mapping[str, Kind],
+        plugins: Plugins,
     ) -> None:
-        self._chosen = ALL not in wanted
         self._systems = systems
         self._own = [name for name, kind in systems.items() if not kind.is_reference]
         self.skipped: dict[str, dict[str, str]] = {name: {} for name in systems}
-        names = list(dict.fromkeys(wanted)) if self._chosen else metric_names()
+        self._chosen = [] if ALL in wanted else list(dict.fromkeys(wanted))
+        names = self._chosen or metric_names()
         for name in names:
             metric = find(name).METRIC
             self._skip(name, {s: _lack(metric, kind, plugins) for s, kind in systems.items()})
         self.metrics = tuple(name for name in names if self._judged(name, systems))
         self._need_one()
-        self.checks = tuple(name for name in check_names() if self._can_check(name))
+        self.checks = tuple(name for name in self._wanted_checks(checks) if self._can_check(name))
 
     def columns(self, system: str) -> list[Column]:
         """What the metrics say of a system."""
@@ -85,7 +91,7 @@ class Judges:
             self._skip(name, lacks)
         self._need_one()
         for name in self.checks:
-            self._skip(f"check {name}", {s: _unchecked(name, scored[s]) for s in scored})
+            self._skip(_CHECK + name, {s: _unchecked(name, scored[s]) for s in scored})
 
     def flags_of(self, system: str, flags: Iterable[Sequence[Flag]]) -> dict[str, int]:
         """How many utterances each check found fault with, of those checks that judged.
@@ -95,7 +101,7 @@ class Judges:
             flags: Of each utterance.
         """
         found = Counter(flag.check for one in flags for flag in one)
-        judged = [name for name in self.checks if f"check {name}" not in self.skipped[system]]
+        judged = [name for name in self.checks if _CHECK + name not in self.skipped[system]]
         return {name: found[name] for name in judged}
 
     def _judged(self, name: str, systems: Iterable[str]) -> list[str]:
@@ -107,22 +113,28 @@ class Judges:
             if reason:
                 self.skipped[system][name] = reason
         for reason in dict.fromkeys(lacks[system] for system in self._own if lacks.get(system)):
-            if self._chosen and not name.startswith("check "):
+            if name in self._chosen:
                 raise InputError(f"--metrics {name}: {reason}")
             these = [system for system in self._own if lacks.get(system) == reason]
             which = f" of {', '.join(these)}" if len(these) < len(self._own) else ""
             _log.info("without %s%s: %s", name, which, reason)
 
+    def _wanted_checks(self, checks: Sequence[str] | None) -> list[str]:
+        if checks is None:
+            return [] if self._chosen else check_names()
+        return check_names() if ALL in checks else list(dict.fromkeys(checks))
+
     def _can_check(self, name: str) -> bool:
-        """Whether a check is made: slow ones need packages, and share their work with metrics."""
-        check = find_check(name).CHECK
-        if missing := check.missing():
+        """Whether a check is installed.
+
+        Raises:
+            InputError: If there is none of that name.
+        """
+        missing = find_check(name).CHECK.missing()
+        if missing:
             reason = f"not installed (pip install {' '.join(missing)})"
-            self._skip(f"check {name}", dict.fromkeys(self._systems, reason))
-            return False
-        metrics = (find(metric).METRIC for metric in self.metrics)
-        used = {package for metric in metrics for package in metric.packages}
-        return not self._chosen or used.issuperset(check.packages)
+            self._skip(_CHECK + name, dict.fromkeys(self._systems, reason))
+        return not missing
 
     def _warn(self, name: str, system: str, without: Sequence[str], n: int) -> None:
         which = f"{name} of {system}" if len(self._systems) > 1 else name

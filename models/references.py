@@ -35,8 +35,8 @@ class References:
         languages: espeak language code by speaker, for what is in no manifest; of "" for speakers
             that are not known.
         datasets: In which files that name none are looked for.
-        texts: What is said, by id, in files that stage 3 did not write; None: as in the manifests
-            of stage 1.
+        texts: What is said, by id, in copies and in files that stage 3 did not write; None: as in
+            the manifests of stage 1.
     """
 
     preprocess: PreprocessConfig
@@ -137,7 +137,7 @@ class Finder:
         speaker = result.speaker or (said.speaker if said is not None else "")
         language = said.language if said else self._references.languages.get(speaker, "")
         text = result.normalized or (said.text if said is not None else "")
-        if result.kind == "file" and self._references.texts is not None:
+        if result.kind != "text" and self._references.texts is not None:
             text = self._references.texts.get(result.id, text)
         return Found(recorded, audio, phones, text, language, speaker)
 

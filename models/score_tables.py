@@ -12,11 +12,9 @@ _INTERVAL = f"{CONFIDENCE:.0%} interval"
 def tables_of(evaluation: Evaluation) -> str:
     """What stage 4 found out: means of each system, differences of every two, and failures."""
     systems = [system for system in evaluation.systems if not system.is_reference]
-    first = systems[0].report
-    if len(systems) > 1:
-        means = _side_by_side(systems)
-    else:
-        means = table_of(first.scores, first.references)
+    one = systems[0].report
+    several = len(systems) > 1
+    means = _side_by_side(systems) if several else table_of(one.scores, one.references)
     differences = [_differences(comparison) for comparison in evaluation.comparisons]
     return "\n".join(part for part in (means, *differences, _flags(systems)) if part)
 

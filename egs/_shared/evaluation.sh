@@ -1,8 +1,8 @@
 # shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
 # Stage 4: its flags, what can be wrong with them, and what it runs.
 
-recordings='' natural='' texts='' metrics='' transcripts='' recogniser='' speaker_encoder=''
-report_dir='' page=''
+recordings='' natural='' texts='' metrics='' checks='' transcripts='' recogniser=''
+speaker_encoder='' report_dir='' page=''
 
 # $1: flag; $2: its value. Fails for a flag that does not exist.
 read_evaluation_flag() {
@@ -11,6 +11,7 @@ read_evaluation_flag() {
         --natural) natural=$(locate "$2") ;;
         --texts) texts=$(locate "$2") ;;
         --metrics) metrics=$2 ;;
+        --checks) checks=$2 ;;
         --transcripts) transcripts=$(locate "$2") ;;
         --recogniser) recogniser=$2 ;;
         --speaker_encoder) speaker_encoder=$2 ;;
@@ -45,7 +46,8 @@ check_evaluation() {
         '' | yes | no) ;;
         *) fail "--page '$page': expected yes or no" ;;
     esac
-    check_metrics
+    check_judges metric "$metrics" mel_l1,wer
+    check_judges check "$checks" silence,words
 }
 
 # What is scored must be there.
@@ -67,29 +69,28 @@ check_function() {
     esac
 }
 
-# A metric is a file.
-check_metrics() {
-    names=${metrics:+$metrics,}
+# A metric is a file, and a check, too. $1: metric or check; $2: names of them; $3: an example.
+check_judges() {
+    names=${2:+$2,}
     while [ -n "$names" ]; do
-        metric=${names%%,*}
+        judge=${names%%,*}
         names=${names#*,}
-        case $metric in
+        case $judge in
             all) ;;
-            '' | [!a-z]* | *[!a-z0-9_]*)
-                fail "--metrics '$metrics': expected names and commas, as in mel_l1,wer"
-                ;;
+            none) [ "$1/$2" = check/none ] || fail "--${1}s '$2': expected names and commas, as in $3" ;;
+            '' | [!a-z]* | *[!a-z0-9_]*) fail "--${1}s '$2': expected names and commas, as in $3" ;;
             *)
-                [ -f "$root/processors/metrics/$metric.py" ] ||
-                    fail "--metrics $metric: no such metric; there are: all$(metric_names)"
+                [ -f "$root/processors/${1}s/$judge.py" ] ||
+                    fail "--${1}s $judge: no such $1; there are: all$(judge_names "$1")"
                 ;;
         esac
     done
 }
 
-metric_names() {
-    for metric in "$root"/processors/metrics/[a-z]*.py; do
-        metric=${metric##*/}
-        printf ' %s' "${metric%.py}"
+judge_names() {
+    for judge in "$root/processors/${1}s"/[a-z]*.py; do
+        judge=${judge##*/}
+        printf ' %s' "${judge%.py}"
     done
 }
 
@@ -102,8 +103,8 @@ stage_4() {
         ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
         ${recordings:+"--recordings=$recordings"} ${natural:+"--natural=$natural"} \
         ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${resample:+--resample} \
-        ${texts:+"--texts=$texts"} \
-        ${metrics:+"--metrics=$metrics"} ${transcripts:+"--transcripts=$transcripts"} \
+        ${texts:+"--texts=$texts"} ${metrics:+"--metrics=$metrics"} \
+        ${checks:+"--checks=$checks"} ${transcripts:+"--transcripts=$transcripts"} \
         ${recogniser:+"--recogniser=$recogniser"} \
         ${speaker_encoder:+"--speaker_encoder=$speaker_encoder"} \
         ${report_dir:+"--report_dir=$report_dir"} ${page:+"--page=$page"} \

@@ -124,6 +124,7 @@ def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
         "--vocoder_dir": "org/hifigan@main",
         "--texts": "the texts",
         "--metrics": "wer,mel_l1",
+        "--checks": "silence,words",
         "--transcripts": "it's heard",
         "--recogniser": "my_asr:hear",
         "--speaker_encoder": "voices.all:encode",
@@ -452,6 +453,9 @@ FAULTS = [
     (("-s", "4", "-n", "a", "--metrics", "../wer"), "--metrics '../wer': expected names and"),
     (("-s", "4", "-n", "a", "--metrics", "wer,"), "--metrics 'wer,': expected names and commas"),
     (("-s", "4", "-n", "a", "--metrics", ","), "--metrics ',': expected names and commas"),
+    (("-s", "4", "-n", "a", "--metrics", "none"), "--metrics 'none': expected names and commas"),
+    (("-s", "4", "-n", "a", "--checks", "words,quiet"), "--checks quiet: no such check; there are"),
+    (("-s", "4", "-n", "a", "--checks", "dc,none"), "--checks 'dc,none': expected names and com"),
 ]
 
 
@@ -467,6 +471,7 @@ def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags,
 def test_a_metric_that_is_no_file_is_answered_by_those_that_are(recipe, clone):
     (clone / "processors" / "metrics" / "loudness.py").touch()
     said = recipe("-s", "4", "-n", "a", "--metrics", "loud").said
+    assert "--checks=none" in recipe("-s", "4", "-n", "a", "--checks", "none").calls[0].arguments
     listed = said.rstrip().split("there are: all ")[1].split()
     assert {"loudness", "mel_l1", "wer"} <= {*listed}
     assert not any(name.startswith("_") for name in listed)
