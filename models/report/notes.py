@@ -1,0 +1,57 @@
+"""What the page says of failures, and what its scores mean."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from models.report.contents import Column
+from models.scores import System
+from processors import checks, metrics
+
+
+class FlagRow(NamedTuple):
+    """How many utterances a check found fault with, by voice, the recording first."""
+
+    check: str
+    label: str
+    counts: list[int]
+
+
+class Meaning(NamedTuple):
+    """A score or check in one sentence."""
+
+    label: str
+    sentence: str
+
+
+def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
+    """A row for each check that found anything."""
+    own = next((system for system in systems if not system.is_reference), None)
+    recorded: Mapping[str, int] = own.report.recorded_flags if own else {}
+    counts = [recorded, *(system.report.flags for system in systems)]
+    rows = [
+        FlagRow(name, name.replace("_", " "), [count.get(name, 0) for count in counts])
+        for name in sorted({name for count in counts for name in count})
+    ]
+    return [row for row in rows if any(row.counts)]
+
+
+def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[Meaning]:
+    """The first line that each metric and check says of itself."""
+    known = set(metrics.metric_names())
+    of_scores = [
+        Meaning(column.label, _first_line(metrics.find(column.name)))
+        for column in columns
+        if column.name in known
+    ]
+    known_checks = set(checks.check_names())
+    of_checks = [
+        Meaning(row.label, _first_line(checks.find(row.check)))
+        for row in flags
+        if row.check in known_checks
+    ]
+    return of_scores + of_checks
+
+
+def _first_line(module: object) -> str:
+    return (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
