@@ -4,7 +4,8 @@ Kubichek 1993, "Mel-cepstral distance measure for objective speech quality asses
 sqrt(2 * sum of squared differences) of the mel-cepstra 1 to 24, without that of the level, in dB;
 the mean along the path of dynamic time warping that makes the sum smallest, from the first to the
 last sound. Lower is better; 0 is the same envelope. Two readings of a sentence by one person are
-about 5 apart.
+about 5 apart. Faint sounds count as much as loud ones: white noise 50 dB below full scale adds 5 to
+clean speech.
 
 The envelope is WORLD's (processors.envelope) every 5 ms, at the lower of the two sample rates and
 at most 16,000 Hz, and the frequency axis is bent to the mel scale of that rate. The number depends
