@@ -9,7 +9,7 @@ from typing import Literal
 
 from modules.mel import MelConfig, mel_filter_bank
 
-LONGEST_SCORING_S = 120.0  # processes give up on each other after ten minutes
+LONGEST_SCORING_S = 60.0  # processes give up on each other after ten minutes
 
 
 def require_at_least(section: object, least: float, *keys: str) -> None:
@@ -212,7 +212,7 @@ class TrainConfig:
     score_steps: int = 5000  # updates between them, and once more at the end; 0: never
     score_metrics: tuple[str, ...] = ("mcd", "f0rmse_cents", "v_uv_f1")  # of processors/metrics
     score_utterances: int = 20  # the same ones each time
-    score_seconds: float = 10.0  # longest time of each; fewer utterances if they do not fit into it
+    score_seconds: float = 10.0  # of work for each at most; fewer utterances if that is not enough
     max_bad_steps: int = 10  # stop after so many non-finite updates in a row
     dataloader: DataLoaderConfig = field(default_factory=DataLoaderConfig)
 
@@ -231,7 +231,7 @@ class TrainConfig:
         if not 0 < self.score_seconds <= LONGEST_SCORING_S:
             raise ValueError(
                 f"score_seconds is {self.score_seconds:g}, expected more than 0 and at most "
-                f"{LONGEST_SCORING_S:g}, for which other processes wait"
+                f"{LONGEST_SCORING_S:g}, while other processes wait"
             )
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch, or training would never end")

@@ -5,7 +5,7 @@ Acoustic models speak in their own timing and are judged beside the recording; v
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,9 +32,19 @@ if TYPE_CHECKING:  # it reads audio files, which training can do without
     from processors.judging import Original
 
 _LONGEST = 3.0  # times the recording, plus a second: what babbles on after that is not judged
-_FIRST_BUDGETS = 2.0  # of the first scoring, which also reads and analyses the recordings
+_FIRST_BUDGETS = 1.5  # of the first scoring, which also reads and analyses the recordings
+_KEPT = (
+    0.8  # of the sentences that fit, if not all do: else a little more work left out more of them
+)
 
 Speak = Callable[[TtsBatch | VocoderBatch], Sample]
+Stopwatch = Callable[[], float]  # seconds since it was started
+
+
+def start_stopwatch() -> Stopwatch:
+    """Measures the seconds that pass, or that this process works if it has to wait for others."""
+    passed, worked = time.monotonic(), time.process_time()
+    return lambda: min(time.monotonic() - passed, time.process_time() - worked)
 
 
 class Scores(NamedTuple):
@@ -63,8 +73,8 @@ class Scoring:
         sentences: In the order in which they are scored.
         metrics: By name.
         mel: What copies are made from, and the sample rate of all sounds.
-        seconds: Budget of one scoring; the first has twice that.
-        clock: Seconds that only grow.
+        seconds: Budget of one scoring; the first has half as much again.
+        start: Starts a stopwatch.
 
     Attributes:
         metrics: By name.
@@ -77,14 +87,14 @@ class Scoring:
         metrics: Sequence[str],
         mel: MelConfig,
         seconds: float,
-        clock: Callable[[], float] = time.monotonic,
+        start: Callable[[], Stopwatch] = start_stopwatch,
     ) -> None:
         self.metrics = tuple(metrics)
         self.sentences = list(sentences)
         self._mel = mel
         self._seconds = seconds
-        self._budgets = _FIRST_BUDGETS
-        self._clock = clock
+        self._limit = _FIRST_BUDGETS * seconds
+        self._start = start
         self._originals: dict[str, Original] = {}
 
     def run(self, speak: Speak) -> Scores | None:
@@ -96,34 +106,33 @@ class Scoring:
         Returns:
             None where nothing is left to be scored: what fails is told once, and not tried again.
         """
-        start = self._clock()
+        watch = self._start()
         try:
-            rows = list(self._rows(speak, start))
+            rows = self._rows(speak, watch)
         except Exception:  # noqa: BLE001  (days of training must not end by the fault of a score)
             get_logger(__name__).warning("from here on there are no scores", exc_info=True)
             self.sentences = []
             return None
         if not rows:
             return None
-        self._budgets = 1.0
-        return self._summarise(rows, start)
+        self._limit = self._seconds
+        return self._summarise(rows, watch())
 
-    def _rows(self, speak: Speak, start: float) -> Iterator[Mapping[str, Value]]:
+    def _rows(self, speak: Speak, watch: Stopwatch) -> list[Mapping[str, Value]]:
         """The values of each sentence that there is time for, by column."""
-        end = start + self._budgets * self._seconds
-        longest = 0.0
-        for number, sentence in enumerate(self.sentences):
-            begin = self._clock()
-            if number > 0 and begin + longest > end:
-                self._shorten(number)
-                return
-            yield self._judge(sentence, speak(sentence.batch))
-            longest = max(longest, self._clock() - begin)
+        rows: list[Mapping[str, Value]] = []
+        for sentence in self.sentences:
+            # the next one takes as long as the others in the mean
+            if rows and watch() * (1 + 1 / len(rows)) > self._limit:
+                self._shorten(max(1, int(_KEPT * len(rows))))
+                return rows[: len(self.sentences)]
+            rows.append(self._judge(sentence, speak(sentence.batch)))
+        return rows
 
     def _shorten(self, n: int) -> None:
         get_logger(__name__).info(
-            "scores: %d of %d sentences fit into train.score_seconds %g; the others are left out "
-            "from here on",
+            "scores: for %d of %d sentences train.score_seconds %g is enough; the others are left "
+            "out from here on",
             n,
             len(self.sentences),
             self._seconds,
@@ -148,7 +157,7 @@ class Scoring:
         values = {c: value for name in self.metrics for c, value in judge.values(name).items()}
         return {c: value for c, value in values.items() if value and math.isfinite(value.value)}
 
-    def _summarise(self, rows: Sequence[Mapping[str, Value]], start: float) -> Scores:
+    def _summarise(self, rows: Sequence[Mapping[str, Value]], seconds: float) -> Scores:
         from processors.scoring import columns_of
 
         columns = columns_of(self.metrics)
@@ -158,7 +167,7 @@ class Scoring:
             values, weights = [value.value for value in found], [value.weight for value in found]
             means[column.name] = float(np.average(values, weights=weights)) if found else math.nan
         units = {column.name: column.unit for column in columns}
-        return Scores(means, units, len(rows), self._clock() - start)
+        return Scores(means, units, len(rows), seconds)
 
 
 def scoring_of(config: Config, data: TrainingData) -> Scoring | None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.score_training import Scoring, check_score_metrics, scoring_of
+from models.score_training import Scoring, check_score_metrics, scoring_of, start_stopwatch
 from models.task import Sample
 from models.validation_sentences import Sentence
 from modules.mel import MelConfig
@@ -35,9 +35,10 @@ def sentence(seed, batch="a batch"):
 SENTENCES = [sentence(seed) for seed in range(4)]
 
 
-def scoring(*metrics, sentences=SENTENCES, seconds=10.0, times=None):
-    clock = (lambda: 0.0) if times is None else iter(times).__next__
-    return Scoring(sentences, metrics, MEL, seconds, clock)
+def scoring(*metrics, sentences=SENTENCES, seconds=10.0, times=((0,) * 9,) * 9):
+    """`times`: what the stopwatch of each scoring says, whenever it is looked at."""
+    watches = (iter(seen).__next__ for seen in times)
+    return Scoring(sentences, metrics, MEL, seconds, watches.__next__)
 
 
 class Speaker:
@@ -98,25 +99,48 @@ def test_copies_are_judged_sample_by_sample():
 
 
 def test_what_does_not_fit_into_the_budget_is_left_out_for_good_and_said_once(caplog):
-    """Each sentence takes 4 s of 10 s; the first scoring has 20 s."""
-    first = [0, *(0, 4, 4, 8, 8, 12, 12, 16), 16]  # start; begin and end of each; at the end
-    second = [20, *(20, 24, 24, 28), 28, 28]  # a third begins in vain
-    third = [30, *(30, 34, 34, 38), 38]
-    judge = scoring("mcd", times=first + second + third)
-    with caplog.at_level(logging.INFO):
-        found = [judge.run(Speaker()) for _ in range(3)]
+    """A sentence takes 2.4 s, so that four fit into 10 s; one of them is left out as a reserve.
 
-    assert [(one.n, one.seconds) for one in found] == [(4, 16), (2, 8), (2, 8)]
+    The first scoring has 15 s, into which all five fit.
+    """
+    sentences = [sentence(seed) for seed in range(5)]
+    looks = (2.4, 4.8, 7.2, 9.6, 12.0)
+    judge = scoring("mcd", sentences=sentences, times=(looks, (*looks[:4], 9.9), looks, looks))
+    with caplog.at_level(logging.INFO):
+        found = [judge.run(Speaker(n=5)) for _ in range(4)]
+
+    assert [one.n for one in found] == [5, 3, 3, 3]
+    assert [one.seconds for one in found] == [12.0, 9.9, 7.2, 7.2]
     assert caplog.messages == [
-        "scores: 2 of 4 sentences fit into train.score_seconds 10; the others are left out from "
-        "here on"
+        "scores: for 3 of 5 sentences train.score_seconds 10 is enough; the others are left out "
+        "from here on"
     ]
 
 
+def test_scores_of_the_scoring_that_takes_too_long_are_those_of_the_sentences_that_stay(
+    monkeypatch,
+):
+    values = iter([Value(1.0), Value(2.0), Value(90.0)])
+    monkeypatch.setattr(v_uv_f1, "score", lambda _pair: next(values))
+    judge = scoring("v_uv_f1", times=((1, 2, 12, 12),))
+
+    assert judge.run(Speaker()).values == {"v_uv_f1": 1.5}
+    assert [one.id for one in judge.sentences] == ["s0", "s1"]
+
+
 def test_one_sentence_is_scored_however_long_it_takes():
-    judge = scoring("mcd", times=[0, 0, 99, 99, 99, 100, 100, 199, 199])
+    judge = scoring("mcd", times=((99, 99), (100, 100)))
 
     assert [judge.run(Speaker()).n for _ in range(2)] == [1, 1]
+
+
+def test_time_in_which_others_work_does_not_count(monkeypatch):
+    passed, worked = iter([100.0, 109.0, 110.0]), iter([5.0, 7.0, 65.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(passed))
+    monkeypatch.setattr("time.process_time", lambda: next(worked))
+    watch = start_stopwatch()
+
+    assert [watch(), watch()] == [2.0, 10.0]
 
 
 def test_the_sentences_are_the_same_ones_each_time():
