@@ -3,13 +3,13 @@
 Ends: players start and stop at zero, so a first or last sample away from it is a step. Flagged
 where it is more than a quarter of the speech's RMS (ITU-T P.56), 0.01 of full scale, and 6 times
 the median step between samples in the 10 ms beside it; noise and fricatives have a ratio of up to
-3. Of 1,261 recordings none has both, but the one with a constant offset.
+3. Of 1,261 recordings only the one with a constant offset has all three.
 
 Inside: a click is one sample or one step that stands out of everything within 20 ms. It is looked
 for in the third difference of the wave, which hardly sees the voice. Flagged where that is 12 times
 the highest within 20 ms on both sides (without 0.2 ms around it), and 0.3 of the speech's RMS. The
 glottal pulses of a voice come again within 20 ms, plosives and lips ring on: of 1,261 recordings
-the highest ratio is 9.6. Within loud speech, which masks them, most clicks stay below the limit and
+the highest ratio is 8.8. Within loud speech, which masks them, most clicks stay below the limit and
 are not found; in quiet speech and in pauses they are.
 """
 

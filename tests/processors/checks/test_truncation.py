@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from models.speech import faded
-from processors.checks.truncation import check, edge_levels
+from processors.checks.truncation import check, edges
 from tests.processors.checks.signals import RATE, silence, speech, voice
 
 WHOLE = np.concatenate([silence(0.02), voice(2), silence(0.02)])
@@ -25,10 +25,10 @@ def test_a_cut_end_is_found_under_its_fade():
 
 def test_levels_of_edges_are_relative_to_the_speech():
     tone = np.sin(2 * np.pi * 300 * np.arange(RATE) / RATE).astype(np.float32)
-    edges = edge_levels(speech(0.03 * tone[: RATE // 10], 0.3 * tone, silence(0.1)))
+    first, last = edges(speech(0.03 * tone[: RATE // 10], 0.3 * tone, silence(0.1)))
 
-    assert edges.first == pytest.approx(-20, abs=0.5)
-    assert edges.last < -90
+    assert first.level_db == pytest.approx(-20, abs=0.5)
+    assert last.level_db < -90
 
 
 def test_steady_noise_hides_its_ends():
