@@ -151,9 +151,9 @@ def _score_file(spoken: Spoken, item: Item, original: Original | None, task: Sco
     judge = Judge(spoken.file, speech, original, spoken.is_copy, task.mel)
     values: dict[str, Value | None] = {}
     for name in task.metrics:
-        with _naming(spoken.file, name):
+        with _naming(spoken.file, name, "--metrics"):
             values |= judge.values(name)
-    with _naming(spoken.file, "a check"):
+    with _naming(spoken.file, "a check", "--checks"):
         checked = run_checks(speech, original.speech if original else None, task.checks)
         recorded_flags = original.checked.flags if original else ()
     return Scored(
@@ -167,14 +167,14 @@ def _score_file(spoken: Spoken, item: Item, original: Original | None, task: Sco
 
 
 @contextmanager
-def _naming(file: Path, judge: str) -> Iterator[None]:
+def _naming(file: Path, judge: str, flag: str) -> Iterator[None]:
     """Says which file it was where something fails that is no fault of the user's."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
-        raise RuntimeError(f"{file}: {judge} fails: {error}; leave it out by --metrics") from error
+        raise RuntimeError(f"{file}: {judge} fails: {error}; leave it out by {flag}") from error
 
 
 def _speech_of(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from models import evaluation, judges
 from models.choice import Selection
@@ -225,3 +226,102 @@ def test_processes_give_the_scores_of_one(copies):
         for backend in ("loky", "sequential")
     ]
     assert reports[0] == reports[1]
+
+
+def write_levels(root: Path, store, **levels: float) -> list[Path]:
+    """Copies of the test split at several levels, a folder each."""
+    folders = []
+    for name, level in levels.items():
+        write_copies(root, store, level).rename(root / name)
+        folders.append(root / name)
+    return folders
+
+
+def test_systems_are_scored_together_and_compared(tmp_path):
+    store = make_store(tmp_path)
+    folders = write_levels(tmp_path, store, quarter=0.25, half=0.5)
+    place = Place(tuple(folders), References(preprocess_of(tmp_path)))
+    found = evaluation.evaluate(place, only("mel_l1"), 1, Extras(page=False))
+    assert [system.name for system in found.systems] == ["quarter", "half"]
+    assert [list(system.scored) for system in found.systems] == [["rec-008", "rec-009"]] * 2
+    assert [item.id for item in found.items] == ["rec-008", "rec-009"]
+    means = [system.report.scores["mel_l1"].mean for system in found.systems]
+    assert means == pytest.approx([math.log(4), math.log(2)], abs=5e-3)
+    (comparison,) = found.comparisons
+    difference = comparison.differences["mel_l1"]
+    assert difference.mean == pytest.approx(means[0] - means[1], abs=1e-6)
+    assert difference.low > 0.69
+    for folder, mean in zip(folders, means, strict=True):
+        assert read_json(folder / "scores.json")["scores"]["mel_l1"]["mean"] == mean
+    written = read_json(folders[0] / "comparison" / "comparison.json")
+    assert written["comparisons"][0]["differences"]["mel_l1"]["first_is"] == "worse"
+
+
+def test_a_page_lies_beside_the_scores_or_where_it_is_told(tmp_path):
+    store = make_store(tmp_path)
+    folders = write_levels(tmp_path, store, a=0.5, b=0.25)
+    references = References(preprocess_of(tmp_path))
+    evaluation.evaluate(Place((folders[0],), references), only("mel_l1"), 1)
+    assert "rec-008" in (folders[0] / "report.html").read_text(encoding="utf-8")
+    there = Extras(folder=tmp_path / "there")
+    evaluation.evaluate(Place(tuple(folders), references), only("mel_l1"), 1, there)
+    assert {path.name for path in (tmp_path / "there").iterdir()} == {
+        "comparison.json", "report.html",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_a_second_reading_says_what_as_good_as_the_speaker_means(tmp_path):
+    store = make_store(tmp_path)
+    wavs = [np.full(900, level) for level in (0.2, 0.3)]
+    write_results(tmp_path / "out", [text_line("rec-008"), text_line("rec-009")], wavs)
+    write_wav(tmp_path / "again" / "rec-001.wav", np.full(900, 0.2), RATE)
+    write_wav(tmp_path / "again" / "rec-008.wav", np.full(900, 0.3), RATE)
+    references = References(preprocess_of(tmp_path), datasets=("Anna",))
+    extras = Extras(natural=tmp_path / "again", page=False)
+    place = Place((tmp_path / "out",), references)
+    found = evaluation.evaluate(place, only("wer"), 1, extras)
+    own, copy, natural = found.systems
+    assert (own.is_reference, copy.is_reference, natural.is_reference) == (False, True, True)
+    assert (natural.name, list(natural.scored)) == ("natural", ["rec-001", "rec-008"])
+    assert [item.id for item in found.items] == ["rec-008", "rec-009"]
+    assert [list(item.spoken) for item in found.items] == [
+        ["out", "copy", "natural"], ["out", "copy"],
+    ]  # fmt: skip
+    floor = own.report.references["natural"]["wer"]
+    assert (floor.mean, floor.n) == (pytest.approx(100 * 2 / 6, abs=1e-4), 2)
+    assert own.report.references["copy"]["wer"].n == 2
+    written = read_json(tmp_path / "out" / "scores.json")
+    assert written["references"]["natural"]["wer"]["n"] == 2
+    assert not (tmp_path / "again" / "scores.json").exists()
+    assert len(store.ids) > 2
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_texts_of_the_users_own_are_scored_without_recordings(tmp_path, caplog):
+    wavs = [np.full(900, level) for level in (0.2, 0.3)]
+    lines = [text_line(f"text-000{n}", dataset="") for n in (1, 2)]
+    write_results(tmp_path / "single", lines, wavs)
+    references = References(preprocess_of(tmp_path), languages={"anna": "en-us"})
+    with caplog.at_level("INFO", "arion"):
+        report = evaluate(Place((tmp_path / "single",), references), Selection(), n_jobs=1)
+    assert report.scores["wer"].mean == pytest.approx(100 * 2 / 6, abs=1e-4)
+    assert not {"wer_recorded", "wer_difference", "mcd"} & set(report.scores)
+    assert "without mcd: there are no recordings to compare with" in caplog.text
+    assert "dc" in report.flags
+    with pytest.raises(InputError, match="--metrics mcd: there are no recordings"):
+        evaluate(Place((tmp_path / "single",), references), only("mcd"), n_jobs=1)
+
+
+def test_failures_are_found_and_counted(tmp_path):
+    store = make_store(tmp_path)
+    (folder,) = write_levels(tmp_path, store, loud=0.5)
+    wav, _ = soundfile.read(folder / "rec-009.wav")
+    write_wav(folder / "rec-009.wav", wav * 0.2 + 0.3, RATE)
+    place = Place((folder,), References(preprocess_of(tmp_path)))
+    selection = Selection(("mel_l1",), checks=("dc",))
+    report = evaluate(place, selection, n_jobs=1)
+    assert (report.flags, report.recorded_flags) == ({"dc": 1}, {"dc": 0})
+    rows = read_jsonl(folder / "scores.jsonl")
+    assert rows[0]["flags"] == {}
+    assert list(rows[1]["flags"]) == ["dc"]

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,13 +9,17 @@ import soundfile
 
 from modules.mel import MelConfig
 from processors import judging, scoring
-from processors.judging import read_sound
-from processors.metrics import Metric, Value
+from processors.checks import Checked, Flag
+from processors.metrics import Metric, Speech, Value
+from processors.pair import Pair
+from processors.plugins import Plugins
+from processors.records import TimedPhone
 from processors.scoring import Column, Item, ScoringTask, Spoken, columns_of, score_items
 from utils.errors import InputError
 
 MEL = MelConfig()
 COPY = Metric("s", better="lower", judges="copy", needs="sound")
+PAIR = Metric("dB", better="lower", judges="pair", needs="sound")
 SPEECH = Metric("%", better="lower", judges="speech", needs="a text")
 
 
@@ -96,19 +101,108 @@ def test_what_could_not_be_judged_has_no_value(tmp_path):
     assert score(make_item(tmp_path, text=""), "level", "nan").values == {}
 
 
-def test_a_file_that_is_no_sound_is_named(tmp_path):
-    (tmp_path / "text.wav").write_text("hello")
-    with pytest.raises(InputError, match=r"text\.wav: not readable as audio"):
-        read_sound(tmp_path / "text.wav")
-    soundfile.write(tmp_path / "empty.wav", np.zeros(0), 8000)
-    with pytest.raises(InputError, match=r"empty\.wav: holds no sample"):
-        read_sound(tmp_path / "empty.wav")
-    soundfile.write(tmp_path / "nan.wav", np.array([0.1, math.nan]), 8000, subtype="FLOAT")
-    with pytest.raises(InputError, match=r"nan\.wav: holds NaN"):
-        read_sound(tmp_path / "nan.wav")
-
-
 def test_the_real_metrics_agree_on_a_copy_at_half_the_level(tmp_path):
     values = score(make_item(tmp_path), "mel_l1", "mstft").values
     assert values["mel_l1"] == (pytest.approx(math.log(2), abs=1e-3), 4000 // 256, "")
     assert values["mstft"].value == pytest.approx(0.5 + math.log(2), abs=1e-3)
+
+
+def heard_by(plugins: Plugins) -> str:
+    """What a fake recogniser is called."""
+    return str(plugins.transcripts)
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    """Metrics and checks that count what they judge."""
+    judged: list[tuple[str, object]] = []
+
+    def speech(one: Speech) -> Value:
+        judged.append(("speech", (one.recorded, one.id, heard_by(one.plugins))))
+        return Value(float(np.abs(one.wav).max()))
+
+    def pair(one: Pair) -> Value:
+        judged.append(("pair", id(one.recorded)))
+        return Value(len(one.recorded.phones) + 10 * len(one.spoken.phones) + 100 * one.same_timing)
+
+    def checks(one: Speech, recorded: Speech | None, names: tuple[str, ...]) -> Checked:
+        judged.append(("checks", (one.recorded, recorded is not None)))
+        note = "recording" if one.recorded else "speech"
+        return Checked((Flag(names[0], note),), {names[1]: "needs an ear"})
+
+    known = {
+        "speech": SimpleNamespace(METRIC=SPEECH, score=speech),
+        "pair": SimpleNamespace(METRIC=PAIR, score=pair),
+        "copy": SimpleNamespace(METRIC=COPY, score=lambda _: Value(1.0)),
+    }
+    for module in (scoring, judging):
+        monkeypatch.setattr(module, "find", known.__getitem__)
+        monkeypatch.setattr(module, "run_checks", checks)
+    return judged
+
+
+def spoken_by(folder: Path, *systems: str) -> dict[str, Spoken]:
+    """A file for each system, the first of which is a copy."""
+    phones = (TimedPhone("a", 0.0, 0.1), TimedPhone("b", 0.1, 0.2))
+    spoken = {}
+    for n, system in enumerate(systems):
+        soundfile.write(folder / f"{system}.wav", noise() / (n + 2), 22050, subtype="PCM_16")
+        spoken[system] = Spoken(folder / f"{system}.wav", phones, is_copy=n == 0)
+    return spoken
+
+
+TASK = ScoringTask(("speech", "pair", "copy"), MEL, ("loud", "odd"))
+
+
+def test_a_recording_is_read_and_judged_once_for_all_systems(tmp_path, counting):
+    read = []
+
+    def recorded() -> np.ndarray:
+        read.append(1)
+        return noise()
+
+    phones = (TimedPhone("a", 0.0, 0.2),)
+    item = Item("u", recorded, "hello", "en-us", "", lambda: phones, spoken_by(tmp_path, "x", "y"))
+    (by_system,) = score_items("chunk", [item], TASK)
+    assert len(read) == 1
+    recordings = [what for kind, what in counting if kind == "speech" and what[0]]
+    assert recordings == [(True, "u", "None")]
+    assert len({what for kind, what in counting if kind == "pair"}) == 1
+    assert counting.count(("checks", (True, False))) == 1
+    assert counting.count(("checks", (False, True))) == 2
+    values = {name: one.values for name, one in by_system.items()}
+    assert [values[name]["pair"].value for name in "xy"] == [1 + 20 + 100, 1 + 20]
+    assert "copy" in values["x"]
+    assert "copy" not in values["y"]
+    assert values["y"]["speech_difference"].value == pytest.approx(-2 / 3 * 0.5, abs=1e-3)
+    for one in by_system.values():
+        assert one.flags == (Flag("loud", "speech"),)
+        assert one.recorded_flags == (Flag("loud", "recording"),)
+        assert one.unchecked == (Flag("odd", "needs an ear"),)
+
+
+@pytest.mark.usefixtures("counting")
+def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
+    item = Item("u", None, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    (by_system,) = score_items("chunk", [item], TASK)
+    assert set(by_system["x"].values) == {"speech"}
+    assert by_system["x"].flags == (Flag("loud", "speech"),)
+    assert by_system["x"].recorded_flags == ()
+
+
+def test_transcripts_are_those_of_the_system(tmp_path, counting):
+    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x", "y"))
+    theirs = {"y": Plugins(transcripts=Path("of_y"))}
+    score_items("chunk", [item], replace(TASK, plugins_of=theirs))
+    heard = [what[2] for kind, what in counting if kind == "speech"]
+    assert heard == ["None", "None", "of_y"]  # of x, of the recording, of y
+
+
+def test_a_metric_that_fails_names_itself_and_the_file(tmp_path, monkeypatch):
+    def fail(_: object) -> Value:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(judging, "find", lambda _: SimpleNamespace(METRIC=SPEECH, score=fail))
+    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    with pytest.raises(RuntimeError, match=r"x\.wav: rate fails: division by zero; leave it out"):
+        score_items("chunk", [item], ScoringTask(("rate",), MEL))
