@@ -6,8 +6,11 @@ import pytest
 from models.items import items_of
 from models.references import References
 from models.spoken import read_results
+from preprocessors.manifest import Utterance, write_manifest
 from processors.audio import write_wav
 from processors.pcm import from_pcm16
+from processors.records import Features
+from processors.store import features_folder, write_index, write_mel_config, write_shard
 from tests.models.stage_3 import (
     RATE,
     TEXT,
@@ -45,12 +48,58 @@ def test_a_copy_of_a_file_belongs_to_that_file(tmp_path):
     assert (item.text, item.language) == ("", "")
 
 
+def test_what_is_said_in_a_file_that_was_copied_stands_in_a_table(tmp_path):
+    wav = np.random.default_rng(0).uniform(-0.5, 0.5, 4000)
+    write_wav(tmp_path / "mine.wav", wav, RATE)
+    write_results(tmp_path / "out", [clip_line("mine", tmp_path / "mine.wav", dataset="")], [wav])
+    (item,) = items(tmp_path / "out", tmp_path, texts={"mine": "Hi."}, languages={"": "en-gb"})
+    assert (item.text, item.language) == ("Hi.", "en-gb")
+
+
 def test_a_spoken_sentence_belongs_to_its_recording_in_the_corpus(tmp_path):
     store = make_store(tmp_path)
     write_results(tmp_path / "out", [text_line("rec-003")], [np.full(9, 0.1)])
     (item,) = items(tmp_path / "out", tmp_path)
     assert np.array_equal(item.recorded(), from_pcm16(store.read("rec-003").wav))
     assert (item.text, item.language) == ("one two, three!", "en-us")
+
+
+def write_aligned(root, id: str, audio) -> None:
+    """An utterance whose phones stage 1 has aligned, from a hundredth of a second on."""
+    folder, mel = root / "data" / "Carl", preprocess_of(root).mel
+    T = 5
+    features = Features(
+        id,
+        "carl",
+        ("<sil>", "AY1", "<.>"),
+        np.array([1, 3, 1]),
+        np.zeros((mel.n_mels, T), dtype=np.float32),
+        np.zeros(T, dtype=np.float32),
+        np.zeros(T, dtype=np.float32),
+        start=RATE // 100,
+    )
+    shard = features_folder(folder) / "shard-00000.safetensors"
+    write_index(folder, write_shard(shard, [features], mel))
+    write_mel_config(folder, mel)
+    write_manifest(folder / "manifest.jsonl", [Utterance(id, audio, "I.", "carl")])
+
+
+def test_phones_of_recordings_are_those_that_stage_1_aligned(tmp_path):
+    audio = tmp_path / "corpus" / "c.wav"
+    write_wav(audio, np.full(500, 0.1), RATE)
+    write_aligned(tmp_path, "c", audio)
+    write_results(tmp_path / "out", [text_line("c", dataset="Carl")], [np.full(9, 0.1)])
+    (item,) = items(tmp_path / "out", tmp_path)
+    assert item.phones() == (
+        ("<sil>", pytest.approx(0.01), pytest.approx(0.018)),
+        ("AY1", pytest.approx(0.018), pytest.approx(0.042)),
+        ("<.>", pytest.approx(0.042), pytest.approx(0.05)),
+    )
+    (same,) = items(tmp_path / "out", tmp_path, recordings=audio.parent)
+    assert same.phones() == item.phones()
+    write_wav(tmp_path / "others" / "c.wav", np.full(500, 0.1), RATE)
+    (other,) = items(tmp_path / "out", tmp_path, recordings=tmp_path / "others")
+    assert other.phones is None  # of another recording
 
 
 def test_recordings_may_lie_in_a_folder_and_have_another_rate(tmp_path):
