@@ -71,14 +71,14 @@ check_function() {
 
 # A metric is a file, and a check, too. $1: metric or check; $2: names of them; $3: an example.
 check_judges() {
+    [ "$1/$2" != check/none ] || return 0
     names=${2:+$2,}
     while [ -n "$names" ]; do
         judge=${names%%,*}
         names=${names#*,}
         case $judge in
             all) ;;
-            none) [ "$1/$2" = check/none ] || fail "--${1}s '$2': expected names and commas, as in $3" ;;
-            '' | [!a-z]* | *[!a-z0-9_]*) fail "--${1}s '$2': expected names and commas, as in $3" ;;
+            '' | none | [!a-z]* | *[!a-z0-9_]*) fail "--${1}s '$2': expected names and commas, as in $3" ;;
             *)
                 [ -f "$root/processors/${1}s/$judge.py" ] ||
                     fail "--${1}s $judge: no such $1; there are: all$(judge_names "$1")"

@@ -74,7 +74,8 @@ def shell(request):
 def clone(tmp_path):
     """A clone in a folder with spaces and quotes in its name."""
     root = tmp_path / "my clone's $HOME *"
-    for folder in ("egs/_shared", "egs/tts", "egs/vocoder", "processors/metrics"):
+    judges = ("processors/metrics", "processors/checks")
+    for folder in ("egs/_shared", "egs/tts", "egs/vocoder", *judges):
         shutil.copytree(REPOSITORY / folder, root / folder)
     return root
 
