@@ -1,0 +1,38 @@
+"""Pages that list what there is: none is forgotten, and what they say of it is so."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from processors.checks import check_names
+from processors.metrics import find, metric_names
+
+REPOSITORY = Path(__file__).parents[1]
+EVALUATION = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
+KINDS = {"copy": "copies", "pair": "pairs", "speech": "speech"}
+
+
+def rows_of(heading: str) -> dict[str, list[str]]:
+    """The rows of the table in a section, by the name in their first cell."""
+    section = EVALUATION.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    return {cells[0].strip(" `"): [cell.strip() for cell in cells[1:]] for cells in rows}
+
+
+def test_the_table_of_metrics_holds_each_of_them_with_unit_direction_and_kind():
+    stated = {name: tuple(cells[:3]) for name, cells in rows_of("Metrics").items()}
+    metrics = {name: find(name).METRIC for name in metric_names()}
+    assert stated == {
+        name: (metric.unit, metric.better, KINDS[metric.judges]) for name, metric in metrics.items()
+    }
+
+
+def test_the_table_of_checks_holds_each_of_them():
+    assert sorted(rows_of("Checks")) == sorted(check_names())
+
+
+@pytest.mark.parametrize("page", [*REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("egs/*/*/*.md")])
+def test_links_to_files_lead_to_files(page):
+    links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)[)#]", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
