@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from models.choice import Selection
 from models.comparison import compare, write_comparison
@@ -11,6 +12,7 @@ from models.place import Place
 from models.report import write_page
 from models.results import PAGE
 from models.scores import Evaluation, Report, Score, System, summarise, write_report
+from models.spoken import SHOWN, refuse
 from models.subjects import Extras, Subjects, gather, plugins_of
 from processors.scoring import Item, Scored, ScoringTask, score_items
 from utils.errors import InputError
@@ -63,26 +65,53 @@ def evaluate(
 def _score(
     items: Sequence[Item], task: ScoringTask, n_jobs: int, backend: Backend
 ) -> dict[str, list[Scored]]:
-    """Scores by system, in the order of ids."""
+    """Scores by system, in the order of ids.
+
+    Raises:
+        InputError: If utterances cannot be scored; lists them. Work ends early where many cannot.
+    """
     scored: dict[str, list[Scored]] = {}
+    faults: list[str] = []
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
-        for chunk in run_chunks(partial(score_items, task=task), chunks, n_jobs, backend):
-            for by_system in _unless_lost(chunk.result, chunk.lost):
-                for system, one in by_system.items():
-                    scored.setdefault(system, []).append(one)
+        for chunk in run_chunks(partial(_attempt, task=task), chunks, n_jobs, backend):
+            for one in chunk.result:
+                for system, result in one.scored.items():
+                    scored.setdefault(system, []).append(result)
+            faults += [one.fault for one in chunk.result if one.fault] + _lost(chunk.lost)
             bar.advance()
+            if len(faults) == SHOWN:
+                break
+    refuse(sorted(faults), f"{len(faults)} of {len(items)} utterances could not be scored")
     return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}
 
 
-def _unless_lost(scored: list[dict[str, Scored]], lost: Sequence[Item]) -> list[dict[str, Scored]]:
-    if lost:
-        files = " or ".join(str(spoken.file) for spoken in lost[0].spoken.values())
-        raise InputError(
-            f"{files}: a metric crashed the process that scored it; is the file damaged? "
-            "Leave metrics out by --metrics to find which one it is"
-        )
-    return scored
+class _Attempt(NamedTuple):
+    """What became of an utterance."""
+
+    scored: dict[str, Scored]
+    fault: str = ""
+
+
+def _attempt(key: str, items: Sequence[Item], task: ScoringTask) -> list[_Attempt]:
+    """Scores utterances, or says why not, so that all faults are found in one run."""
+    attempts = []
+    for item in items:
+        try:
+            attempts += [_Attempt(scored) for scored in score_items(key, [item], task)]
+        except InputError as error:
+            attempts.append(_Attempt({}, str(error)))
+    return attempts
+
+
+def _lost(items: Sequence[Item]) -> list[str]:
+    """What to do about utterances that no process survives."""
+    return [
+        f"{' or '.join(str(spoken.file) for spoken in item.spoken.values())}: a metric crashed the "
+        "process that scored it; is the file damaged? Leave metrics out by --metrics to find which "
+        "one it is"
+        for item in items
+    ]
 
 
 def _systems(

@@ -325,3 +325,18 @@ def test_failures_are_found_and_counted(tmp_path):
     rows = read_jsonl(folder / "scores.jsonl")
     assert rows[0]["flags"] == {}
     assert list(rows[1]["flags"]) == ["dc"]
+
+
+def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):
+    folder = write_copies(tmp_path, make_store(tmp_path))
+    for id in ("rec-008", "rec-009"):
+        write_wav(folder / f"{id}.wav", np.full(50, 0.1), RATE)
+    place = Place((folder,), References(preprocess_of(tmp_path)))
+    with pytest.raises(InputError, match="2 of 2 utterances could not be scored") as error:
+        evaluate(place, only("mel_l1"), n_jobs=1)
+    lines = str(error.value).splitlines()[1:]
+    assert [("rec-008" in line, "rec-009" in line) for line in lines] == [
+        (True, False), (False, True),
+    ]  # fmt: skip
+    assert all("50 samples, and its recording has" in line for line in lines)
+    assert not (folder / "scores.json").exists()
