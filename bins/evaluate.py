@@ -69,6 +69,7 @@ def _add_beside(flags: Parser) -> None:
     add("--natural", type=Path, help="folder of second readings, named by what they repeat")
     add("--vocoder_dir", help="vocoder of the copies; default: Griffin-Lim, if stage 3 used it")
     add("--resample", action="store_true", help="use it also if it was made for another mel")
+    add("--copies", choices=("yes", "no"), default="yes", help="no: no copies of the recordings")
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -135,12 +136,13 @@ def main() -> None:
         load_function(given.speaker_encoder) if given.speaker_encoder is not None else None,
     )
     extras = Extras(
-        given.natural,
-        given.vocoder_dir,
-        given.resample,
-        plugins,
-        given.report_dir,
-        given.page == "yes",
+        natural=given.natural,
+        copies=given.copies == "yes",
+        vocoder=given.vocoder_dir,
+        resample=given.resample,
+        plugins=plugins,
+        folder=given.report_dir,
+        page=given.page == "yes",
     )
     sys.stdout.write(tables_of(evaluate(place, selection, given.num_workers, extras)))
 

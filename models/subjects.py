@@ -28,7 +28,8 @@ class Extras:
 
     Attributes:
         natural: A folder of second readings by the speaker, named by the id of what they repeat.
-        vocoder: What makes copies of the recordings; None: Griffin-Lim, where stage 3 spoke by it.
+        copies: Whether recordings are copied, where that says something.
+        vocoder: What copies them; None: Griffin-Lim, where stage 3 spoke by it.
         resample: Whether it may be one for another mel.
         plugins: Functions of the user's, and transcripts.
         folder: Where page, comparison and copies go; None: with one system beside its files, else
@@ -37,6 +38,7 @@ class Extras:
     """
 
     natural: Path | None = None
+    copies: bool = True
     vocoder: str | Path | None = None
     resample: bool = False
     plugins: Plugins = field(default_factory=Plugins)
@@ -114,6 +116,8 @@ def _with_copies(
     items: list[Item], vocoders: set[str], place: Place, extras: Extras, folder: Path
 ) -> list[Item]:
     """Adds copy-synthesis by the vocoder of the systems, where that says something."""
+    if not extras.copies:
+        return items
     copies = any(spoken.is_copy for item in items for spoken in item.spoken.values())
     if copies or items[0].recorded is None:
         if extras.vocoder is not None:

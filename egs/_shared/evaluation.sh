@@ -2,7 +2,7 @@
 # Stage 4: its flags, what can be wrong with them, and what it runs.
 
 recordings='' natural='' texts='' metrics='' checks='' transcripts='' recogniser=''
-speaker_encoder='' report_dir='' page=''
+speaker_encoder='' copies='' report_dir='' page=''
 
 # $1: flag; $2: its value. Fails for a flag that does not exist.
 read_evaluation_flag() {
@@ -15,6 +15,7 @@ read_evaluation_flag() {
         --transcripts) transcripts=$(locate "$2") ;;
         --recogniser) recogniser=$2 ;;
         --speaker_encoder) speaker_encoder=$2 ;;
+        --copies) copies=$2 ;;
         --report_dir) report_dir=$(from_here "$2") ;;
         --page) page=$2 ;;
         *) return 1 ;;
@@ -42,12 +43,18 @@ check_evaluation() {
     [ -z "$texts" ] || in_root "$texts" || fail "--texts $texts: no such file"
     check_function --recogniser "$recogniser"
     check_function --speaker_encoder "$speaker_encoder"
-    case $page in
-        '' | yes | no) ;;
-        *) fail "--page '$page': expected yes or no" ;;
-    esac
+    check_yes_or_no --copies "$copies"
+    check_yes_or_no --page "$page"
     check_judges metric "$metrics" mel_l1,wer
     check_judges check "$checks" silence,words
+}
+
+# $1: flag; $2: its value, if any.
+check_yes_or_no() {
+    case $2 in
+        '' | yes | no) ;;
+        *) fail "$1 '$2': expected yes or no" ;;
+    esac
 }
 
 # What is scored must be there.
@@ -107,6 +114,6 @@ stage_4() {
         ${checks:+"--checks=$checks"} ${transcripts:+"--transcripts=$transcripts"} \
         ${recogniser:+"--recogniser=$recogniser"} \
         ${speaker_encoder:+"--speaker_encoder=$speaker_encoder"} \
-        ${report_dir:+"--report_dir=$report_dir"} ${page:+"--page=$page"} \
+        ${copies:+"--copies=$copies"} ${report_dir:+"--report_dir=$report_dir"} ${page:+"--page=$page"} \
         ${num_workers:+"--num_workers=$num_workers"} "$@"
 }

@@ -69,6 +69,15 @@ def test_copies_are_not_copied_and_other_vocoders_must_be_named(tmp_path, caplog
     assert "without copy-synthesis: say by --vocoder_dir which vocoder" in caplog.text
 
 
+def test_copies_may_be_left_out(tmp_path):
+    make_store(tmp_path)
+    folder = speak(tmp_path / "out", "rec-001")
+    assert list(gather(place_of(tmp_path, folder), Selection(), Extras(copies=False)).folders) == [
+        "out"
+    ]
+    assert not (folder / COPY).exists()
+
+
 def test_what_is_about_several_systems_goes_into_the_first_or_where_it_is_told(tmp_path):
     make_store(tmp_path)
     folders = [speak(tmp_path / name, "rec-001", vocoder="v") for name in "ab"]

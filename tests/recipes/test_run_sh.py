@@ -128,6 +128,7 @@ def test_every_flag_of_stage_4_reaches_python(recipe, clone, tmp_path):
         "--transcripts": "it's heard",
         "--recogniser": "my_asr:hear",
         "--speaker_encoder": "voices.all:encode",
+        "--copies": "no",
         "--report_dir": "a report",
         "--page": "no",
         "--num_workers": "2",
