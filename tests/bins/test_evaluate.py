@@ -1,9 +1,12 @@
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bins.evaluate import arguments
+from bins.evaluate import arguments, main
+from processors.audio import write_wav
 from utils.cli import UsageError
 
 
@@ -33,6 +36,7 @@ def test_flags_that_go_together_are_accepted(flags):
         (["--infer_expt_dir", "m", "--name", "n"], "--infer_expt_dir and --name exclude each"),
         (["--infer_expt_dir", "m", "--infer_testing_set", "test"], "needs --infer_dataset"),
         (["--infer_expt_dir", "m", "--num_workers", "0"], "--num_workers 0: expected 1 or more"),
+        (["--infer_expt_dir", "m", "--resample"], "--resample needs --vocoder_dir"),
     ],
 )
 def test_flags_that_do_not_go_together_are_named(flags, message):
@@ -46,3 +50,40 @@ def test_help_does_not_wait_for_torch():
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_several_folders_are_named_at_once_or_one_by_one():
+    folders = [Path("a"), Path("b"), Path("c")]
+    assert arguments(["--config", "f", "--infer_output_dir", *"abc"]).infer_output_dir == folders
+    one_by_one = ["--infer_output_dir=a", "--infer_output_dir", "b", "--infer_output_dir=c"]
+    assert arguments(["--config", "f", *one_by_one]).infer_output_dir == folders
+
+
+def write_noise(folder: Path, **levels: float) -> str:
+    """A second of sound each."""
+    noise = np.random.default_rng(0).uniform(-1, 1, 22050)
+    for name, level in levels.items():
+        write_wav(folder / f"{name}.wav", level * noise, 22050)
+    return str(folder)
+
+
+def test_two_plain_folders_are_compared_with_recordings(tmp_path, monkeypatch, capsys):
+    recordings = write_noise(tmp_path / "recordings", x=0.2, y=0.4)
+    half = write_noise(tmp_path / "half", x=0.1, y=0.2)
+    tenth = write_noise(tmp_path / "tenth", x=0.02, y=0.04)
+    config = str(Path(__file__).parents[2] / "config" / "vocoder" / "hifigan.json")
+    settings = ['dataset=["Anna"]', 'dataset_path={"Anna":"a"}', "preprocess.backend=sequential"]
+    flags = ["--config", config, *(f"--set={setting}" for setting in settings)]
+    what = ["--infer_output_dir", half, tenth, "--recordings", recordings, "--metrics", "mstft"]
+    there = ["--report_dir", str(tmp_path / "there"), "--checks", "level,dc", "--page", "no"]
+    monkeypatch.setattr("sys.argv", ["bins.evaluate", *flags, *what, *there])
+    monkeypatch.setattr("bins.evaluate.setup_logging", lambda: None)
+    main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["metric", "unit", "better", "half", "tenth"]
+    assert lines[1].split()[:3] == ["mstft", "lower", "1.193"]  # 1 - 0.5 + ln 2
+    assert "half less tenth, by utterance" in lines
+    assert lines[5].endswith("  2  better")
+    assert lines[-2:] == ["level     0 of 2  2 of 2  0 of 2", "dc        0 of 2  0 of 2  0 of 2"]
+    assert (tmp_path / "there" / "comparison.json").is_file()
+    assert (tmp_path / "half" / "scores.json").is_file()
