@@ -9,8 +9,8 @@ Inside: a click is one sample or one step that stands out of everything within 2
 for in the third difference of the wave, which hardly sees the voice. Flagged where that is 12 times
 the highest within 20 ms on both sides (without 0.2 ms around it), and 0.3 of the speech's RMS. The
 glottal pulses of a voice come again within 20 ms, plosives and lips ring on: of 1,261 recordings
-the highest ratio is 8.8. Within loud speech, which masks them, most clicks stay below the limit and
-are not found; in quiet speech and in pauses they are.
+the highest ratio is 8.8. A click of 0.1 is found in 6 to 9 of 10 pauses, and in a third of all
+places: within loud speech, which masks it, it stays below the limit.
 """
 
 from typing import NamedTuple

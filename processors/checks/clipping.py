@@ -7,8 +7,9 @@ voice has. Samples beyond full scale count as flat: they will be, once they are 
 three flat tops on, or one of 1 ms: one or two short ones cannot be heard.
 
 Measured: of 1,261 recordings four are flagged, which were clipped when they were made louder and
-have 10 to 95 clipped samples each; no other has more than one flat top. What is clipped and then
-resampled, filtered or compressed has no flat tops, and is not found.
+have 10 to 95 clipped samples each; no other has more than one flat top. With the upper 3 dB cut
+off, 92 to 100 % are found. What is clipped and then resampled, filtered or compressed has no flat
+tops, and is not found.
 """
 
 from collections.abc import Iterator

@@ -2,7 +2,8 @@
 
 Flagged: a phone of more than 0.8 s, and five phones in a row that take less than 0.12 s together.
 In the alignments of all 13,100 sentences of LJSpeech the longest phone has 0.73 s, and five phones
-in a row take 0.15 s at least. Pauses do not count; too long ones are found by `silence`.
+in a row take 0.15 s at least. Pauses do not count; too long ones are found by `silence`. Nor does
+speech that could not be transcribed.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from processors.checks import Check, UnjudgedError
 from processors.metrics import Speech
 from processors.records import TimedPhone
-from processors.text.symbols import PAUSES
+from processors.text.symbols import NOISE, PAUSES
 
 CHECK = Check(finds="phones that run away or collapse", needs="phones with times")
 LONGEST_S = 0.8
@@ -23,7 +24,7 @@ def check(speech: Speech, recorded: Speech | None) -> str | None:
     if not speech.phones:
         raise UnjudgedError(f"needs {CHECK.needs}")
     notes = []
-    phones = [phone for phone in speech.phones if phone.name not in PAUSES]
+    phones = [phone for phone in speech.phones if phone.name not in (*PAUSES, NOISE)]
     longest = max(phones, key=_seconds, default=None)
     if longest is not None and _seconds(longest) > LONGEST_S:
         notes.append(

@@ -7,7 +7,10 @@ less than 0.3 s is not flagged: of very short sentences it is the ends that are 
 
 Without one, phones per second of phones, from 6 to 18: in the alignments of all 13,100 sentences of
 LJSpeech 99.8 % have 7.1 to 14.8. Without phones, letters per second of speech, from 7.5 to 23:
-sentences in English, Dutch and German have 9.2 to 19 (99 % of 1,261 recordings of 21 speakers).
+sentences in English, Dutch and German have 9.2 to 19 (99 % of 1,261 recordings of 18 speakers).
+
+Measured: played 1.6 times as slowly or as fast, 99 % and more are found beside the recording. The
+bounds without one only find what is far off: of these, 1 in 20 slow ones and 2 in 5 fast ones.
 """
 
 import re
@@ -17,7 +20,7 @@ from processors.checks import Check, UnjudgedError
 from processors.metrics import Speech
 from processors.records import TimedPhone
 from processors.text.normalize import normalize_english
-from processors.text.symbols import PAUSES
+from processors.text.symbols import NOISE, PAUSES
 
 CHECK = Check(
     finds="too fast or too slow",
@@ -39,7 +42,7 @@ def check(speech: Speech, recorded: Speech | None) -> str | None:
     theirs = sounding(recorded.wav, recorded.sample_rate) if recorded is not None else None
     if theirs is not None:
         return _beside_recording(sound.speaking_s, theirs.speaking_s)
-    phones = [phone for phone in speech.phones if phone.name not in PAUSES]
+    phones = [phone for phone in speech.phones if phone.name not in (*PAUSES, NOISE)]
     if phones:
         return _outside(len(phones), _seconds(phones), "phones", PHONES_PER_S)
     return _outside(_letters(speech), sound.speaking_s, "letters", LETTERS_PER_S)

@@ -19,7 +19,7 @@ USUAL = [("K", 0.08), ("AE1", 0.12), ("T", 0.07), ("S", 0.1)]
 
 
 def test_usual_durations_pass_and_long_pauses_too():
-    assert judge(*USUAL, ("<sp>", 2.0), *USUAL, ("<.>", 1.5)) is None
+    assert judge(*USUAL, ("<sp>", 2.0), *USUAL, ("<spn>", 1.1), ("<.>", 1.5)) is None
 
 
 def test_a_phone_that_runs_away_is_named():
