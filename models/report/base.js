@@ -40,6 +40,11 @@ function badness(value, column) {
   return column.better === "higher" ? -value : Math.abs(value);
 }
 
+/** What a check looks for, in words. */
+function failureOf(check) {
+  return index.checks[check] ?? check;
+}
+
 /** The value of an utterance, or null. */
 function valueOf(utterance, voice, column) {
   return utterance.values[voice]?.[column] ?? null;

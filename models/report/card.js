@@ -28,7 +28,7 @@ function cardOf(utterance, position) {
 function chipsOf(utterance) {
   return [...new Set(utterance.flags.map(([, check]) => check))].map((check) => {
     const notes = utterance.flags.filter((flag) => flag[1] === check).map(([, , note]) => note);
-    return el("span", { class: "chip", title: notes.join("\n") }, check.replaceAll("_", " "));
+    return el("span", { class: "chip", title: notes.join("\n") }, failureOf(check));
   });
 }
 
@@ -125,7 +125,7 @@ function pitchRows(card, width) {
   if (drawn === null) return [];
   const lines = drawn.lines.map(({ hz, y }) => el("span", { class: "hz" }, String(hz)));
   lines.forEach((line, n) => (line.style.top = `${drawn.lines[n].y}px`));
-  const time = warped ? "on the recording's time" : "in their own time";
+  const time = warped ? "recorded time" : "own time";
   const label = el("div", { class: "label" }, el("span", { class: "who" }, "Pitch", el("span", { class: "length" }, time)), ...lines);
   return [el("div", { class: "row pitch" }, label, el("div", { class: "view" }, drawn.picture, card.pitchCursor))];
 }
@@ -134,7 +134,7 @@ function pitchRows(card, width) {
 function flagsOf(card) {
   const { flags } = card.utterance;
   if (flags.length === 0) return [];
-  const lines = flags.map(([voice, check, note]) => el("li", {}, el("span", { class: `name ink-${index.voices[voice].slot}` }, el("i", { class: "dot" }), index.voices[voice].name), ` ${check.replaceAll("_", " ")}: ${note}`));
+  const lines = flags.map(([voice, check, note]) => el("li", {}, el("span", { class: `name ink-${index.voices[voice].slot}` }, el("i", { class: "dot" }), index.voices[voice].name), ` ${failureOf(check)}: ${note}`));
   return [el("ul", { class: "flags" }, ...lines)];
 }
 

@@ -12,6 +12,7 @@ from processors.recognition import words_of
 from processors.scoring import Item, Scored
 
 RECORDED = "_recorded"  # ends the names of columns that are about the recording alone
+_DIFFERENCE = "_difference"  # of what was synthesised and the recording
 _HEARD = ("wer", "cer")  # metrics whose notes are the words that were heard
 _FIRST = ("mcd", "mel_l1")  # what the list is sorted by before anybody chooses, if it is there
 _N_COLOURS = 6  # of systems; a seventh has that of the first
@@ -128,10 +129,15 @@ def _columns_of(systems: Sequence[System]) -> list[Column]:
         for name, score in system.report.scores.items():
             scores.setdefault(name, []).append(score)
     return [
-        Column(name, name.replace("_", " "), found[0].unit, found[0].better, digits_for(found))
+        Column(name, _label(name, scores), found[0].unit, found[0].better, digits_for(found))
         for name, found in scores.items()
         if not (name.endswith(RECORDED) and name.removesuffix(RECORDED) in scores)
     ]
+
+
+def _label(name: str, names: Collection[str]) -> str:
+    base = name.removesuffix(_DIFFERENCE)
+    return f"{base} difference" if base != name and base in names else name
 
 
 def digits_for(scores: Iterable[Score]) -> int:

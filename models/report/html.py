@@ -145,12 +145,14 @@ def _tables(systems: Sequence[System], contents: Contents) -> dict[str, object]:
         "rows": rows,
         "with_scores": {n for n in n_voices if any(row.cells[n] for row in rows)},
         "explained": _EXPLAINED,
-        "flags": flags,
+        "flags": [row for row in flags if any(row.counts)],
+        "not_found": [row.label for row in flags if not any(row.counts)],
         "with_flags": {n for n in n_voices if n > 0 or any(row.counts[n] for row in flags)},
         "meanings": meanings_of(contents.columns, flags),
         "index": script_json(
             {
                 "voices": [voice._asdict() for voice in contents.voices],
+                "checks": {row.check: row.label for row in flags},
                 "columns": [asdict(column) for column in contents.columns],
                 "utterances": [utterance._asdict() for utterance in contents.utterances],
             }

@@ -25,15 +25,19 @@ class Meaning(NamedTuple):
 
 
 def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
-    """A row for each check that found anything."""
+    """A row for each check that looked, whether it found anything or not."""
     own = next((system for system in systems if not system.is_reference), None)
     recorded: Mapping[str, int] = own.report.recorded_flags if own else {}
     counts = [recorded, *(system.report.flags for system in systems)]
-    rows = [
-        FlagRow(name, name.replace("_", " "), [count.get(name, 0) for count in counts])
+    return [
+        FlagRow(name, failure_of(name), [count.get(name, 0) for count in counts])
         for name in sorted({name for count in counts for name in count})
     ]
-    return [row for row in rows if any(row.counts)]
+
+
+def failure_of(check: str) -> str:
+    """What a check looks for, in a few words."""
+    return checks.find(check).CHECK.finds if check in checks.check_names() else check
 
 
 def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[Meaning]:
@@ -44,11 +48,11 @@ def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[Mea
         for column in columns
         if column.name in known
     ]
-    known_checks = set(checks.check_names())
+    known = set(checks.check_names())
     of_checks = [
         Meaning(row.label, _first_line(checks.find(row.check)))
         for row in flags
-        if row.check in known_checks
+        if row.check in known
     ]
     return of_scores + of_checks
 
