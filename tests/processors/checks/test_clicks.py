@@ -52,3 +52,11 @@ def test_the_pulses_of_a_voice_are_no_clicks():
 
 def test_the_beginning_of_a_burst_is_no_click():
     assert check(speech(QUIET, noise(0.05, 0.1), QUIET), None) is None
+
+
+def test_sentences_that_are_faded_and_joined_have_no_clicks():
+    part = faded(voice(2)[RATE // 3 : -RATE // 3], RATE)  # cut within syllables
+
+    assert check(speech(part, silence(0.25), part), None) is None
+    loud = int(np.abs(part[:2000]).argmax())
+    assert check(speech(part[loud:], silence(0.25), part), None).startswith("starts with a jump")
