@@ -13,7 +13,7 @@ The file's phones are kept, also where the lexicon has others: they are what is 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,38 +22,18 @@ import numpy as np
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
-from processors.alignment.matching import match_boundaries
-from processors.alignment.merge import SaidWord, Segment, merge, pauses_after
+from processors.alignment.timed import Grid, Interval, align_grid, is_silence, make_grid
 from processors.records import Alignment, SpokenText
-from processors.text.symbols import NOISE
 from utils.errors import InputError
 from utils.files import user_path
 
-MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
-MIN_PHONE_RATIO = 0.5  # of the file's phones to those of the text; and its inverse the other way
-
-_SILENCES = {"", "sp", "sil", "<sil>", "<eps>", "pau"}
-_UNKNOWN_PHONES = {"spn", "<spn>", "<unk>"}
-_TIER_NAMES = {"word": "words", "words": "words", "phone": "phones", "phones": "phones"}
+_TIER_NAMES = {
+    **{"word": "words", "words": "words", "phone": "phones", "phones": "phones"},
+    "pauses": "pauses",
+}
 _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the short form
     r'intervals:\s*size\s*=\s*(\d+)|"IntervalTier"\s+"[^"\n]*"\s+[\d.-]+\s+[\d.]+\s+(\d+)'
 )
-
-
-class Interval(NamedTuple):
-    """A labelled stretch of a tier; silences are not kept."""
-
-    label: str
-    start_s: float
-    end_s: float
-
-
-class Grid(NamedTuple):
-    """What a TextGrid says."""
-
-    duration_s: float
-    words: list[Interval]  # empty where there is no such tier
-    phones: list[Interval]
 
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "TextGridAligner":
@@ -125,16 +105,29 @@ class TextGridAligner:
         duration_s = len(wav) / sample_rate
         grid = read_textgrid(path)
         try:
-            _check_duration(grid, duration_s)
-            _check_phones(grid, spoken)
-            words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
-            return merge(words, duration_s, self.edge_silence_s)
+            return align_grid(grid, spoken, duration_s, self.edge_silence_s)
         except AlignmentError as error:
             raise AlignmentError(f"{path}: {error}") from None
 
 
-def read_textgrid(path: Path) -> Grid:
-    """Reads the tiers `words` and `phones` of a TextGrid, in any case and form.
+class Tiers(NamedTuple):
+    """Which tiers of a TextGrid hold what; names in any case."""
+
+    phones: str = ""  # empty: `phones` or `phone`, also with a speaker before it
+    words: str = ""
+
+
+USUAL_TIERS = Tiers()
+
+
+def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
+    """Reads the tiers of words and phones of a TextGrid of either form.
+
+    A tier `pauses`, as the exports of this toolkit have it, makes the phones a whole sequence.
+
+    Args:
+        path: The file.
+        tiers: Their names, where they are not `words` and `phones`.
 
     Raises:
         AlignmentError: If the file is missing, empty, cut short or damaged, or has no phones.
@@ -146,16 +139,20 @@ def read_textgrid(path: Path) -> Grid:
     text = _read_text(path)
     try:
         plain = parseTextgridStr(text, includeEmptyIntervals=True)
-        tiers = [tier for tier in plain["tiers"] if tier["class"] == "IntervalTier"]
-        _check_declared(text, tiers)
-        found = {_tier_name(tier["name"]): _intervals(tier["entries"]) for tier in reversed(tiers)}
+        rows = [tier for tier in plain["tiers"] if tier["class"] == "IntervalTier"]
+        _check_declared(text, rows)
+        found = {_kind(tier["name"], tiers): _intervals(tier["entries"]) for tier in reversed(rows)}
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise AlignmentError(f"{path}: not a whole TextGrid ({error}); make it again") from None
-    if not found.get("phones"):
-        names = ", ".join(str(tier["name"]) for tier in tiers) or "none"
-        raise AlignmentError(f"{path}: no phones; expected a tier `phones`, found {names}")
-    return Grid(duration_s, found.get("words", []), found["phones"])
+    spoken = [one for one in found.get("phones", []) if not is_silence(one.label)]
+    if not spoken:
+        names = ", ".join(str(tier["name"]) for tier in rows) or "none"
+        wanted = tiers.phones or "phones"
+        raise AlignmentError(f"{path}: no phones; expected a tier `{wanted}`, found {names}")
+    pauses = [one for one in found.get("pauses", []) if one.label]
+    phones = sorted([*spoken, *pauses], key=_place)
+    return make_grid(duration_s, found.get("words", []), phones)
 
 
 def _read_text(path: Path) -> str:
@@ -179,94 +176,18 @@ def _check_declared(text: str, tiers: Sequence[dict]) -> None:
         raise ValueError(f"it declares {declared} intervals in its tiers and holds {found}")
 
 
-def _tier_name(name: str) -> str:
-    """`words` or `phones`; MFA puts the speaker before it: `p225 - phones`."""
-    return _TIER_NAMES.get(name.rpartition(" - ")[2].strip().lower(), name)
+def _kind(name: str, tiers: Tiers) -> str:
+    """What a tier holds; MFA puts the speaker before its name: `p225 - phones`."""
+    for kind, wanted in tiers._asdict().items():
+        if wanted and name.strip().lower() == wanted.lower():
+            return kind
+    known = _TIER_NAMES.get(name.rpartition(" - ")[2].strip().lower(), name)
+    return name if getattr(tiers, known, "") else known
 
 
 def _intervals(entries: Sequence[tuple[str, str, str]]) -> list[Interval]:
-    intervals = [Interval(label, float(start), float(end)) for start, end, label in entries]
-    return sorted(
-        (one for one in intervals if one.label.lower() not in _SILENCES),
-        key=lambda one: (one.start_s, one.end_s),
-    )
+    return sorted((Interval(text, float(a), float(b)) for a, b, text in entries), key=_place)
 
 
-def _check_duration(grid: Grid, duration_s: float) -> None:
-    longest = max(grid.duration_s, grid.phones[-1].end_s)
-    if abs(longest - duration_s) > MAX_MISMATCH_S:
-        raise AlignmentError(
-            f"it lasts {longest:.2f} s, the recording {duration_s:.2f} s (more than"
-            f" {MAX_MISMATCH_S} s of difference); is it of this recording?"
-        )
-
-
-def _check_phones(grid: Grid, spoken: SpokenText) -> None:
-    expected = sum(word.end - word.start for word in spoken.words)
-    if not MIN_PHONE_RATIO <= len(grid.phones) / max(expected, 1) <= 1 / MIN_PHONE_RATIO:
-        raise AlignmentError(
-            f"it has {len(grid.phones)} phones, the text {expected}; is it of this text?"
-        )
-
-
-def _by_words(grid: Grid, spoken: SpokenText) -> list[SaidWord]:
-    """The file's words, with the text's punctuation."""
-    words = list(_timed_words(grid))
-    matched = match_boundaries(
-        [_letters(word.text) for word in spoken.words], [_letters(word.text) for word in words]
-    )
-    for pause, count in zip(pauses_after(spoken), matched, strict=True):
-        if pause and count:
-            words[count - 1] = words[count - 1]._replace(pause=pause)
-    return words
-
-
-def _timed_words(grid: Grid) -> Iterator[SaidWord]:
-    """The words with the phones whose middle lies in them; phones outside of words stay alone."""
-    waiting = list(reversed(grid.phones))
-    for word in grid.words:
-        while waiting and _middle(waiting[-1]) < word.start_s:
-            phone = waiting.pop()
-            yield SaidWord(phone.label, (_segment(phone),))
-        inside = []
-        while waiting and _middle(waiting[-1]) <= word.end_s:
-            inside.append(_segment(waiting.pop()))
-        if inside:
-            yield SaidWord(word.label, tuple(inside))
-    yield from (SaidWord(phone.label, (_segment(phone),)) for phone in reversed(waiting))
-
-
-def _by_phones(grid: Grid, spoken: SpokenText) -> list[SaidWord]:
-    """The text's words and punctuation, with the file's phones."""
-    matched = match_boundaries(
-        [[_bare(phone) for phone in spoken.phones[w.start : w.end]] for w in spoken.words],
-        [[_bare(phone.label)] for phone in grid.phones],
-    )
-    segments = [_segment(phone) for phone in grid.phones]
-    starts = [0, *matched[:-1]]
-    return [
-        SaidWord(word.text, tuple(segments[start:end]), pause)
-        for word, start, end, pause in zip(
-            spoken.words, starts, matched, pauses_after(spoken), strict=True
-        )
-    ]
-
-
-def _segment(phone: Interval) -> Segment:
-    label = NOISE if phone.label.lower() in _UNKNOWN_PHONES else phone.label
-    return Segment(label, phone.start_s, phone.end_s)
-
-
-def _middle(interval: Interval) -> float:
-    return (interval.start_s + interval.end_s) / 2
-
-
-def _letters(word: str) -> str:
-    """What counts in a comparison; one sign for what has no letters, such as `<unk>`."""
-    if word.lower() == "<unk>":
-        return "?"
-    return "".join(char for char in word.casefold() if char.isalnum()) or "?"
-
-
-def _bare(phone: str) -> str:
-    return phone.lower().rstrip("012").lstrip("ˈˌ")
+def _place(interval: Interval) -> tuple[float, float]:
+    return interval.start_s, interval.end_s
