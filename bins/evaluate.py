@@ -27,7 +27,11 @@ def parser() -> Parser:
     add("--transcripts", type=Path, help="what a recogniser of yours heard: folder of <id>.txt")
     add("--recogniser", metavar="MODULE:FUNCTION", help="of speech; default: pocketsphinx")
     add("--speaker_encoder", metavar="MODULE:FUNCTION", help="tells voices apart")
-    add("--report_dir", type=Path, help="for the page and the comparison; default: see the docs")
+    add(
+        "--report_dir",
+        type=Path,
+        help="for page and comparison; default: beside the wavs; of several, comparison/ there",
+    )
     add("--page", choices=("yes", "no"), default="yes", help="no: no report.html")
     add("--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)")
     return flags

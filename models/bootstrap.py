@@ -1,6 +1,13 @@
-"""How sure means over utterances are: percentile bootstrap intervals (Efron 1979)."""
+"""How sure means over utterances are: percentile bootstrap intervals (Efron 1979).
+
+Of few utterances these are too narrow: of twelve they would hold the true mean in nine cases of
+ten. They are expanded as Student's interval is (Hesterberg 2015, arXiv:1411.5279): percentiles
+further out are taken, those of a normal distribution at sqrt(n / (n - 1)) t, where t is Student's
+for n - 1.
+"""
 
 from collections.abc import Iterator
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +33,8 @@ class Estimate(NamedTuple):
 def estimate_means(values: np.ndarray, weights: np.ndarray) -> list[Estimate | None]:
     """Weighted means of columns over the utterances that have a value there.
 
-    Utterances are drawn with replacement, as many as there are, 2000 times; the interval holds 95 %
-    of the means. The draws are the same in each run.
+    Utterances are drawn with replacement, as many as there are, 2000 times. The draws are the same
+    in each run.
 
     Args:
         values: (n, K), NaN where an utterance has none.
@@ -90,12 +97,22 @@ def _means_of(sums: np.ndarray, n_sides: int) -> np.ndarray:
 
 
 def _estimate_of(mean: float, resampled: np.ndarray, n: int) -> Estimate:
-    """With the ends of what holds 95 % of the resampled means, (R,)."""
+    """With the interval of the resampled means, (R,)."""
     if n == 1:
         return Estimate(mean, None, None, n)
-    outside = (1 - CONFIDENCE) / 2
+    outside = _outside(n)
     low, high = np.quantile(resampled[np.isfinite(resampled)], [outside, 1 - outside])
     return Estimate(mean, float(low), float(high), n)
+
+
+def _outside(n: int) -> float:
+    """The share of resampled means on either side of the interval of n utterances."""
+    z, nu = NormalDist().inv_cdf((1 + CONFIDENCE) / 2), n - 1
+    # Student's t as a series in 1 / nu (Abramowitz and Stegun 1964, 26.7.5); of two utterances it
+    # gives 9.7 for 12.7, and both stand for the extremes
+    t = z + (z**3 + z) / (4 * nu) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * nu**2)
+    t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * nu**3)
+    return NormalDist().cdf(-t * (n / nu) ** 0.5)
 
 
 def _draws(n: int) -> Iterator[np.ndarray]:

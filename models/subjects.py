@@ -98,7 +98,8 @@ def gather(place: Place, selection: Selection, extras: Extras) -> Subjects:
     if extras.natural is None:
         return Subjects(folders, vocoders, copied, out)
     folders[NATURAL] = extras.natural
-    readings = [Result(file.stem, file, "file") for file in sounds_in(extras.natural)]
+    dataset = selection.dataset or ""
+    readings = [Result(file.stem, file, "file", dataset) for file in sounds_in(extras.natural)]
     named = {result.dataset for results in spoken.values() for result in results} - {""}
     datasets = tuple(sorted({*place.references.datasets, *named}))
     wider = replace(place.references, datasets=datasets)

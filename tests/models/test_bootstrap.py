@@ -3,7 +3,7 @@ import time
 import numpy as np
 import pytest
 
-from models.bootstrap import estimate_differences, estimate_means
+from models.bootstrap import _outside, estimate_differences, estimate_means
 
 
 def one(values, weights=None):
@@ -40,6 +40,21 @@ def test_intervals_hold_the_true_mean_as_often_as_they_say():
     estimates = estimate_means(values, weights)
     held = np.mean([estimate.low <= 1.0 <= estimate.high for estimate in estimates])
     assert 0.92 <= held <= 0.97
+
+
+@pytest.mark.parametrize("n", [12, 20, 50])
+def test_intervals_of_few_utterances_are_not_too_narrow(n):
+    values = np.random.default_rng(9).normal(size=(n, 2000))
+    estimates = estimate_means(values, np.ones_like(values))
+    held = np.mean([estimate.low <= 0 <= estimate.high for estimate in estimates])
+    assert 0.925 <= held <= 0.965
+
+
+@pytest.mark.parametrize("n", [3, 4, 10, 100])
+def test_the_share_outside_is_that_of_students_interval(n):
+    stats = pytest.importorskip("scipy.stats")
+    expected = stats.norm.cdf(-stats.t.ppf(0.975, n - 1) * np.sqrt(n / (n - 1)))
+    assert _outside(n) == pytest.approx(expected, rel=0.12, abs=2e-6)
 
 
 def test_intervals_of_differences_hold_the_true_one_as_often_as_they_say():
