@@ -69,6 +69,19 @@ def test_copies_are_not_copied_and_other_vocoders_must_be_named(tmp_path, caplog
     assert "without copy-synthesis: say by --vocoder_dir which vocoder" in caplog.text
 
 
+def test_second_readings_are_of_the_data_set_that_is_asked_for(tmp_path):
+    for dataset in ("Anna", "Bert"):
+        make_store(tmp_path, dataset)
+    references = References(preprocess_of(tmp_path), datasets=("Anna", "Bert"))
+    place = Place((speak(tmp_path / "out", "rec-001"),), references)
+    write_wav(tmp_path / "again" / "rec-002.wav", np.full(800, 0.1), RATE)
+    extras = Extras(natural=tmp_path / "again", copies=False)
+    with pytest.raises(InputError, match=r"an utterance of Anna and Bert; say which by --infer_d"):
+        gather(place, Selection(), extras)
+    subjects = gather(place, Selection(dataset="Anna"), extras)
+    assert [item.id for item in subjects.items] == ["rec-001", "rec-002"]
+
+
 def test_copies_may_be_left_out(tmp_path):
     make_store(tmp_path)
     folder = speak(tmp_path / "out", "rec-001")
