@@ -110,7 +110,9 @@ def _check_writable(folder: Path) -> None:
     """Hours of work would be lost at their end."""
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not os.access(existing, os.W_OK):
-        raise InputError(f"{folder} cannot be written to, and that is where the scores go")
+        raise InputError(
+            f"{folder} cannot be written to, and that is where the scores go; copy it elsewhere"
+        )
 
 
 def _with_copies(
