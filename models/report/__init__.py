@@ -51,7 +51,8 @@ def write_page(
     final = path.with_name(f"{path.stem}_files")
     _check_ours(final)
     with tempfile.TemporaryDirectory(prefix=f".{path.stem}", dir=path.parent) as name:
-        folder = Path(name)
+        folder = Path(name) / final.name
+        folder.mkdir()
         tracks = _write_files(folder, evaluation, n_jobs or n_cores(), backend)
         n_bytes = sum(file.stat().st_size for file in folder.iterdir())
         embedded = n_bytes * 4 / 3 <= EMBEDDED_BYTES  # base64
@@ -103,5 +104,4 @@ def _put_beside(folder: Path, final: Path, *, embedded: bool) -> None:
     """Replaces the files of an earlier page."""
     shutil.rmtree(final, ignore_errors=True)
     if not embedded:
-        folder.chmod(0o755)  # temporary folders are for their owner alone
-        shutil.copytree(folder, final)
+        folder.rename(final)

@@ -30,7 +30,8 @@ function number(value, digits) {
 }
 
 function clock(seconds) {
-  return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
 }
 
 /** How bad a value is: the larger the worse; NaN where there is none. */
@@ -38,11 +39,6 @@ function badness(value, column) {
   if (value === null || value === undefined) return NaN;
   if (column.better === "lower") return value;
   return column.better === "higher" ? -value : Math.abs(value);
-}
-
-/** What a check looks for, in words. */
-function failureOf(check) {
-  return index.checks[check] ?? check;
 }
 
 /** The value of an utterance, or null. */

@@ -2,7 +2,7 @@
 
 const LABEL_ROWS = 3;
 const LABEL_ROW = 12; // pixels
-const CHARACTER = 6.2; // width of a character of a phone name, pixels
+const CHARACTER = 7; // width of a character of a phone name, pixels
 const PITCH_HEIGHT = 120;
 const PITCH_LINES = [50, 75, 100, 150, 200, 300, 400, 600, 800];
 
@@ -22,7 +22,9 @@ function drawPhones(phones, scale, width, melHeight) {
     names.push(svg("text", { x: x.toFixed(1), y: melHeight + (row + 1) * LABEL_ROW - 1 }, name));
   }
   const height = melHeight + ends.length * LABEL_ROW + 2;
-  return svg("svg", { class: "phones", width, height, "aria-hidden": "true" }, svg("path", { d: lines }), ...names);
+  // fainter where they are dense, or they would hide the mel
+  const boundaries = svg("path", { d: lines, "stroke-opacity": scale < 120 ? 0.26 : 0.42 });
+  return svg("svg", { class: "phones", width, height, "aria-hidden": "true" }, boundaries, ...names);
 }
 
 /** Curves of several voices, [{voice, f0}], in Hz by frame; 0 is unvoiced. */
@@ -31,11 +33,15 @@ function drawPitch(curves, frame, scale, width) {
   if (range === null) return null;
   const [low, high] = range.map(Math.log);
   const y = (hz) => PITCH_HEIGHT * (1 - (Math.log(hz) - low) / (high - low));
-  const picture = svg("svg", { class: "curves", width, height: PITCH_HEIGHT, "aria-hidden": "true" });
+  const height = PITCH_HEIGHT;
+  const picture = svg("svg", { class: "curves", width, height, "aria-hidden": "true" });
   const shown = PITCH_LINES.filter((hz) => hz > range[0] * 1.04 && hz < range[1] / 1.04);
-  for (const hz of shown) picture.append(svg("path", { class: "grid", d: `M0 ${y(hz).toFixed(1)}H${width}` }));
+  for (const hz of shown) {
+    picture.append(svg("path", { class: "grid", d: `M0 ${y(hz).toFixed(1)}H${width}` }));
+  }
   for (const { voice, f0 } of curves) {
-    picture.append(svg("path", { class: `curve ink-${index.voices[voice].slot}`, d: curveOf(f0, frame * scale, y) }));
+    const { slot } = index.voices[voice];
+    picture.append(svg("path", { class: `curve ink-${slot}`, d: curveOf(f0, frame * scale, y) }));
   }
   return { picture, lines: shown.map((hz) => ({ hz, y: y(hz) })) };
 }

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("base.js", "draw.js", "player.js", "card.js", "list.js")  # one script, in this order
+# one script, in this order
+_SCRIPTS = ("base.js", "draw.js", "player.js", "findings.js", "card.js", "list.js")
 _TYPES = {".flac": "audio/flac", ".png": "image/png"}
 _EXPLAINED = {
     "natural": "the same sentences read once more by the same speaker, which no voice need beat",

@@ -1,14 +1,21 @@
 /* The list: what is shown and in which order, and the keyboard. */
 
 const list = document.getElementById("utterances");
-const controls = Object.fromEntries([...document.querySelectorAll("#toolbar [name]")].map((control) => [control.name, control]));
+const toolbar = document.getElementById("toolbar");
+const controls = Object.fromEntries(
+  [...toolbar.querySelectorAll("[name]")].map((control) => [control.name, control]),
+);
 const cards = index.utterances.map(cardOf);
 const byElement = new Map(cards.map((card) => [card.element, card]));
 let shown = [];
 let current = null;
 
 const near = new IntersectionObserver(
-  (entries) => entries.forEach(({ target, isIntersecting }) => (isIntersecting ? fill : empty)(byElement.get(target))),
+  (entries) => {
+    for (const { target, isIntersecting } of entries) {
+      (isIntersecting ? fill : empty)(byElement.get(target));
+    }
+  },
   { rootMargin: "1200px 0px" },
 );
 cards.forEach((card) => near.observe(card.element));
@@ -25,29 +32,33 @@ function setCurrent(card) {
 }
 
 /** How a card is sorted: the larger the earlier; and what is said of it in its head. */
-function keyOf(utterance) {
+function keyOf({ utterance, position }) {
   const { sort, voice } = controls;
   if (sort.value === "flags") return { value: utterance.flags.length, said: "" };
   if (sort.value === "seconds") return { value: utterance.seconds, said: clock(utterance.seconds) };
-  if (sort.value === "id") return { value: 0, said: "" };
+  if (sort.value === "id") return { value: -position, said: "" };
   const column = index.columns[sort.value];
   const value = valueOf(utterance, voice.value, sort.value);
-  return { value: badness(value, column), said: value === null ? "" : `${column.label} ${number(value, column.digits)} ${column.unit}` };
+  if (value === null) return { value: NaN, said: "" };
+  const said = `${column.label} ${number(value, column.digits)} ${column.unit}`;
+  return { value: badness(value, column), said };
 }
 
-function matches(utterance) {
+function matches({ id, text, flags }) {
   const wanted = controls.search.value.trim().toLowerCase();
-  const { value } = controls.flag;
-  const flagged = value === "" || (value === "*" ? utterance.flags.length > 0 : utterance.flags.some(([, check]) => check === value));
-  return flagged && (utterance.id.toLowerCase().includes(wanted) || utterance.text.toLowerCase().includes(wanted));
+  const check = controls.flag.value;
+  const flagged = check === "*" ? flags.length > 0 : flags.some((flag) => flag[1] === check);
+  const found = [id, text].some((words) => words.toLowerCase().includes(wanted));
+  return found && (check === "" || flagged);
 }
 
 function arrange() {
   const way = controls.order.value === "best" ? -1 : 1;
-  const keyed = cards.filter((card) => matches(card.utterance)).map((card) => ({ card, key: keyOf(card.utterance) }));
+  const found = cards.filter((card) => matches(card.utterance));
+  const keyed = found.map((card) => ({ card, key: keyOf(card) }));
   keyed.sort((a, b) => {
     const missing = isNaN(a.key.value) - isNaN(b.key.value); // those without a score come last
-    return missing || way * (b.key.value - a.key.value) || (a.card.position - b.card.position) * (controls.sort.value === "id" ? way : 1);
+    return missing || way * (b.key.value - a.key.value) || a.card.position - b.card.position;
   });
   shown = keyed.map(({ card }) => card);
   if (player.card !== null && !shown.includes(player.card)) stop();
@@ -84,7 +95,8 @@ function chosenTrack(card) {
   const voice = player.card?.tracks[player.k]?.voice;
   const same = card.tracks.findIndex((track) => track.voice === voice);
   if (same >= 0) return same;
-  return Math.max(card.tracks.findIndex((track) => !index.voices[track.voice].is_reference), 0);
+  const judged = card.tracks.findIndex((track) => !index.voices[track.voice].is_reference);
+  return Math.max(judged, 0);
 }
 
 const KEYS = {
@@ -108,9 +120,20 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-for (const name of ["sort", "voice", "order", "flag", "search"]) controls[name].addEventListener("input", arrange);
-controls.zoom.addEventListener("input", () => ((view.zoom = Number(controls.zoom.value)), redraw()));
-controls.time.addEventListener("input", () => ((view.warped = controls.time.value === "warped"), redraw()));
+for (const name of ["sort", "voice", "order", "flag", "search"]) {
+  controls[name].addEventListener("input", () => {
+    arrange();
+    // further down there may be nothing left, or not what comes first
+    if (list.getBoundingClientRect().top < 0) list.scrollIntoView();
+  });
+}
+for (const name of ["zoom", "time"]) {
+  controls[name].addEventListener("input", () => {
+    view.zoom = Number(controls.zoom.value);
+    view.warped = controls.time.value === "warped";
+    redraw();
+  });
+}
 for (const link of document.querySelectorAll("button[data-flag]")) {
   link.addEventListener("click", () => {
     controls.flag.value = link.dataset.flag;
@@ -121,9 +144,9 @@ for (const link of document.querySelectorAll("button[data-flag]")) {
 
 let width = list.clientWidth;
 new ResizeObserver(() => {
-  const toolbar = document.getElementById("toolbar");
   const sticky = getComputedStyle(toolbar).position === "sticky";
-  document.documentElement.style.setProperty("--toolbar", `${sticky ? toolbar.offsetHeight : 0}px`);
+  const height = sticky ? toolbar.offsetHeight : 0;
+  document.documentElement.style.setProperty("--toolbar", `${height}px`);
   if (list.clientWidth === width) return;
   width = list.clientWidth;
   redraw();

@@ -4,7 +4,8 @@ const player = { card: null, k: 0, audio: null };
 
 /** Plays a track of a card from a time on; null: from where it was, or from its start. */
 function play(card, k, seconds = null) {
-  const audio = card.tracks[k].audio;
+  const { audio, name } = card.tracks[k];
+  say("");
   if (player.audio !== null && player.audio !== audio) stop();
   player.card = card;
   player.k = k;
@@ -12,10 +13,12 @@ function play(card, k, seconds = null) {
   setCurrent(card);
   if (seconds !== null) audio.currentTime = seconds;
   else if (audio.ended) audio.currentTime = 0;
-  for (const event of ["play", "pause", "ended", "error"]) audio[`on${event}`] = () => showState(card, k);
+  for (const event of ["play", "pause", "ended", "error"]) {
+    audio[`on${event}`] = () => showState(card, k);
+  }
   audio.play().catch((error) => {
-    // a pause before the sound began is no fault
-    if (error.name !== "AbortError") say(`${index.voices[card.tracks[k].voice].name} of ${card.utterance.id} does not play: ${error.message}`);
+    if (error.name === "AbortError") return; // a pause before the sound began is no fault
+    say(`${name} of ${card.utterance.id} does not play: ${error.message}`);
   });
   requestAnimationFrame(follow);
 }

@@ -1,0 +1,76 @@
+/* What was found out about an utterance: failures, words, scores. */
+
+const MARKS = { extra: "ins", missing: "del" };
+
+/** A voice by its name and colour. */
+function nameOf(voice) {
+  const { name, slot } = index.voices[voice];
+  return el("span", { class: `name ink-${slot}` }, el("i", { class: "dot" }), name);
+}
+
+/** What a check looks for, in words. */
+function failureOf(check) {
+  return index.checks[check] ?? check;
+}
+
+/** A chip for each check that found something. */
+function chipsOf({ flags }) {
+  return [...new Set(flags.map(([, check]) => check))].map((check) => {
+    const notes = flags.filter((flag) => flag[1] === check).map(([, , note]) => note);
+    return el("span", { class: "chip", title: notes.join("\n") }, failureOf(check));
+  });
+}
+
+/** What is wrong, in words. */
+function flagsOf({ flags }) {
+  if (flags.length === 0) return [];
+  const lines = flags.map(([voice, check, note]) =>
+    el("li", {}, nameOf(voice), ` ${failureOf(check)}: ${note}`),
+  );
+  return [el("ul", { class: "flags" }, ...lines)];
+}
+
+/** What a recogniser heard; what it should have heard and did not is crossed out. */
+function heardOf(heard) {
+  if (heard.length === 0) return [];
+  const rows = heard.flatMap(({ voice, words }) => {
+    const same = words.length > 0 && words.every(([, kind]) => kind === "");
+    const marked = words.flatMap(([word, kind]) => [kind ? el(MARKS[kind], {}, word) : word, " "]);
+    if (words.length === 0) marked.push("nothing");
+    const said = el("dd", { class: same ? "same" : null }, ...(same ? ["as written"] : marked));
+    return [el("dt", {}, nameOf(voice)), said];
+  });
+  const summary = el("summary", {}, "Heard");
+  return [el("details", { class: "heard", open: !narrow.matches }, summary, el("dl", {}, ...rows))];
+}
+
+/** A row for each voice, a column for each score that any of them has. */
+function scoresOf({ values }) {
+  const has = (c) => values.some((row) => row !== null && row[c] !== null);
+  const columns = [...index.columns.keys()].filter(has);
+  if (columns.length === 0) return el("p", { class: "quiet" }, "No scores.");
+  const head = columns.map((c) => {
+    const { label, unit, better } = index.columns[c];
+    const arrow = { lower: "↓", higher: "↑" }[better] ?? "";
+    return el("th", { scope: "col" }, label, el("small", {}, `${unit} ${arrow}`));
+  });
+  const rows = values.flatMap((row, voice) => (row ? [scoreRow(row, voice, columns)] : []));
+  const table = el(
+    "table",
+    { class: "scores" },
+    el("thead", {}, el("tr", {}, el("td"), ...head)),
+    el("tbody", {}, ...rows),
+  );
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores" }, table);
+}
+
+function scoreRow(row, voice, columns) {
+  const cells = columns.map((c) => {
+    if (row[c] === null) return el("td", { class: "quiet" }, "–");
+    const column = index.columns[c];
+    const bad = badness(row[c], column) >= limits[voice][c];
+    const attributes = bad ? { class: "bad", title: "among the worst tenth of this voice" } : {};
+    return el("td", attributes, number(row[c], column.digits));
+  });
+  return el("tr", {}, el("th", { scope: "row" }, nameOf(voice)), ...cells);
+}
