@@ -46,6 +46,11 @@ def hear(speech: "Speech") -> str | None:
     return recognise(speech.wav, speech.sample_rate) if is_english(speech.language) else None
 
 
+def is_silent(wav: np.ndarray) -> bool:
+    """Whether there is nothing in a sound, (S,), that could be heard."""
+    return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
+
+
 def is_english(language: str) -> bool:
     """Whether an espeak language code is one of English."""
     return language.split("-")[0] == "en"
@@ -71,12 +76,12 @@ def recognise(wav: np.ndarray, sample_rate: int) -> str:
     """The words that pocketsphinx reads in a sound, (S,) float32."""
     from pocketsphinx import Config, Decoder
 
-    if np.abs(wav).max(initial=0) < _SILENT_PEAK:
+    if is_silent(wav):
         return ""  # where it would read "dog"
     # A fresh decoder for each sound: its noise statistics adapt to what it heard before.
     decoder = Decoder(Config(samprate=RECOGNISER_RATE, loglevel="FATAL"))
     decoder.start_utt()
-    decoder.process_raw(_pcm_of(wav, sample_rate), full_utt=True)
+    decoder.process_raw(pcm_of(wav, sample_rate), full_utt=True)
     decoder.end_utt()
     hypothesis = decoder.hyp()
     return hypothesis.hypstr if hypothesis is not None else ""
@@ -96,6 +101,14 @@ def _transcript(folder: Path, speech: "Speech") -> str | None:
         ) from error
 
 
+def pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
+    """A sound that is not silent as 16-bit samples at the recogniser's rate and level."""
+    import soxr
+
+    wav = soxr.resample(wav, sample_rate, RECOGNISER_RATE)  # another (S,)
+    return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
+
+
 def _ask(recogniser: Recogniser, speech: "Speech") -> str:
     heard = recogniser(speech.wav, speech.sample_rate, speech.language)
     if not isinstance(heard, str):
@@ -110,11 +123,3 @@ def _ask(recogniser: Recogniser, speech: "Speech") -> str:
 def _belongs(char: str) -> bool:
     """Whether a character is part of a word; apostrophes around it are stripped later."""
     return char == "'" or unicodedata.category(char)[0] in "LMN"
-
-
-def _pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
-    """The sound as 16-bit samples at the recogniser's rate."""
-    import soxr
-
-    wav = soxr.resample(wav, sample_rate, RECOGNISER_RATE)  # another (S,)
-    return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
