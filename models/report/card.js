@@ -46,7 +46,7 @@ function fill(card) {
     ...card.tracks.map(({ audio }) => audio),
   );
   layOut(card);
-  card.body.style.minHeight = "";
+  card.body.style.minHeight = "0"; // that of the style sheet is for cards without content
 }
 
 /** Makes room in memory; the height stays, so that nothing jumps. */
