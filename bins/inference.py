@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from processors.durations import writer_names
 from utils.cli import Parser, UsageError, run
 from utils.inference_flags import add_inference_arguments, check_inference_arguments
 from utils.logging import setup_logging
@@ -27,6 +28,11 @@ def parser() -> Parser:
     add("--energy_control", type=float, default=1.0, help="1.2 is 20 %% louder")
     add("--duration_control", type=float, default=1.0, help="1.2 is 20 %% slower")
     add("--seed", type=int, default=0, help="for models that draw random numbers")
+    add(
+        "--save_alignment",
+        choices=writer_names(),
+        help="also write when each phone and word is said, beside the wavs",
+    )
     return flags
 
 
@@ -65,6 +71,7 @@ def main() -> None:
         given.infer_output_dir,
         given.overrides,
         resample=given.resample,
+        alignment=given.save_alignment,
     )
     if given.infer_mode == "batch":
         inference.speak_dataset(voice, given.infer_dataset, given.infer_testing_set, settings)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 
 from config.schema import Config
+from models.alignments import write_alignments
 from models.results import Line, Results, Settings, line_of
 from models.speaking import Made, TestingSet, default_output, speak_each, utterances_of
 from models.speech import Speech
@@ -36,6 +37,7 @@ class Voice(NamedTuple):
     config: Config
     vocoder: str  # name, for the records
     output: Path
+    alignment: str | None = None  # format of the alignments beside it; None: there are none
 
 
 def load_voice(
@@ -45,6 +47,7 @@ def load_voice(
     overrides: Sequence[str],
     *,
     resample: bool = False,
+    alignment: str | None = None,
 ) -> Voice:
     """Loads a model on the GPU, where there is one.
 
@@ -54,6 +57,7 @@ def load_voice(
         output: Where the sound goes; None: `result` in the experiment's folder.
         overrides: `key.path=value` for the experiment's own configuration.
         resample: Use the vocoder also if it was made for another mel or sample rate.
+        alignment: Format in which alignments are written beside the sound; None: not.
 
     Raises:
         InputError: If anything cannot be loaded, or the output must be named and is not.
@@ -65,6 +69,7 @@ def load_voice(
         synthesizer.config,
         recorded_as(vocoder) if vocoder else GRIFFIN_LIM,
         output or default_output(reference, synthesizer.model.home),
+        alignment,
     )
 
 
@@ -118,7 +123,7 @@ def read_texts(path: Path) -> list[str]:
 def speak_all(
     voice: Voice, sentences: Sequence[Sentence], results: Results, settings: Settings
 ) -> None:
-    """Speaks texts one after another and writes wavs, pictures and `metadata.jsonl`.
+    """Speaks texts one after another and writes wavs, pictures, alignments and `metadata.jsonl`.
 
     Raises:
         InputError: If a control is out of range; at the end, if some texts could not be spoken:
@@ -137,7 +142,11 @@ def speak_all(
         )
         return Made(line, speech.seconds, work_s)
 
-    speak_each(sentences, make, results, "texts")
+    try:
+        speak_each(sentences, make, results, "texts")
+    finally:
+        if voice.alignment:
+            write_alignments(results.folder, results.folder, voice.alignment)
 
 
 def speak(synthesizer: Synthesizer, sentence: Sentence, settings: Settings) -> Speech:

@@ -50,6 +50,8 @@ class Line:
     words: list[dict[str, object]]  # word, start_s, end_s
     phones: list[dict[str, object]]  # phone, start_s, duration_s
     out_of_vocabulary: list[str]
+    hop_length: int = 0  # samples of a frame, of which durations are multiples; 0: not known
+    sample_rate: int = 0  # Hz
 
 
 def line_of(
@@ -83,6 +85,8 @@ def line_of(
             for phone in speech.phones
         ],
         out_of_vocabulary=list(speech.out_of_vocabulary),
+        hop_length=round(speech.frame_s * speech.sample_rate),
+        sample_rate=speech.sample_rate,
     )
 
 

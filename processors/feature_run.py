@@ -20,7 +20,7 @@ from utils.logging import get_logger
 
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
 # The content of these is fingerprinted utterance by utterance.
-_IGNORED = {"textgrid_dir"}
+_IGNORED = {"textgrid_dir", "imported_dir"}
 
 
 def plan_features(config: Config, dataset: str) -> Run:

@@ -12,6 +12,7 @@ from preprocessors.split import split_ids
 from processors.fingerprint import Dependence, Fingerprint, fingerprint_of
 from processors.shards import ShardReport, plan_shards
 from processors.store import processed_folder
+from utils.errors import InputError
 from utils.parallel import Backend
 
 
@@ -82,6 +83,28 @@ class Corpus(NamedTuple):
 
     root: Path
     listing: Listing
+
+
+def choose_dataset(config: Config, name: str | None) -> str:
+    """The data set of an experiment that a command is about.
+
+    Args:
+        config: The experiment.
+        name: As the user gave it; None: the only one there is.
+
+    Raises:
+        InputError: If there is none of that name, or several and no name.
+    """
+    known = ", ".join(config.dataset)
+    if name is None:
+        if len(config.dataset) > 1:
+            raise InputError(
+                f"the configuration has several data sets; choose by --dataset: {known}"
+            )
+        return config.dataset[0]
+    if name not in config.dataset:
+        raise InputError(f"--dataset {name}: the configuration has {known}")
+    return name
 
 
 def corpus_of(config: Config, dataset: str) -> Corpus:

@@ -17,6 +17,12 @@ _TOLERATED = 3
 _SHOWN = 5  # reasons and notices in messages; the files hold all of them
 
 
+def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
+    """How many utterances of a corpus may be of no use."""
+    tolerated = min(_TOLERATED, n_utterances // 2) if max_bad_ratio > 0 else 0
+    return max(int(max_bad_ratio * n_utterances), tolerated)
+
+
 def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     """Makes sure that not too many utterances are rejected, and says why some were.
 
@@ -26,7 +32,7 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     """
     n_all = len(run.listing.utterances) + len(run.listing.rejected)
     ratio = run.config.max_bad_ratio
-    allowed = max(int(ratio * n_all), min(_TOLERATED, n_all // 2) if ratio > 0 else 0)
+    allowed = allowed_faults(n_all, ratio)
     if not rejected:
         return
     found = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"

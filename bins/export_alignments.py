@@ -1,0 +1,63 @@
+"""Writes when each phone and word is said, in the forms that other programs read.
+
+Of the recordings that stage 1 aligned:
+    python -m bins.export_alignments --config FILE --format textgrid --output DIR
+Of what stage 3 spoke:
+    python -m bins.export_alignments --infer_output_dir DIR --format textgrid
+"""
+
+import argparse
+from pathlib import Path
+
+from processors.durations import writer_names
+from utils.cli import Parser, UsageError, add_config_arguments, run
+
+
+def arguments() -> argparse.Namespace:
+    """The flags of the command line, once they go together.
+
+    Raises:
+        UsageError: If they do not; the message names them.
+    """
+    flags = Parser("Exports alignments: of recordings after stage 1, or of speech after stage 3.")
+    add_config_arguments(flags, required=False)
+    add = flags.add_argument
+    add("--dataset", help="with --config; default: the only one of the configuration")
+    add("--infer_output_dir", type=Path, help="speech instead: where stage 3 wrote it")
+    add("--format", choices=writer_names(), required=True)
+    add("--output", type=Path, help="folder; default with --infer_output_dir: beside the wavs")
+    given = flags.parse_args()
+    if (given.config is None) == (given.infer_output_dir is None):
+        raise UsageError("give --config or --infer_output_dir, and not both")
+    if given.config is None and (given.dataset or given.overrides):
+        raise UsageError("--dataset and --set go with --config")
+    if given.config is not None and given.output is None:
+        raise UsageError("--config needs --output")
+    return given
+
+
+def main() -> None:
+    """Exports alignments."""
+    given = arguments()
+    from utils.logging import get_logger, setup_logging
+
+    setup_logging()
+    if given.config is None:
+        from models.alignments import export_speech
+
+        n = export_speech(given.infer_output_dir, given.format, given.output)
+        get_logger(__name__).info("%d alignments as %s", n, given.format)
+        return
+
+    from models.registry import load_config
+    from processors.durations.exporting import export_store
+    from processors.run import choose_dataset
+    from processors.store import processed_folder
+
+    config = load_config(given.config, given.overrides)
+    folder = processed_folder(config.preprocess, choose_dataset(config, given.dataset))
+    export_store(config.preprocess, folder, given.format, given.output)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,102 @@
+"""Brings durations of phones from any origin into a form that stage 1 reads.
+
+python -m bins.import_durations SOURCE --config FILE [--format FORMAT]
+"""
+
+import argparse
+from pathlib import Path
+
+from processors.durations import LAYOUTS, reader_names
+from utils.cli import Parser, UsageError, add_config_arguments, run
+
+
+def parser() -> Parser:
+    """The flags."""
+    flags = Parser("Brings durations of phones from elsewhere into a form that stage 1 reads.")
+    add_config_arguments(flags)
+    add = flags.add_argument
+    add("source", metavar="SOURCE", type=Path, help="folder or file; it stays as it is")
+    add("--format", choices=reader_names(), help="default: by the ends of the files' names")
+    add("--dataset", help="whose durations they are; default: the only one of the configuration")
+    add(
+        "--output",
+        type=Path,
+        help="folder to make; default: preprocess.imported_dir, or alignments in the data set's",
+    )
+    add("--name_pattern", default="", help="how names are made, as in '{id}_phones'")
+    add("--phone_tier", default="", help="of TextGrids; default: phones")
+    add("--word_tier", default="", help="of TextGrids; default: words")
+    add(
+        "--names",
+        choices=("source", "text"),
+        default="source",
+        help="of phones: those of the source, or those of the text, in order (default: source)",
+    )
+    add("--hop_size", type=int, help="of frames: samples; default: found by the recordings")
+    add("--sample_rate", type=int, help="of frames: Hz; goes with --hop_size")
+    add(
+        "--tokens",
+        choices=LAYOUTS,
+        default="all",
+        help="of frames: which parts of stage 1's sequence have one: all; no_start, without the"
+        " first silence; no_edges, nor the last pause; no_pauses, phones alone (default: all)",
+    )
+    add("--end_token", action="store_true", help="of frames: one more token stands at the end")
+    add("--phones_file", type=Path, help="of frames: their tokens instead, lines of id|P1 P2 ...")
+    add("--tolerance", type=int, default=3, help="frames off that are put right (default: 3)")
+    add(
+        "--max_bad_ratio",
+        type=float,
+        help="largest share of utterances without durations (default: preprocess.max_bad_ratio)",
+    )
+    return flags
+
+
+def arguments() -> argparse.Namespace:
+    """The flags of the command line, once they go together.
+
+    Raises:
+        UsageError: If they do not; the message names them.
+    """
+    given = parser().parse_args()
+    if (given.hop_size is None) != (given.sample_rate is None):
+        raise UsageError("--hop_size and --sample_rate go together")
+    for name, least in (("hop_size", 1), ("sample_rate", 1), ("tolerance", 0)):
+        value = getattr(given, name)
+        if value is not None and value < least:
+            raise UsageError(f"--{name} {value}: expected {least} or more")
+    if given.max_bad_ratio is not None and not 0 <= given.max_bad_ratio <= 1:
+        raise UsageError(f"--max_bad_ratio {given.max_bad_ratio:g}: expected a share, 0 to 1")
+    return given
+
+
+def main() -> None:
+    """Imports durations."""
+    given = arguments()
+    from models.registry import load_config
+    from processors.alignment.textgrid import Tiers
+    from processors.durations.fitting import Reading
+    from processors.durations.frames import FrameRate
+    from processors.durations.importing import Source, import_durations
+    from processors.run import choose_dataset
+    from utils.logging import setup_logging
+
+    setup_logging()
+    config = load_config(given.config, given.overrides)
+    source = Source(
+        given.source, given.format, Tiers(given.phone_tier, given.word_tier), given.name_pattern
+    )
+    reading = Reading(
+        given.tokens,
+        given.end_token,
+        given.phones_file,
+        FrameRate(given.hop_size, given.sample_rate) if given.hop_size else None,
+        given.tolerance,
+        given.names,
+    )
+    dataset = choose_dataset(config, given.dataset)
+    import_durations(config, dataset, source, reading, given.output, given.max_bad_ratio)
+
+
+if __name__ == "__main__":
+    run(main)

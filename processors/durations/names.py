@@ -1,0 +1,76 @@
+"""Which utterance a file of another project belongs to, by its name."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from processors.durations.formats import Entry
+from utils.errors import InputError
+
+_BEFORE = re.compile(r"(?:.+-)?(?:durations?|align(?:ment)?)-(?P<id>.+)", re.IGNORECASE)
+_AFTER = re.compile(
+    r"(?P<id>.+?)[-_.](?:durations?|dur|align(?:ment)?|phones?|states?)", re.IGNORECASE
+)
+
+
+class Matches(NamedTuple):
+    """What a source holds for the utterances of a corpus."""
+
+    entries: dict[str, Entry]  # by id
+    missing: list[str]  # ids without an entry, sorted
+    extra: list[str]  # names that belong to no utterance, sorted
+    doubled: list[str]  # ids with several entries, sorted; which of them is right is not known
+
+
+def match_names(entries: Iterable[Entry], ids: Collection[str], pattern: str = "") -> Matches:
+    """Finds the entry of each utterance.
+
+    A name is the id itself, or the id with what projects put beside it: `<id>-durations`,
+    `<speaker>-duration-<id>`.
+
+    Args:
+        entries: Of a source.
+        ids: Of the corpus.
+        pattern: How names are made, as in `take1_{id}`; empty: as above.
+
+    Raises:
+        InputError: If the pattern does not hold `{id}` once.
+    """
+    expression = _expression(pattern)
+    known = frozenset(ids)
+    found: dict[str, Entry] = {}
+    counted: Counter[str] = Counter()
+    extra = []
+    for entry in entries:
+        id = _id_of(entry.name, known, expression)
+        if id is None:
+            extra.append(entry.name)
+        else:
+            counted[id] += 1
+            found[id] = entry
+    doubled = sorted(id for id, n in counted.items() if n > 1)
+    missing = sorted(known - found.keys())
+    single = {id: found[id] for id in sorted(found) if counted[id] == 1}
+    return Matches(single, missing, sorted(extra), doubled)
+
+
+def _expression(pattern: str) -> re.Pattern[str] | None:
+    if not pattern:
+        return None
+    if pattern.count("{id}") != 1:
+        raise InputError(
+            f"--name_pattern {pattern!r}: expected {{id}} in it, as in '{{id}}_phones'"
+        )
+    before, after = pattern.split("{id}")
+    return re.compile(f"{re.escape(before)}(?P<id>.+){re.escape(after)}")
+
+
+def _id_of(name: str, ids: Collection[str], expression: re.Pattern[str] | None) -> str | None:
+    if expression is None and name in ids:
+        return name
+    for one in (expression,) if expression else (_AFTER, _BEFORE):
+        match = one.fullmatch(name)
+        if match and match["id"] in ids:
+            return match["id"]
+    return None

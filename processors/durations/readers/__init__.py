@@ -1,0 +1,1 @@
+"""Formats that durations are imported from: a file each."""

@@ -1,0 +1,188 @@
+"""Which phone each of a list of durations belongs to.
+
+Stage 1's sequence is `<sil>`, the phones of the words, the class of each run of punctuation where
+it stands, and the class of the last punctuation. Other projects leave some of these out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from processors.alignment import AlignmentError
+from processors.alignment.timed import Grid, Interval, make_grid
+from processors.durations import LAYOUTS, Layout
+from processors.durations.frames import FrameRate
+from processors.records import SpokenText
+from utils.errors import InputError
+from utils.files import read_text
+
+# Tokens of other projects that no phone is said for.
+_SIGNS = {
+    *",.!?;:-'\"_|~#",
+    "",
+    "...",
+    "<space>",
+    "sil",
+    "sp",
+    "end",
+    "eos",
+    "<eos>",
+    "bos",
+    "<bos>",
+}
+
+
+class TokenCountError(AlignmentError):
+    """Durations of another number of tokens than the text has.
+
+    Args:
+        message: What was found.
+        found: Number of durations.
+        counts: Number of tokens in every layout.
+    """
+
+    def __init__(self, message: str, found: int, counts: Mapping[str, int]) -> None:
+        super().__init__(message)
+        self.found = found
+        self.counts = counts
+
+
+class Tokens(NamedTuple):
+    """The tokens of one utterance, as a table says them."""
+
+    names: tuple[str, ...]
+    start_s: float | None  # where the first one begins; None: with the recording
+
+
+class Table(NamedTuple):
+    """A table of tokens."""
+
+    tokens: dict[str, Tokens]  # by id
+    rate: FrameRate | None  # where the table says it
+
+
+def places_of(spoken: SpokenText, layout: Layout) -> list[int]:
+    """Which of stage 1's phones have a token of their own in a layout.
+
+    - `all`: each.
+    - `no_start`: no silence before the first word.
+    - `no_edges`: nor the class of the last punctuation.
+    - `no_pauses`: the phones of words only.
+    """
+    places = [*range(len(spoken.phones))]
+    if layout == "no_start":
+        return places[1:]
+    if layout == "no_edges":
+        return places[1:-1]
+    if layout == "no_pauses":
+        return [place for word in spoken.words for place in range(word.start, word.end)]
+    return places
+
+
+def spread(
+    frames: np.ndarray, spoken: SpokenText, layout: Layout, *, end_token: bool
+) -> np.ndarray:
+    """Frames of each of stage 1's phones; those without a token last 0 frames.
+
+    Args:
+        frames: Of the source's tokens.
+        spoken: The text.
+        layout: Which phones have a token.
+        end_token: One more stands at the end; its frames go to the last phone.
+
+    Returns:
+        (N,) int64.
+
+    Raises:
+        TokenCountError: If the number of tokens is another one.
+    """
+    places = places_of(spoken, layout)
+    if len(frames) != len(places) + end_token:
+        counts: dict[str, int] = {name: len(places_of(spoken, name)) for name in LAYOUTS}
+        end = " and an end token" if end_token else ""
+        raise TokenCountError(
+            f"it has {len(frames)} durations, the text {len(places)} tokens ({layout}){end}",
+            len(frames),
+            counts,
+        )
+    durations = np.zeros(len(spoken.phones), dtype=np.int64)
+    durations[places] = frames[: len(places)]
+    if end_token:
+        durations[-1] += frames[-1]
+    return durations
+
+
+def suggest(faults: Iterable[TokenCountError]) -> str:
+    """Which layout the durations of most utterances fit, for a message; empty if none."""
+    fitting: Counter[str] = Counter()
+    n_faults = 0
+    for fault in faults:
+        n_faults += 1
+        for layout, n in fault.counts.items():
+            if fault.found == n:
+                fitting[f"--tokens {layout}"] += 1
+            elif fault.found == n + 1:
+                fitting[f"--tokens {layout} --end_token"] += 1
+    if not fitting:
+        return ""
+    flags, n = fitting.most_common(1)[0]
+    return f"{flags} would fit {n} of these {n_faults}" if 2 * n > n_faults else ""
+
+
+def read_table(path: Path) -> Table:
+    """Reads tokens: lines of `id|P1 P2 ...`, or `id|P1 P2 ...|start in seconds`.
+
+    A first line `# hop_size 256 sample_rate 22050` says how long frames are. Braces around the
+    tokens are dropped.
+
+    Raises:
+        InputError: If a line is another one; names file and line.
+    """
+    tokens: dict[str, Tokens] = {}
+    rate = None
+    for n, line in enumerate(read_text(path).split("\n"), 1):
+        if line.startswith("#"):
+            rate = _rate(line, f"{path}:{n}")
+        elif line.strip():
+            id, *cells = (cell.strip() for cell in line.split("|"))
+            tokens[id] = _tokens(cells, f"{path}:{n}")
+    return Table(tokens, rate)
+
+
+def _rate(line: str, place: str) -> FrameRate:
+    words = line.lstrip("# ").split()
+    try:
+        keys = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+        return FrameRate(keys["hop_size"], keys["sample_rate"])
+    except (ValueError, KeyError):
+        raise InputError(
+            f"{place}: expected `# hop_size 256 sample_rate 22050`, found {line.strip()[:60]!r}"
+        ) from None
+
+
+def _tokens(cells: Sequence[str], place: str) -> Tokens:
+    try:
+        names, *start = cells
+        if len(start) > 1 or not names.strip("{} "):
+            raise ValueError
+        return Tokens(tuple(names.strip("{}").split()), float(start[0]) if start else None)
+    except ValueError:
+        raise InputError(f"{place}: expected id|P1 P2 ... or id|P1 P2 ...|seconds") from None
+
+
+def grid_of_tokens(tokens: Tokens, frames: np.ndarray, rate: FrameRate) -> Grid:
+    """The tokens with times.
+
+    Args:
+        tokens: N of them.
+        frames: (N,).
+        rate: Of the frames.
+    """
+    start = (tokens.start_s or 0.0) * rate.sample_rate
+    edges = rate.boundaries_s(frames, start).tolist()  # (N + 1,)
+    names = ["" if name.lower() in _SIGNS else name for name in tokens.names]
+    spans = zip(names, edges[:-1], edges[1:], strict=True)
+    return make_grid(None, [], [Interval(*span) for span in spans])

@@ -1,0 +1,1 @@
+"""Formats that alignments are exported to: a file each."""
