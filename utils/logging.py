@@ -66,7 +66,9 @@ class Progress:
         if fresh <= 0 or seconds <= 0:
             return line
         remaining = (self._total - self._done) * seconds / fresh
-        return f"{line}, {fresh / seconds:.1f}/s, {_clock_face(remaining)} left"
+        slow = seconds > _SLOW_S * fresh
+        speed = f"{seconds / fresh:.0f} s each" if slow else f"{fresh / seconds:.1f}/s"
+        return f"{line}, {speed}, {_clock_face(remaining)} left"
 
     def __exit__(
         self,
@@ -100,6 +102,7 @@ class _Bar(Progress):
 
 
 _SECONDS_BETWEEN_LINES = 10.0
+_SLOW_S = 5.0  # for one item
 
 
 def _clock_face(seconds: float) -> str:

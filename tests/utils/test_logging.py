@@ -34,6 +34,15 @@ def test_progress_says_when_it_is_done_and_counts_only_new_work_in_the_rate(capl
     assert caplog.messages == ["steps: 100/100 (100 %), 10.0/s, 0:00:00 left"]
 
 
+def test_slow_work_is_told_by_the_time_that_one_item_takes(caplog):
+    caplog.set_level(logging.INFO, "arion")
+    clock = Clock()
+    with progress(4, "utterances", clock=clock) as bar:
+        clock.now += 27
+        bar.advance()
+    assert caplog.messages == ["utterances: 1/4 (25 %), 27 s each, 0:01:21 left"]
+
+
 def test_progress_over_nothing_is_no_fault(caplog):
     with progress(0, "nothing") as bar:
         bar.advance(0)
