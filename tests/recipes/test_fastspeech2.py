@@ -108,22 +108,95 @@ def test_three_stages_give_speech_and_a_picture_for_every_test_sentence(trained)
         assert (result / f"{id}.png").stat().st_size > 1000
 
 
-def test_stage_4_reads_the_sentences_beside_their_recordings_of_a_folder(trained, tmp_path):
+def test_stage_4_scores_sentences_beside_recordings_second_readings_and_copies(trained, tmp_path):
     pytest.importorskip("jiwer")
     shutil.copytree(trained.experiment / "result", tmp_path / "my wavs")
+    write_louder(trained.folder / "corpus" / "wavs", tmp_path / "2nd takes", HELD_OUT[:1])
     done = trained.run(
-        "--stage", "4", "--infer_expt_dir", str(trained.experiment), "--metrics", "wer",
-        "--infer_output_dir", "my wavs", "--recordings", str(trained.folder / "corpus"),
-        "--num_workers", "1", cwd=tmp_path,
+        "--stage", "4", "--infer_expt_dir", str(trained.experiment), "--infer_output_dir",
+        "my wavs", "--recordings", str(trained.folder / "corpus"), "--natural", "2nd takes",
+        "--metrics", "wer,duration_rmse,energy_rmse", "--checks", "all", "--num_workers", "1",
+        cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    scores = json.loads((tmp_path / "my wavs" / "scores.json").read_text())["scores"]
-    assert set(scores) == {"wer", "wer_recorded", "wer_difference"}
+    report = json.loads((tmp_path / "my wavs" / "scores.json").read_text())
+    scores, references = report["scores"], report["references"]
     assert 0 < scores["wer_recorded"]["mean"] < 60 < scores["wer"]["mean"]
-    assert scores["wer"]["n"] == 2
+    assert (scores["wer"]["n"], scores["duration_rmse"]["n"]) == (2, 2)
+    assert references["natural"]["energy_rmse"]["mean"] == pytest.approx(6.02, abs=0.01)
+    assert references["copy"]["energy_rmse"]["mean"] < scores["energy_rmse"]["mean"]
     assert done.stdout.splitlines()[0].split() == [
-        "metric", "mean", "95%", "interval", "unit", "n", "better",
+        "metric", "mean", "95%", "interval", "unit", "n", "better", "copy", "natural",
     ]  # fmt: skip
+    assert report["flags"]["words"] > report["recorded_flags"]["words"] == 0
+    assert {path.name for path in (tmp_path / "my wavs" / "copy").glob("*.wav")} == {
+        f"{id}.wav" for id in HELD_OUT
+    }
+    assert (tmp_path / "my wavs" / "report.html").stat().st_size > 10000
+
+
+def write_louder(source: Path, target: Path, ids: list[str]) -> None:
+    """Sounds of twice the amplitude."""
+    target.mkdir()
+    for id in ids:
+        (path,) = (*source.glob(f"{id}.wav"), *source.glob(f"{id}.flac"))
+        wav, rate = soundfile.read(path)
+        soundfile.write(target / f"{id}.wav", 2 * wav, rate, subtype="FLOAT")
+
+
+PLUGINS = """
+def encode(wav, sample_rate):
+    return [float(abs(wav).mean()), 0.0]
+
+
+def hear(wav, sample_rate, language):
+    assert language == "en-us"
+    return "two birds."
+"""
+
+
+def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
+    pytest.importorskip("jiwer")
+    result = trained.experiment / "result"
+    write_louder(result, tmp_path / "it's louder", HELD_OUT)
+    (tmp_path / "my_voices.py").write_text(PLUGINS)
+    texts = [f"{line['id']}|{line['text']}\n" for line in lines_of(result)]
+    (tmp_path / "my texts").write_text("".join(texts), encoding="utf-8")
+    for system, word in (("result", "the"), ("it's louder", "")):
+        for id in HELD_OUT:
+            path = tmp_path / "what I heard" / system / f"{id}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(word)
+    done = trained.run(
+        "--stage", "4", "--config", str(trained.config), "--infer_output_dir", str(result),
+        "it's louder", "--texts", "my texts", "--transcripts", "what I heard",
+        "--speaker_encoder", "my_voices:encode", "--metrics", "energy_rmse,wer,similarity",
+        "--report_dir", "my report", "--page", "no", "--num_workers", "1", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in (tmp_path / "my report").glob("*.*")] == ["comparison.json"]
+    (pair,) = json.loads((tmp_path / "my report" / "comparison.json").read_text())["comparisons"]
+    assert (pair["first"], pair["second"]) == ("result", "it's louder")
+    assert pair["differences"]["similarity"]["mean"] == pytest.approx(0)
+    # one of the words of each text was heard, and none of them
+    assert -20 < pair["differences"]["wer"]["mean"] < 0
+    assert "result less it's louder, by utterance" in done.stdout
+
+
+def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
+    pytest.importorskip("jiwer")
+    (tmp_path / "my_asr.py").write_text(PLUGINS)
+    done = trained.run(
+        "--stage", "3-4", "--infer_mode", "single", "--infer_text", "Two blue birds.",
+        "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "my out",
+        "--recogniser", "my_asr:hear", "--num_workers", "1", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "my out" / "single" / "scores.json").read_text())
+    assert report["scores"]["wer"]["mean"] == pytest.approx(100 / 3, abs=1e-4)
+    assert "wer_recorded" not in report["scores"]
+    assert report["skipped"]["mcd"].startswith("there are no recordings to compare with")
+    assert (tmp_path / "my out" / "single" / "report.html").is_file()
 
 
 def test_metadata_holds_every_word_and_adds_up(trained):

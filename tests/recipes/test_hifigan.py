@@ -121,10 +121,11 @@ def test_the_fourth_stage_scores_the_copies_by_the_same_mel_distance(trained):
     assert (report["utterances"], report["scores"]["mel_l1"]["n"]) == (2, 2)
     assert report["scores"]["mstft"]["mean"] > 0.5
     assert report["vocoder"].endswith("tiny")
-    assert report["skipped"]["wer"] in (
-        "no utterance has a text in English",  # a folder of audio has no texts
-        "not installed (pip install jiwer)",
-    )
+    # a folder of audio has no texts
+    assert report["skipped"]["wer"].startswith(("no utterance has a text", "not installed (pip"))
+    assert {"mcd", "f0rmse", "energy_rmse", "speech_rate"} < report["scores"].keys()
+    assert set(report["flags"]) == set(report["recorded_flags"]) >= {"silence", "clipping"}
+    assert (result / "report.html").stat().st_size > 10000
 
 
 def test_the_experiment_speaks_a_folder_of_audio_at_another_rate(trained, tmp_path):

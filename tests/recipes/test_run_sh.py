@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from processors.durations import writer_names
+
 REPOSITORY = Path(__file__).parents[2]
 RECIPE = Path("egs/tts/FastSpeech2")
 
@@ -265,6 +267,7 @@ def test_every_flag_of_stage_3_reaches_python(recipe):
         "--energy_control": "0.9",
         "--duration_control": "1",
         "--seed": "7",
+        "--save_alignment": "textgrid",
     }
     given = [part for flag in flags.items() for part in flag]
     arguments = recipe(*SPEAK, *given).calls[0].arguments
@@ -275,6 +278,11 @@ def test_every_flag_of_stage_3_reaches_python(recipe):
         "--infer_text=Hi.",
         *(f"{flag}={value}" for flag, value in flags.items()),
     }
+
+
+@pytest.mark.parametrize("format", writer_names())
+def test_alignments_are_saved_in_every_format_that_python_has(recipe, format):
+    assert recipe(*SPEAK, "--save_alignment", format).code == 0
 
 
 def test_a_vocoder_of_another_rate_is_used_if_asked_for(recipe):
@@ -413,6 +421,7 @@ FAULTS = [
     ((*SPEAK, "--energy_control", "0.0"), "--energy_control '0.0': expected a number above 0"),
     ((*SPEAK, "--duration_control", "-1"), "--duration_control '-1': expected a number"),
     ((*SPEAK, "--duration_control", "1.0.0"), "--duration_control '1.0.0': expected"),
+    ((*SPEAK, "--save_alignment", "srt"), "--save_alignment 'srt': expected textgrid, json, ctm"),
     (BATCH, "--infer_mode batch needs --infer_dataset"),
     ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),
     (

@@ -100,6 +100,7 @@ FAULTS = [
     ((*SINGLE, "--pitch_control", "2"), "--pitch_control goes with recipes that read text"),
     ((*SINGLE, "--energy_control", "2"), "--energy_control goes with recipes that read text"),
     ((*SINGLE, "--duration_control", "2"), "--duration_control goes with recipes that read text"),
+    ((*SINGLE, "--save_alignment", "ctm"), "--save_alignment goes with recipes that read text"),
     ((*SINGLE, "--infer_audio", "a"), "unknown flag --infer_audio "),
     (MODEL, "stage 3 needs --infer_mode: single or batch"),
     ((*MODEL, "--infer_mode", "infer_from_audio"), "'infer_from_audio': expected single or batch"),
