@@ -5,7 +5,7 @@ price. It is far more reliable than when it listens freely: it need not know whi
 but only whether they are those of the text.
 
 A price of 1e-10 flags 5 % of clean recordings, 1e-18 less than 1 %, at the same rate of faults of
-two words that are found (`processors.checks.words`); one below 1e-25 is none for the decoder.
+two words that are found (`processors.checks.words`); at 1e-30 the decoder finds none at all.
 """
 
 from collections.abc import Sequence

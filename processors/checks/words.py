@@ -26,6 +26,7 @@ from processors.word_grammar import LONGEST, Said, said_words
 CHECK = Check(
     finds="words skipped or repeated",
     needs="a text in English, or in the language of a recogniser or of transcripts of one's own",
+    packages=("pocketsphinx", "soxr"),
 )
 SHOWN = 3  # faults, of those found
 FEWEST = 2  # words, where a recogniser has to be believed

@@ -29,7 +29,7 @@ METRIC = Metric(
     better="higher",
     judges="speech",
     needs=f"{SHORTEST_S} s of sound that is not silent",
-    packages=("speechmos", "onnxruntime"),
+    packages=("speechmos", "onnxruntime", "librosa", "soxr"),
 )
 
 

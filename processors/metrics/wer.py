@@ -17,7 +17,7 @@ METRIC = Metric(
     better="lower",
     judges="speech",
     needs="a text in English, or in the language of a recogniser or of transcripts of one's own",
-    packages=("jiwer",),
+    packages=("jiwer", "pocketsphinx", "soxr"),
 )
 
 
