@@ -49,10 +49,12 @@ def active_level(wav: np.ndarray, sample_rate: int) -> Loudness | None:
             break
         levels.append(10 * math.log10(total / min(n_active, len(wav))))
         margins.append(levels[-1] - 20 * math.log10(threshold))
+        if margins[-1] <= _MARGIN_DB:
+            break
     if not levels:
         return None
-    # margins fall with the threshold; the level is the one at which the margin is 15.9 dB
-    level = float(np.interp(-_MARGIN_DB, -np.array(margins), levels))
+    # between the last two, as the margin falls through 15.9 dB for the first time
+    level = float(np.interp(-_MARGIN_DB, -np.array(margins[-2:]), levels[-2:]))
     return Loudness(level, total / len(wav) / 10 ** (level / 10))
 
 
@@ -71,7 +73,7 @@ def _held(over: np.ndarray) -> int:
     """Steps of (E,) that are set, or follow one that is within 200 ms."""
     count = np.concatenate([[0], np.cumsum(over)])
     hangover = round(_HANGOVER_S * _ENVELOPE_RATE)
-    before = np.concatenate([np.zeros(hangover + 1, dtype=count.dtype), count])[: len(over)]
+    before = np.concatenate([np.zeros(hangover, dtype=count.dtype), count])[: len(over)]
     return int(np.count_nonzero(count[1:] > before))
 
 
