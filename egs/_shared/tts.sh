@@ -2,7 +2,7 @@
 # The flags and the last stage of text-to-speech recipes.
 
 infer_text='' infer_text_file='' speaker=''
-pitch_control='' energy_control='' duration_control=''
+pitch_control='' energy_control='' duration_control='' save_alignment=''
 
 # $1: a flag without a value. Fails for any other.
 read_kind_switch() {
@@ -22,6 +22,7 @@ read_kind_flag() {
         --pitch_control) pitch_control=$2 ;;
         --energy_control) energy_control=$2 ;;
         --duration_control) duration_control=$2 ;;
+        --save_alignment) save_alignment=$2 ;;
         *) return 1 ;;
     esac
 }
@@ -40,6 +41,10 @@ check_kind_values() {
     check_number --pitch_control "$pitch_control" '*[!0-9.]*' "a number above 0"
     check_number --energy_control "$energy_control" '*[!0-9.]*' "a number above 0"
     check_number --duration_control "$duration_control" '*[!0-9.]*' "a number above 0"
+    case $save_alignment in
+        '' | textgrid | json | ctm | npy) ;;
+        *) fail "--save_alignment '$save_alignment': expected textgrid, json, ctm or npy" ;;
+    esac
 }
 
 check_single() {
@@ -61,5 +66,6 @@ speak() {
         ${pitch_control:+"--pitch_control=$pitch_control"} \
         ${energy_control:+"--energy_control=$energy_control"} \
         ${duration_control:+"--duration_control=$duration_control"} \
+        ${save_alignment:+"--save_alignment=$save_alignment"} \
         ${seed:+"--seed=$seed"} "$@"
 }

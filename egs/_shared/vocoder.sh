@@ -22,7 +22,7 @@ read_kind_flag() {
 refuse_foreign() {
     case $1 in
         --infer_text | --infer_text_file | --vocoder_dir | --speaker | --pitch_control | \
-            --energy_control | --duration_control | --resample)
+            --energy_control | --duration_control | --resample | --save_alignment)
             fail "$1 goes with recipes that read text; this one is a vocoder (--help lists its flags)"
             ;;
     esac

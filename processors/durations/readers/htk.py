@@ -18,7 +18,7 @@ from processors.durations.sources import files_of, text_of
 
 SUFFIXES = (".lab", ".mlf")
 
-_UNIT_S = 1e-7
+_UNITS_PER_S = 1e7
 _STATE = re.compile(r"(.+)\[(\d+)\]")
 _MASTER = "#!MLF!#"
 
@@ -84,7 +84,7 @@ def _grid(path: Path, rows: Sequence[tuple[int, str]], *, closed: bool) -> Grid:
 def _parse(row: str, place: str) -> _Line:
     cells = row.split()
     try:
-        start_s, end_s = float(cells[0]) * _UNIT_S, float(cells[1]) * _UNIT_S
+        start_s, end_s = float(cells[0]) / _UNITS_PER_S, float(cells[1]) / _UNITS_PER_S
         name = cells[2]
     except (ValueError, IndexError):
         raise AlignmentError(
