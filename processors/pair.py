@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from processors.records import TimedPhone
-from processors.text.symbols import PAUSES
+from processors.text.symbols import NOISE, PAUSES
 from processors.voice import HIGHEST_RATE, Voice
 from processors.warping import warping_path
 
@@ -68,11 +68,11 @@ class Pair:
     def phones(self) -> tuple[tuple[TimedPhone, TimedPhone], ...]:
         """Phones that both say, recorded and spoken, in order, without pauses.
 
-        Matched by name and in order; none where those of either are unknown, or fewer than half of
-        them match.
+        Matched by name and in order, without speech that was not transcribed; none where those of
+        either are unknown, or fewer than half of them match.
         """
         theirs, ours = (
-            [phone for phone in voice.phones if phone.name not in PAUSES]
+            [phone for phone in voice.phones if phone.name not in (*PAUSES, NOISE)]
             for voice in (self.recorded, self.spoken)
         )
         names, names_hat = ([phone.name for phone in phones] for phones in (theirs, ours))

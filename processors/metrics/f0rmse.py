@@ -3,7 +3,8 @@
 The root mean square of the differences of the fundamental frequencies, Praat's every 5 ms
 (processors.pitch), along the path that lays the sentence on its recording: that of `mcd`, or the
 same times in a copy. Lower is better. High voices have larger errors in Hz than low ones;
-`f0rmse_cents` does not. One frame an octave off counts for much.
+`f0rmse_cents` does not, whose note says how many frames are more than half an octave off: these
+count for much.
 """
 
 from typing import TYPE_CHECKING

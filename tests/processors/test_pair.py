@@ -102,6 +102,7 @@ def phones(names: str) -> tuple[TimedPhone, ...]:
     [
         ("<sil> A B C <.>", "<sil> A <sp> B C <.>", "A B C"),
         ("A B C D", "A B X D", "A B D"),
+        ("A <spn> B C", "A <spn> B C", "A B C"),
         ("A B C D", "A X Y Z", ""),
         ("A B", "A B C D E", ""),
         ("", "A B", ""),
