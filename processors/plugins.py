@@ -3,6 +3,7 @@
 import functools
 import importlib
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +49,20 @@ class PluginFunction:
     folder: Path
 
     def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  # what the function takes and gives
-        """Calls the function."""
-        return _imported(self.name, self.folder)(*arguments)
+        """Calls the function.
+
+        Raises:
+            InputError: If it fails; says where.
+        """
+        function = _imported(self.name, self.folder)
+        try:
+            return function(*arguments)
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raise InputError(
+                f"{self.name} fails: {type(error).__name__}: {error} "
+                f"({last.filename}, line {last.lineno})"
+            ) from error
 
 
 def load_function(name: str) -> PluginFunction:
@@ -76,7 +89,7 @@ def _imported(name: str, folder: Path) -> Callable[..., Any]:
         )
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
-    module = _module(name, module_name, folder)
+    module = _module(name, module_name)
     if not hasattr(module, attribute):
         known = [one for one in vars(module) if callable(getattr(module, one))]
         where = module.__file__ or module_name
@@ -87,13 +100,13 @@ def _imported(name: str, folder: Path) -> Callable[..., Any]:
     return function
 
 
-def _module(name: str, module_name: str, folder: Path) -> ModuleType:
+def _module(name: str, module_name: str) -> ModuleType:
     try:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and f"{module_name}.".startswith(f"{error.name}."):
             raise InputError(
-                f"{name}: there is no module {error.name}; put it into {folder}, or its folder "
+                f"{name}: there is no module {error.name} in the folder you are in; put its folder "
                 "into the variable PYTHONPATH"
             ) from error
         raise InputError(f"{name}: {module_name} imports {error.name}: install it") from error

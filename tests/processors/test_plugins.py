@@ -53,8 +53,8 @@ def test_what_is_missing_is_named(folder):
     write(folder, "mine_e", "def hear(:\n")
     write(folder, "mine_f", "from math import no_such_name")
     for name, message in {
-        "mine_g:hear": rf"mine_g:hear: there is no module mine_g; put it into {folder}",
-        "mine_c.ears:hear": r"there is no module mine_c\.ears; put it",
+        "mine_g:hear": r"mine_g:hear: there is no module mine_g in the folder you are in; ",
+        "mine_c.ears:hear": r"there is no module mine_c\.ears in the",
         "mine_c:heart": r"mine_c\.py holds no heart; did you mean hear\?",
         "mine_c:pi": r"mine_c:pi: is no function, but float",
         "mine_d:hear": r"mine_d imports no_such_package_of_anyone: install it",
@@ -63,6 +63,13 @@ def test_what_is_missing_is_named(folder):
     }.items():
         with pytest.raises(InputError, match=message):
             load_function(name)
+
+
+def test_a_function_that_fails_is_named_with_the_line(folder):
+    write(folder, "mine_h", "def hear(wav, rate, language):\n    return 1 / 0\n")
+    message = r"^mine_h:hear fails: ZeroDivisionError: division by zero \(.*mine_h\.py, line 2\)$"
+    with pytest.raises(InputError, match=message):
+        load_function("mine_h:hear")(np.zeros(3), 8000, "en-us")
 
 
 def test_what_lies_there_hides_no_module_of_the_product(folder):
