@@ -12,6 +12,10 @@ of three. Of LJSpeech, 50 sentences cut where another aligner has the words: 80 
 98 %, all. Untouched, 2 of 250 recordings of the first are flagged, 1 of 55 of the second, and 2 of
 50 of 14 other speakers, mostly for a short word that was swallowed; of 68 copies of the first by
 Griffin-Lim and by a poor vocoder, none. It takes 0.03 s of processor time per second of sound.
+
+What a recogniser hears says less. With pocketsphinx listening freely in place of the user's, which
+misreads a fifth of the words, 67 % of two skipped words are found and 47 % of two repeated, 93 % and
+56 % of three, and none of 30 untouched recordings is flagged.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +26,7 @@ from processors.checks import Check, UnjudgedError
 from processors.metrics import Speech
 from processors.recognition import is_english, words_of
 from processors.word_grammar import LONGEST, Said, said_words
+from utils.errors import InputError
 
 CHECK = Check(
     finds="words skipped or repeated",
@@ -64,8 +69,10 @@ def check(speech: Speech, recorded: Speech | None) -> str | None:
     if not words or "{" in speech.text:  # phones written inline are no words
         raise UnjudgedError(f"needs {CHECK.needs}")
     faults = _faults(words, speech)
+    if faults is None:
+        raise UnjudgedError(f"needs {CHECK.needs}")
     if faults and recorded is not None:
-        known = _faults(words, recorded)
+        known = _faults(words, recorded) or []
         faults = [one for one in faults if not any(_alike(one, other) for other in known)]
     notes = [_note(one, words) for one in faults[:SHOWN]]
     if len(faults) > SHOWN:
@@ -73,17 +80,20 @@ def check(speech: Speech, recorded: Speech | None) -> str | None:
     return "; ".join(notes) or None
 
 
-def _faults(words: Sequence[str], speech: Speech) -> list[Fault]:
-    """All that is skipped or repeated.
+def _faults(words: Sequence[str], speech: Speech) -> list[Fault] | None:
+    """All that is skipped or repeated; None where nobody listens to the language.
 
     Raises:
-        UnjudgedError: If nobody listens to the language.
+        UnjudgedError: If a word cannot be said in English.
     """
     if is_english(speech.language):
-        said = said_words(words, speech.wav, speech.sample_rate)
+        try:
+            said = said_words(words, speech.wav, speech.sample_rate)
+        except InputError as error:
+            raise UnjudgedError(str(error)) from error
         return [Fault("skipped", 0, len(words))] if said is None else faults_of(said, words)
     if speech.heard is None:
-        raise UnjudgedError(f"needs {CHECK.needs}")
+        return None
     return faults_heard(words, words_of(speech.heard, speech.language).split())
 
 
@@ -148,13 +158,10 @@ def faults_heard(words: Sequence[str], heard: Sequence[str]) -> list[Fault]:
         letters, heard_letters = len("".join(words[i:i_end])), len("".join(heard[j:j_end]))
         if (i_end - i) - (j_end - j) >= FEWEST and heard_letters < _HEARD_LETTERS * letters:
             faults.append(Fault("skipped", i, i_end))
-        if kind == "insert":
-            n = j_end - j
-            before = n >= FEWEST and heard[j:j_end] == words[max(i - n, 0) : i]
-            if before or (n >= FEWEST and heard[j:j_end] == words[i : i + n]):
-                faults.append(
-                    Fault("repeated", i - n, i) if before else Fault("repeated", i, i + n)
-                )
+        n = j_end - j
+        if kind == "insert" and n >= FEWEST:
+            copies = [k for k in (i - n, i) if k >= 0 and words[k : k + n] == heard[j:j_end]]
+            faults += [Fault("repeated", k, k + n) for k in copies[:1]]
     return faults
 
 

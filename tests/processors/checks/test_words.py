@@ -120,6 +120,17 @@ def test_in_other_languages_the_users_recogniser_is_believed():
     assert check(bad, bad) is None
 
 
+def test_recordings_without_transcripts_say_nothing_of_speech(tmp_path):
+    (tmp_path / "a.txt").write_text("een kop koffie")
+    bad = replace(hearing(""), id="a", plugins=Plugins(transcripts=tmp_path))
+    assert check(bad, replace(bad, recorded=True)) == '3 words skipped: "met melk graag"'
+
+
+def test_a_word_that_is_not_english_is_named(recording):
+    with pytest.raises(UnjudgedError, match="'привет' cannot be said in English"):
+        check(spoken(recording.wav, text="Привет, produced the block books."), None)
+
+
 def test_without_text_or_listener_nothing_is_judged():
     with pytest.raises(UnjudgedError, match="needs a text in English, or in the language of a"):
         check(Speech(SILENCE, 16000, "Een kop koffie.", "nl"), None)
