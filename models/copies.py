@@ -72,7 +72,8 @@ def copies_of(
         The files by id.
 
     Raises:
-        InputError: If a recording or the vocoder cannot be read, or a copy is not finite.
+        InputError: If a recording or the vocoder cannot be read, a recording is shorter than a
+            frame, or a copy is not finite.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     speaker = vocoder.load(settings, device)
@@ -104,7 +105,13 @@ def _copied(id: str, wav: np.ndarray, work: _Work, folder: Path, keys: dict[str,
     if keys.pop(id, None) is not None:
         _write_keys(folder, keys)  # first: a file that is being replaced is nobody's copy
     config = work.mel.config
-    mel = mel_of(wav[: len(wav) // config.hop_length * config.hop_length], work.mel)  # (M, T)
+    whole = wav[: len(wav) // config.hop_length * config.hop_length]  # (T * hop_length,)
+    if len(whole) < config.n_fft:
+        raise InputError(
+            f"copy-synthesis: {id} has {len(wav)} samples, too few for a mel; leave it out, or all "
+            "copies by --copies no"
+        )
+    mel = mel_of(whole, work.mel)  # (M, T)
     copy = work.vocoder.infer(torch.from_numpy(mel)[None].to(work.device))[0]  # (T * hop_length,)
     try:
         write_wav(path, copy.float().cpu().numpy(), config.sample_rate)

@@ -25,7 +25,7 @@ from modules.mel import MelConfig
 from processors.batch import TtsBatch, VocoderBatch
 from processors.metrics import Value, find, metric_names
 from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, UtteranceError
 from utils.logging import get_logger
 
 if TYPE_CHECKING:  # it reads audio files, which training can do without
@@ -33,18 +33,27 @@ if TYPE_CHECKING:  # it reads audio files, which training can do without
 
 _LONGEST = 3.0  # times the recording, plus a second: what babbles on after that is not judged
 _FIRST_BUDGETS = 1.5  # of the first scoring, which also reads and analyses the recordings
-_KEPT = (
-    0.8  # of the sentences that fit, if not all do: else a little more work left out more of them
-)
+# Of the sentences that fit, if not all do: else a little more work would leave out more of them.
+_KEPT = 0.8
+# Other processes wait, and give up after ten minutes: the longest scoring may not come near.
+_SLOWEST = 5.0  # times as long as this process works; of what takes longer a fifth counts
 
 Speak = Callable[[TtsBatch | VocoderBatch], Sample]
 Stopwatch = Callable[[], float]  # seconds since it was started
 
 
 def start_stopwatch() -> Stopwatch:
-    """Measures the seconds that pass, or that this process works if it has to wait for others."""
-    passed, worked = time.monotonic(), time.process_time()
-    return lambda: min(time.monotonic() - passed, time.process_time() - worked)
+    """Measures the seconds that this process works, or a fifth of those that pass, if that is more.
+
+    Where it works on several cores, it is the seconds that pass.
+    """
+    began, worked = time.monotonic(), time.process_time()
+
+    def seconds() -> float:
+        passed = time.monotonic() - began
+        return max(min(passed, time.process_time() - worked), passed / _SLOWEST)
+
+    return seconds
 
 
 class Scores(NamedTuple):
@@ -104,13 +113,17 @@ class Scoring:
             speak: Gives the sample of a batch of one utterance.
 
         Returns:
-            None where nothing is left to be scored: what fails is told once, and not tried again.
+            None where nothing is left to be scored: what fails is told once, and not tried again,
+            with a traceback where it is no fault of the user's.
         """
         watch = self._start()
         try:
             rows = self._rows(speak, watch)
-        except Exception:  # noqa: BLE001  (days of training must not end by the fault of a score)
-            get_logger(__name__).warning("from here on there are no scores", exc_info=True)
+        except Exception as error:  # noqa: BLE001  (no score may end days of training)
+            is_bug = not isinstance(error, InputError | UtteranceError | OSError)
+            get_logger(__name__).warning(
+                "from here on there are no scores: %s", error or repr(error), exc_info=is_bug
+            )
             self.sentences = []
             return None
         if not rows:

@@ -151,6 +151,12 @@ def test_a_vocoder_that_diverged_is_an_error_that_names_the_utterance(tmp_path, 
         copies_of(ITEMS, griffin_lim(), SETTINGS, tmp_path)
 
 
+@pytest.mark.parametrize("n_samples", [0, 100, 700])
+def test_a_recording_that_is_too_short_for_a_mel_is_named(tmp_path, n_samples):
+    with pytest.raises(InputError, match=rf"a has {n_samples} samples, too few .*--copies no"):
+        copies_of([item_of("a", recording(0, n_samples))], griffin_lim(), SETTINGS, tmp_path)
+
+
 def test_a_foreign_list_of_copies_is_refused(tmp_path):
     (tmp_path / "copies.json").write_text("[]")
     with pytest.raises(InputError, match=r"copies\.json: not written here; delete it"):

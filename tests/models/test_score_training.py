@@ -11,6 +11,7 @@ from models.score_training import Scoring, check_score_metrics, scoring_of, star
 from models.task import Sample
 from models.validation_sentences import Sentence
 from modules.mel import MelConfig
+from processors.audio import AudioError
 from processors.batch import VocoderBatch
 from processors.metrics import Copy, Speech, Value, mel_l1, v_uv_f1
 from processors.records import TimedPhone
@@ -135,12 +136,13 @@ def test_one_sentence_is_scored_however_long_it_takes():
 
 
 def test_time_in_which_others_work_does_not_count(monkeypatch):
-    passed, worked = iter([100.0, 109.0, 110.0]), iter([5.0, 7.0, 65.0])
+    passed, worked = iter([100.0, 109.0, 110.0, 200.0]), iter([5.0, 7.0, 65.0, 9.0])
     monkeypatch.setattr("time.monotonic", lambda: next(passed))
     monkeypatch.setattr("time.process_time", lambda: next(worked))
     watch = start_stopwatch()
 
     assert [watch(), watch()] == [2.0, 10.0]
+    assert watch() == 20.0  # a fifth: other processes do not wait for ever
 
 
 def test_the_sentences_are_the_same_ones_each_time():
@@ -161,8 +163,18 @@ def test_what_fails_is_told_once_and_training_goes_on(caplog):
     with caplog.at_level(logging.INFO):
         assert [judge.run(fail) for _ in range(3)] == [None] * 3
 
-    assert caplog.messages == ["from here on there are no scores"]
-    assert "no speech today" in caplog.text
+    assert caplog.messages == ["from here on there are no scores: no speech today"]
+    assert "Traceback" in caplog.text
+
+
+def test_a_recording_that_cannot_be_read_is_told_without_a_traceback(caplog):
+    def read():
+        raise AudioError("a.wav: not readable as audio")
+
+    scoring("mcd", sentences=[Sentence("a", "a batch", read)]).run(Speaker())
+
+    assert caplog.messages == ["from here on there are no scores: a.wav: not readable as audio"]
+    assert "Traceback" not in caplog.text
 
 
 def test_sounds_that_are_not_finite_have_no_score():
