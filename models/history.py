@@ -52,12 +52,12 @@ class History:
         return replace(self, step=step, epoch=None, losses={}, best=None, best_step=None)
 
     def trained(self, position: "Position", losses: Mapping[str, float]) -> "History":
-        """The same after more training; without new losses, the last known ones are kept."""
+        """The same after more training; what is not measured again is as last known."""
         return replace(
             self,
             step=position.step,
             epoch=position.epoch + 1,
-            losses={n: v for n, v in losses.items() if math.isfinite(v)} or self.losses,
+            losses={n: v for n, v in (self.losses | dict(losses)).items() if math.isfinite(v)},
             best=position.best,
             best_step=position.best_step,
         )

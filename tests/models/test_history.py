@@ -47,6 +47,9 @@ def test_training_goes_on_from_what_was_known():
     assert later.initialised_from == "org/name@0123"
     measured = FOUND.trained(Position(step=6), {"mel": 0.1, "pesq": float("nan")})
     assert measured.losses == {"mel": 0.1}
+    scored = FOUND.trained(Position(step=6), {"score/mcd": 7.5})
+    assert scored.losses == {"mel": 0.25, "score/mcd": 7.5}
+    assert FOUND.trained(Position(step=6), {"mel": float("nan")}).losses == {}
 
 
 def test_of_other_weights_nothing_is_claimed_that_was_measured_on_these():
