@@ -14,8 +14,8 @@ of three. Of LJSpeech, 50 sentences cut where another aligner has the words: 80 
 Griffin-Lim and by a poor vocoder, none. It takes 0.03 s of processor time per second of sound.
 
 What a recogniser hears says less. With pocketsphinx listening freely in place of the user's, which
-misreads a fifth of the words, 67 % of two skipped words are found and 47 % of two repeated, 93 % and
-56 % of three, and none of 30 untouched recordings is flagged.
+misreads a fifth of the words, 67 % of two skipped words are found and 47 % of two repeated, 93 %
+and 56 % of three, and none of 30 untouched recordings is flagged.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
