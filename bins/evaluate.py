@@ -1,14 +1,18 @@
 """Stage 4: scores speech beside the recordings of the same utterances."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from utils.cli import Parser, UsageError, run
+from utils.cli import Parser, UsageError, print_text, run
 from utils.inference_flags import add_model_arguments, check_model_arguments
-from utils.logging import setup_logging
+from utils.logging import get_logger, setup_logging
 from utils.parallel import n_cores
+
+if TYPE_CHECKING:
+    from models.place import Place
+    from models.subjects import Extras
 
 
 def parser() -> Parser:
@@ -110,11 +114,33 @@ def main() -> None:
 
     from models.choice import Selection
     from models.evaluation import evaluate
-    from models.place import place_of_config, place_of_model
     from models.score_tables import tables_of
+
+    place = _place(given)
+    selection = Selection(
+        tuple(given.metrics.split(",")),
+        given.infer_dataset,
+        given.infer_testing_set,
+        _checks(given.checks),
+    )
+    evaluation = evaluate(place, selection, given.num_workers, _extras(given))
+    # before the page: whatever becomes of that, the scores are there
+    print_text(tables_of(evaluation))
+    if given.page == "no":
+        return
+
+    from models.report import write_page
+    from models.results import PAGE
+
+    page, backend = evaluation.folder / PAGE, place.references.preprocess.backend
+    write_page(page, evaluation, n_jobs=given.num_workers, backend=backend)
+    get_logger(__name__).info("listen: %s", page)
+
+
+def _place(given: argparse.Namespace) -> "Place":
+    """What is scored."""
+    from models.place import place_of_config, place_of_model
     from models.speaking import experiment_of
-    from models.subjects import Extras
-    from processors.plugins import Plugins, load_function
 
     sources = given.infer_output_dir, given.overrides, given.recordings
     if given.infer_expt_dir is None and given.name is None:
@@ -128,27 +154,27 @@ def main() -> None:
         place = place.with_texts(given.texts)
     if given.infer_mode == "single":
         place = place.of_single()
-    selection = Selection(
-        tuple(given.metrics.split(",")),
-        given.infer_dataset,
-        given.infer_testing_set,
-        _checks(given.checks),
-    )
+    return place
+
+
+def _extras(given: argparse.Namespace) -> "Extras":
+    """What it is put beside."""
+    from models.subjects import Extras
+    from processors.plugins import Plugins, load_function
+
     plugins = Plugins(
         load_function(given.recogniser) if given.recogniser is not None else None,
         given.transcripts,
         load_function(given.speaker_encoder) if given.speaker_encoder is not None else None,
     )
-    extras = Extras(
+    return Extras(
         natural=given.natural,
         copies=given.copies == "yes",
         vocoder=given.vocoder_dir,
         resample=given.resample,
         plugins=plugins,
         folder=given.report_dir,
-        page=given.page == "yes",
     )
-    sys.stdout.write(tables_of(evaluate(place, selection, given.num_workers, extras)))
 
 
 if __name__ == "__main__":

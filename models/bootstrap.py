@@ -4,6 +4,10 @@ Of few utterances these are too narrow: of twelve they would hold the true mean 
 ten. They are expanded as Student's interval is (Hesterberg 2015, arXiv:1411.5279): percentiles
 further out are taken, those of a normal distribution at sqrt(n / (n - 1)) t, where t is Student's
 for n - 1.
+
+No resampled mean lies beyond the extremes of the utterances, so of fewer than six no interval can
+be wide enough. Measured: with normal values it holds the true mean in 51 % of the cases for n = 2,
+88 % for 4, 94 % for 6 and 12; with those of an exponential distribution in 45, 82, 89 and 92 %.
 """
 
 from collections.abc import Iterator
@@ -13,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 CONFIDENCE = 0.95
+FEWEST = 6  # utterances: five that all say the same do so by chance in one case of 16
 _RESAMPLES = 2000
 _AT_ONCE = 100  # resamples: memory for 100 counts per utterance
 _SEED = 0
@@ -21,7 +26,7 @@ _SEED = 0
 class Estimate(NamedTuple):
     """A mean over utterances.
 
-    The interval holds the mean of other utterances of the same kind with a probability of 95 %.
+    The interval holds the mean of all utterances of the same kind with a probability of 95 %.
     """
 
     mean: float

@@ -6,13 +6,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from models.bootstrap import CONFIDENCE, estimate_differences
+from models.bootstrap import CONFIDENCE, FEWEST, estimate_differences
 from models.results import COMPARISON
 from models.scores import Comparison, Evaluation, Score, System, arrays_of, scores_of
 from processors.scoring import Column
 from utils.files import write_json
 
-Verdict = Literal["better", "worse", "differs", "unclear"]
+Verdict = Literal["better", "worse", "differs", "unclear", "too few"]
 
 
 def compare(systems: Sequence[System], columns: Sequence[Column]) -> tuple[Comparison, ...]:
@@ -37,10 +37,11 @@ def verdict_of(difference: Score) -> Verdict:
     """What a difference says about the first system beside the second.
 
     "unclear" where its interval holds 0: other sentences may well say the opposite. "differs" where
-    it does not, and neither direction is better.
+    it does not, and neither direction is better. "too few" of fewer than six utterances, which all
+    may say the same by chance.
     """
-    if difference.low is None or difference.high is None:
-        return "unclear"
+    if difference.n < FEWEST or difference.low is None or difference.high is None:
+        return "too few"
     if difference.low <= 0 <= difference.high:
         return "unclear"
     if not difference.better:

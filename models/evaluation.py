@@ -9,43 +9,44 @@ from models.choice import Selection
 from models.comparison import compare, write_comparison
 from models.judges import Judges
 from models.place import Place
-from models.report import write_page
-from models.results import PAGE
 from models.scores import Evaluation, Report, Score, System, summarise, write_report
 from models.spoken import SHOWN, refuse
 from models.subjects import Extras, Subjects, gather, plugins_of
 from processors.scoring import Item, Scored, ScoringTask, score_items
 from utils.errors import InputError
-from utils.logging import get_logger, progress
-from utils.parallel import Backend, run_chunks
+from utils.logging import progress
+from utils.parallel import Backend, n_cores, run_chunks
 
 
 def evaluate(
-    place: Place, selection: Selection, n_jobs: int, extras: Extras | None = None
+    place: Place,
+    selection: Selection | None = None,
+    n_jobs: int | None = None,
+    extras: Extras | None = None,
 ) -> Evaluation:
     """Scores utterances and writes what was found out.
 
-    That is `scores.jsonl` and `scores.json` beside the files of each system, `comparison.json` of
-    several, and the page `report.html`.
+    That is `scores.jsonl` and `scores.json` beside the files of each system, and `comparison.json`
+    of several. The page is written by `models.report.write_page`.
 
     Args:
         place: What is scored.
-        selection: Which of it, and by what.
-        n_jobs: Worker processes.
-        extras: What it is put beside.
+        selection: Which of it, and by what; None: all of it, by all that can judge it.
+        n_jobs: Worker processes; None: as many as there are cores.
+        extras: What it is put beside; None: copies of the recordings, where that says something.
 
     Raises:
         InputError: If a file or a recording is missing or cannot be read, systems have not spoken
             the same, a metric is unknown, one that was asked for cannot be computed, or none can.
     """
-    extras = extras or Extras()
+    selection, extras = selection or Selection(), extras or Extras()
     preprocess = place.references.preprocess
     subjects = gather(place, selection, extras)
     own = list(subjects.vocoders)
     judges = Judges(selection.metrics, selection.checks, subjects.kinds(), extras.plugins)
     plugins = plugins_of(list(subjects.folders), own, extras.plugins)
     task = ScoringTask(judges.metrics, preprocess.mel, judges.checks, extras.plugins, plugins)
-    scored = _score(subjects.items, task, n_jobs, preprocess.backend)
+    scored = _score(subjects.items, task, n_jobs or n_cores(), preprocess.backend)
     judges.settle(scored)
     systems = _systems(subjects, judges, scored)
     evaluation = Evaluation(
@@ -53,12 +54,9 @@ def evaluate(
         tuple(item for item in subjects.items if own[0] in item.spoken),
         preprocess.mel,
         compare(systems[: len(own)], judges.own_columns),
+        subjects.out,
     )
-    _write(evaluation, subjects)
-    if extras.page:
-        page = subjects.out / PAGE
-        write_page(page, evaluation, n_jobs=n_jobs, backend=preprocess.backend)
-        _log.info("listen: %s", page)
+    _write(evaluation)
     return evaluation
 
 
@@ -149,13 +147,10 @@ def _report(
     )
 
 
-def _write(evaluation: Evaluation, subjects: Subjects) -> None:
+def _write(evaluation: Evaluation) -> None:
     """The files of every system, and the comparison of several."""
     own = [system for system in evaluation.systems if not system.is_reference]
     for system in own:
         write_report(system.folder, system.report, list(system.scored.values()))
     if len(own) > 1:
-        write_comparison(subjects.out, evaluation)
-
-
-_log = get_logger(__name__)
+        write_comparison(evaluation.folder, evaluation)

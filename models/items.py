@@ -132,6 +132,8 @@ def _fault(file: Path) -> str:
         return "" if soundfile.info(file).frames else "holds no sample"
     except soundfile.LibsndfileError as error:
         return str(error.error_string)
+    except UnicodeEncodeError:
+        return "its name is not UTF-8, so that libsndfile cannot open it; rename it"
 
 
 def _by_id(files: Sequence[Result]) -> dict[str, Result]:

@@ -37,9 +37,9 @@ class Place(NamedTuple):
 
 def place_of_model(
     reference: str | Path,
-    outputs: Sequence[Path],
-    overrides: Sequence[str],
-    recordings: Path | None,
+    outputs: Sequence[Path] = (),
+    overrides: Sequence[str] = (),
+    recordings: Path | None = None,
 ) -> Place:
     """What stage 3 wrote with a model.
 
@@ -60,7 +60,10 @@ def place_of_model(
 
 
 def place_of_config(
-    config: Path, outputs: Sequence[Path], overrides: Sequence[str], recordings: Path | None
+    config: Path,
+    outputs: Sequence[Path],
+    overrides: Sequence[str] = (),
+    recordings: Path | None = None,
 ) -> Place:
     """What was written with a model that is not at hand; see `place_of_model`.
 

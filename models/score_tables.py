@@ -7,6 +7,7 @@ from models.comparison import verdict_of
 from models.scores import Comparison, Evaluation, Score, System
 
 _INTERVAL = f"{CONFIDENCE:.0%} interval"
+_VERDICTS = {"unclear": "no clear difference", "too few": "too few utterances to say"}
 
 
 def tables_of(evaluation: Evaluation) -> str:
@@ -51,11 +52,7 @@ def _differences(comparison: Comparison) -> str:
     rows = [("metric", "difference", _INTERVAL, "unit", "n", f"{first} is")]
     for name, score in comparison.differences.items():
         verdict = verdict_of(score)
-        facts = (
-            score.unit,
-            str(score.n),
-            "no clear difference" if verdict == "unclear" else verdict,
-        )
+        facts = (score.unit, str(score.n), _VERDICTS.get(verdict, verdict))
         rows.append((name, f"{score.mean:+.4g}", _interval(score), *facts))
     return f"{first} less {second}, by utterance\n{_aligned(rows)}"
 

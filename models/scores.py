@@ -23,8 +23,8 @@ class Score:
         unit: Empty for plain numbers.
         better: "lower", "higher", or empty where it is only for comparison.
         mean: Weighted as the metric says.
-        low: Lower end of the interval that holds the mean of other utterances of the same kind with
-            a probability of 95 %; None of a single utterance.
+        low: Lower end of the interval that holds the mean of all utterances of the same kind with a
+            probability of 95 %; None of a single utterance.
         high: Its upper end.
         n: Utterances that have the score.
     """
@@ -107,12 +107,14 @@ class Evaluation:
             them, and others that are not here.
         mel: Of the recordings: what copies were made from, and the sample rate.
         comparisons: Every two systems that are no references.
+        folder: Where what is about all systems goes.
     """
 
     systems: tuple[System, ...]
     items: tuple[Item, ...]
     mel: MelConfig
     comparisons: tuple[Comparison, ...] = ()
+    folder: Path = Path()
 
 
 def summarise(columns: Sequence[Column], scored: Sequence[Scored]) -> dict[str, Score]:

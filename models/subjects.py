@@ -34,7 +34,6 @@ class Extras:
         plugins: Functions of the user's, and transcripts.
         folder: Where page, comparison and copies go; None: with one system beside its files, else
             `comparison` in the first one's.
-        page: Whether a page is written.
     """
 
     natural: Path | None = None
@@ -43,7 +42,6 @@ class Extras:
     resample: bool = False
     plugins: Plugins = field(default_factory=Plugins)
     folder: Path | None = None
-    page: bool = True
 
 
 class Subjects(NamedTuple):

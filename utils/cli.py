@@ -60,6 +60,13 @@ def run(main: Callable[[], None]) -> None:
         _stop(_describe(error), 1)
 
 
+def print_text(text: str) -> None:
+    """Writes to standard output at once, characters that it cannot show as escapes."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
+
+
 def _describe(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
         return str(error)

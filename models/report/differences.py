@@ -4,9 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from models.comparison import verdict_of
 from models.report.contents import Column, Voice, digits_for
 from models.report.summary import ARROWS, ends_of, written, written_interval
 from models.scores import Comparison, Score
+
+_OPEN = {
+    "too few": "too few utterances",
+    "unclear": "no difference shown",
+    "differs": "they differ",
+}
 
 
 class Difference(NamedTuple):
@@ -45,7 +52,7 @@ def difference_rows(
         found = [comparison.differences.get(column.name) for comparison in comparisons]
         digits = digits_for(score for score in found if score is not None)
         cells = [
-            None if score is None else _difference(score, column.better, digits, comparison, voices)
+            None if score is None else _difference(score, digits, comparison, voices)
             for score, comparison in zip(found, comparisons, strict=True)
         ]
         if any(cells):
@@ -54,26 +61,19 @@ def difference_rows(
 
 
 def _difference(
-    score: Score, better: str, digits: int, comparison: Comparison, voices: Sequence[Voice]
+    score: Score, digits: int, comparison: Comparison, voices: Sequence[Voice]
 ) -> Difference:
     low, high = ends_of(score)
     interval = "" if score.low is None else written_interval(low, high, digits)
-    verdict, slot = _verdict(score, better, comparison, voices)
+    verdict, slot = _verdict(score, comparison, voices)
     sign = "+" if score.mean > 0 else ""
     return Difference(sign + written(score.mean, digits), interval, score.n, verdict, slot)
 
 
-def _verdict(
-    score: Score, better: str, comparison: Comparison, voices: Sequence[Voice]
-) -> tuple[str, str]:
+def _verdict(score: Score, comparison: Comparison, voices: Sequence[Voice]) -> tuple[str, str]:
     """What the interval says, and the colour of the better one."""
-    low, high = ends_of(score)
-    if score.low is None:
-        return "one utterance", ""
-    if low <= 0 <= high:
-        return "no difference shown", ""
-    if not better:
-        return "they differ", ""
-    first_wins = (score.mean < 0) == (better == "lower")
-    winner = comparison.first if first_wins else comparison.second
+    verdict = verdict_of(score)
+    if verdict in _OPEN:
+        return _OPEN[verdict], ""
+    winner = comparison.first if verdict == "better" else comparison.second
     return f"{winner} is better", next(v.slot for v in voices if v.name == winner)

@@ -8,6 +8,7 @@ import pytest
 from bins.evaluate import arguments, main
 from processors.audio import write_wav
 from utils.cli import UsageError
+from utils.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -67,23 +68,43 @@ def write_noise(folder: Path, **levels: float) -> str:
     return str(folder)
 
 
+def evaluate(monkeypatch, *flags: str) -> None:
+    """Stage 4 of any wavs, in this process."""
+    config = str(Path(__file__).parents[2] / "config" / "vocoder" / "hifigan.json")
+    settings = ['dataset=["Anna"]', 'dataset_path={"Anna":"a"}', "preprocess.backend=sequential"]
+    sets = [f"--set={setting}" for setting in settings]
+    monkeypatch.setattr("sys.argv", ["bins.evaluate", "--config", config, *sets, *flags])
+    monkeypatch.setattr("bins.evaluate.setup_logging", lambda: None)
+    main()
+
+
+def test_a_page_that_fails_hides_no_score(tmp_path, monkeypatch, capsys):
+    recordings = write_noise(tmp_path / "recordings", x=0.2)
+    spoken = write_noise(tmp_path / "spoken", x=0.1)
+    flags = ["--infer_output_dir", spoken, "--recordings", recordings, "--metrics", "mstft"]
+    (tmp_path / "spoken" / "report_files").mkdir()
+    (tmp_path / "spoken" / "report_files" / "mine.txt").write_text("of the user's")
+    with pytest.raises(InputError, match=r"report_files holds mine\.txt"):
+        evaluate(monkeypatch, *flags)
+    assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["mstft", "1.193"]
+    assert (tmp_path / "spoken" / "scores.json").is_file()
+    (tmp_path / "spoken" / "report_files" / "mine.txt").unlink()
+    evaluate(monkeypatch, *flags)
+    assert "mstft" in (tmp_path / "spoken" / "report.html").read_text(encoding="utf-8")
+
+
 def test_two_plain_folders_are_compared_with_recordings(tmp_path, monkeypatch, capsys):
     recordings = write_noise(tmp_path / "recordings", x=0.2, y=0.4)
     half = write_noise(tmp_path / "half", x=0.1, y=0.2)
     tenth = write_noise(tmp_path / "tenth", x=0.02, y=0.04)
-    config = str(Path(__file__).parents[2] / "config" / "vocoder" / "hifigan.json")
-    settings = ['dataset=["Anna"]', 'dataset_path={"Anna":"a"}', "preprocess.backend=sequential"]
-    flags = ["--config", config, *(f"--set={setting}" for setting in settings)]
     what = ["--infer_output_dir", half, tenth, "--recordings", recordings, "--metrics", "mstft"]
     there = ["--report_dir", str(tmp_path / "there"), "--checks", "level,dc", "--page", "no"]
-    monkeypatch.setattr("sys.argv", ["bins.evaluate", *flags, *what, *there])
-    monkeypatch.setattr("bins.evaluate.setup_logging", lambda: None)
-    main()
+    evaluate(monkeypatch, *what, *there)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["metric", "unit", "better", "half", "tenth"]
     assert lines[1].split()[:3] == ["mstft", "lower", "1.193"]  # 1 - 0.5 + ln 2
     assert "half less tenth, by utterance" in lines
-    assert lines[5].endswith("  2  better")
+    assert lines[5].endswith("  2  too few utterances to say")
     assert lines[-2:] == ["level     0 of 2  2 of 2  0 of 2", "dc        0 of 2  0 of 2  0 of 2"]
     assert (tmp_path / "there" / "comparison.json").is_file()
     assert (tmp_path / "half" / "scores.json").is_file()

@@ -70,12 +70,19 @@ def test_differences_of_words_count_words():
         (RATE, (1.0, 2.0), "differs"),
         (WER, (-1.0, 2.0), "unclear"),
         (WER, (0.0, 0.0), "unclear"),
-        (WER, (None, None), "unclear"),
     ],
 )
 def test_a_difference_is_clear_where_its_interval_leaves_out_zero(column, ends, verdict):
-    mean = sum(ends) / 2 if ends[0] is not None else -5.0
-    assert verdict_of(Score(column.unit, column.better, mean, *ends, 9)) == verdict
+    score = Score(column.unit, column.better, sum(ends) / 2, *ends, n=6)
+    assert verdict_of(score) == verdict
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_utterances_that_say_the_same_say_nothing(n):
+    first, second = (system(name, wer=noisy(1, mean, n)) for name, mean in (("a", 0), ("b", 50)))
+    (comparison,) = compare([first, second], [WER])
+    assert comparison.differences["wer"].mean == pytest.approx(-50)
+    assert verdict_of(comparison.differences["wer"]) == "too few"
 
 
 def test_the_file_says_which_folders_and_how_sure_it_is(tmp_path):

@@ -1,5 +1,7 @@
 import importlib.util
 import math
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -48,9 +50,8 @@ def copies(tmp_path) -> Place:
 
 
 def evaluate(place: Place, selection: Selection, n_jobs: int) -> Report:
-    """What is found out about the only system, without a page."""
-    found = evaluation.evaluate(place, selection, n_jobs, Extras(page=False))
-    return found.systems[0].report
+    """What is found out about the only system."""
+    return evaluation.evaluate(place, selection, n_jobs).systems[0].report
 
 
 def only(*metrics: str) -> Selection:
@@ -138,7 +139,7 @@ def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"):
         report = evaluate(place, Selection(), n_jobs=1)
     assert report.skipped["wer"].startswith("no utterance has a text in English")
-    assert "without wer: no utterance has a text in English" in caplog.text
+    assert "without cer, wer: no utterance has a text in English" in caplog.text
     with pytest.raises(InputError, match="--metrics wer: no utterance has a text in English"):
         evaluate(place, only("wer"), n_jobs=1)
 
@@ -241,7 +242,7 @@ def test_systems_are_scored_together_and_compared(tmp_path):
     store = make_store(tmp_path)
     folders = write_levels(tmp_path, store, quarter=0.25, half=0.5)
     place = Place(tuple(folders), References(preprocess_of(tmp_path)))
-    found = evaluation.evaluate(place, only("mel_l1"), 1, Extras(page=False))
+    found = evaluation.evaluate(place, only("mel_l1"), 1)
     assert [system.name for system in found.systems] == ["quarter", "half"]
     assert [list(system.scored) for system in found.systems] == [["rec-008", "rec-009"]] * 2
     assert [item.id for item in found.items] == ["rec-008", "rec-009"]
@@ -254,20 +255,34 @@ def test_systems_are_scored_together_and_compared(tmp_path):
     for folder, mean in zip(folders, means, strict=True):
         assert read_json(folder / "scores.json")["scores"]["mel_l1"]["mean"] == mean
     written = read_json(folders[0] / "comparison" / "comparison.json")
-    assert written["comparisons"][0]["differences"]["mel_l1"]["first_is"] == "worse"
+    assert written["comparisons"][0]["differences"]["mel_l1"]["first_is"] == "too few"
 
 
-def test_a_page_lies_beside_the_scores_or_where_it_is_told(tmp_path):
+def test_a_comparison_lies_in_the_first_folder_or_where_it_is_told(tmp_path):
     store = make_store(tmp_path)
     folders = write_levels(tmp_path, store, a=0.5, b=0.25)
     references = References(preprocess_of(tmp_path))
-    evaluation.evaluate(Place((folders[0],), references), only("mel_l1"), 1)
-    assert "rec-008" in (folders[0] / "report.html").read_text(encoding="utf-8")
+    alone = evaluation.evaluate(Place((folders[0],), references), only("mel_l1"), 1)
+    assert alone.folder == folders[0]
+    both = Place(tuple(folders), references)
+    assert evaluation.evaluate(both, only("mel_l1"), 1).folder == folders[0] / "comparison"
     there = Extras(folder=tmp_path / "there")
-    evaluation.evaluate(Place(tuple(folders), references), only("mel_l1"), 1, there)
-    assert {path.name for path in (tmp_path / "there").iterdir()} == {
-        "comparison.json", "report.html",
-    }  # fmt: skip
+    assert evaluation.evaluate(both, only("mel_l1"), 1, there).folder == tmp_path / "there"
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["comparison.json"]
+
+
+def test_files_may_have_any_name_that_is_unicode(tmp_path):
+    (folder,) = write_levels(tmp_path, make_store(tmp_path), a=0.5)
+    recordings, spoken = tmp_path / "recordings [1]", tmp_path / "café <&|> '$x' %20"
+    place = Place((spoken,), References(preprocess_of(tmp_path), recordings))
+    for target in (recordings, spoken):
+        target.mkdir()
+        shutil.copy(folder / "rec-008.wav", target / "über #1?\n.wav")
+    evaluate(place, only("mel_l1"), n_jobs=2)
+    assert [row["id"] for row in read_jsonl(spoken / "scores.jsonl")] == ["über #1?\n"]
+    (spoken / "über #1?\n.wav").rename(spoken / os.fsdecode(b"\xfcber.wav"))
+    with pytest.raises(InputError, match="its name is not UTF-8"):
+        evaluate(place, only("mel_l1"), n_jobs=2)
 
 
 @pytest.mark.usefixtures("recogniser")
@@ -278,7 +293,7 @@ def test_a_second_reading_says_what_as_good_as_the_speaker_means(tmp_path):
     write_wav(tmp_path / "again" / "rec-001.wav", np.full(900, 0.2), RATE)
     write_wav(tmp_path / "again" / "rec-008.wav", np.full(900, 0.3), RATE)
     references = References(preprocess_of(tmp_path), datasets=("Anna",))
-    extras = Extras(natural=tmp_path / "again", page=False)
+    extras = Extras(natural=tmp_path / "again")
     place = Place((tmp_path / "out",), references)
     found = evaluation.evaluate(place, only("wer"), 1, extras)
     own, copy, natural = found.systems
@@ -307,7 +322,7 @@ def test_texts_of_the_users_own_are_scored_without_recordings(tmp_path, caplog):
         report = evaluate(Place((tmp_path / "single",), references), Selection(), n_jobs=1)
     assert report.scores["wer"].mean == pytest.approx(100 * 2 / 6, abs=1e-4)
     assert not {"wer_recorded", "wer_difference", "mcd"} & set(report.scores)
-    assert "without mcd: there are no recordings to compare with" in caplog.text
+    assert "mcd, mcd_frames, speech_rate, v_uv_f1: there are no recordings to" in caplog.text
     assert "dc" in report.flags
     with pytest.raises(InputError, match="--metrics mcd: there are no recordings"):
         evaluate(Place((tmp_path / "single",), references), only("mcd"), n_jobs=1)

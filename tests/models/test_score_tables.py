@@ -44,6 +44,7 @@ def test_systems_are_compared_in_plain_words():
         "mcd": Score("dB", "lower", -0.5, -0.75, -0.25, 20),
         "mstft": Score("", "lower", 0.5, -0.5, 1.5, 20),
         "rate": Score("", "", 0.25, 0.2, 0.3, 20),
+        "stoi": Score("", "higher", 0.25, 0.2, 0.3, 5),
     }
     natural = {"natural": {"mcd": Score("dB", "lower", 4.5, 4.0, 5.0, 12)}}
     first = system("a", references=natural)
@@ -60,4 +61,5 @@ def test_systems_are_compared_in_plain_words():
         "mcd     -0.5        -0.75 .. -0.25  dB    20  better",
         "mstft   +0.5        -0.5 .. 1.5           20  no clear difference",
         "rate    +0.25       0.2 .. 0.3            20  differs",
+        "stoi    +0.25       0.2 .. 0.3            5   too few utterances to say",
     ]

@@ -1,8 +1,9 @@
+import io
 import signal
 
 import pytest
 
-from utils.cli import Parser, UsageError, add_config_arguments, run
+from utils.cli import Parser, UsageError, add_config_arguments, print_text, run
 from utils.errors import InputError
 
 
@@ -28,6 +29,16 @@ def test_a_fault_in_the_input_is_one_line_and_an_exit_code(capsys, error, code, 
         run(main)
     assert caught.value.code == code
     assert capsys.readouterr() == ("", said)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("utf-8", "caf\\udce9 ü"), ("ascii", "caf\\udce9 \\xfc")]
+)
+def test_text_that_a_terminal_cannot_show_is_escaped(monkeypatch, encoding, shown):
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding=encoding))
+    print_text("caf\udce9 ü")
+    assert written.getvalue().decode() == shown
 
 
 def test_a_bug_keeps_its_traceback():

@@ -9,8 +9,8 @@ import soundfile
 from models.choice import Selection
 from models.evaluation import evaluate
 from models.place import place_of_config
+from models.report import write_page
 from models.speech import faded
-from models.subjects import Extras
 from processors.audio import write_wav
 from tests.models.report.browser import Browser, find_browser
 
@@ -44,7 +44,8 @@ def page(tmp_path_factory):
     config = EGS / "tts" / "FastSpeech2" / "exp_config_demo.json"
     place = place_of_config(config, [folder], [], CORPUS / "wavs")
     place = place.with_texts(CORPUS / "metadata.csv")
-    evaluate(place, Selection(("energy_rmse",), checks=CHECKS), 1, Extras())
+    evaluation = evaluate(place, Selection(("energy_rmse",), checks=CHECKS), 1)
+    write_page(folder / "report.html", evaluation, n_jobs=1)
     return folder / "report.html"
 
 

@@ -67,7 +67,10 @@ def test_an_interval_has_both_ends():
     assert written_interval(-1.0, 2.5, 1) == "−1.0 … 2.5"
 
 
-def test_the_better_one_of_two_is_named_where_the_interval_leaves_out_nothing(evaluation):
+def test_the_better_one_of_two_is_named_where_the_interval_leaves_out_nothing(
+    evaluation, monkeypatch
+):
+    monkeypatch.setattr("models.comparison.FEWEST", 3)
     columns, voices, _ = parts_of(evaluation)
     mcd, pesq, wer, _ = difference_rows(columns, voices, evaluation.comparisons)
     (cell,) = mcd.cells
@@ -81,7 +84,8 @@ def test_the_better_one_of_two_is_named_where_the_interval_leaves_out_nothing(ev
 @pytest.mark.parametrize(
     ("score", "verdict"),
     [
-        (Score("dB", "lower", 1.0, None, None, 1), "one utterance"),
+        (Score("dB", "lower", 1.0, None, None, 1), "too few utterances"),
+        (Score("dB", "lower", 1.0, 0.5, 1.5, 5), "too few utterances"),
         (Score("dB", "", 1.0, 0.5, 1.5, 9), "they differ"),
         (Score("dB", "lower", 1.0, 0.5, 1.5, 9), "bad is better"),
         (Score("dB", "lower", 1.0, 0.0, 1.5, 9), "no difference shown"),
