@@ -53,6 +53,7 @@ class Judges:
         self._systems = systems
         self._own = [name for name, kind in systems.items() if not kind.is_reference]
         self.skipped: dict[str, dict[str, str]] = {name: {} for name in systems}
+        self._without: dict[str, list[str]] = {}  # names by reason, until it is said
         self._chosen = [] if ALL in wanted else list(dict.fromkeys(wanted))
         names = self._chosen or metric_names()
         for name in names:
@@ -61,6 +62,7 @@ class Judges:
         self.metrics = tuple(name for name in names if self._judged(name, systems))
         self._need_one()
         self.checks = tuple(name for name in self._wanted_checks(checks) if self._can_check(name))
+        self._tell()
 
     def columns(self, system: str) -> list[Column]:
         """What the metrics say of a system."""
@@ -92,6 +94,7 @@ class Judges:
         self._need_one()
         for name in self.checks:
             self._skip(_CHECK + name, {s: _unchecked(name, scored[s]) for s in scored})
+        self._tell()
 
     def flags_of(self, system: str, flags: Iterable[Sequence[Flag]]) -> dict[str, int]:
         """How many utterances each check found fault with, of those checks that judged.
@@ -117,7 +120,13 @@ class Judges:
                 raise InputError(f"--metrics {name}: {reason}")
             these = [system for system in self._own if lacks.get(system) == reason]
             which = f" of {', '.join(these)}" if len(these) < len(self._own) else ""
-            _log.info("without %s%s: %s", name, which, reason)
+            self._without.setdefault(f"{which}: {reason}", []).append(name)
+
+    def _tell(self) -> None:
+        """Says what was left out since it was last said: one line for each reason."""
+        for reason, names in self._without.items():
+            _log.info("without %s%s", ", ".join(names), reason)
+        self._without.clear()
 
     def _wanted_checks(self, checks: Sequence[str] | None) -> list[str]:
         if checks is None:
@@ -146,6 +155,7 @@ class Judges:
 
     def _need_one(self) -> None:
         if not any(self._judged(name, self._own) for name in self.metrics):
+            self._tell()
             raise InputError("no metric is left that could be computed")
 
 

@@ -50,7 +50,7 @@ def test_each_system_has_what_can_be_computed_of_it_and_reasons_for_the_rest(cap
         "copies": ["check gone", "distant", "encoded"],
         "alone": ["check gone", "copied", "distant", "encoded", "paired"],
     }
-    assert "without distant: not installed (pip install no-such-package)" in caplog.text
+    assert "without distant, check gone: not installed (pip install no-such-package)" in caplog.text
     assert "without encoded: it needs a function of yours: --speaker_encoder" in caplog.text
     assert "without copied of speech, alone: compares copies with their" in caplog.text
     assert "without paired of alone: there are no recordings to compare with" in caplog.text
