@@ -67,7 +67,7 @@ def _aligned(lines: Sequence[Line]) -> Iterator[AlignedSpeech]:
         yield AlignedSpeech(
             id=line.id,
             text=line.text,
-            seconds=line.seconds,
+            seconds=int(frames.sum()) * frame_s,
             phones=timed_phones([phone.name for phone in phones], frames, frame_s),
             words=tuple(TimedWord(w["word"], w["start_s"], w["end_s"]) for w in words),
             frames=frames,

@@ -17,7 +17,7 @@ _COMMON = (  # hop and sample rate, as projects use them
     *((256, 22050), (300, 24000), (256, 24000), (240, 24000), (275, 22050), (200, 16000)),
     *((256, 16000), (160, 16000), (320, 24000), (512, 44100), (441, 44100), (512, 48000)),
 )
-_FITTING_SHARE = 0.8  # of the utterances, for a frame rate to be believed
+_FITTING_SHARE = 0.5  # of the utterances, for a frame rate to be believed; the others are faults
 
 
 class SumError(AlignmentError):
@@ -82,10 +82,10 @@ def find_frame_rate(
     """
     best, least = first, np.inf
     for rate in dict.fromkeys((first, *(FrameRate(*one) for one in _COMMON))):
-        off = np.array([rate.off(*pair) for pair in zip(sums, seconds, strict=True)])
-        share = float((np.abs(off) <= tolerance).mean())
-        if share >= _FITTING_SHARE and np.abs(off).mean() < least:
-            best, least = rate, float(np.abs(off).mean())
+        off = np.abs([rate.off(*pair) for pair in zip(sums, seconds, strict=True)])
+        mean = float(np.minimum(off, tolerance + 1).mean())
+        if (off <= tolerance).mean() >= _FITTING_SHARE and mean < least:
+            best, least = rate, mean
     if least == np.inf:
         frame_ms = 1000 * float(np.median(np.array(seconds) / np.maximum(sums, 1)))
         raise InputError(

@@ -68,6 +68,17 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def test_alignments_lie_beside_the_wavs_if_asked_for(tmp_path):
+    voice = make_voice(tmp_path)._replace(alignment="textgrid")
+    with pytest.raises(InputError, match="1 of 2 texts could not be spoken"):
+        speak_texts(voice, ["Good day.", "unspeakable"], Settings())
+    assert names_in(tmp_path / "out" / "single") == [
+        "metadata.jsonl",
+        "text-0001.TextGrid",
+        "text-0001.wav",
+    ]
+
+
 def test_texts_become_numbered_files_in_single(tmp_path):
     speak_texts(make_voice(tmp_path), ["Good day.", "And good night."], Settings())
     assert names_in(tmp_path / "out" / "single") == [

@@ -10,26 +10,26 @@ from processors.durations.formats import AlignedSpeech
 def write(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
     """Writes `<id>.json` for each utterance: text, words and phones with times in seconds."""
     for speech in utterances:
-        text = json.dumps(_plain(speech), ensure_ascii=False, allow_nan=False)
-        (folder / f"{speech.id}.json").write_text(_by_lines(text) + "\n", encoding="utf-8")
+        (folder / f"{speech.id}.json").write_text(_text(speech), encoding="utf-8")
 
 
-def _plain(speech: AlignedSpeech) -> dict[str, object]:
-    return {
-        "id": speech.id,
-        "text": speech.text,
-        "recording_s": speech.seconds,
-        "words": [
-            {"word": word.text, "start_s": word.start_s, "end_s": word.end_s}
-            for word in speech.words
-        ],
-        "phones": [
-            {"phone": phone.name, "start_s": phone.start_s, "end_s": phone.end_s}
-            for phone in speech.phones
-        ],
-    }
-
-
-def _by_lines(text: str) -> str:
+def _text(speech: AlignedSpeech) -> str:
     """A word or phone a line, for people."""
-    return text.replace('[{"', '[\n{"').replace("}, {", "},\n{")
+    words = [{"word": w.text, "start_s": w.start_s, "end_s": w.end_s} for w in speech.words]
+    phones = [{"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones]
+    members = [
+        f'"id": {_plain(speech.id)}',
+        f'"text": {_plain(speech.text)}',
+        f'"recording_s": {_plain(speech.seconds)}',
+        f'"words": [\n{_lines(words)}\n]',
+        f'"phones": [\n{_lines(phones)}\n]',
+    ]
+    return "{\n" + ",\n".join(members) + "\n}\n"
+
+
+def _lines(rows: Iterable[object]) -> str:
+    return ",\n".join(map(_plain, rows))
+
+
+def _plain(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

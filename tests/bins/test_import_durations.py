@@ -1,0 +1,83 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processors.small_corpus import copy_corpus
+
+REPOSITORY = Path(__file__).parents[2]
+CONFIG = REPOSITORY / "egs/tts/FastSpeech2/exp_config_demo.json"
+
+
+def command(module, *words):
+    return subprocess.run(
+        [sys.executable, "-m", f"bins.{module}", *map(str, words)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def flags(folder):
+    values = {
+        "dataset_path.LJSpeech-mini": folder / "corpus",
+        "preprocess.processed_dir": folder / "processed",
+        "preprocess.aligner": "imported",
+        "preprocess.backend": "sequential",
+        "preprocess.split.test_ids": '["LJ002-0035"]',
+        "preprocess.split.valid_ids": '["LJ002-0020"]',
+    }
+    return ["--config", CONFIG, *(f"--set={key}={value}" for key, value in values.items())]
+
+
+def test_durations_go_in_through_stage_1_and_out_again(tmp_path):
+    corpus = copy_corpus(tmp_path / "corpus")
+    options = flags(tmp_path)
+    done = command("import_durations", corpus / "TextGrid", *options)
+    assert done.returncode == 0, done.stderr
+    assert "9 matched, 9 imported, 0 extra" in done.stderr
+    done = command("preprocess", *options)
+    assert done.returncode == 0, done.stderr
+    done = command(
+        "export_alignments", *options, "--format", "textgrid", "--output", tmp_path / "out"
+    )
+    assert done.returncode == 0, done.stderr
+    assert len([*(tmp_path / "out").glob("*.TextGrid")]) == 9
+    (tmp_path / "out/LJ002-0020.TextGrid").write_text("nothing")
+    done = command("import_durations", tmp_path / "out", *options, "--max_bad_ratio", "0")
+    assert done.returncode == 1
+    assert "error: 1 of 9 utterances have no durations" in done.stderr
+    assert "out/LJ002-0020.TextGrid: not a whole TextGrid" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--hop_size", "256"), "--hop_size and --sample_rate go together"),
+        (("--hop_size", "0", "--sample_rate", "1"), "--hop_size 0: expected 1 or more"),
+        (("--tolerance", "-1"), "--tolerance -1: expected 0 or more"),
+        (("--max_bad_ratio", "2"), "--max_bad_ratio 2: expected a share, 0 to 1"),
+        (("--format", "srt"), "argument --format: invalid choice: 'srt'"),
+    ],
+)
+def test_flags_that_make_no_sense_are_one_line(words, message):
+    done = command("import_durations", "anywhere", "--config", CONFIG, *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("nowhere", "--config", CONFIG), 1, "nowhere: no such file or folder"),
+        (("egs", "--config", CONFIG, "--dataset", "VCTK"), 1, "--dataset VCTK: the configuration"),
+    ],
+)
+def test_what_is_not_there_is_named(words, code, message):
+    done = command("import_durations", *words)
+    assert (done.returncode, done.stderr.count("Traceback")) == (code, 0)
+    assert message in done.stderr

@@ -1,0 +1,74 @@
+"""Imported alignments, as stage 1 reads them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.schema import PreprocessConfig
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError, alignment_file, make_aligner
+from processors.records import SpokenText, Word
+
+CONFIG = PreprocessConfig(aligner="imported")
+RATE = 1000
+SPOKEN = SpokenText(
+    text="Hi, you!",
+    normalized="Hi, you!",
+    phones=("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "<!>"),
+    words=(Word("Hi", 1, 3), Word("you", 4, 6)),
+)
+WHOLE = ["<sil>", "HH", "AY1", "<,>", "Y", "<sp>", "UW1", "<!>"]
+EDGES = [0.05, 0.2, 0.3, 0.4, 0.4, 0.6, 0.7, 0.8, 1.0]
+
+
+def align(tmp_path, names, edges, **members):
+    folder = tmp_path / "alignments"
+    folder.mkdir(exist_ok=True)
+    spans = zip(names, edges[:-1], edges[1:], strict=True)
+    phones = [{"phone": name, "start_s": start, "end_s": end} for name, start, end in spans]
+    (folder / "u1.json").write_text(json.dumps({"phones": phones, **members}))
+    utterance = Utterance("u1", tmp_path / "u1.wav", "Hi, you!", "Ada")
+    wav = np.zeros(RATE, dtype=np.float32)
+    return make_aligner(CONFIG, tmp_path)(utterance, wav, RATE, SPOKEN)
+
+
+def test_a_whole_sequence_is_taken_as_it_stands(tmp_path):
+    alignment = align(tmp_path, WHOLE, EDGES, text="Hi, you!")
+    assert alignment.phones == tuple(WHOLE)
+    assert alignment.boundaries_s.tolist() == EDGES
+    assert alignment.words == (Word("Hi", 1, 3), Word("you", 4, 7))
+
+
+def test_phones_of_others_get_the_punctuation_of_the_text_and_the_usual_edges(tmp_path):
+    names = ["sil", "HH", "AY1", "Y", "UW1", "sil"]
+    alignment = align(tmp_path, names, [0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0])
+    assert alignment.phones == SPOKEN.phones
+    expected = [0.1, 0.2, 0.3, 0.4, 0.4, 0.5, 0.6, 0.7]
+    assert alignment.boundaries_s.tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("names", "members", "message"),
+    [
+        (
+            WHOLE,
+            {"text": "Hi, them!"},
+            r"it is of the text 'Hi, them!', and that is now 'Hi, you!'",
+        ),
+        (WHOLE, {"recording_s": 2.0}, r"it lasts 2.00 s, the recording 1.00 s"),
+        (["<sil>", *"ABCDEFGHI", "<.>"], {}, r"it has 9 phones, the text 4"),
+    ],
+)
+def test_what_is_of_another_text_or_recording_is_refused(tmp_path, names, members, message):
+    edges = np.linspace(0, 1, len(names) + 1).tolist()
+    with pytest.raises(AlignmentError, match=rf"u1.json: {message}"):
+        align(tmp_path, names, edges, **members)
+
+
+def test_the_folder_is_in_that_of_the_data_set_or_anywhere(tmp_path):
+    utterance = Utterance("u1", tmp_path / "u1.wav", "Hi", "Ada")
+    assert alignment_file(utterance, CONFIG, tmp_path) == tmp_path / "alignments/u1.json"
+    config = PreprocessConfig(aligner="imported", imported_dir=str(tmp_path / "mine"))
+    assert alignment_file(utterance, config, Path("elsewhere")) == tmp_path / "mine/u1.json"

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from processors.alignment import AlignmentError
+from processors.durations.frames import FrameRate, SumError, find_frame_rate, mend
+from utils.errors import InputError
+
+OWN = FrameRate(256, 22050)
+
+
+def test_boundaries_are_exact_at_any_hop_and_rate():
+    rate = FrameRate(300, 24000)  # 12.5 ms
+    assert rate.boundaries_s(np.array([2, 0, 4])).tolist() == [0, 0.025, 0.025, 0.075]
+    assert rate.boundaries_s(np.array([8]), start=2400).tolist() == [0.1, 0.2]
+
+
+def test_windows_inside_the_audio_and_centred_windows_both_fit():
+    assert OWN.limits(2561 / 22050) == (10, 11)
+    assert [OWN.off(n, 2561 / 22050) for n in (8, 9, 10, 11, 12, 14)] == [-2, -1, 0, 0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "rate", [OWN, FrameRate(300, 24000), FrameRate(200, 16000), FrameRate(256, 24000)]
+)
+def test_the_frame_rate_is_found_by_the_lengths_of_recordings(rate):
+    seconds = np.linspace(2, 9, 40)
+    sums = [rate.limits(float(length))[n % 2] for n, length in enumerate(seconds)]
+    found = find_frame_rate(sums, seconds.tolist(), OWN, 3)
+    # 200 samples at 16 kHz last as long as 300 at 24 kHz
+    assert found.hop_length / found.sample_rate == rate.hop_length / rate.sample_rate
+
+
+def test_a_frame_rate_that_nobody_uses_is_to_be_told():
+    with pytest.raises(InputError, match=r"seems to last 33.33 ms.* give --hop_size and --sample"):
+        find_frame_rate([30, 60, 90], [1.0, 2.0, 3.0], OWN, 3)
+
+
+def test_the_last_token_takes_what_is_missing():
+    frames, off = mend(np.array([3, 4, 1]), 2560 / 22050, OWN, 3)
+    assert (frames.tolist(), off) == ([3, 4, 3], -2)
+
+
+def test_what_is_too_much_is_taken_from_the_end():
+    frames, off = mend(np.array([3, 4, 5, 2]), 2560 / 22050, OWN, 3)
+    assert (frames.tolist(), off) == ([3, 4, 4, 0], 3)
+
+
+def test_what_fits_stays_as_it_is():
+    for frames in ([3, 4, 3], [3, 4, 4]):
+        mended, off = mend(np.array(frames), 2560 / 22050, OWN, 0)
+        assert (mended.tolist(), off) == (frames, 0)
+
+
+def test_what_is_off_by_more_is_rejected_with_the_number():
+    with pytest.raises(SumError, match=r"add up to 6, the recording has 10 or 11: off by -4") as e:
+        mend(np.array([3, 3]), 2560 / 22050, OWN, 3)
+    assert e.value.off == -4
+    with pytest.raises(AlignmentError, match=r"off by \+4"):
+        mend(np.array([3, 12]), 2560 / 22050, OWN, 3)
+
+
+def test_a_trimmed_recording_may_end_early():
+    assert mend(np.array([3, 3]), 2560 / 22050, OWN, 3, trimmed=True)[1] == 0
+    with pytest.raises(SumError):
+        mend(np.array([3, 12]), 2560 / 22050, OWN, 3, trimmed=True)

@@ -1,0 +1,234 @@
+"""Frames of other projects: foreign splits, hops and tokens; and what an import says of them."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from processors.durations.fitting import Reading
+from processors.durations.frames import FrameRate
+from processors.durations.importing import Source, import_durations
+from processors.extraction import prepare_dataset
+from processors.store import FeatureStore
+from processors.text.frontend import TextFrontend
+from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, texts
+from utils.errors import InputError
+
+NAME = "LJSpeech"
+OWN = FrameRate(256, 22050)
+AS_STAGE_1 = Reading()
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return copy_corpus(tmp_path_factory.mktemp("corpus") / "corpus")
+
+
+@pytest.fixture(scope="module")
+def spoken():
+    frontend = TextFrontend(config_of(DEMO, DEMO).preprocess.text, "en-us")
+    return {id: frontend(texts()[id]) for id in IDS}
+
+
+def n_frames(id: str, rate: FrameRate) -> int:
+    """Frames of a recording with centred windows."""
+    return rate.limits(soundfile.info(DEMO / f"wavs/{id}.flac").duration)[1]
+
+
+def durations_of(id: str, n_tokens: int, rate: FrameRate = OWN) -> np.ndarray:
+    """Tokens of different lengths that fill a recording."""
+    edges = np.linspace(0, 1, n_tokens + 1) ** 1.2 * n_frames(id, rate)
+    return np.diff(np.round(edges).astype(np.int64))
+
+
+def write_all(folder: Path, spoken, ids: Iterable[str] = IDS, rate=OWN) -> Path:
+    """As TensorFlowTTS lays them out, in a split of its own."""
+    for place, id in enumerate(ids):
+        part = folder / ("valid" if place % 4 == 0 else "train") / "durations"
+        part.mkdir(parents=True, exist_ok=True)
+        np.save(part / f"{id}-durations.npy", durations_of(id, len(spoken[id].phones), rate))
+    return folder
+
+
+def run(corpus, tmp_path, source, reading=AS_STAGE_1, **options):
+    config = config_of(
+        corpus, tmp_path / "processed", aligner="imported", imported_dir=str(tmp_path / "imported")
+    )
+    import_durations(config, NAME, Source(source), reading, **options)
+    return config
+
+
+def report(tmp_path):
+    return json.loads((tmp_path / "imported/import.json").read_text())
+
+
+def rejected(tmp_path):
+    rows = (tmp_path / "imported/rejected.jsonl").read_text().splitlines()
+    return {row["id"]: row for row in map(json.loads, rows)}
+
+
+def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tmp_path):
+    source = write_all(tmp_path / "source", spoken)
+    before = {path: path.read_bytes() for path in source.rglob("*.npy")}
+    config = run(corpus, tmp_path, source)
+    prepare_dataset(config, NAME, 1)
+    store = FeatureStore(tmp_path / "processed" / NAME)
+    for id in IDS:
+        features = store.read(id)
+        assert features.phones == spoken[id].phones
+        assert features.durations.tolist() == durations_of(id, len(features.phones)).tolist()
+        assert features.start == 0
+    assert {path: path.read_bytes() for path in source.rglob("*.npy")} == before
+    assert report(tmp_path) == {
+        "source": str(source),
+        "format": "npy",
+        "frame": "256 samples at 22050 Hz",
+        "matched": 9,
+        "imported": 9,
+        "extra": [],
+        "rejected": {},
+        "frames_off": {"+0": 9},
+    }
+
+
+def test_tensors_are_read_as_arrays_are(corpus, spoken, tmp_path):
+    (tmp_path / "durations").mkdir()
+    for id in IDS:
+        frames = torch.from_numpy(durations_of(id, len(spoken[id].phones))).float()
+        torch.save(frames, tmp_path / "durations" / f"{id}.pt")
+    run(corpus, tmp_path, tmp_path / "durations")
+    assert report(tmp_path)["imported"] == 9
+
+
+def test_frames_of_another_hop_are_found_and_become_the_same_seconds(corpus, spoken, tmp_path):
+    rate = FrameRate(300, 24000)
+    run(corpus, tmp_path, write_all(tmp_path / "source", spoken, rate=rate))
+    assert report(tmp_path)["frame"] == "300 samples at 24000 Hz"
+    row = json.loads((tmp_path / "imported/LJ001-0002.json").read_text())
+    edges = np.cumsum(durations_of("LJ001-0002", len(spoken["LJ001-0002"].phones), rate)) * 0.0125
+    ends = [phone["end_s"] for phone in row["phones"]]
+    assert ends[:-1] == pytest.approx(edges[:-1].tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("off", [-3, -1, 2])
+def test_a_few_frames_are_put_right_at_the_end(corpus, spoken, tmp_path, off):
+    source = write_all(tmp_path / "source", spoken)
+    path = next(source.rglob("LJ001-0002*"))
+    frames = np.load(path)
+    np.save(path, np.array([*frames[:-1], frames[-1] + off - (off < 0)]))
+    config = run(corpus, tmp_path, source)
+    assert report(tmp_path)["frames_off"] == {"+0": 8, f"{off:+d}": 1}
+    prepare_dataset(config, NAME, 1)
+    found = FeatureStore(tmp_path / "processed" / NAME).read("LJ001-0002").durations
+    assert found[:-1].tolist() == frames[:-1].tolist()
+    assert found[-1] == frames[-1] - (off < 0)
+
+
+def test_each_fault_is_counted_and_named_and_too_many_fail(corpus, spoken, tmp_path):
+    source = write_all(tmp_path / "source", spoken, IDS[1:])
+    path = {id: next(source.rglob(f"{id}*")) for id in IDS[1:]}
+    np.save(path[IDS[1]], np.load(path[IDS[1]])[:-1])
+    np.save(path[IDS[2]], np.load(path[IDS[2]]) * 2)
+    path[IDS[3]].write_bytes(path[IDS[3]].read_bytes()[:-8])
+    np.save(source / f"{IDS[4]}.npy", np.load(path[IDS[4]]))
+    np.save(source / "LJ099-0001-durations.npy", np.array([1]))
+    with pytest.raises(InputError, match=r"5 of 9 utterances .*allows 3") as caught:
+        run(corpus, tmp_path, source)
+    assert f"{path[IDS[1]]}: it has" in str(caught.value)
+    assert "no_start would fit 1 of these 1" in str(caught.value)
+    assert report(tmp_path)["rejected"] == {
+        "broken": 1, "doubled": 1, "missing": 1, "wrong sum": 1, "wrong token count": 1,
+    }  # fmt: skip
+    assert report(tmp_path)["extra"] == ["LJ099-0001-durations"]
+    assert report(tmp_path)["imported"] == 4
+    kinds = [rejected(tmp_path)[id]["kind"] for id in IDS[:5]]
+    assert kinds == ["missing", "wrong token count", "wrong sum", "broken", "doubled"]
+    assert str(path[IDS[3]]) in rejected(tmp_path)[IDS[3]]["reason"]
+    assert (tmp_path / f"imported/{IDS[5]}.json").is_file()
+    assert not (tmp_path / f"imported/{IDS[1]}.json").exists()
+    run(corpus, tmp_path, source, max_bad_ratio=0.6)
+
+
+def test_the_share_of_bad_utterances_is_that_of_stage_1_or_another(corpus, spoken, tmp_path):
+    source = write_all(tmp_path / "source", spoken, IDS[1:])
+    run(corpus, tmp_path, source)
+    with pytest.raises(InputError, match=r"1 of 9 utterances have no durations.*allows 0"):
+        run(corpus, tmp_path, source, max_bad_ratio=0.0)
+
+
+def test_tokens_named_by_a_table_need_not_be_those_of_the_text(corpus, spoken, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    rows = []
+    for id in IDS:
+        phones = ["sp", *(p for p in spoken[id].phones if p[0] != "<"), "sp", "<eos>"]
+        np.save(source / f"{id}.npy", durations_of(id, len(phones)))
+        rows.append(f"{id}|{{{' '.join(phones)}}}\n")
+    (tmp_path / "train.txt").write_text("".join(rows))
+    config = run(corpus, tmp_path, source, Reading(table=tmp_path / "train.txt"))
+    prepare_dataset(config, NAME, 1)
+    features = FeatureStore(tmp_path / "processed" / NAME).read("LJ001-0002")
+    assert features.phones == spoken["LJ001-0002"].phones
+    expected = durations_of("LJ001-0002", len(features.phones) + 1)[1:-2]
+    assert features.durations[1:-1].tolist() == expected.tolist()
+
+
+def test_phones_of_other_names_take_those_of_the_text(corpus, spoken, tmp_path):
+    rows = []
+    for id in IDS:
+        names = [p for p in spoken[id].phones if p[0] != "<"]
+        phones = [
+            {"phone": name.lower(), "start_s": 0.05 * n, "end_s": 0.05 * (n + 1)}
+            for n, name in enumerate(names[:-1] if id == IDS[0] else names)
+        ]
+        rows.append(json.dumps({"id": id, "phones": phones}))
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    run(corpus, tmp_path, tmp_path / "a.jsonl", Reading(names="text"))
+    row = json.loads((tmp_path / f"imported/{IDS[1]}.json").read_text())
+    names = [phone["phone"] for phone in row["phones"]]
+    assert [p for p in names if p[0] != "<"] == [p for p in spoken[IDS[1]].phones if p[0] != "<"]
+    assert rejected(tmp_path)[IDS[0]]["kind"] == "wrong token count"
+
+
+def test_a_newer_import_replaces_an_older_one_and_nothing_else(corpus, spoken, tmp_path):
+    source = write_all(tmp_path / "source", spoken)
+    run(corpus, tmp_path, source)
+    next(source.rglob("LJ001-0002*")).unlink()
+    run(corpus, tmp_path, source)
+    assert not (tmp_path / "imported/LJ001-0002.json").exists()
+    (tmp_path / "imported/import.json").unlink()
+    with pytest.raises(InputError, match=r"imported holds something else than an import"):
+        run(corpus, tmp_path, source)
+    with pytest.raises(InputError, match=r"holds the source; choose another --output"):
+        run(corpus, tmp_path, source, output=tmp_path / "source")
+
+
+def test_names_of_no_utterance_are_shown(corpus, tmp_path):
+    (tmp_path / "source").mkdir()
+    np.save(tmp_path / "source/take7.npy", np.array([1]))
+    with pytest.raises(InputError, match=r"its 1 names \(take7, ...\) .* by --name_pattern"):
+        run(corpus, tmp_path, tmp_path / "source")
+
+
+def test_stage_1_refuses_what_was_imported_for_another_text(corpus, spoken, tmp_path):
+    config = run(corpus, tmp_path, write_all(tmp_path / "source", spoken))
+    path = tmp_path / "imported/LJ001-0002.json"
+    path.write_text(path.read_text().replace("modern.", "ancient."))
+    (tmp_path / "imported/LJ001-0008.json").unlink()
+    config = replace(config, preprocess=replace(config.preprocess, max_bad_ratio=0.3))
+    prepare_dataset(config, NAME, 1)
+    rows = (tmp_path / "processed" / NAME / "rejected.jsonl").read_text().splitlines()
+    reasons = {row["id"]: row["reason"] for row in map(json.loads, rows)}
+    assert "is of the text 'in being comparatively ancient.'" in reasons["LJ001-0002"]
+    assert "LJ001-0008.json: No such file or directory; import it again" in reasons["LJ001-0008"]
+
+
+def test_stage_1_says_how_to_import_where_nothing_is(corpus, tmp_path):
+    config = config_of(corpus, tmp_path / "p", aligner="imported", imported_dir=str(tmp_path / "x"))
+    with pytest.raises(InputError, match=r"no folder .*x; make it by python -m bins.import_dur"):
+        prepare_dataset(config, NAME, 1)

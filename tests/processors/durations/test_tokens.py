@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from processors.durations.frames import FrameRate
+from processors.durations.tokens import (
+    TokenCountError,
+    Tokens,
+    grid_of_tokens,
+    read_table,
+    spread,
+    suggest,
+)
+from processors.records import SpokenText, Word
+from utils.errors import InputError
+
+SPOKEN = SpokenText(
+    "Hi, you!",
+    "Hi, you!",
+    ("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "<!>"),
+    (Word("Hi", 1, 3), Word("you", 4, 6)),
+)
+
+
+@pytest.mark.parametrize(
+    ("layout", "end_token", "expected"),
+    [
+        ("all", False, [1, 2, 3, 4, 5, 6, 7]),
+        ("all", True, [1, 2, 3, 4, 5, 6, 7 + 8]),
+        ("no_start", False, [0, 1, 2, 3, 4, 5, 6]),
+        ("no_edges", False, [0, 1, 2, 3, 4, 5, 0]),
+        ("no_edges", True, [0, 1, 2, 3, 4, 5, 6]),
+        ("no_pauses", False, [0, 1, 2, 0, 3, 4, 0]),
+    ],
+)
+def test_each_layout_gives_every_phone_its_frames(layout, end_token, expected):
+    n_tokens = {"all": 7, "no_start": 6, "no_edges": 5, "no_pauses": 4}[layout] + end_token
+    frames = np.arange(1, n_tokens + 1)
+    assert spread(frames, SPOKEN, layout, end_token=end_token).tolist() == expected
+
+
+def fault(n_tokens):
+    with pytest.raises(TokenCountError) as caught:
+        spread(np.ones(n_tokens, dtype=np.int64), SPOKEN, "all", end_token=False)
+    return caught.value
+
+
+def test_another_number_of_tokens_is_said_with_both_numbers():
+    assert str(fault(4)) == "it has 4 durations, the text 7 tokens (all)"
+
+
+def test_the_layout_that_would_fit_is_suggested():
+    assert suggest([fault(4), fault(4), fault(9)]) == "--tokens no_pauses would fit 2 of these 3"
+    assert suggest([fault(8)]) == "--tokens all --end_token would fit 1 of these 1"
+    assert suggest([fault(20)]) == ""
+
+
+def test_a_table_names_tokens_and_says_how_long_frames_are(tmp_path):
+    path = tmp_path / "phones.txt"
+    path.write_text("# hop_size 300 sample_rate 24000\nu1|{HH AY1 , Y}\nu2|sp Y|0.25\n")
+    table = read_table(path)
+    assert table.rate == FrameRate(300, 24000)
+    assert table.tokens["u1"] == Tokens(("HH", "AY1", ",", "Y"), None)
+    assert table.tokens["u2"] == Tokens(("sp", "Y"), 0.25)
+
+
+@pytest.mark.parametrize("line", ["u1", "u1|", "u1|{}", "u1|HH|soon", "u1|HH|0|text"])
+def test_a_line_that_is_no_row_of_the_table_is_named(tmp_path, line):
+    (tmp_path / "t.txt").write_text(f"u0|HH\n{line}\n")
+    with pytest.raises(InputError, match=r"t.txt:2: expected id\|P1 P2"):
+        read_table(tmp_path / "t.txt")
+    (tmp_path / "t.txt").write_text("# hop 300\n")
+    with pytest.raises(InputError, match=r"t.txt:1: expected `# hop_size 256 sample_rate 22050`"):
+        read_table(tmp_path / "t.txt")
+
+
+def test_signs_among_named_tokens_are_silences():
+    tokens = Tokens(("HH", "AY1", ",", "Y", "<eos>"), 0.5)
+    grid = grid_of_tokens(tokens, np.array([2, 2, 4, 2, 1]), FrameRate(100, 1000))
+    assert grid.phones == [
+        ("HH", 0.5, 0.7),
+        ("AY1", 0.7, 0.9),
+        ("Y", pytest.approx(1.3), pytest.approx(1.5)),
+    ]
