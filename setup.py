@@ -40,6 +40,7 @@ setup(
         "num2words>=0.5.13",
         "praatio>=6.0",
         "pocketsphinx>=5.0.3",
+        "numba>=0.59",  # loops of aligners; librosa brings it
         "pyyaml>=6.0",  # settings of imported voices (ming024); huggingface_hub brings it as well
     ],
     extras_require={

@@ -74,7 +74,9 @@ def test_imports_run_one_way(package):
 def test_modules_import_torch_and_numpy_only():
     allowed = {"torch", "numpy", "modules"} | set(sys.stdlib_module_names)
     for path in sorted((REPOSITORY / "modules").rglob("*.py")):
-        assert set(imported_packages(path)) <= allowed, path.name
+        # the search for alignments has a loop to compile, when it is used
+        compiles = {"numba"} if path.name == "aligner_search.py" else set()
+        assert set(imported_packages(path)) <= allowed | compiles, path.name
 
 
 def test_every_package_that_is_imported_is_one_that_setup_installs():

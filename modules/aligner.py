@@ -1,0 +1,156 @@
+"""The attention that learns which phone each frame belongs to, while a voice is trained.
+
+Badlani et al. 2021, "One TTS Alignment To Rule Them All", arXiv:2108.10447, section 2, in the shape
+of NVIDIA's FastPitch 1.1: parameters have the names and shapes of its `attention.` (`attn_proj`,
+which nothing there uses, is left out). It departs from FastPitch 1.1 as follows:
+- Padding is cleared before each convolution: an utterance gives the same result alone and in a
+  batch.
+- The prior of a frame is a distribution over all phones of the text; theirs is one over the phones
+  and a last place that is cut off, so that the last frame seems to lie beyond the text. It is
+  computed as the paper defines it and not stretched from a table of rounded sizes.
+- A speaker's vector may be added to the phones: theirs ignores who speaks.
+"""
+
+import math
+from collections import OrderedDict
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from modules.conv import MaskedConv1d, clear_padding
+from modules.masking import length_mask
+
+PRIOR_FLOOR = 1e-8  # added to the prior's probabilities, so that long pauses may leave the diagonal
+
+
+class Aligner(nn.Module):
+    """Phones and a mel to a soft attention.
+
+    Args:
+        phone_channels: H, size of the phones' vectors.
+        n_mels: Bands of the mel.
+        attention_channels: Channels in which distances are measured.
+        temperature: Factor on squared distances.
+    """
+
+    def __init__(
+        self,
+        phone_channels: int,
+        n_mels: int = 80,
+        attention_channels: int = 80,
+        temperature: float = 0.0005,
+    ) -> None:
+        super().__init__()
+        self.temperature = temperature
+        self.key_proj = nn.Sequential(
+            _convolution(phone_channels, 2 * phone_channels, 3, "relu"),
+            nn.ReLU(),
+            _convolution(2 * phone_channels, attention_channels, 1, "linear"),
+        )
+        self.query_proj = nn.Sequential(
+            _convolution(n_mels, 2 * n_mels, 3, "relu"),
+            nn.ReLU(),
+            _convolution(2 * n_mels, n_mels, 1, "linear"),
+            nn.ReLU(),
+            _convolution(n_mels, attention_channels, 1, "linear"),
+        )
+
+    def forward(
+        self,
+        phones: Tensor,
+        mel: Tensor,
+        phone_lengths: Tensor,
+        mel_lengths: Tensor,
+        *,
+        log_prior: Tensor | None = None,
+        speakers: Tensor | None = None,
+    ) -> Tensor:
+        """Compares every frame with every phone (eq. 1 to 3); in float32 under autocast, too.
+
+        Args:
+            phones: Their vectors, without positions, (B, N, H).
+            mel: Natural log, (B, T, M).
+            phone_lengths: Phones per item, (B,), at least 1.
+            mel_lengths: Frames per item, (B,).
+            log_prior: (B, T, N), as `beta_binomial_log_prior` gives it; for training.
+            speakers: Vectors of the speakers, (B, H), added to their phones.
+
+        Returns:
+            log_attention (B, T, N) float32: the log-probability of each phone per frame, plus
+            log_prior (the sum is not normalised again); -inf for padded phones. Padded frames hold
+            numbers without a meaning.
+        """
+        phone_mask = length_mask(phone_lengths, phones.shape[1])
+        frame_mask = length_mask(mel_lengths, mel.shape[1])
+        if speakers is not None:
+            phones = phones + speakers[:, None]
+        keys = self.key_proj(clear_padding(phones, phone_mask))  # (B, N, C)
+        queries = self.query_proj(clear_padding(mel, frame_mask))  # (B, T, C)
+        with torch.autocast(mel.device.type, enabled=False):
+            logits = -self.temperature * _distances(queries.float(), keys.float())  # (B, T, N)
+            logits = logits.masked_fill(~phone_mask[:, None], -math.inf)
+            log_attention = logits.log_softmax(dim=2)
+            return log_attention if log_prior is None else log_attention + log_prior
+
+
+def _convolution(
+    channels: int, next_channels: int, kernel_size: int, gain: Literal["relu", "linear"]
+) -> nn.Module:
+    """A convolution under the name `conv`, which NVIDIA's checkpoints give each of them."""
+    conv = MaskedConv1d(channels, next_channels, kernel_size)
+    nn.init.xavier_uniform_(conv.weight, nn.init.calculate_gain(gain))
+    return nn.Sequential(OrderedDict(conv=conv))
+
+
+def _distances(queries: Tensor, keys: Tensor) -> Tensor:
+    """Squared distances less |query|^2, which all phones share: (B, T, C), (B, N, C) -> (B, T, N).
+
+    Differences of all pairs would take C times the memory: 0.6 GB for 16 items of 800 x 150.
+    """
+    return torch.baddbmm(keys.square().sum(dim=2)[:, None], queries, keys.mT, alpha=-2)
+
+
+def beta_binomial_log_prior(
+    phone_lengths: Tensor,
+    mel_lengths: Tensor,
+    n_phones: int,
+    n_frames: int,
+    scale: float = 1.0,
+) -> Tensor:
+    """Log-probability of each phone per frame of an even reading (Badlani et al. 2021, eq. 6).
+
+    Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
+    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is kept: a batch of 16 of
+    800 x 150 costs less than its forward-sum loss, lengths hardly repeat, and one array per
+    utterance would be 6 GB for 13,000.
+
+    Args:
+        phone_lengths: N of each item, (B,), at least 1.
+        mel_lengths: T of each item, (B,), at least 1.
+        n_phones: Padded length of the texts.
+        n_frames: Padded length of the mels.
+        scale: Larger is narrower.
+
+    Returns:
+        (B, n_frames, n_phones) float32, 0 for padding.
+    """
+    device = phone_lengths.device
+    # terms of some thousands cancel; Apple's GPUs have no float64
+    exact = torch.float32 if device.type == "mps" else torch.float64
+    phones = torch.arange(n_phones, device=device)  # (N,)
+    frames = torch.arange(1, n_frames + 1, device=device)  # (T,)
+    last = (phone_lengths - 1)[:, None, None].to(exact)  # (B, 1, 1)
+    remaining = (last - phones).clamp(min=0)  # (B, 1, N)
+    alpha = scale * frames.to(exact)[:, None]  # (T, 1)
+    beta = scale * (mel_lengths[:, None] + 1 - frames).clamp(min=1).to(exact)[..., None]  # (B,T,1)
+    choices = (
+        torch.lgamma(last + 1) - torch.lgamma(phones.to(exact) + 1) - torch.lgamma(remaining + 1)
+    )
+    taken = torch.lgamma(alpha + phones) - torch.lgamma(alpha)  # (T, N), the same for all items
+    left = torch.lgamma(beta + remaining) - torch.lgamma(beta)  # (B, T, N)
+    total = torch.lgamma(alpha + beta + last) - torch.lgamma(alpha + beta)  # (B, T, 1)
+    log_prior = (choices + taken + left - total).float()
+    log_prior = torch.logaddexp(log_prior, log_prior.new_tensor(math.log(PRIOR_FLOOR)))
+    phone_mask = length_mask(phone_lengths, n_phones)
+    return log_prior * (length_mask(mel_lengths, n_frames)[..., None] & phone_mask[:, None])

@@ -1,0 +1,107 @@
+"""The most likely monotonic alignment, by dynamic programming (Viterbi).
+
+Kim et al. 2020, "Glow-TTS", arXiv:2005.11129, algorithm 1; Badlani et al. 2021, arXiv:2108.10447,
+section 2.3. It starts with the first phone, ends with the last, and every phone has at least one
+frame. Of equally likely ways, a phone begins as late as possible.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from modules.aligner_losses import require_enough_frames
+
+
+def monotonic_durations(
+    log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor
+) -> Tensor:
+    """Frames of each phone in the most likely alignment, by the faster way of the device.
+
+    Args:
+        log_attention: As `Aligner` gives it, (B, T, N).
+        phone_lengths: Phones per item, (B,).
+        mel_lengths: Frames per item, (B,).
+
+    Returns:
+        (B, N) int64, at least 1, 0 for padding; they sum to the mel_lengths.
+
+    Raises:
+        ValueError: If an item has no phone, or more phones than frames.
+    """
+    require_enough_frames(phone_lengths, mel_lengths)
+    search = search_one_by_one if log_attention.device.type == "cpu" else search_batched
+    return search(log_attention.detach().float(), phone_lengths, mel_lengths)
+
+
+def search_one_by_one(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
+    """`monotonic_durations` for CPUs, compiled by numba at the first call (some seconds, once)."""
+    B, _, N = log_attention.shape
+    durations = np.zeros((B, N), dtype=np.int64)
+    _compiled()(
+        log_attention.contiguous().numpy(), phone_lengths.numpy(), mel_lengths.numpy(), durations
+    )
+    return torch.from_numpy(durations)
+
+
+@cache
+def _compiled() -> Callable[..., None]:
+    import numba
+
+    try:
+        return numba.njit(cache=True, nogil=True)(_search)
+    except RuntimeError:  # there is no folder that compiled code can be kept in
+        return numba.njit(nogil=True)(_search)
+
+
+def _search(
+    log_attention: np.ndarray,
+    phone_lengths: np.ndarray,
+    mel_lengths: np.ndarray,
+    durations: np.ndarray,
+) -> None:
+    """Fills durations (B, N) from log_attention (B, T, N), and lengths (B,)."""
+    B, T_longest, N_longest = log_attention.shape
+    moved = np.empty((T_longest, N_longest), np.bool_)  # whether a phone begins at this frame
+    for item in range(B):
+        N, T = phone_lengths[item], mel_lengths[item]
+        # column 0 stands before the first phone, from which nothing starts after the first frame
+        scores = np.full((2, N + 1), -np.inf, np.float32)
+        scores[0, 1] = log_attention[item, 0, 0]
+        for t in range(1, T):
+            before, now = scores[(t - 1) % 2], scores[t % 2]
+            # phones beyond t cannot have begun; from those before N - T + t the end is too far
+            for n in range(max(0, N - T + t), min(t + 1, N)):
+                moved[t, n] = before[n] >= before[n + 1]
+                now[n + 1] = max(before[n], before[n + 1]) + log_attention[item, t, n]
+        n = N - 1
+        for t in range(T - 1, -1, -1):
+            durations[item, n] += 1
+            if n > 0 and moved[t, n]:
+                n -= 1
+
+
+@torch.no_grad()
+def search_batched(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
+    """`monotonic_durations` for GPUs: all items of the batch at once, frame by frame."""
+    B, T, N = log_attention.shape
+    # column 0 stands before the first phone, from which nothing starts after the first frame
+    scores = log_attention.new_full((T, B, N + 1), -math.inf)
+    scores[0, :, 1] = log_attention[:, 0, 0]
+    for t in range(1, T):
+        best = torch.maximum(scores[t - 1, :, :-1], scores[t - 1, :, 1:])
+        torch.add(best, log_attention[:, t], out=scores[t, :, 1:])
+    moved = scores[:-1, :, :-1] >= scores[:-1, :, 1:]  # (T - 1, B, N): a phone begins at t + 1
+    frames = torch.arange(T, device=log_attention.device)[:, None]  # (T, 1)
+    valid = frames < mel_lengths  # (T, B)
+    steps = (moved & valid[1:, :, None]).long()
+    steps[..., 0] = 0
+    path = (phone_lengths - 1).expand(T, B).clone()  # (T, B): the phone of each frame
+    for t in range(T - 1, 0, -1):
+        path[t - 1] = path[t] - steps[t - 1].gather(1, path[t][:, None])[:, 0]
+    return torch.zeros_like(log_attention[:, 0], dtype=torch.long).scatter_add(
+        1, path.T, valid.T.long()
+    )

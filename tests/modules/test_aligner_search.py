@@ -1,0 +1,71 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from modules import aligner_search
+from modules.aligner_search import monotonic_durations, search_batched, search_one_by_one
+from tests.modules.alignments import all_durations, log_likelihood, random_batch
+
+SIZES = [(1, 1), (1, 6), (5, 5), (4, 9), (3, 10), (2, 7)]  # phones, frames
+
+
+def search_in_python(log_attention, phone_lengths, mel_lengths):
+    durations = np.zeros((len(log_attention), log_attention.shape[2]), np.int64)
+    arrays = (log_attention.numpy(), phone_lengths.numpy(), mel_lengths.numpy())
+    aligner_search._search(*arrays, durations)
+    return torch.from_numpy(durations)
+
+
+SEARCHES = [search_one_by_one, search_batched, search_in_python]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("seed", range(5))
+def test_no_alignment_is_more_likely(search, seed):
+    log_attention, phone_lengths, mel_lengths = random_batch(SIZES, seed=seed)
+    found = search(log_attention, phone_lengths, mel_lengths)
+    for item, durations, N, T in zip(log_attention, found, phone_lengths, mel_lengths, strict=True):
+        best = max(
+            all_durations(int(N), int(T)), key=lambda ways: float(log_likelihood(item, ways))
+        )
+        assert durations.tolist() == [*best, *[0] * (len(durations) - len(best))]
+
+
+def test_the_ways_of_cpu_and_gpu_agree_on_long_items():
+    batch = random_batch([(80, 400), (1, 90), (60, 60), (33, 380)], seed=1)
+    torch.testing.assert_close(search_batched(*batch), search_one_by_one(*batch), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_of_equally_likely_ways_phones_begin_late(search):
+    even = torch.zeros(1, 6, 3)
+    durations = search(even, torch.tensor([3]), torch.tensor([6]))
+    assert durations.tolist() == [[4, 1, 1]]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_phones_that_match_nothing_still_get_a_frame(search):
+    log_attention = torch.full((1, 5, 3), -math.inf)
+    log_attention[0, :, 0] = 0
+    durations = search(log_attention, torch.tensor([3]), torch.tensor([5]))
+    assert durations.sum() == 5
+    assert (durations >= 1).all()
+
+
+def test_durations_sum_to_the_frames_whatever_the_padding_and_the_precision():
+    log_attention, *lengths = random_batch([(20, 50), (7, 64)])
+    durations = monotonic_durations(log_attention.requires_grad_(), *lengths)
+    assert durations.sum(dim=1).tolist() == [50, 64]
+    assert not durations.requires_grad
+    padded = torch.nn.functional.pad(log_attention, (0, 3, 0, 5), value=0.0)
+    torch.testing.assert_close(monotonic_durations(padded, *lengths)[:, :-3], durations)
+    half = monotonic_durations(log_attention.bfloat16(), *lengths)
+    assert half.sum(dim=1).tolist() == [50, 64]
+
+
+def test_items_that_cannot_be_aligned_are_refused():
+    lengths = torch.tensor([5]), torch.tensor([4])
+    with pytest.raises(ValueError, match="item 0 has 5 phones and 4 frames"):
+        monotonic_durations(torch.zeros(1, 4, 5), *lengths)
