@@ -14,7 +14,7 @@ from models.spoken import SHOWN, refuse
 from models.subjects import Extras, Subjects, gather, plugins_of
 from processors.scoring import Item, Scored, ScoringTask, score_items
 from utils.errors import InputError
-from utils.logging import progress
+from utils.logging import get_logger, progress
 from utils.parallel import Backend, n_cores, run_chunks
 
 
@@ -70,18 +70,29 @@ def _score(
     """
     scored: dict[str, list[Scored]] = {}
     faults: list[str] = []
+    told: set[str] = set()
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
         for chunk in run_chunks(partial(_attempt, task=task), chunks, n_jobs, backend):
             for one in chunk.result:
                 for system, result in one.scored.items():
                     scored.setdefault(system, []).append(result)
+                    _tell(system, result, told)
             faults += [one.fault for one in chunk.result if one.fault] + _lost(chunk.lost)
             bar.advance()
-            if len(faults) == SHOWN:
+            if len(faults) >= SHOWN:
                 break
-    refuse(sorted(faults), f"{len(faults)} of {len(items)} utterances could not be scored")
+    few = f"{len(faults)} of {len(items)}" if len(faults) < SHOWN else f"{SHOWN} and maybe more"
+    refuse(sorted(faults), f"{few} utterances could not be scored")
     return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}
+
+
+def _tell(system: str, scored: Scored, told: set[str]) -> None:
+    """Says at once, and once, that a metric or check breaks down: it may do so all along."""
+    for name, error in scored.failed:
+        if name not in told:
+            told.add(name)
+            _log.warning("%s breaks down at %s of %s: %s", name, scored.id, system, error)
 
 
 class _Attempt(NamedTuple):
@@ -154,3 +165,6 @@ def _write(evaluation: Evaluation) -> None:
         write_report(system.folder, system.report, list(system.scored.values()))
     if len(own) > 1:
         write_comparison(evaluation.folder, evaluation)
+
+
+_log = get_logger(__name__)

@@ -83,16 +83,15 @@ class Judges:
             InputError: If a metric that was asked for has no score at all, or none has.
         """
         for name in self.metrics:
-            needs = f"no utterance has {find(name).METRIC.needs}"
-            lacks = {}
-            for system in self._judged(name, scored):
-                without = [one.id for one in scored[system] if name not in one.values]
-                lacks[system] = needs if len(without) == len(scored[system]) else ""
-                if without and not lacks[system]:
-                    self._warn(name, system, without, len(scored[system]))
+            lacks = {s: _without_score(name, scored[s]) for s in self._judged(name, scored)}
+            for system in lacks:
+                if not lacks[system]:
+                    self._warn(name, system, scored[system])
             self._skip(name, lacks)
         self._need_one()
         for name in self.checks:
+            for system in scored:
+                self._warn_of_failed(name, system, scored[system])
             self._skip(_CHECK + name, {s: _unchecked(name, scored[s]) for s in scored})
         self._tell()
 
@@ -145,13 +144,30 @@ class Judges:
             self._skip(_CHECK + name, dict.fromkeys(self._systems, reason))
         return not missing
 
-    def _warn(self, name: str, system: str, without: Sequence[str], n: int) -> None:
-        which = f"{name} of {system}" if len(self._systems) > 1 else name
-        shown = ", ".join(without[:_SHOWN]) + (", ..." if len(without) > _SHOWN else "")
-        needs = find(name).METRIC.needs
-        _log.warning(
-            "%s: %d of %d have no score, for lack of %s: %s", which, len(without), n, needs, shown
-        )
+    def _warn(self, name: str, system: str, scored: Sequence[Scored]) -> None:
+        """Says which utterances have no score."""
+        failed = self._warn_of_failed(name, system, scored)
+        without = [one.id for one in scored if name not in one.values and one.id not in failed]
+        if without:
+            _log.warning(
+                "%s: %d of %d have no score, for lack of %s: %s",
+                self._named(name, system),
+                len(without),
+                len(scored),
+                find(name).METRIC.needs,
+                _listed(without),
+            )
+
+    def _warn_of_failed(self, name: str, system: str, scored: Sequence[Scored]) -> list[str]:
+        """Says at which utterances a metric or check broke down."""
+        failed = [one.id for one in scored if name in dict(one.failed)]
+        if failed:
+            which, n = self._named(name, system), len(scored)
+            _log.warning("%s: breaks down at %d of %d: %s", which, len(failed), n, _listed(failed))
+        return failed
+
+    def _named(self, name: str, system: str) -> str:
+        return f"{name} of {system}" if len(self._systems) > 1 else name
 
     def _need_one(self) -> None:
         if not any(self._judged(name, self._own) for name in self.metrics):
@@ -172,9 +188,25 @@ def _lack(metric: Metric, kind: Kind, plugins: Plugins) -> str:
     return ""
 
 
+def _without_score(name: str, scored: Sequence[Scored]) -> str:
+    """Why a metric gave no utterance a score; empty if it did."""
+    if any(name in one.values for one in scored):
+        return ""
+    errors = [error for one in scored for failed, error in one.failed if failed == name]
+    if errors:
+        return f"it breaks down: {errors[0]}"
+    return f"no utterance has {find(name).METRIC.needs}"
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
+
+
 def _unchecked(name: str, scored: Sequence[Scored]) -> str:
     """Why a check judged no utterance; empty if it did."""
     reasons = [flag.note for one in scored for flag in one.unchecked if flag.check == name]
+    errors = [error for one in scored for failed, error in one.failed if failed == name]
+    reasons = [f"it breaks down: {error}" for error in errors] + reasons
     return reasons[0] if len(reasons) == len(scored) else ""
 
 

@@ -167,4 +167,5 @@ def _row(scored: Scored) -> dict[str, object]:
         "notes": {name: value.note for name, value in values.items() if value.note},
         "flags": {flag.check: flag.note for flag in scored.flags},
         "recorded_flags": {flag.check: flag.note for flag in scored.recorded_flags},
+        "failed": {flag.check: flag.note for flag in scored.failed},
     }

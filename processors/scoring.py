@@ -1,8 +1,7 @@
 """Scores of utterances: what was synthesised, beside the recording that it stands for."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from processors.judging import Judge, Original, Sound, beside, read_sound
 from processors.metrics import Speech, Value, find
 from processors.plugins import Plugins
 from processors.records import TimedPhone
-from utils.errors import InputError
+from utils.errors import InputError, described
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,7 @@ class Scored(NamedTuple):
     flags: tuple[Flag, ...] = ()  # failures of what was synthesised
     recorded_flags: tuple[Flag, ...] = ()  # of the recording
     unchecked: tuple[Flag, ...] = ()  # checks that could not judge, with the reason as the note
+    failed: tuple[Flag, ...] = ()  # metrics and checks that broke down, with the error as the note
 
 
 @dataclass(frozen=True)
@@ -123,11 +123,12 @@ def score_items(_: str, items: Sequence[Item], task: ScoringTask) -> list[dict[s
         task: What is done to each.
 
     Returns:
-        By system, for each utterance. Its recording is read and analysed once for all systems.
+        By system, for each utterance. Its recording is read and analysed once for all systems. A
+        metric that breaks down has no value there, and costs neither the others nor other
+        utterances.
 
     Raises:
         InputError: If a file cannot be read, or a copy is not as long as its recording.
-        RuntimeError: If a metric or check fails; names it and the file.
     """
     return [_score(item, task) for item in items]
 
@@ -150,31 +151,25 @@ def _score_file(spoken: Spoken, item: Item, original: Original | None, task: Sco
     speech = _speech_of(item, sound, spoken.phones, task)
     judge = Judge(spoken.file, speech, original, spoken.is_copy, task.mel)
     values: dict[str, Value | None] = {}
+    failed: dict[str, str] = {}
     for name in task.metrics:
-        with _naming(spoken.file, name, "--metrics"):
+        try:
             values |= judge.values(name)
-    with _naming(spoken.file, "a check", "--checks"):
-        checked = run_checks(speech, original.speech if original else None, task.checks)
-        recorded_flags = original.checked.flags if original else ()
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001  (hours of work must not end by one utterance)
+            failed[name] = described(error)
+    checked = run_checks(speech, original.speech if original else None, task.checks)
+    failed |= checked.failed
     return Scored(
         item.id,
         len(sound.wav) / sound.sample_rate,
         {name: value for name, value in values.items() if value and math.isfinite(value.value)},
         checked.flags,
-        recorded_flags,
+        original.checked.flags if original else (),
         tuple(Flag(name, reason) for name, reason in checked.skipped.items()),
+        tuple(Flag(name, reason) for name, reason in failed.items()),
     )
-
-
-@contextmanager
-def _naming(file: Path, judge: str, flag: str) -> Iterator[None]:
-    """Says which file it was where something fails that is no fault of the user's."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        raise RuntimeError(f"{file}: {judge} fails: {error}; leave it out by {flag}") from error
 
 
 def _speech_of(

@@ -14,3 +14,9 @@ class UtteranceError(ValueError):
 
     Stage 1 lists it as rejected and goes on with the others.
     """
+
+
+def described(error: Exception) -> str:
+    """An error in one line, as a traceback ends."""
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol, cast
 
 from processors.metrics import Speech
 from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, described
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Checked(NamedTuple):
 
     flags: tuple[Flag, ...]
     skipped: dict[str, str]  # why, by the name of each check that could not judge
+    failed: dict[str, str]  # with what error, by the name of each check that broke down
 
 
 class UnjudgedError(Exception):
@@ -106,9 +107,12 @@ def run_checks(
 
     Returns:
         Flags in the order of the checks, and why the others could not judge.
+
+    Raises:
+        InputError: If a file that a check needs cannot be read.
     """
     flags = []
-    skipped = {}
+    skipped, failed = {}, {}
     for name in check_names() if names is None else names:
         module = find(name)
         if missing := module.CHECK.missing():
@@ -119,6 +123,11 @@ def run_checks(
         except UnjudgedError as reason:
             skipped[name] = str(reason)
             continue
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001  (the others can still judge)
+            failed[name] = described(error)
+            continue
         if note is not None:
             flags.append(Flag(name, note))
-    return Checked(tuple(flags), skipped)
+    return Checked(tuple(flags), skipped, failed)

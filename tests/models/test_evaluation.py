@@ -15,7 +15,7 @@ from models.references import References
 from models.scores import Report
 from models.subjects import Extras
 from processors.audio import write_wav
-from processors.metrics import mel_l1, pesq
+from processors.metrics import Copy, Value, mel_l1, pesq
 from tests.models.stage_3 import (
     RATE,
     clip_line,
@@ -340,6 +340,29 @@ def test_failures_are_found_and_counted(tmp_path):
     rows = read_jsonl(folder / "scores.jsonl")
     assert rows[0]["flags"] == {}
     assert list(rows[1]["flags"]) == ["dc"]
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_a_metric_that_breaks_down_leaves_all_other_scores(copies, monkeypatch, caplog):
+    def break_down(copy: Copy) -> Value:
+        raise IndexError("list index out of range")
+
+    score = mel_l1.score
+    monkeypatch.setattr(
+        mel_l1, "score", lambda copy: break_down(copy) if len(copy.wav) < 4000 else score(copy)
+    )
+    monkeypatch.setattr(pesq, "score", break_down)
+    with caplog.at_level("WARNING", "arion"):
+        report = evaluate(copies, Selection(checks=("dc",)), n_jobs=1)
+    assert report.scores["mel_l1"].n == 1
+    assert report.scores["mstft"].n == 2
+    assert caplog.text.count("mel_l1 breaks down at rec-008 of out: IndexError: list index") == 1
+    assert "mel_l1: breaks down at 1 of 2: rec-008" in caplog.text
+    assert report.skipped["pesq"] == "it breaks down: IndexError: list index out of range"
+    rows = read_jsonl(copies.folders[0] / "scores.jsonl")
+    assert list(rows[0]["failed"]) == ["mel_l1", "pesq"]
+    with pytest.raises(InputError, match="--metrics pesq: it breaks down: IndexError"):
+        evaluate(copies, only("pesq"), n_jobs=1)
 
 
 def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):

@@ -137,6 +137,26 @@ def test_failures_are_counted_by_check_and_by_utterance():
     assert found.flags_of("one", [(), ()]) == {"quiet": 0}
 
 
+def test_what_breaks_down_is_told_with_its_utterances_and_left_out_where_it_always_does(caplog):
+    broken = {"failed": (Flag("spoken", "KeyError: 7"), Flag("quiet", "OSError: 5"))}
+    found = judges_of(one=SPEECH, two=SPEECH)
+    with caplog.at_level("INFO", "arion"):
+        found.settle(
+            {
+                "one": [scored("a", "spoken", "paired"), scored("b", "paired", **broken)],
+                "two": [scored("a", "paired", **broken), scored("b", "paired", **broken)],
+            }
+        )
+    assert "spoken of one: breaks down at 1 of 2: b" in caplog.text
+    assert "spoken of one: 1 of 2 have no score" not in caplog.text
+    assert "spoken of two: breaks down at 2 of 2" not in caplog.text
+    assert found.skipped["two"]["spoken"] == "it breaks down: KeyError: 7"
+    assert "quiet of one: breaks down at 1 of 2: b" in caplog.text
+    assert found.skipped["two"]["check quiet"] == "it breaks down: OSError: 5"
+    assert found.flags_of("two", [(), ()]) == {}
+    assert found.flags_of("one", [(), ()]) == {"quiet": 0}
+
+
 def test_a_check_that_could_judge_nothing_counts_no_failures(caplog):
     found = judges_of(one=SPEECH)
     with caplog.at_level("INFO", "arion"):

@@ -128,7 +128,7 @@ def counting(monkeypatch):
     def checks(one: Speech, recorded: Speech | None, names: tuple[str, ...]) -> Checked:
         judged.append(("checks", (one.recorded, recorded is not None)))
         note = "recording" if one.recorded else "speech"
-        return Checked((Flag(names[0], note),), {names[1]: "needs an ear"})
+        return Checked((Flag(names[0], note),), {names[1]: "needs an ear"}, {})
 
     known = {
         "speech": SimpleNamespace(METRIC=SPEECH, score=speech),
@@ -198,11 +198,27 @@ def test_transcripts_are_those_of_the_system(tmp_path, counting):
     assert heard == ["None", "None", "of_y"]  # of x, of the recording, of y
 
 
-def test_a_metric_that_fails_names_itself_and_the_file(tmp_path, monkeypatch):
+def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatch):
     def fail(_: object) -> Value:
-        raise ZeroDivisionError("division by zero")
+        raise ZeroDivisionError("division by zero\nin line 7")
 
-    monkeypatch.setattr(judging, "find", lambda _: SimpleNamespace(METRIC=SPEECH, score=fail))
+    known = {
+        "rate": SimpleNamespace(METRIC=SPEECH, score=fail),
+        "level": SimpleNamespace(METRIC=SPEECH, score=lambda _: Value(1.0)),
+    }
+    monkeypatch.setattr(judging, "find", known.__getitem__)
     item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
-    with pytest.raises(RuntimeError, match=r"x\.wav: rate fails: division by zero; leave it out"):
+    (by_system,) = score_items("chunk", [item], ScoringTask(("rate", "level"), MEL))
+    assert by_system["x"].failed == (Flag("rate", "ZeroDivisionError: division by zero"),)
+    assert by_system["x"].values["level"] == Value(1.0)
+    assert "rate" not in by_system["x"].values
+
+
+def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypatch):
+    def refuse(_: object) -> Value:
+        raise InputError("u.txt is missing")
+
+    monkeypatch.setattr(judging, "find", lambda _: SimpleNamespace(METRIC=SPEECH, score=refuse))
+    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    with pytest.raises(InputError, match=r"u\.txt is missing"):
         score_items("chunk", [item], ScoringTask(("rate",), MEL))

@@ -38,6 +38,7 @@ def stubs(monkeypatch):
         "bad": Stub(lambda spoken, recorded: f"{len(spoken.wav)} samples, {recorded}"),
         "unable": Stub(refuse),
         "bare": Stub(refuse, packages=("no_such_package",)),
+        "broken": Stub(lambda spoken, recorded: {}["cue"]),
     }
     monkeypatch.setattr(checks, "check_names", lambda: list(known))
     monkeypatch.setattr(checks, "find", known.__getitem__)
@@ -91,17 +92,18 @@ def test_an_unknown_check_is_an_error_that_lists_the_known_ones():
 
 
 def test_failures_become_flags_and_what_cannot_be_judged_is_said(stubs):
-    flags, skipped = run_checks(speech(silence(1)), None)
+    flags, skipped, failed = run_checks(speech(silence(1)), None)
 
     assert flags == (Flag("bad", "22050 samples, None"),)
     assert skipped == {
         "unable": "needs a text in Finnish",
         "bare": "not installed: no_such_package",
     }
+    assert failed == {"broken": "KeyError: 'cue'"}
 
 
 def test_only_the_checks_that_are_named_judge(stubs):
-    assert run_checks(speech(silence(1)), None, ["good"]) == ((), {})
+    assert run_checks(speech(silence(1)), None, ["good"]) == ((), {}, {})
 
 
 def test_good_recordings_are_not_flagged(recordings):
@@ -127,9 +129,9 @@ def test_every_fault_put_into_a_recording_is_found(recordings):
     }
     for name, fault in faults.items():
         spoken = Speech(fault.astype(np.float32), RATE, recorded.text, "en")
-        flags, skipped = run_checks(spoken, recorded, OF_SOUND)
+        flags, skipped, failed = run_checks(spoken, recorded, OF_SOUND)
         assert name in [flag.check for flag in flags], name
-        assert skipped == {}
+        assert (skipped, failed) == ({}, {})
 
 
 @pytest.mark.parametrize("n_samples", [0, 1, 2, 10, 100, 500, 2205])
