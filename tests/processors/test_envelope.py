@@ -82,6 +82,22 @@ def test_sounds_shorter_than_a_window_have_an_envelope(n_samples):
     assert np.isfinite(envelope).all()
 
 
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        (20, [-1.0655, -1.0653, -1.0616, 1.5915, -5.1514, -7.5068]),
+        (40, [-0.6314, -0.6315, -0.6348, -1.0187, -5.4826, -7.8516]),
+    ],
+    ids=["voiced", "unvoiced"],
+)
+def test_it_has_the_values_that_world_computed_once(frame, expected):
+    """By pyworld 0.3.5, cheaptrick with an FFT of 1024."""
+    wav = resonance(pulses(120), 0.95 * np.exp(2j * np.pi * 1000 / RATE))
+    f0 = np.where(np.arange(50) < 25, 120.0, 0.0)
+    bins = [0, 2, 10, 64, 200, 512]
+    assert log_envelope(wav, RATE, f0, HOP, TINY)[frame, bins] == pytest.approx(expected, abs=1e-3)
+
+
 @pytest.mark.parametrize("rate", [8000, 16000, 22050])
 def test_it_is_the_envelope_of_world(rate):
     pyworld = pytest.importorskip("pyworld", exc_type=ImportError)

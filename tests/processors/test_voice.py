@@ -32,6 +32,16 @@ def test_energy_is_the_level_in_db(level):
     assert voice.energy.min() == pytest.approx(voice.energy.max() - 40)
 
 
+def test_energy_is_seen_through_a_window_of_25_ms():
+    wav = np.zeros(RATE, dtype=np.float32)
+    wav[RATE // 2] = 0.5
+    voice = Voice(wav, RATE)
+    mean_square_db = 20 * np.log10(0.5) - 10 * np.log10(0.0125 * RATE)  # a Hann window is half full
+    assert voice.energy.max() == pytest.approx(mean_square_db, abs=0.05)
+    louder = voice.times_s[voice.energy > voice.energy.min()]
+    assert louder == pytest.approx([0.49, 0.495, 0.5, 0.505, 0.51])
+
+
 def test_pitch_stands_at_the_times_of_the_frames():
     wav = np.concatenate([np.zeros(4000), tone(200, 0.5), tone(300, 0.5)]).astype(np.float32)
     voice = Voice(wav, RATE)

@@ -35,6 +35,24 @@ def test_a_click_in_a_pause_is_found_where_it_is(height):
     assert check(speech(wav), None).startswith("a click at 1.250 s, ")
 
 
+@pytest.mark.parametrize(("height", "is_found"), [(11, False), (14, True)])
+def test_a_click_is_twelve_times_as_high_as_what_is_around_it(height, is_found):
+    wav = np.concatenate([voice(1), silence(0.5), voice(1)])
+    wav[round(1.1 * RATE) : round(1.4 * RATE) : RATE // 100] = 0.01  # every 10 ms
+    wav[round(1.25 * RATE)] = 0.01 * height
+    note = check(speech(wav), None)
+
+    assert (note is not None and note.startswith("a click at 1.250 s, 14 times")) == is_found
+
+
+@pytest.mark.parametrize(("share", "is_found"), [(0.05, False), (0.2, True)])
+def test_a_click_that_is_faint_beside_the_speech_passes(share, is_found):
+    wav = np.concatenate([voice(1), silence(0.5), voice(1)])
+    wav[round(1.25 * RATE)] = 0.1 * share
+
+    assert (check(speech(wav), None) is not None) == is_found
+
+
 def test_a_step_and_several_clicks_are_found():
     wav = QUIET.copy()
     wav[round(1.2 * RATE)] += 0.1

@@ -26,6 +26,20 @@ def test_silence_that_was_recorded_passes():
     assert check(spoken, None) is not None
 
 
+def test_half_a_second_more_than_recorded_or_usual_passes():
+    def spoken(before, inside):
+        return speech(silence(before), voice(1), silence(inside), voice(1))
+
+    recorded = spoken(0.6, 1.0)  # the edges of a voice are silent, too
+
+    assert check(spoken(1.0, 1.4), recorded) is None
+    assert check(spoken(1.2, 1.4), recorded).startswith("1.2 s of silence before")
+    assert check(spoken(1.0, 1.6), recorded).startswith("1.6 s of silence at")
+    assert check(spoken(0.7, 1.1), None) is None
+    assert check(spoken(0.9, 1.1), None).startswith("0.9 s of silence before")
+    assert check(spoken(0.7, 1.3), None).startswith("1.3 s of silence at")
+
+
 def test_noise_in_a_pause_is_no_sound():
     import numpy as np
 

@@ -31,6 +31,15 @@ def test_levels_of_edges_are_relative_to_the_speech():
     assert last.level_db < -90
 
 
+def test_speech_may_begin_at_once():
+    """What follows the first 10 ms is 10 dB louder, which is no cut."""
+    wav = voice(2)[round(0.395 * RATE) :]
+    wav[: RATE // 100] *= 10**-0.5
+
+    assert -16 < edges(speech(wav))[0].level_db < 0
+    assert check(speech(wav), None) is None
+
+
 def test_steady_noise_hides_its_ends():
     noise = 0.1 * np.random.default_rng(0).normal(size=RATE).astype(np.float32)
 

@@ -68,6 +68,15 @@ def test_another_sample_rate_counts_for_little():
     assert mcd(sing(vowels), sing(vowels, rate=48000), rate=48000) < 0.5
 
 
+@pytest.mark.parametrize(
+    ("noise_db", "least", "most"), [(-80, 0, 0.05), (-60, 0.5, 1.5), (-40, 4, 7)]
+)
+def test_noise_is_heard_from_60_db_below_the_sound_on(noise_db, least, most):
+    wav = sing()
+    noise = np.random.default_rng(0).normal(scale=np.sqrt(np.mean(wav**2)), size=len(wav))
+    assert least < mcd(wav, wav + 10 ** (noise_db / 20) * noise) < most
+
+
 def test_silence_has_no_score():
     assert score(Pair(Voice(sing(), RATE), Voice(np.zeros(RATE), RATE))) is None
 
