@@ -46,7 +46,7 @@ def main() -> None:
         from models.alignments import export_speech
 
         n = export_speech(given.infer_output_dir, given.format, given.output)
-        get_logger(__name__).info("%d alignments as %s", n, given.format)
+        get_logger(__name__).info("alignments as %s: %d", given.format, n)
         return
 
     from models.registry import load_config

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from processors.checks import check_names
+from processors.durations import reader_names, writer_names
 from processors.metrics import find, metric_names
 
 REPOSITORY = Path(__file__).parents[1]
@@ -36,3 +37,10 @@ def test_the_table_of_checks_holds_each_of_them():
 def test_links_to_files_lead_to_files(page):
     links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)[)#]", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_tables_of_durations_hold_each_format():
+    page = (REPOSITORY / "docs" / "durations.md").read_text(encoding="utf-8")
+    imports, exports = page.split("\n## Export\n")
+    formats = [re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE) for part in (imports, exports)]
+    assert [sorted(names) for names in formats] == [reader_names(), writer_names()]

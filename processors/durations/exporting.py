@@ -38,7 +38,7 @@ def export_store(config: PreprocessConfig, folder: Path, format: str, output: Pa
     store = FeatureStore(folder)
     output.mkdir(parents=True, exist_ok=True)
     find_writer(format).write(output, _aligned(config, store, folder))
-    _log.info("%d alignments as %s: %s", len(store), format, output)
+    _log.info("alignments as %s: %d in %s", format, len(store), output)
 
 
 def _aligned(
