@@ -8,11 +8,13 @@ from typing import NamedTuple
 from models.choice import Selection
 from models.comparison import compare, write_comparison
 from models.judges import Judges
+from models.kept_scores import KeptScores
 from models.place import Place
+from models.results import UNFINISHED
 from models.scores import Evaluation, Report, Score, System, summarise, write_report
 from models.spoken import SHOWN, refuse
 from models.subjects import Extras, Subjects, gather, plugins_of
-from processors.scoring import Item, Scored, ScoringTask, score_items
+from processors.scoring import Item, Scored, ScoringTask, score_item
 from utils.errors import InputError
 from utils.logging import get_logger, progress
 from utils.parallel import Backend, n_cores, run_chunks
@@ -46,7 +48,8 @@ def evaluate(
     judges = Judges(selection.metrics, selection.checks, subjects.kinds(), extras.plugins)
     plugins = plugins_of(list(subjects.folders), own, extras.plugins)
     task = ScoringTask(judges.metrics, preprocess.mel, judges.checks, extras.plugins, plugins)
-    scored = _score(subjects.items, task, n_jobs or n_cores(), preprocess.backend)
+    kept = KeptScores(subjects.out / UNFINISHED, task)
+    scored = _score(subjects.items, kept, n_jobs or n_cores(), preprocess.backend)
     judges.settle(scored)
     systems = _systems(subjects, judges, scored)
     evaluation = Evaluation(
@@ -57,11 +60,12 @@ def evaluate(
         subjects.out,
     )
     _write(evaluation)
+    kept.clear()
     return evaluation
 
 
 def _score(
-    items: Sequence[Item], task: ScoringTask, n_jobs: int, backend: Backend
+    items: Sequence[Item], kept: KeptScores, n_jobs: int, backend: Backend
 ) -> dict[str, list[Scored]]:
     """Scores by system, in the order of ids.
 
@@ -71,10 +75,12 @@ def _score(
     scored: dict[str, list[Scored]] = {}
     faults: list[str] = []
     told: set[str] = set()
+    n_kept = 0
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
-        for chunk in run_chunks(partial(_attempt, task=task), chunks, n_jobs, backend):
+        for chunk in run_chunks(partial(_attempt, kept=kept), chunks, n_jobs, backend):
             for one in chunk.result:
+                n_kept += one.was_kept
                 for system, result in one.scored.items():
                     scored.setdefault(system, []).append(result)
                     _tell(system, result, told)
@@ -84,6 +90,8 @@ def _score(
                 break
     few = f"{len(faults)} of {len(items)}" if len(faults) < SHOWN else f"{SHOWN} and maybe more"
     refuse(sorted(faults), f"{few} utterances could not be scored")
+    if n_kept:
+        _log.info("%d of %d were scored by a run that was stopped", n_kept, len(items))
     return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}
 
 
@@ -100,17 +108,25 @@ class _Attempt(NamedTuple):
 
     scored: dict[str, Scored]
     fault: str = ""
+    was_kept: bool = False  # from a run that was stopped
 
 
-def _attempt(key: str, items: Sequence[Item], task: ScoringTask) -> list[_Attempt]:
+def _attempt(_: str, items: Sequence[Item], kept: KeptScores) -> list[_Attempt]:
     """Scores utterances, or says why not, so that all faults are found in one run."""
-    attempts = []
-    for item in items:
-        try:
-            attempts += [_Attempt(scored) for scored in score_items(key, [item], task)]
-        except InputError as error:
-            attempts.append(_Attempt({}, str(error)))
-    return attempts
+    return [_attempt_one(item, kept) for item in items]
+
+
+def _attempt_one(item: Item, kept: KeptScores) -> _Attempt:
+    try:
+        key = kept.key_of(item)
+        known = kept.read(key)
+        if known is not None:
+            return _Attempt(known, was_kept=True)
+        scored = score_item(item, kept.task)
+    except InputError as error:
+        return _Attempt({}, str(error))
+    kept.write(key, scored)
+    return _Attempt(scored)
 
 
 def _lost(items: Sequence[Item]) -> list[str]:

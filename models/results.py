@@ -1,6 +1,7 @@
 """What stage 3 wrote into a folder: sound files, and `metadata.jsonl` with a line for each."""
 
 import re
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ SCORES = "scores.json"
 UTTERANCES = "scores.jsonl"
 PAGE = "report.html"
 COMPARISON = "comparison"
+UNFINISHED = "unfinished"  # of a run of it that was stopped
 _NUMBERED = re.compile(r"text-(\d+)")
 
 
@@ -144,6 +146,8 @@ class ResultFolder(Generic[E]):
             (self.folder / name).unlink(missing_ok=True)
         for name in (f"{COMPARISON}.json", PAGE):
             (self.folder / COMPARISON / name).unlink(missing_ok=True)
+        for folder in (self.folder, self.folder / COMPARISON):
+            shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
 
     def add(self, line: E) -> None:
         """Takes in what is known about a file that was written."""

@@ -115,25 +115,20 @@ def columns_of(metrics: Sequence[str]) -> list[Column]:
     return columns
 
 
-def score_items(_: str, items: Sequence[Item], task: ScoringTask) -> list[dict[str, Scored]]:
-    """Scores utterances: the work of one process (`utils.parallel`).
+def score_item(item: Item, task: ScoringTask) -> dict[str, Scored]:
+    """Scores an utterance.
 
     Args:
-        items: The utterances.
-        task: What is done to each.
+        item: The utterance.
+        task: What is done to it.
 
     Returns:
-        By system, for each utterance. Its recording is read and analysed once for all systems. A
-        metric that breaks down has no value there, and costs neither the others nor other
-        utterances.
+        By system. The recording is read and analysed once for all of them. A metric that breaks
+        down has no value there, and costs no other its own.
 
     Raises:
         InputError: If a file cannot be read, or a copy is not as long as its recording.
     """
-    return [_score(item, task) for item in items]
-
-
-def _score(item: Item, task: ScoringTask) -> dict[str, Scored]:
     original = None
     if item.recorded is not None:
         sound = Sound(item.recorded(), task.mel.sample_rate)

@@ -16,6 +16,7 @@ from models.scores import Report
 from models.subjects import Extras
 from processors.audio import write_wav
 from processors.metrics import Copy, Value, mel_l1, pesq
+from processors.scoring import Item, Scored, ScoringTask, score_item
 from tests.models.stage_3 import (
     RATE,
     clip_line,
@@ -363,6 +364,34 @@ def test_a_metric_that_breaks_down_leaves_all_other_scores(copies, monkeypatch, 
     assert list(rows[0]["failed"]) == ["mel_l1", "pesq"]
     with pytest.raises(InputError, match="--metrics pesq: it breaks down: IndexError"):
         evaluate(copies, only("pesq"), n_jobs=1)
+
+
+def test_a_run_that_was_stopped_goes_on(copies, monkeypatch, caplog):
+    """The second utterance interrupts the first run; the next one scores that alone."""
+    folder, scored = copies.folders[0], []
+
+    def interrupted(item: Item, task: ScoringTask) -> dict[str, Scored]:
+        if scored:
+            raise KeyboardInterrupt
+        return watched(item, task)
+
+    def watched(item: Item, task: ScoringTask) -> dict[str, Scored]:
+        scored.append(item.id)
+        return score_item(item, task)
+
+    whole = evaluate(copies, only("mel_l1", "mstft"), n_jobs=1)
+    rows = read_jsonl(folder / "scores.jsonl")
+    assert not (folder / "unfinished").exists()
+    monkeypatch.setattr(evaluation, "score_item", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(copies, only("mel_l1", "mstft"), n_jobs=1)
+    monkeypatch.setattr(evaluation, "score_item", watched)
+    with caplog.at_level("INFO", "arion"):
+        assert evaluate(copies, only("mel_l1", "mstft"), n_jobs=1) == whole
+    assert scored == ["rec-008", "rec-009"]
+    assert "1 of 2 were scored by a run that was stopped" in caplog.text
+    assert read_jsonl(folder / "scores.jsonl") == rows
+    assert not (folder / "unfinished").exists()
 
 
 def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):

@@ -14,7 +14,7 @@ from processors.metrics import Metric, Speech, Value
 from processors.pair import Pair
 from processors.plugins import Plugins
 from processors.records import TimedPhone
-from processors.scoring import Column, Item, ScoringTask, Spoken, columns_of, score_items
+from processors.scoring import Column, Item, ScoringTask, Spoken, columns_of, score_item
 from utils.errors import InputError
 
 MEL = MelConfig()
@@ -55,8 +55,7 @@ def make_item(folder: Path, n_hat: int = 4000, rate: int = 22050, text: str = "h
 
 
 def score(item: Item, *names: str):
-    (scored,) = score_items("chunk", [item], ScoringTask(names, MEL))
-    return scored["mine"]
+    return score_item(item, ScoringTask(names, MEL))["mine"]
 
 
 @pytest.mark.usefixtures("metrics")
@@ -163,7 +162,7 @@ def test_a_recording_is_read_and_judged_once_for_all_systems(tmp_path, counting)
 
     phones = (TimedPhone("a", 0.0, 0.2),)
     item = Item("u", recorded, "hello", "en-us", "", lambda: phones, spoken_by(tmp_path, "x", "y"))
-    (by_system,) = score_items("chunk", [item], TASK)
+    by_system = score_item(item, TASK)
     assert len(read) == 1
     recordings = [what for kind, what in counting if kind == "speech" and what[0]]
     assert recordings == [(True, "u", "None")]
@@ -184,7 +183,7 @@ def test_a_recording_is_read_and_judged_once_for_all_systems(tmp_path, counting)
 @pytest.mark.usefixtures("counting")
 def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
     item = Item("u", None, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
-    (by_system,) = score_items("chunk", [item], TASK)
+    by_system = score_item(item, TASK)
     assert set(by_system["x"].values) == {"speech"}
     assert by_system["x"].flags == (Flag("loud", "speech"),)
     assert by_system["x"].recorded_flags == ()
@@ -193,7 +192,7 @@ def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
 def test_transcripts_are_those_of_the_system(tmp_path, counting):
     item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x", "y"))
     theirs = {"y": Plugins(transcripts=Path("of_y"))}
-    score_items("chunk", [item], replace(TASK, plugins_of=theirs))
+    score_item(item, replace(TASK, plugins_of=theirs))
     heard = [what[2] for kind, what in counting if kind == "speech"]
     assert heard == ["None", "None", "of_y"]  # of x, of the recording, of y
 
@@ -208,7 +207,7 @@ def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatc
     }
     monkeypatch.setattr(judging, "find", known.__getitem__)
     item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
-    (by_system,) = score_items("chunk", [item], ScoringTask(("rate", "level"), MEL))
+    by_system = score_item(item, ScoringTask(("rate", "level"), MEL))
     assert by_system["x"].failed == (Flag("rate", "ZeroDivisionError: division by zero"),)
     assert by_system["x"].values["level"] == Value(1.0)
     assert "rate" not in by_system["x"].values
@@ -221,4 +220,4 @@ def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypa
     monkeypatch.setattr(judging, "find", lambda _: SimpleNamespace(METRIC=SPEECH, score=refuse))
     item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
     with pytest.raises(InputError, match=r"u\.txt is missing"):
-        score_items("chunk", [item], ScoringTask(("rate",), MEL))
+        score_item(item, ScoringTask(("rate",), MEL))
