@@ -26,7 +26,6 @@ from processors.features import frame_durations
 from processors.records import Alignment, SpokenText, TimedPhone, TimedWord
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES
-from utils.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Fitter:
         utterances: By id.
 
     Attributes:
-        rate: How long a frame is; None where no entry counts frames.
+        rate: How long a frame is; that of stage 1 where no entry counts frames.
 
     Raises:
         InputError: If the table cannot be read, or the frame rate is not known and none fits.
@@ -83,9 +82,7 @@ class Fitter:
         self._config = config
         self._reading = reading
         self._frontends: dict[str, TextFrontend] = {}
-        self._table = Table({}, None)
-        if reading.table:
-            self._table = read_table(reading.table)
+        self._table = read_table(reading.table) if reading.table else Table({}, None)
         self.rate = reading.rate or self._table.rate or self._find_rate(entries, utterances)
 
     def __call__(self, entry: Entry, utterance: Utterance) -> Fitted:
@@ -100,10 +97,13 @@ class Fitter:
         try:
             seconds = seconds_of(utterance)
             found = entry.read()
-            if isinstance(found, Counts):
-                alignment, off = self._by_counts(found, spoken, seconds, utterance.id)
+            off = None
+            if isinstance(found, Grid):
+                alignment = self._by_times(found, spoken, seconds)
+            elif self._reading.table:
+                alignment, off = self._by_table(found, spoken, seconds, utterance.id)
             else:
-                alignment, off = self._by_times(found, spoken, seconds), None
+                alignment, off = self._by_layout(found, spoken, seconds)
             return Fitted(self._speech(utterance, alignment, seconds), off)
         except (TokenCountError, SumError) as error:
             error.args = (f"{entry.path}: {error}",)
@@ -124,33 +124,33 @@ class Fitter:
             grid = renamed(grid, spoken)
         return align_grid(grid, spoken, seconds, self._config.edge_silence_s)
 
-    def _by_counts(
+    def _by_layout(
+        self, counts: Counts, spoken: SpokenText, seconds: float
+    ) -> tuple[Alignment, int]:
+        """Also how many frames there were too many."""
+        reading = self._reading
+        frames = spread(counts.frames, spoken, reading.tokens, end_token=reading.end_token)
+        frames, off = mend(frames, seconds, self.rate, reading.tolerance)
+        boundaries_s = self._cut(self.rate.boundaries_s(frames), seconds)
+        return Alignment(spoken.phones, boundaries_s, spoken.words), off
+
+    def _by_table(
         self, counts: Counts, spoken: SpokenText, seconds: float, id: str
     ) -> tuple[Alignment, int]:
         """Also how many frames there were too many."""
-        if self.rate is None:
-            raise InputError("the source holds both times and frames")
-        tolerance = self._reading.tolerance
-        if not self._reading.table:
-            frames = spread(
-                counts.frames, spoken, self._reading.tokens, end_token=self._reading.end_token
-            )
-            frames, off = mend(frames, seconds, self.rate, tolerance)
-            boundaries_s = self._cut(self.rate.boundaries_s(frames), seconds)
-            return Alignment(spoken.phones, boundaries_s, spoken.words), off
-        tokens = self._table.tokens.get(id)
+        table, tokens = self._reading.table, self._table.tokens.get(id)
         if tokens is None:
-            raise AlignmentError(f"{self._reading.table} does not have it")
-        if len(tokens.names) != len(counts.frames):
+            raise AlignmentError(f"{table} does not have it")
+        n_found, n_named = len(counts.frames), len(tokens.names)
+        if n_found != n_named:
             raise TokenCountError(
-                f"it has {len(counts.frames)} durations, {self._reading.table} {len(tokens.names)}"
-                " tokens",
-                len(counts.frames),
-                {},
+                f"it has {n_found} durations, {table} {n_named} tokens", n_found, {}
             )
-        start_s = tokens.start_s or 0.0
+        left_s = seconds - (tokens.start_s or 0.0)
         trimmed = tokens.start_s is not None
-        frames, off = mend(counts.frames, seconds - start_s, self.rate, tolerance, trimmed=trimmed)
+        frames, off = mend(
+            counts.frames, left_s, self.rate, self._reading.tolerance, trimmed=trimmed
+        )
         grid = grid_of_tokens(tokens, frames, self.rate)
         return self._by_times(grid, spoken, seconds), off
 
@@ -177,24 +177,21 @@ class Fitter:
 
     def _find_rate(
         self, entries: Mapping[str, Entry], utterances: Mapping[str, Utterance]
-    ) -> FrameRate | None:
+    ) -> FrameRate:
         """From the sums of all entries that can be read, and the lengths of their recordings."""
+        own = FrameRate(self._config.hop_size, self._config.sample_rate)
         sums: list[int] = []
         seconds: list[float] = []
         for id, entry in entries.items():
             try:
-                found = entry.read()
-                length = seconds_of(utterances[id])
+                found, length = entry.read(), seconds_of(utterances[id])
             except AlignmentError:  # it is rejected when its turn comes
                 continue
-            if not isinstance(found, Counts):
-                return None
+            if isinstance(found, Grid):
+                return own
             sums.append(int(found.frames.sum()))
             seconds.append(length)
-        if not sums:
-            return None
-        own = FrameRate(self._config.hop_size, self._config.sample_rate)
-        return find_frame_rate(sums, seconds, own, self._reading.tolerance)
+        return find_frame_rate(sums, seconds, own, self._reading.tolerance) if sums else own
 
 
 def seconds_of(utterance: Utterance) -> float:

@@ -192,7 +192,7 @@ def _write_report(
     report = {
         "source": str(source.path),
         "format": source.format,
-        "frame": str(fitter.rate) if fitter.rate else "",
+        "frame": str(fitter.rate) if outcome.off else "",
         "matched": len(matches.entries),
         "imported": outcome.imported,
         "extra": matches.extra,
@@ -203,7 +203,7 @@ def _write_report(
 
 
 def _tell(target: Path, fitter: Fitter, matches: Matches, outcome: Outcome) -> None:
-    if fitter.rate:
+    if outcome.off:
         _log.info("a frame is %s", fitter.rate)
     kinds = Counter(kind for kind, _ in outcome.rejected.values())
     counted = "".join(f", {n} {kind}" for kind, n in sorted(kinds.items()))

@@ -101,7 +101,7 @@ def test_frames_are_read_as_whole_numbers(tmp_path, format, dtype):
         ([(0.2, 0.3, "HH"), (0.5, 0.4, "AY1")], r"AY1 ends at 0.400 s, before it starts"),
         ([(0.2, 0.3, "HH"), (float("nan"), 0.4, "AY1")], r"nan"),
         ([(0.2, 0.5, "HH"), (0.4, 0.6, "AY1")], r"HH ends at 0.500 s, while AY1 .*they overlap"),
-        ([(-0.2, 0.3, "HH"), (0.3, 0.6, "AY1")], r"HH lasts from -0.2"),
+        ([(-0.2, 0.3, "HH"), (0.3, 0.6, "AY1")], r"HH starts at -0.200 s, before 0"),
     ],
 )
 def test_times_that_make_no_sense_are_named(tmp_path, format, phones, message):

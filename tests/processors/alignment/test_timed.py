@@ -1,0 +1,72 @@
+"""Phones and words with times, whatever file they were in."""
+
+import math
+
+import pytest
+
+from processors.alignment import AlignmentError
+from processors.alignment.timed import Interval, align_grid, check_times, find_words, make_grid
+from processors.records import SpokenText, Word
+
+SPOKEN = SpokenText(
+    text="Hi, you!",
+    normalized="Hi, you!",
+    phones=("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "<!>"),
+    words=(Word("Hi", 1, 3), Word("you", 4, 6)),
+)
+
+
+def grid_of(names, duration_s=None, step_s=0.1):
+    phones = [Interval(name, step_s * n, step_s * (n + 1)) for n, name in enumerate(names)]
+    return make_grid(duration_s, [], phones)
+
+
+def test_silences_are_dropped_unless_the_sequence_is_whole():
+    assert [one.label for one in grid_of(["#", "HH", "SIL", "AY1", "<sp>"]).phones] == ["HH", "AY1"]
+    whole = grid_of([*SPOKEN.phones[:3], "<sp>", *SPOKEN.phones[4:]])
+    assert whole.is_complete
+    assert len(whole.phones) == 7
+    assert not grid_of(SPOKEN.phones[:-1]).is_complete
+    assert not grid_of(SPOKEN.phones[1:]).is_complete
+
+
+def test_a_whole_sequence_keeps_its_edges_and_its_pauses():
+    alignment = align_grid(grid_of(SPOKEN.phones), SPOKEN, 0.7, edge_silence_s=0.02)
+    assert alignment.phones == SPOKEN.phones
+    assert alignment.boundaries_s.tolist() == pytest.approx([0.1 * n for n in range(8)])
+    assert alignment.words == SPOKEN.words
+
+
+def test_a_source_without_the_length_of_the_recording_may_end_early_but_not_late():
+    phones = ["HH", "AY1", "Y", "UW1"]
+    assert align_grid(grid_of(phones), SPOKEN, 9.0, 0.1).phones[-1] == "<!>"
+    with pytest.raises(AlignmentError, match=r"it lasts 9.00 s, the recording 0.40 s"):
+        align_grid(grid_of(phones, duration_s=9.0), SPOKEN, 0.4, 0.1)
+    with pytest.raises(AlignmentError, match=r"it lasts 4.00 s, the recording 3.00 s"):
+        align_grid(grid_of(phones, step_s=1.0), SPOKEN, 3.0, 0.1)
+
+
+def test_pauses_do_not_count_as_phones_of_the_text():
+    names = ["<sil>", "HH", "<sp>", "<sp>", "<sp>", "<sp>", "<sp>", "<sp>", "UW1", "<!>"]
+    assert align_grid(grid_of(names), SPOKEN, 1.0, 0.1).phones == tuple(names)
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf])
+def test_times_that_are_no_numbers_are_refused_whoever_reads_them(time):
+    grid = make_grid(None, [], [Interval("HH", 0.1, time)])
+    for read in (check_times, lambda grid: align_grid(grid, SPOKEN, 1.0, 0.1)):
+        with pytest.raises(AlignmentError, match=r"HH lasts from 0.1 to (nan|inf) s, which are no"):
+            read(grid)
+
+
+def test_phones_may_overlap_by_what_rounding_to_10_ms_explains():
+    near = [Interval("HH", 0.1, 0.21), Interval("AY1", 0.2, 0.3)]
+    check_times(make_grid(None, [], near))
+    far = [Interval("HH", 0.1, 0.23), Interval("AY1", 0.2, 0.3)]
+    with pytest.raises(AlignmentError, match="they overlap"):
+        check_times(make_grid(None, [], far))
+
+
+def test_words_are_found_among_phones_that_the_text_does_not_have():
+    names = ("<sil>", "hh", "ay", "<sp>", "y", "<sp>", "ə", "u", "<.>")
+    assert find_words(names, SPOKEN) == (Word("Hi", 1, 3), Word("you", 4, 8))
