@@ -189,7 +189,7 @@ def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
     done = trained.run(
         "--stage", "3-4", "--infer_mode", "single", "--infer_text", "Two blue birds.",
         "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "my out",
-        "--recogniser", "my_asr:hear", "--num_workers", "1", cwd=tmp_path,
+        "--recogniser", "my_asr:hear", "--checks", "silence", "--num_workers", "1", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads((tmp_path / "my out" / "single" / "scores.json").read_text())
