@@ -1,7 +1,10 @@
 """Pages that list what there is: none is forgotten, and what they say of it is so."""
 
+import ast
+import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +34,21 @@ def test_the_table_of_metrics_holds_each_of_them_with_unit_direction_and_kind():
 
 def test_the_table_of_checks_holds_each_of_them():
     assert sorted(rows_of("Checks")) == sorted(check_names())
+
+
+def test_what_the_examples_in_python_import_and_name_is_there():
+    section = EVALUATION.split("\n## From Python\n")[1].split("\n## ")[0]
+    code = "".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+    tree = ast.parse(code)
+    names: dict[str, Any] = {}
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    exec(compile(ast.Module(imports, []), "imports", "exec"), names)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    ours = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in names]
+    for call in ours:
+        given = {keyword.arg: None for keyword in call.keywords if keyword.arg}
+        inspect.signature(names[call.func.id]).bind(*call.args, **given)
+    assert {"evaluate", "place_of_model", "write_page", "score"} <= {call.func.id for call in ours}
 
 
 @pytest.mark.parametrize("page", [*REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("egs/*/*/*.md")])
