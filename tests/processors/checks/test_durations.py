@@ -35,6 +35,13 @@ def test_phones_that_collapse_are_named():
     assert judge(*USUAL, *collapsed[:3], *USUAL) is None
 
 
+@pytest.mark.parametrize(("seconds", "is_found"), [(0.022, True), (0.026, False)])
+def test_five_phones_take_more_than_120_ms(seconds, is_found):
+    note = judge(*USUAL, *[(name, seconds) for name in "ABCDE"], *USUAL)
+
+    assert (note is not None) == is_found
+
+
 def test_without_phones_there_is_nothing_to_judge():
     with pytest.raises(UnjudgedError, match="needs phones with times"):
         check(speech(voice(1)), None)

@@ -33,9 +33,10 @@ def test_levels_of_edges_are_relative_to_the_speech():
 
 def test_speech_may_begin_at_once():
     """What follows the first 10 ms is 10 dB louder, which is no cut."""
-    wav = voice(2)[round(0.395 * RATE) :]
-    wav[: RATE // 100] *= 10**-0.5
+    wav = np.concatenate([voice(2)[round(0.395 * RATE) :], silence(0.5)])
+    assert check(speech(wav), None).startswith("begins in full sound")
 
+    wav[: RATE // 100] *= 10**-0.5
     assert -16 < edges(speech(wav))[0].level_db < 0
     assert check(speech(wav), None) is None
 

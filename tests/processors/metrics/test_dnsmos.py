@@ -43,6 +43,11 @@ def test_a_short_clip_is_repeated_to_fill_one_window(clip):
     assert opinions(part, MODEL_RATE) == opinions(np.tile(part, 2)[: int(9.01 * MODEL_RATE)], 16000)
 
 
+def test_what_is_beyond_full_scale_is_heard_as_clipped(clip):
+    loud = 1.5 * clip / np.abs(clip).max()
+    assert judge(loud) == judge(loud.clip(-1, 1))
+
+
 def test_silence_and_what_is_too_short_have_no_score(clip):
     assert judge(np.zeros(MODEL_RATE)) is None
     assert judge(np.zeros(0)) is None
