@@ -66,7 +66,7 @@ class Aligner(nn.Module):
         log_prior: Tensor | None = None,
         speakers: Tensor | None = None,
     ) -> Tensor:
-        """Compares every frame with every phone (eq. 1 to 3); in float32 under autocast, too.
+        """Compares every frame with every phone; in float32 under autocast, too.
 
         Args:
             phones: Their vectors, without positions, (B, N, H).
@@ -118,7 +118,7 @@ def beta_binomial_log_prior(
     n_frames: int,
     scale: float = 1.0,
 ) -> Tensor:
-    """Log-probability of each phone per frame of an even reading (Badlani et al. 2021, eq. 6).
+    """Log-probability of each phone per frame when a text is read evenly (section 2).
 
     Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
     scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is kept: a batch of 16 of

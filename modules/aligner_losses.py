@@ -1,4 +1,4 @@
-"""What an aligner learns from (Badlani et al. 2021, arXiv:2108.10447), in float32.
+"""What an aligner learns from (Badlani et al. 2021, arXiv:2108.10447, section 2), in float32.
 
 An alignment is monotonic: it starts with the first phone, ends with the last, and every phone has
 at least one frame.
@@ -37,13 +37,13 @@ def forward_sum(
     mel_lengths: Tensor,
     blank_logit: float = -1.0,
 ) -> Tensor:
-    """Negative log-likelihood of all monotonic alignments of each item (eq. 4 and 5).
+    """Negative log-likelihood of all monotonic alignments of each item.
 
     This is connectionist temporal classification whose labels are the places in the text. As NVIDIA
     does, a blank competes with the phones of each frame and may stand before, between and after
-    them. It says that no phone needs to explain every frame: without it (-1e9) single phones come
-    to hold the frames of their neighbours. On 48 synthetic utterances of 20 phones boundaries are
-    then wrong by 12 frames on average, and by 0.3 with it.
+    them. With it a phone gains nothing from frames that it does not fit; without it (-1e9) single
+    phones come to hold those of all their neighbours. After 130 updates on six minutes of LJSpeech
+    half of the boundaries lie within 58 ms of MFA's with it, and within 360 ms without.
 
     Args:
         log_attention: As `Aligner` gives it, (B, T, N). Each frame is normalised with its blank.
@@ -75,7 +75,7 @@ def forward_sum_loss(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: 
 
 
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:
-    """Distance of the soft attention to a hard alignment (section 2.3, eq. 8).
+    """Distance of the soft attention to a hard alignment.
 
     Args:
         log_attention: As `Aligner` gives it, (B, T, N).

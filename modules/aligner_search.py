@@ -1,8 +1,8 @@
 """The most likely monotonic alignment, by dynamic programming (Viterbi).
 
-Kim et al. 2020, "Glow-TTS", arXiv:2005.11129, algorithm 1; Badlani et al. 2021, arXiv:2108.10447,
-section 2.3. It starts with the first phone, ends with the last, and every phone has at least one
-frame. Of equally likely ways, a phone begins as late as possible.
+Kim et al. 2020, "Glow-TTS", arXiv:2005.11129; Badlani et al. 2021, arXiv:2108.10447. An alignment
+starts with the first phone, ends with the last, and every phone has at least one frame. Of equally
+likely ways, a phone begins as late as possible.
 """
 
 import math
