@@ -86,7 +86,7 @@ class PreprocessConfig:
     max_seconds: float = 30.0  # longer utterances are rejected
     strict_sample_rate: bool = False  # reject audio of another rate instead of resampling it
     rescale: bool = False  # scale float audio beyond [-1, 1] down instead of rejecting it
-    aligner: Literal["pocketsphinx", "textgrid", "imported"] = "pocketsphinx"
+    aligner: Literal["pocketsphinx", "hmm", "textgrid", "imported"] = "pocketsphinx"
     textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
     imported_dir: str = ""  # for aligner `imported`; empty: `alignments` in the dataset's folder
     edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds

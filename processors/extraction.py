@@ -154,6 +154,8 @@ def _extract(run: Run, finished: Mapping[str, ShardReport], n_jobs: int) -> Iter
     n_done = sum(len(run.shards[name]) for name in finished)
     if finished and todo:
         _log.info("%s: %d of %d shards are done", run.dataset, len(finished), len(run.shards))
+    if run.prepare is not None and todo:
+        run.prepare(n_jobs)
     n_all = len(run.listing.utterances)
     with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
         for done in run_chunks(run.work, todo, n_jobs, run.backend) if todo else ():

@@ -1,12 +1,13 @@
 """Stage 1 for acoustic models: features, and statistics of the training split."""
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from config.schema import Config, PreprocessConfig
 from preprocessors.manifest import Splits, Utterance
-from processors.alignment import alignment_file
+from processors.alignment import alignment_file, plan_training
 from processors.features import FeatureTools
 from processors.fingerprint import Dependence, size_and_time
 from processors.run import Run, corpus_of, plan_run
@@ -36,10 +37,15 @@ def plan_features(config: Config, dataset: str) -> Run:
             f"{dataset}: its recordings have no text, and an acoustic model needs it; give "
             f"preprocess.corpus.{dataset}.format a format with texts, such as folder"
         )
+    folder = processed_folder(options, dataset)
     dependence = feature_dependence(options, root)
-    tools = partial(FeatureTools, options, root)
-    work = ShardWork(tools, processed_folder(options, dataset), options.mel, dependence.other)
-    return plan_run(options, dataset, listing, dependence, FeatureProduct(), work)
+    training = plan_training(options, listing.utterances, folder)
+    if training is not None:
+        dependence = dependence._replace(other={**dependence.other, **training.identity})
+    tools = partial(FeatureTools, options, root, folder)
+    work = ShardWork(tools, folder, options.mel, dependence.other)
+    run = plan_run(options, dataset, listing, dependence, FeatureProduct(), work)
+    return run if training is None else replace(run, prepare=training.carry_out)
 
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:

@@ -28,16 +28,17 @@ class FeatureTools:
     Args:
         config: Stage 1.
         dataset_root: The corpus, where alignments may lie.
+        folder: Its processed data, where an aligner that learns finds what it has learnt.
 
     Raises:
         InputError: If the aligner cannot be built, or a package is missing.
     """
 
-    def __init__(self, config: PreprocessConfig, dataset_root: Path) -> None:
+    def __init__(self, config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> None:
         require_extractor(config.pitch_extractor)
         self.config = config
         self.mel = MelSpectrogram(config.mel)
-        self.align: Aligner = make_aligner(config, dataset_root)
+        self.align: Aligner = make_aligner(config, dataset_root, folder)
         self._frontends: dict[str, Callable[[str], SpokenText]] = {}
 
     def frontend(self, language: str) -> Callable[[str], SpokenText]:

@@ -46,6 +46,8 @@ class Run:
         product: What is made of them.
         work: Makes a shard, given its name and utterances.
         backend: How the work is spread over processes.
+        prepare: What has to be done before the first shard that is to be made, in so many
+            processes.
     """
 
     config: PreprocessConfig
@@ -57,6 +59,7 @@ class Run:
     product: Product
     work: Callable[[str, Sequence[Utterance]], ShardReport]
     backend: Backend
+    prepare: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True)

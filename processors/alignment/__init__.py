@@ -5,9 +5,16 @@ An aligner is a file here, and a name in `PreprocessConfig.aligner`. It offers t
     make_aligner(config, dataset_root) -> Aligner
     alignment_file(utterance, config, dataset_root) -> Path | None
 
+One that learns from the corpus before it aligns keeps what it has learnt in the folder of the
+processed data, and has in place of the first:
+
+    plan_training(config, utterances, folder) -> Training
+    load_aligner(config, folder) -> Aligner
+
 A file is imported when its aligner is asked for, since the packages behind it are slow to import.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -43,6 +50,17 @@ class Aligner(Protocol):
         """
 
 
+class Training(Protocol):
+    """What an aligner learns from the corpus before it aligns."""
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What alignments depend on beside the config's keys, for the fingerprint."""
+
+    def carry_out(self, n_jobs: int) -> None:
+        """Learns, in so many processes, unless that was done before."""
+
+
 class _Module(Protocol):
     def make_aligner(self, config: PreprocessConfig, dataset_root: Path) -> Aligner: ...
 
@@ -51,12 +69,21 @@ class _Module(Protocol):
     ) -> Path | None: ...
 
 
-def make_aligner(config: PreprocessConfig, dataset_root: Path) -> Aligner:
+class _Learner(Protocol):
+    def plan_training(
+        self, config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
+    ) -> Training: ...
+
+    def load_aligner(self, config: PreprocessConfig, folder: Path) -> Aligner: ...
+
+
+def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> Aligner:
     """The aligner that the configuration names.
 
     Args:
         config: Stage 1; `aligner`, `textgrid_dir`, `edge_silence_s` and `text` count.
         dataset_root: The corpus, where alignments may lie.
+        folder: Its processed data, where an aligner that learns finds what it has learnt.
 
     Raises:
         InputError: If the aligner cannot work with this configuration.
@@ -66,6 +93,9 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path) -> Aligner:
             f"preprocess.text.pauses is {config.text.pauses}: imported voices speak with it, and "
             "stage 1 does not make it; leave it out (--init_from matches the phones by name)"
         )
+    learner = _learner(config.aligner)
+    if learner is not None:
+        return learner.load_aligner(config, folder)
     return _module(config.aligner).make_aligner(config, dataset_root)
 
 
@@ -76,5 +106,24 @@ def alignment_file(
     return _module(config.aligner).alignment_file(utterance, config, dataset_root)
 
 
+def plan_training(
+    config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
+) -> Training | None:
+    """What the aligner has to learn from a corpus before it aligns; None if it does not learn.
+
+    Args:
+        config: Stage 1.
+        utterances: The whole dataset.
+        folder: Its processed data; it need not exist.
+    """
+    learner = _learner(config.aligner)
+    return None if learner is None else learner.plan_training(config, utterances, folder)
+
+
 def _module(name: str) -> _Module:
     return cast(_Module, import_module(f"{__name__}.{name}"))
+
+
+def _learner(name: str) -> _Learner | None:
+    module = _module(name)
+    return cast(_Learner, module) if hasattr(module, "plan_training") else None

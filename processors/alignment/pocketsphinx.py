@@ -59,7 +59,7 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "PocketSphinxA
     if config.text.phone_extractor != "lexicon":
         raise InputError(
             "preprocess.aligner pocketsphinx knows English in ARPAbet only; set"
-            " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to textgrid"
+            " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to hmm"
         )
     _recogniser(BEAMS[0])  # a missing package shows now, and not at every utterance
     return PocketSphinxAligner(config.edge_silence_s)
@@ -99,7 +99,7 @@ class PocketSphinxAligner:
         if utterance.language.split("-")[0] != "en":
             raise AlignmentError(
                 f"the aligner pocketsphinx knows English, not {utterance.language};"
-                " set preprocess.aligner to textgrid"
+                " set preprocess.aligner to hmm"
             )
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         duration_s = len(wav) / sample_rate

@@ -1,0 +1,95 @@
+"""The states that an utterance passes through: its phones, and silences that may be left out."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+N_STATES = 4  # of each phone and silence, passed from left to right: 40 ms at least
+
+Place = Literal["edge", "punctuation", "word"]
+PLACES: tuple[Place, ...] = ("edge", "punctuation", "word")
+
+
+class Segment(NamedTuple):
+    """A phone, or a place where there may be silence.
+
+    Attributes:
+        unit: Number of its acoustic unit.
+        place: Of a silence; empty for phones.
+    """
+
+    unit: int
+    place: Place | Literal[""] = ""
+
+
+class Chain(NamedTuple):
+    """States from left to right; S is N_STATES times the number of segments. Arrays alone.
+
+    Attributes:
+        pdfs: Distribution of each state, (S,).
+        stay: Probability of staying in a state for another frame, (S,).
+        step: Of going on to the next state, (S,).
+        skip: Of entering a state from the phone before the silence before it, (S,); mostly 0.
+        start: Of beginning in a state, (S,).
+        final: Of ending after a state, (S,).
+    """
+
+    pdfs: np.ndarray
+    stay: np.ndarray
+    step: np.ndarray
+    skip: np.ndarray
+    start: np.ndarray
+    final: np.ndarray
+
+
+def segments_of(
+    words: Sequence[Sequence[int]], punctuated: Sequence[bool], silence: int
+) -> tuple[Segment, ...]:
+    """Phones with a place for silence before, between and after the words.
+
+    Args:
+        words: Units of the phones of each word, at least one.
+        punctuated: Whether punctuation follows the word.
+        silence: Unit of silence.
+    """
+    segments = [Segment(silence, "edge")]
+    for word, marked in zip(words, punctuated, strict=True):
+        segments += [Segment(unit) for unit in word]
+        segments.append(Segment(silence, "punctuation" if marked else "word"))
+    segments[-1] = Segment(silence, "edge")
+    return tuple(segments)
+
+
+def chain_of(
+    segments: Sequence[Segment], stay: np.ndarray, silence_shares: dict[Place, float]
+) -> Chain:
+    """The states of segments.
+
+    Args:
+        segments: Of an utterance, as from `segments_of`.
+        stay: Probability of staying, by distribution, (P,).
+        silence_shares: How often silence is found at each place.
+    """
+    units = np.array([segment.unit for segment in segments])
+    pdfs = (units[:, None] * N_STATES + np.arange(N_STATES)).ravel()  # (S,)
+    S = len(pdfs)
+    stays = stay[pdfs]
+    step = 1 - stays
+    skip, start, final = np.zeros(S), np.zeros(S), np.zeros(S)
+    final[-1] = step[-1]
+    for number, segment in enumerate(segments):
+        if not segment.place:
+            continue
+        first, after = number * N_STATES, (number + 1) * N_STATES
+        share = silence_shares[segment.place]
+        leaving = step[first - 1] if number else 1.0
+        if number == 0:
+            start[0], start[after] = share, 1 - share
+        elif after == S:
+            final[first - 1] = leaving * (1 - share)
+        else:
+            skip[after] = leaving * (1 - share)
+        if number:
+            step[first - 1] = leaving * share
+    return Chain(pdfs, stays, step, skip, start, final)
