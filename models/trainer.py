@@ -1,13 +1,11 @@
 """The training loop of every model: read it in one sitting."""
 
 import math
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
@@ -17,6 +15,7 @@ from accelerate.utils import gather_object, send_to_device
 from config.schema import TrainConfig
 from models.checkpoint_files import prune, write_checkpoint
 from models.data import TrainingData, windows
+from models.interrupts import Interrupts
 from models.optim import build_optimizer, learning_rate
 from models.processes import take_from_first
 from models.score_training import Scoring
@@ -285,28 +284,3 @@ def last_update(config: TrainConfig, n_batches: int) -> int:
     by_epoch = config.max_epoch * (n_batches // config.gradient_accumulation_step)
     limits = [limit for limit in (config.max_steps, by_epoch) if limit > 0]
     return min(limits)
-
-
-class Interrupts:
-    """Notes SIGINT and SIGTERM instead of dying of them; a second Ctrl-C ends the program at once.
-
-    A second SIGTERM does not: a scheduler sends it to the whole group, and so does the recipe.
-    """
-
-    def __init__(self) -> None:
-        self.received = 0
-        self._previous: dict[int, Any] = {}
-
-    def __enter__(self) -> "Interrupts":
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._previous[number] = signal.signal(number, self._note)
-        return self
-
-    def _note(self, number: int, _frame: FrameType | None) -> None:
-        self.received = number
-        if number == signal.SIGINT:
-            signal.signal(number, self._previous[number])
-
-    def __exit__(self, *_exception: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)

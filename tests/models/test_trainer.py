@@ -12,7 +12,7 @@ from config.schema import AdamConfig, ScheduleConfig
 from models.checkpoint_files import steps_of
 from models.score_training import Scores
 from models.task import Sample
-from models.trainer import Interrupts, last_update
+from models.trainer import last_update
 from models.validation import Validation, validate
 from tests.models.fakes import (
     TinyGan,
@@ -194,28 +194,6 @@ def test_a_signal_saves_and_leaves(store, checkpoints):
 
     assert trainer.fit() == signal.SIGTERM
     assert steps_of(checkpoints) == [1]
-
-
-def test_a_second_sigterm_does_not_cut_off_the_save():
-    with Interrupts() as interrupts:
-        os.kill(os.getpid(), signal.SIGTERM)
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert interrupts.received == signal.SIGTERM
-
-
-def test_a_second_ctrl_c_is_not_caught():
-    with Interrupts() as interrupts:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert interrupts.received == signal.SIGINT
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_signals_are_as_before_afterwards():
-    before = signal.getsignal(signal.SIGTERM)
-    with Interrupts():
-        assert signal.getsignal(signal.SIGTERM) is not before
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_finished_run_does_nothing(store, checkpoints):
