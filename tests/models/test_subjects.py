@@ -82,6 +82,16 @@ def test_second_readings_are_of_the_data_set_that_is_asked_for(tmp_path):
     assert [item.id for item in subjects.items] == ["rec-001", "rec-002"]
 
 
+def test_second_readings_may_be_of_any_data_set_that_a_system_spoke(tmp_path):
+    make_store(tmp_path)
+    place = Place((speak(tmp_path / "out", "rec-001"),), References(preprocess_of(tmp_path)))
+    write_wav(tmp_path / "again" / "rec-002.wav", np.full(800, 0.1), RATE)
+    extras = Extras(natural=tmp_path / "again", copies=False)
+    _, reading = gather(place, Selection(), extras).items
+    assert (reading.id, list(reading.spoken)) == ("rec-002", [NATURAL])
+    assert reading.recorded is not None
+
+
 def test_copies_may_be_left_out(tmp_path):
     make_store(tmp_path)
     folder = speak(tmp_path / "out", "rec-001")
