@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from processors import recognition
 from processors.metrics import Speech
 from processors.plugins import Plugins
 from processors.recognition import hear, recognise, words_of
@@ -31,6 +32,16 @@ def test_a_recording_is_read_at_any_level_and_silence_as_nothing(clip):
     assert recognise(np.zeros(16000, dtype=np.float32), 16000) == ""
     assert recognise(np.zeros(0, dtype=np.float32), 16000) == ""
     assert recognise(clip.wav[:3], 16000) == ""
+
+
+def test_what_is_heard_does_not_depend_on_what_was_heard_before(clip):
+    noise = np.random.default_rng(0).normal(0, 0.2, 3 * clip.sample_rate).astype(np.float32)
+    noisy = clip.wav + 0.2 * noise[: len(clip.wav)]
+    recognition._decoder.cache_clear()
+    first = recognise(noisy, clip.sample_rate)
+    recognise(noise, clip.sample_rate)
+    assert recognise(noisy, clip.sample_rate) == first
+    assert first
 
 
 def test_pocketsphinx_listens_to_english_and_nobody_to_other_languages(clip):
