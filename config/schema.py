@@ -90,6 +90,9 @@ class PreprocessConfig:
     textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
     imported_dir: str = ""  # for aligner `imported`; empty: `alignments` in the dataset's folder
     edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds
+    # Aligner `hmm` rejects an utterance in which other sounds than those of its text fit a third of
+    # a second by so many nats per frame better (alignment_scores.jsonl); 0: none.
+    max_misfit: float = 0.0
     pitch_extractor: Literal["parselmouth", "pyworld"] = "parselmouth"
     f0_min: float = 65.0  # Hz
     f0_max: float = 600.0  # Hz
@@ -105,7 +108,7 @@ class PreprocessConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "n_mel", "shard_size")
-        require_at_least(self, 0, "min_seconds", "edge_silence_s")
+        require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
         if not self.min_seconds < self.max_seconds:
             raise ValueError(
                 f"min_seconds {self.min_seconds:g}, max_seconds {self.max_seconds:g}: expected"

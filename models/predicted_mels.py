@@ -230,7 +230,7 @@ class PredictionWork:
             extraction = extract_or_reject(utterance, self._tools, trace, report.rejected)
             report.add_trace(utterance.id, trace)
             if extraction is not None:
-                report.count(extraction)
+                report.count(utterance.id, extraction)
                 yield cast("Recording", extraction.record)
 
     def _predict(self, recordings: Sequence[Recording], report: ShardReport) -> list[Recording]:

@@ -100,7 +100,12 @@ def extract_features(
     features = _analyse(utterance, alignment, audio.wav, tools, trace)
     trace.stop()
     return Extraction(
-        features, audio.notices, features.phones, spoken.phones, spoken.out_of_vocabulary
+        features,
+        audio.notices,
+        features.phones,
+        spoken.phones,
+        spoken.out_of_vocabulary,
+        alignment.score,
     )
 
 

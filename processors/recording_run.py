@@ -13,8 +13,8 @@ from processors.summary import split_usable
 
 # Keys of text, alignment, pitch and energy.
 IGNORED = {
-    *("text", "aligner", "textgrid_dir", "imported_dir", "edge_silence_s", "pitch_extractor"),
-    *("f0_min", "f0_max", "pitch_remove_outlier", "energy_remove_outlier"),
+    *("text", "aligner", "textgrid_dir", "imported_dir", "edge_silence_s", "max_misfit"),
+    *("pitch_extractor", "f0_min", "f0_max", "pitch_remove_outlier", "energy_remove_outlier"),
 }
 
 

@@ -70,6 +70,20 @@ class SpokenText:
     out_of_vocabulary: tuple[str, ...] = ()
 
 
+class AlignmentScore(NamedTuple):
+    """How well a recording fits its text.
+
+    Misfit is by how much better other sounds than those of the text fit a frame, nats.
+    """
+
+    misfit: float  # mean from the first phone to the last
+    worst: float  # the same of the worst third of a second
+    worst_s: float  # its middle, in the recording
+    worst_phone: str  # there
+    longest_s: float
+    longest_phone: str
+
+
 @dataclass(frozen=True)
 class Alignment:
     """Where each phone is said.
@@ -81,11 +95,13 @@ class Alignment:
         boundaries_s: (N + 1,) seconds, never decreasing; phone i lasts from boundaries_s[i] to
             boundaries_s[i + 1]. Audio outside the first and last boundary is trimmed away.
         words: Words with spans into `phones`.
+        score: How well they fit; None where the aligner does not say.
     """
 
     phones: tuple[str, ...]
     boundaries_s: np.ndarray
     words: tuple[Word, ...]
+    score: AlignmentScore | None = None
 
 
 @dataclass(frozen=True)
@@ -141,3 +157,4 @@ class Extraction(NamedTuple):
     phones: tuple[str, ...] = ()  # of the alignment
     text_phones: tuple[str, ...] = ()  # what the text frontend says; an aligner may say otherwise
     out_of_vocabulary: tuple[str, ...] = ()  # words pronounced by rule
+    score: AlignmentScore | None = None  # of the alignment

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
-from processors.records import Extraction
+from processors.records import AlignmentScore, Extraction
 from processors.shard_file import IndexRow, shard_writer
 from processors.store import features_folder
 from processors.trace import Trace
@@ -36,6 +36,7 @@ class ShardReport:
         out_of_vocabulary: Words pronounced by rule, counted.
         notices: About audio, counted.
         cpu_seconds: CPU time by part of the work.
+        scores: How well each recording fits its text, by id, where the aligner says it.
         fingerprint: Of what it was made from.
     """
 
@@ -47,10 +48,13 @@ class ShardReport:
     out_of_vocabulary: Counter[str] = field(default_factory=Counter)
     notices: Counter[str] = field(default_factory=Counter)
     cpu_seconds: Counter[str] = field(default_factory=Counter)
+    scores: dict[str, AlignmentScore] = field(default_factory=dict)
     fingerprint: str = ""
 
-    def count(self, extraction: Extraction) -> None:
+    def count(self, id: str, extraction: Extraction) -> None:
         """Counts what was found in one utterance."""
+        if extraction.score is not None:
+            self.scores[id] = extraction.score
         self.phones.update(extraction.phones)
         self.text_phones.update(extraction.text_phones)
         self.out_of_vocabulary.update(extraction.out_of_vocabulary)
@@ -68,6 +72,7 @@ class ShardReport:
         self.rows += other.rows
         self.rejected += other.rejected
         self.audio_seconds |= other.audio_seconds
+        self.scores |= other.scores
         for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
 
@@ -146,7 +151,7 @@ class ShardWork:
                 trace = Trace()
                 extraction = extract_or_reject(utterance, tools, trace, report.rejected)
                 if extraction is not None:
-                    report.count(extraction)
+                    report.count(utterance.id, extraction)
                     trace.start("store")
                     writer.add(extraction.record)
                 report.add_trace(utterance.id, trace)
@@ -206,5 +211,6 @@ def read_report(folder: Path, name: str, fingerprint: str) -> ShardReport | None
     for counted in _COUNTED:
         plain[counted] = Counter(plain[counted])
     plain["rows"] = [IndexRow(*row) for row in plain["rows"]]
+    plain["scores"] = {id: AlignmentScore(*row) for id, row in plain["scores"].items()}
     plain["rejected"] = [Rejection(*row) for row in plain["rejected"]]
     return ShardReport(**plain)

@@ -7,7 +7,7 @@ for a few utterances more or less.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
 from itertools import zip_longest
@@ -25,8 +25,9 @@ from processors.fingerprint import size_and_time
 from processors.hmm.acoustics import FRAME_S, cepstra
 from processors.hmm.chain import N_STATES, segments_of
 from processors.hmm.files import load_model, read_origin, save_model
+from processors.hmm.scoring import score_of
 from processors.hmm.training import Example, train
-from processors.records import Alignment, SpokenText
+from processors.records import Alignment, AlignmentScore, SpokenText
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError, UtteranceError
 from utils.files import sha256_of
@@ -48,7 +49,7 @@ def load_aligner(config: PreprocessConfig, folder: Path) -> "HmmAligner":
     Raises:
         InputError: If there is no model that can be read.
     """
-    return HmmAligner(folder / MODEL_FILE, config.edge_silence_s)
+    return HmmAligner(folder / MODEL_FILE, config.edge_silence_s, config.max_misfit)
 
 
 def alignment_file(utterance: Utterance, config: PreprocessConfig, dataset_root: Path) -> None:
@@ -61,13 +62,15 @@ class HmmAligner:
     Args:
         path: The model.
         edge_silence_s: Silence kept at both ends, seconds.
+        max_misfit: An utterance whose worst stretch fits worse is refused; 0: none is.
 
     Raises:
         InputError: If the model cannot be read.
     """
 
-    def __init__(self, path: Path, edge_silence_s: float) -> None:
+    def __init__(self, path: Path, edge_silence_s: float, max_misfit: float = 0.0) -> None:
         self.edge_silence_s = edge_silence_s
+        self.max_misfit = max_misfit
         self._model = load_model(path)
 
     def __call__(
@@ -82,7 +85,8 @@ class HmmAligner:
             spoken: Its phones are found in the audio.
 
         Raises:
-            AlignmentError: If the audio is too short for the phones, or there is no way through.
+            AlignmentError: If the audio is too short for the phones, there is no way through, or it
+                fits worse than `max_misfit` allows.
         """
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         pauses = pauses_after(spoken)
@@ -91,16 +95,26 @@ class HmmAligner:
         numbers = [self._model.numbers_of(phones) for phones in words]
         segments = segments_of(numbers, [bool(pause) for pause in pauses], silence=0)
         frames = self._model.normalized(cepstra(wav, sample_rate), utterance.speaker)
-        ends_s = self._model.ends(frames, segments)
-        if ends_s is None:
+        found = self._model.align(frames, segments)
+        if found is None:
             raise AlignmentError("text and recording do not fit: there is no way through all words")
-        times = zip(segments, [0.0, *ends_s[:-1]], ends_s, strict=True)
+        times = zip(segments, [0.0, *found.ends_s[:-1]], found.ends_s, strict=True)
         spans = iter([(start, end) for segment, start, end in times if not segment.place])
         said = [
             SaidWord(word.text, tuple(Segment(phone, *next(spans)) for phone in phones), pause)
             for word, phones, pause in zip(spoken.words, words, pauses, strict=True)
         ]
-        return merge(said, duration_s, self.edge_silence_s)
+        score = score_of(found, segments, [phone for phones in words for phone in phones])
+        self._check_fit(score)
+        return replace(merge(said, duration_s, self.edge_silence_s), score=score)
+
+    def _check_fit(self, score: AlignmentScore) -> None:
+        if 0 < self.max_misfit < score.worst:
+            raise AlignmentError(
+                f"text and recording fit badly at {score.worst_s:.2f} s, at {score.worst_phone}:"
+                f" misfit {score.worst:.2f} (preprocess.max_misfit is {self.max_misfit:g}); is"
+                " every word said as it is written?"
+            )
 
 
 def _check_length(n_phones: int, duration_s: float) -> None:

@@ -46,6 +46,18 @@ def norm_of(frames: np.ndarray) -> Norm:
     return Norm(frames.mean(axis=0), np.maximum(frames.std(axis=0), 1e-3))
 
 
+class Found(NamedTuple):
+    """An utterance in its recording.
+
+    Attributes:
+        ends_s: When each segment is over, never decreasing, (N,).
+        misfit: How much better another state than those of the text fits each frame, nats, (T,).
+    """
+
+    ends_s: np.ndarray
+    misfit: np.ndarray
+
+
 @dataclass(frozen=True)
 class AcousticModel:
     """A hidden Markov model of each acoustic unit, of N_STATES states.
@@ -92,21 +104,26 @@ class AcousticModel:
         emissions = log_likelihoods(frames, self.mixtures.gaussians, pdfs)
         return forward_backward(_EMISSION_SCALE * emissions, columns, chain)
 
-    def ends(self, frames: np.ndarray, segments: Sequence[Segment]) -> np.ndarray | None:
-        """When each segment is over, in the mean over all ways through.
+    def align(self, frames: np.ndarray, segments: Sequence[Segment]) -> Found | None:
+        """Finds the segments of an utterance, in the mean over all ways through it.
 
         Args:
             frames: Normalised features, (T, D).
             segments: Of the utterance, N of them.
 
         Returns:
-            (N,) seconds, never decreasing; None if there is no way through.
+            When and how well; None if there is no way through.
         """
-        heard = self.listen(frames, self.chain(segments))
+        chain = self.chain(segments)
+        P = len(self.stay) - N_STATES  # what fits any sound a little is no measure
+        known = log_likelihoods(frames, self.mixtures.gaussians, np.arange(len(self.stay)))
+        heard = forward_backward(_EMISSION_SCALE * known, chain.pdfs, chain)
         if not np.isfinite(heard.log_likelihood):
             return None
         spent = heard.occupancy.sum(axis=0).reshape(len(segments), N_STATES).sum(axis=1)
-        return np.cumsum(spent) * FRAME_S
+        fit = (heard.occupancy * known[:, chain.pdfs]).sum(axis=1)
+        misfit = np.maximum(known[:, :P].max(axis=1) - fit, 0)
+        return Found(np.cumsum(spent) * FRAME_S, misfit)
 
 
 def blank_model(units: Sequence[str], n_features: int) -> AcousticModel:

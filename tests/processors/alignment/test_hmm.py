@@ -22,6 +22,7 @@ from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES, SHORT_PAUSE, SILENCE
 from tests.processors.small_corpus import DEMO, config_of, copy_corpus, texts, write_texts
 from utils.errors import InputError
+from utils.files import read_json, read_jsonl
 
 CONFIG = PreprocessConfig(aligner="hmm", backend="sequential")
 SHORTEST = [
@@ -41,11 +42,14 @@ def folder(tmp_path_factory):
     return place
 
 
-def align(folder, id, text=None, wav=None) -> Alignment:
+OTHER_TEXT = "The moon is made of cheese."
+
+
+def align(folder, id, text=None, wav=None, config=CONFIG) -> Alignment:
     one = utterance(id)
     wav = read_audio(one.audio, CONFIG).wav if wav is None else wav
     spoken = TextFrontend(CONFIG.text, "en-us")(text or one.text)
-    return make_aligner(CONFIG, DEMO, folder)(one, wav, CONFIG.sample_rate, spoken)
+    return make_aligner(config, DEMO, folder)(one, wav, CONFIG.sample_rate, spoken)
 
 
 def starts_of(alignment):
@@ -88,6 +92,16 @@ def test_silence_that_is_put_between_two_words_is_found(folder):
     place = after.words[2].start - 1
     assert after.phones[place] == SHORT_PAUSE
     assert np.diff(after.boundaries_s)[place] == pytest.approx(0.5, abs=0.15)
+
+
+def test_a_text_of_another_recording_fits_badly_and_can_be_refused(folder):
+    right, wrong = align(folder, "LJ001-0008").score, align(folder, "LJ001-0008", OTHER_TEXT).score
+    assert wrong.worst > 1.5 * right.worst
+    assert wrong.misfit > 1.5 * right.misfit
+    strict = replace(CONFIG, max_misfit=(right.worst + wrong.worst) / 2)
+    align(folder, "LJ001-0008", config=strict)
+    with pytest.raises(AlignmentError, match=r"fit badly at \d\.\d\d s.*preprocess\.max_misfit"):
+        align(folder, "LJ001-0008", OTHER_TEXT, config=strict)
 
 
 def test_a_recording_too_short_for_its_text_is_refused(folder):
@@ -150,6 +164,11 @@ def test_stage_1_learns_once_and_aligns_everything(tmp_path):
     assert (summary.n_usable, summary.n_rejected) == (12, 0)
     store = FeatureStore(tmp_path / "data/LJSpeech", config.preprocess.mel)
     assert set(store.ids) == set(ids[:-1])
+    scores = read_jsonl(tmp_path / "data/LJSpeech/alignment_scores.jsonl")
+    assert {row["id"] for row in scores} == set(ids[:-1])
+    assert scores[0]["worst"] == max(row["worst"] for row in scores)
+    report = read_json(tmp_path / "data/LJSpeech/report.json")
+    assert next(iter(report["worst_aligned"])) == scores[0]["id"]
     assert prepare_dataset(config, "LJSpeech", 1) is None
     model = tmp_path / "data/LJSpeech" / MODEL_FILE
     learnt = model.read_bytes()

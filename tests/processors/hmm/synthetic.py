@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.hmm.acoustics import FRAME_S
+from processors.hmm.chain import segments_of
 from processors.hmm.training import Example
 
 PHONES = ("a", "b", "c", "d", "e", "f")
@@ -53,3 +54,19 @@ def _state(rng, mean):
 
 def _silence(rng):
     return np.zeros((int(rng.integers(10, 40)), N_FEATURES))
+
+
+def segments_in(model, example):
+    """What the model looks for."""
+    numbers = [model.numbers_of(word) for word in example.words]
+    return segments_of(numbers, example.punctuated, silence=0)
+
+
+def found_in(model, example):
+    """Start of each phone and length of the silence after each word but the last, seconds."""
+    segments = segments_in(model, example)
+    ends = model.align(model.normalized(example.frames, example.speaker), segments).ends_s
+    lengths = np.diff(ends, prepend=0)
+    starts = (ends - lengths)[[not segment.place for segment in segments]]
+    inner = [segment.place != "edge" and segment.place != "" for segment in segments]
+    return starts, lengths[inner]

@@ -3,22 +3,10 @@ import logging
 import numpy as np
 import pytest
 
-from processors.hmm.chain import segments_of
 from processors.hmm.model import unit_of
 from processors.hmm.training import Example, train
-from tests.processors.hmm.synthetic import corpus
+from tests.processors.hmm.synthetic import corpus, found_in
 from utils.errors import InputError
-
-
-def found_in(model, example):
-    """Start of each phone and length of the silence after each word but the last, seconds."""
-    numbers = [model.numbers_of(word) for word in example.words]
-    segments = segments_of(numbers, example.punctuated, silence=0)
-    ends = model.ends(model.normalized(example.frames, example.speaker), segments)
-    lengths = np.diff(ends, prepend=0)
-    starts = (ends - lengths)[[not segment.place for segment in segments]]
-    inner = [segment.place != "edge" and segment.place != "" for segment in segments]
-    return starts, lengths[inner]
 
 
 @pytest.fixture(scope="module")
