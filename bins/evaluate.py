@@ -11,8 +11,8 @@ from utils.logging import get_logger, setup_logging
 from utils.parallel import n_cores
 
 if TYPE_CHECKING:
-    from models.place import Place
-    from models.subjects import Extras
+    from models.scoring.place import Place
+    from models.scoring.subjects import Extras
 
 
 def parser() -> Parser:
@@ -112,9 +112,9 @@ def main() -> None:
     given = arguments()
     setup_logging()
 
-    from models.choice import Selection
-    from models.evaluation import evaluate
-    from models.score_tables import tables_of
+    from models.scoring.evaluation import evaluate
+    from models.scoring.selection import Selection
+    from models.scoring.tables import tables_of
 
     place = _place(given)
     selection = Selection(
@@ -139,7 +139,7 @@ def main() -> None:
 
 def _place(given: argparse.Namespace) -> "Place":
     """What is scored."""
-    from models.place import place_of_config, place_of_model
+    from models.scoring.place import place_of_config, place_of_model
     from models.speaking import experiment_of
 
     sources = given.infer_output_dir, given.overrides, given.recordings
@@ -159,7 +159,7 @@ def _place(given: argparse.Namespace) -> "Place":
 
 def _extras(given: argparse.Namespace) -> "Extras":
     """What it is put beside."""
-    from models.subjects import Extras
+    from models.scoring.subjects import Extras
     from processors.plugins import Plugins, load_function
 
     plugins = Plugins(

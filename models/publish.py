@@ -13,7 +13,7 @@ from models.assets import AUDIO, LEXICON, SPEAKERS
 from models.checkpoint import WEIGHTS, LoadedModel, importer_of, load_model
 from models.history import History
 from models.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
-from models.scores import SCORES
+from models.scoring.scores import SCORES
 from utils.errors import InputError
 from utils.files import new_folder, read_json
 from utils.hub_push import Target, push

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from models.report.contents import contents_of, ordered
 from models.report.html import Sources, data_of, render
 from models.report.tracks import Track, write_tracks
-from models.scores import Evaluation
+from models.scoring.scores import Evaluation
 from processors.scoring import Item
 from utils.errors import InputError
 from utils.files import replacing

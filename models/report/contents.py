@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from models.report.words import Marked, mark
-from models.scores import Score, System
+from models.scoring.scores import Score, System
 from processors.metrics import Value
 from processors.recognition import words_of
 from processors.scoring import Item, Scored

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from models.comparison import verdict_of
 from models.report.contents import Column, Voice, digits_for
 from models.report.summary import ARROWS, ends_of, written, written_interval
-from models.scores import Comparison, Score
+from models.scoring.comparison import verdict_of
+from models.scoring.scores import Comparison, Score
 
 _OPEN = {
     "too few": "too few utterances",

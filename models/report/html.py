@@ -16,7 +16,7 @@ from models.report.differences import difference_rows
 from models.report.notes import flag_rows, meanings_of
 from models.report.summary import rows_of
 from models.report.tracks import RECORDING, Track
-from models.scores import Evaluation, System
+from models.scoring.scores import Evaluation, System
 from modules.mel import MelConfig
 from processors.scoring import Item
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from models.report.contents import Column
-from models.scores import System
+from models.scoring.scores import System
 from processors import checks, metrics
 
 

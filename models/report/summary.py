@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from models.report.contents import RECORDED, Column, Voice
-from models.scores import Score, System
+from models.scoring.scores import Score, System
 
 ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 _MARGIN = 0.08  # of the picture's width, left free at both ends

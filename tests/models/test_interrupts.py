@@ -13,6 +13,15 @@ def test_a_second_sigterm_does_not_cut_off_the_save():
         assert interrupts.received == signal.SIGTERM
 
 
+@pytest.fixture
+def _ctrl_c_interrupts():
+    """As in a terminal: what runs in the background may have been told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c_interrupts")
 def test_a_second_ctrl_c_is_not_caught():
     with Interrupts() as interrupts:
         os.kill(os.getpid(), signal.SIGINT)

@@ -5,8 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
-from models.bootstrap import estimate_differences
-from models.scores import Comparison, Evaluation, Report, System, arrays_of, scores_of, summarise
+from models.scoring.bootstrap import estimate_differences
+from models.scoring.scores import (
+    Comparison,
+    Evaluation,
+    Report,
+    System,
+    arrays_of,
+    scores_of,
+    summarise,
+)
 from modules.mel import MelConfig
 from processors.audio import write_wav
 from processors.checks import Flag

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from models.report.contents import contents_of, digits_for, heard_of, ordered
-from models.scores import Score
+from models.scoring.scores import Score
 from processors.checks import Flag
 from processors.metrics import Value
 from tests.models.report.evaluations import evaluation_of, item_of, scored_of

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.choice import Selection
-from models.evaluation import evaluate
-from models.place import place_of_config
 from models.report import write_page
+from models.scoring.evaluation import evaluate
+from models.scoring.place import place_of_config
+from models.scoring.selection import Selection
 from models.speech import faded
 from processors.audio import write_wav
 from tests.models.report.browser import Browser, find_browser

@@ -4,7 +4,7 @@ from models.report.contents import contents_of, ordered
 from models.report.differences import difference_rows
 from models.report.notes import flag_rows, meanings_of
 from models.report.summary import rows_of, written, written_interval
-from models.scores import Comparison, Score
+from models.scoring.scores import Comparison, Score
 from processors.checks import Flag
 from tests.models.report.evaluations import evaluation_of, item_of, scored_of
 
@@ -70,7 +70,7 @@ def test_an_interval_has_both_ends():
 def test_the_better_one_of_two_is_named_where_the_interval_leaves_out_nothing(
     evaluation, monkeypatch
 ):
-    monkeypatch.setattr("models.comparison.FEWEST", 3)
+    monkeypatch.setattr("models.scoring.comparison.FEWEST", 3)
     columns, voices, _ = parts_of(evaluation)
     mcd, pesq, wer, _ = difference_rows(columns, voices, evaluation.comparisons)
     (cell,) = mcd.cells

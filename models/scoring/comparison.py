@@ -6,9 +6,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from models.bootstrap import CONFIDENCE, FEWEST, estimate_differences
 from models.results import COMPARISON
-from models.scores import Comparison, Evaluation, Score, System, arrays_of, scores_of
+from models.scoring.bootstrap import CONFIDENCE, FEWEST, estimate_differences
+from models.scoring.scores import Comparison, Evaluation, Score, System, arrays_of, scores_of
 from processors.scoring import Column
 from utils.files import write_json
 

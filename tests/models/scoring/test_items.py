@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from models.items import NATURAL, items_of, with_natural
-from models.references import References
-from models.spoken import Result, read_results, sounds_in
+from models.scoring.items import NATURAL, items_of, with_natural
+from models.scoring.references import References
+from models.scoring.spoken import Result, read_results, sounds_in
 from processors.audio import write_wav
 from processors.pcm import from_pcm16
 from tests.models.stage_3 import (

@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.comparison import compare, verdict_of, write_comparison
-from models.scores import Evaluation, Report, Score, System
+from models.scoring.comparison import compare, verdict_of, write_comparison
+from models.scoring.scores import Evaluation, Report, Score, System
 from modules.mel import MelConfig
 from processors.metrics import Value
 from processors.scoring import Column, Scored

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from models import kept_scores
-from models.kept_scores import KeptScores
+from models.scoring import kept
+from models.scoring.kept import KeptScores
 from modules.mel import MelConfig
 from processors.checks import Flag
 from processors.metrics import Value
@@ -84,7 +84,7 @@ def test_other_code_or_another_mel_scores_anew(tmp_path, item, monkeypatch):
     key = kept_in(tmp_path).key_of(item)
     other = replace(TASK, mel=replace(TASK.mel, f_max=7000.0))
     assert kept_in(tmp_path, other).key_of(item) != key
-    monkeypatch.setattr(kept_scores, "_code", lambda: "other")
+    monkeypatch.setattr(kept, "_code", lambda: "other")
     assert kept_in(tmp_path).key_of(item) != key
 
 

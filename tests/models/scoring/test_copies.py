@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from config.schema import InferenceConfig
-from models.copies import copies_of, open_copying_vocoder
+from models.scoring.copies import copies_of, open_copying_vocoder
 from models.vocoder.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram
 from processors.judging import read_sound
@@ -43,7 +43,7 @@ def trained(tmp_path):
 @pytest.fixture
 def made(monkeypatch):
     """Files that were written since, by id."""
-    from models import copies
+    from models.scoring import copies
 
     written = []
 
@@ -123,7 +123,7 @@ def test_a_copy_that_was_being_replaced_is_nobodys(tmp_path, made, monkeypatch):
     one = [ITEMS[0]]
     copies_of(one, griffin_lim(), SETTINGS, tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("models.copies.write_wav", lambda *_: sys.exit())
+        patch.setattr("models.scoring.copies.write_wav", lambda *_: sys.exit())
         with pytest.raises(SystemExit):
             copies_of([item_of("a", recording(7))], griffin_lim(), SETTINGS, tmp_path)
     copies_of(one, griffin_lim(), SETTINGS, tmp_path)

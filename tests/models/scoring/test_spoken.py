@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from models.spoken import Result, read_results, read_texts, refuse
+from models.scoring.spoken import Result, read_results, read_texts, refuse
 from processors.audio import write_wav
 from processors.records import TimedPhone
 from tests.models.stage_3 import RATE, clip_line, text_line, write_results
@@ -73,3 +73,9 @@ def test_a_long_list_of_faults_is_cut():
         refuse([str(n) for n in range(23)], "23 things")
     assert str(error.value).splitlines()[:2] == ["23 things:", "  0"]
     assert str(error.value).splitlines()[-2:] == ["  19", "  and 3 more"]
+
+
+@pytest.mark.parametrize("id", ["../a", "", "..", "a/b"])
+def test_an_id_that_cannot_name_a_file_is_refused(tmp_path, id):
+    with pytest.raises(InputError, match=r"a\.wav: its id is .*, which cannot name a file"):
+        Result(id, tmp_path / "a.wav", "file")

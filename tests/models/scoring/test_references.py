@@ -3,9 +3,9 @@ import json
 import numpy as np
 import pytest
 
-from models.items import items_of
-from models.references import References
-from models.spoken import read_results
+from models.scoring.items import items_of
+from models.scoring.references import References
+from models.scoring.spoken import read_results
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio import write_wav
 from processors.pcm import from_pcm16

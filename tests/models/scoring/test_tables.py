@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from models.score_tables import table_of, tables_of
-from models.scores import Comparison, Evaluation, Report, Score, System
+from models.scoring.scores import Comparison, Evaluation, Report, Score, System
+from models.scoring.tables import table_of, tables_of
 from modules.mel import MelConfig
 
 MCD = Score("dB", "lower", 5.25, 5.0, 5.5, 20)

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from config.schema import PreprocessConfig
-from models.spoken import Result
+from models.scoring.spoken import Result
 from modules.mel import MelConfig
 from preprocessors.audio_folder import SUFFIXES
 from preprocessors.manifest import Utterance, read_manifest

@@ -5,15 +5,15 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from models.choice import Selection
-from models.comparison import compare, write_comparison
-from models.judges import Judges
-from models.kept_scores import KeptScores
-from models.place import Place
 from models.results import UNFINISHED
-from models.scores import Evaluation, Report, Score, System, summarise, write_report
-from models.spoken import SHOWN, refuse
-from models.subjects import Extras, Subjects, gather, plugins_of
+from models.scoring.comparison import compare, write_comparison
+from models.scoring.judges import Judges
+from models.scoring.kept import KeptScores
+from models.scoring.place import Place
+from models.scoring.scores import Evaluation, Report, Score, System, summarise, write_report
+from models.scoring.selection import Selection
+from models.scoring.spoken import SHOWN, refuse
+from models.scoring.subjects import Extras, Subjects, gather, plugins_of
 from processors.scoring import Item, Scored, ScoringTask, score_item
 from utils.errors import InputError
 from utils.logging import get_logger, progress

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from models.place import Place, names_of, place_of_config
-from models.references import References
+from models.scoring.place import Place, names_of, place_of_config
+from models.scoring.references import References
 from tests.models.stage_3 import preprocess_of
 from utils.errors import InputError
 from utils.files import write_json
 
-VOCODER = Path(__file__).parents[2] / "config" / "vocoder" / "hifigan.json"
+VOCODER = Path(__file__).parents[3] / "config" / "vocoder" / "hifigan.json"
 
 
 @pytest.mark.parametrize(

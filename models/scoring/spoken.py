@@ -45,6 +45,10 @@ class Result:
     phones: tuple[TimedPhone, ...] = ()
     source: Path | None = None
 
+    def __post_init__(self) -> None:
+        if self.id in ("", "..") or Path(self.id).name != self.id:  # its copy would lie elsewhere
+            raise InputError(f"{self.file}: its id is {self.id!r}, which cannot name a file")
+
 
 def read_results(folder: Path) -> list[Result]:
     """What stage 3 wrote, as `metadata.jsonl` says; or the sound files of any other folder.

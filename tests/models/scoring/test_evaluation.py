@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from models import evaluation, judges
-from models.choice import Selection
-from models.place import Place, place_of_config
-from models.references import References
-from models.scores import Report
-from models.subjects import Extras
+from models.scoring import evaluation, judges
+from models.scoring.place import Place, place_of_config
+from models.scoring.references import References
+from models.scoring.scores import Report
+from models.scoring.selection import Selection
+from models.scoring.subjects import Extras
 from processors.audio import write_wav
 from processors.metrics import Copy, Value, mel_l1, pesq
 from processors.scoring import Item, Scored, ScoringTask, score_item
@@ -162,7 +162,7 @@ def test_nothing_that_could_be_computed_is_an_error(copies, monkeypatch):
 
 
 def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp_path):
-    base = Path(__file__).parents[2] / "config" / "vocoder" / "hifigan.json"
+    base = Path(__file__).parents[3] / "config" / "vocoder" / "hifigan.json"
     config = tmp_path / "exp_config.json"
     write_json(
         config, {"base_config": str(base), "dataset": ["Anna"], "dataset_path": {"Anna": "a"}}

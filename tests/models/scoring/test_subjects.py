@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.choice import Selection
-from models.items import NATURAL
-from models.judges import Kind
-from models.place import Place
-from models.references import References
-from models.subjects import COPY, Extras, gather, plugins_of
+from models.scoring.items import NATURAL
+from models.scoring.judges import Kind
+from models.scoring.place import Place
+from models.scoring.references import References
+from models.scoring.selection import Selection
+from models.scoring.subjects import COPY, Extras, gather, plugins_of
 from processors.audio import write_wav
 from processors.plugins import Plugins
 from tests.models.stage_3 import (

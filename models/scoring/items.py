@@ -6,8 +6,8 @@ from pathlib import Path
 
 import soundfile
 
-from models.references import Finder, Found, MissingError, References
-from models.spoken import SHOWN, Result, refuse
+from models.scoring.references import Finder, Found, MissingError, References
+from models.scoring.spoken import SHOWN, Result, refuse
 from modules.mel import MelConfig
 from processors.judging import TOLERANCE_FRAMES
 from processors.scoring import Item, Spoken

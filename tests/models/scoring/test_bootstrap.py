@@ -3,7 +3,7 @@ import time
 import numpy as np
 import pytest
 
-from models.bootstrap import _outside, estimate_differences, estimate_means
+from models.scoring.bootstrap import _outside, estimate_differences, estimate_means
 
 
 def one(values, weights=None):

@@ -2,8 +2,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from models import judges
-from models.judges import Judges, Kind
+from models.scoring import judges
+from models.scoring.judges import Judges, Kind
 from processors import scoring
 from processors.checks import Check, Flag
 from processors.metrics import Metric, Value

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from models.choice import Selection, chosen, vocoder_of
-from models.copies import copies_of, open_copying_vocoder
-from models.items import NATURAL, items_of, with_natural
-from models.judges import Kind
-from models.place import Place, names_of
 from models.results import COMPARISON
-from models.spoken import Result, read_results, sounds_in
+from models.scoring.copies import copies_of, open_copying_vocoder
+from models.scoring.items import NATURAL, items_of, with_natural
+from models.scoring.judges import Kind
+from models.scoring.place import Place, names_of
+from models.scoring.selection import Selection, chosen, vocoder_of
+from models.scoring.spoken import Result, read_results, sounds_in
 from processors.plugins import Plugins
 from processors.scoring import Item, Spoken
 from utils.errors import InputError

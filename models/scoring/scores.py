@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from models.bootstrap import CONFIDENCE, Estimate, estimate_means
 from models.results import SCORES, UTTERANCES
+from models.scoring.bootstrap import CONFIDENCE, Estimate, estimate_means
 from modules.mel import MelConfig
 from processors.scoring import Column, Item, Scored
 from utils.files import write_json, write_jsonl

@@ -4,8 +4,8 @@ import math
 import numpy as np
 import pytest
 
-from models.score_tables import table_of
-from models.scores import Report, Score, summarise, write_report
+from models.scoring.scores import Report, Score, summarise, write_report
+from models.scoring.tables import table_of
 from processors.checks import Flag
 from processors.metrics import Value
 from processors.scoring import Column, Scored

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from models.bootstrap import CONFIDENCE
-from models.comparison import verdict_of
-from models.scores import Comparison, Evaluation, Score, System
+from models.scoring.bootstrap import CONFIDENCE
+from models.scoring.comparison import verdict_of
+from models.scoring.scores import Comparison, Evaluation, Score, System
 
 _INTERVAL = f"{CONFIDENCE:.0%} interval"
 _VERDICTS = {"unclear": "no clear difference", "too few": "too few utterances to say"}

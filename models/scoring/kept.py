@@ -126,7 +126,7 @@ def _transcripts(folder: Path | None, id: str) -> list[str]:
 @functools.cache
 def _code() -> str:
     """Of the source of metrics, checks and all that they are made of."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     files = [*(root / "processors").rglob("*.py"), *(root / "modules").glob("*.py")]
     digest = hashlib.sha256()
     for file in sorted(files):

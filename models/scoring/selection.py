@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from models.judges import ALL
+from models.scoring.judges import ALL
+from models.scoring.spoken import Result
 from models.speaking import TestingSet, utterances_of
-from models.spoken import Result
 from utils.errors import InputError
 
 _SHOWN = 5  # ids in a message

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from config.schema import Config, CorpusConfig, InferenceConfig
 from models.checkpoint import load_model
-from models.references import References
 from models.registry import config_of, load_config
+from models.scoring.references import References
+from models.scoring.spoken import read_texts
 from models.speaking import default_output
-from models.spoken import read_texts
 from utils.config import overridden
 from utils.errors import InputError
 
