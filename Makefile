@@ -18,7 +18,7 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
-.PHONY: venv demo test test-slow test-page check bench bench-vocoder bench-gan bench-demo
+.PHONY: venv demo test test-slow test-page check bench bench-align bench-vocoder bench-gan bench-demo
 
 venv: .venv/.installed
 
@@ -69,6 +69,10 @@ check: .venv/.installed
 # One thread: on two, a busy neighbour decides the figures.
 bench: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
+
+# Boundaries of the built-in aligners beside those of the Montreal Forced Aligner.
+bench-align: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment
 
 # HiFi-GAN beside the plain way to write it.
 bench-vocoder: .venv/.installed
