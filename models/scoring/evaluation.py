@@ -39,7 +39,8 @@ def evaluate(
 
     Raises:
         InputError: If a file or a recording is missing or cannot be read, systems have not spoken
-            the same, a metric is unknown, one that was asked for cannot be computed, or none can.
+            the same, a metric is unknown, one that was asked for cannot be computed of any system,
+            or none can.
     """
     selection, extras = selection or Selection(), extras or Extras()
     preprocess = place.references.preprocess

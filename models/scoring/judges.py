@@ -40,7 +40,8 @@ class Judges:
         skipped: By system: what is left out, with the reason.
 
     Raises:
-        InputError: If a name is unknown, one that was asked for cannot be computed, or none can.
+        InputError: If a name is unknown, one that was asked for cannot be computed of any system,
+            or none can.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Judges:
             scored: Utterances by system.
 
         Raises:
-            InputError: If a metric that was asked for has no score at all, or none has.
+            InputError: If a metric that was asked for has no score in any system, or none has.
         """
         for name in self.metrics:
             lacks = {s: _without_score(name, scored[s]) for s in self._judged(name, scored)}
@@ -110,16 +111,24 @@ class Judges:
         return [system for system in systems if name not in self.skipped[system]]
 
     def _skip(self, name: str, lacks: Mapping[str, str]) -> None:
-        """Leaves out a metric or check where a system lacks something."""
+        """Leaves out a metric or check where a system lacks something.
+
+        Raises:
+            InputError: If it was asked for, and no system has it.
+        """
         for system, reason in lacks.items():
             if reason:
                 self.skipped[system][name] = reason
-        for reason in dict.fromkeys(lacks[system] for system in self._own if lacks.get(system)):
-            if name in self._chosen:
-                raise InputError(f"--metrics {name}: {reason}")
+        reasons = list(dict.fromkeys(lacks[system] for system in self._own if lacks.get(system)))
+        if reasons and name in self._chosen and not self._judged(name, self._own):
+            raise InputError(f"--metrics {name}: {'; '.join(reasons)}")
+        for reason in reasons:
             these = [system for system in self._own if lacks.get(system) == reason]
             which = f" of {', '.join(these)}" if len(these) < len(self._own) else ""
-            self._without.setdefault(f"{which}: {reason}", []).append(name)
+            if name in self._chosen:
+                _log.warning("without %s%s: %s", name, which, reason)
+            else:
+                self._without.setdefault(f"{which}: {reason}", []).append(name)
 
     def _tell(self) -> None:
         """Says what was left out since it was last said: one line for each reason."""

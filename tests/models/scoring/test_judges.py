@@ -113,6 +113,16 @@ def test_a_metric_that_was_asked_for_must_have_something_to_judge():
         found.settle({"one": [scored("a", "paired")]})
 
 
+def test_a_metric_that_was_asked_for_may_be_missing_in_one_of_several_systems(caplog):
+    found = judges_of("spoken", "copied", one=SPEECH, two=COPIES)
+    assert "without copied of one: compares copies with their recordings" in caplog.text
+    found.settle({"one": [scored("a")], "two": [scored("a", "copied", "spoken")]})
+    assert "without spoken of one: no utterance has a text" in caplog.text
+    assert found.columns("one") == []
+    with pytest.raises(InputError, match="--metrics spoken: no utterance has a text"):
+        found.settle({"one": [scored("a")], "two": [scored("a", "copied")]})
+
+
 def test_no_score_at_all_is_an_error():
     with pytest.raises(InputError, match="no metric is left that could be computed"):
         judges_of(one=SPEECH).settle({"one": [scored("a")]})
