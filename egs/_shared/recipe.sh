@@ -216,6 +216,10 @@ prepare_environment() {
         */*) python=$caller_dir/$python ;; # the stages run at the root
     esac
     command -v "$python" >/dev/null || fail "no Python at $python; run make venv, or set PYTHON"
+    # Looks for them only: to import torch takes seconds.
+    "$python" -c 'import importlib.util as u; assert all(map(u.find_spec, ("torch", "json5")))' \
+        >/dev/null 2>&1 ||
+        fail "$(command -v "$python") lacks torch or json5; run make venv, or set PYTHON"
     export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
     # The text on the command line is UTF-8, whatever the locale says.
     export PYTHONUTF8=1

@@ -493,6 +493,21 @@ def test_a_python_that_is_missing_is_named(recipe):
     assert "no Python at /none/python; run make venv, or set PYTHON" in result.said
 
 
+@pytest.mark.parametrize("stage", ["1", "3", "4"])
+def test_a_python_without_the_packages_is_named_before_any_work(recipe, tmp_path, stage):
+    python = tmp_path / "bare" / "python3"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "$@"\n')  # none that is installed
+    python.chmod(0o755)
+    flags = ("--stage", stage, "--infer_expt_dir", "org/name", *SPEAK[4:])
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    for chosen in (str(python), ""):  # a clone has no virtual environment
+        result = recipe(*flags, PYTHON=chosen, PATH=path)
+        assert (result.code, result.calls) == (2, [])
+        said = f"error: {python} lacks torch or json5; run make venv, or set PYTHON"
+        assert result.said.splitlines() == [said]
+
+
 def test_a_relative_path_of_a_python_starts_in_the_folder_one_is_in(recipe, listening):
     python = Path(listening["PYTHON"])
     result = recipe("--stage", "1", PYTHON=f"./{python.name}", folder=python.parent)
