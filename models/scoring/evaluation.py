@@ -164,6 +164,7 @@ def _report(
     scored: Sequence[Scored],
     scores: dict[str, Score],
 ) -> Report:
+    recorded = [one.recorded_flags for one in scored] if subjects.kinds()[name].recorded else None
     return Report(
         utterances=len(scored),
         seconds=round(sum(one.seconds for one in scored), 3),
@@ -171,7 +172,7 @@ def _report(
         scores=scores,
         skipped=judges.skipped[name],
         flags=judges.flags_of(name, [one.flags for one in scored]),
-        recorded_flags=judges.flags_of(name, [one.recorded_flags for one in scored]),
+        recorded_flags={} if recorded is None else judges.flags_of(name, recorded),
     )
 
 

@@ -48,7 +48,7 @@ class Report:
         scores: By column.
         skipped: Metrics and checks that could not be computed, with the reason.
         flags: Utterances that each check found fault with.
-        recorded_flags: Of the recordings of the same utterances.
+        recorded_flags: Of the recordings of the same utterances; empty where there are none.
         references: What to compare with, by its name ("natural", "copy"): its scores by column.
     """
 

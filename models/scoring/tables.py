@@ -7,6 +7,7 @@ from models.scoring.comparison import verdict_of
 from models.scoring.scores import Comparison, Evaluation, Score, System
 
 _INTERVAL = f"{CONFIDENCE:.0%} interval"
+_NONE = "-"  # where there is no score
 _VERDICTS = {"unclear": "no clear difference", "too few": "too few utterances to say"}
 
 
@@ -15,36 +16,57 @@ def tables_of(evaluation: Evaluation) -> str:
     systems = [system for system in evaluation.systems if not system.is_reference]
     one = systems[0].report
     several = len(systems) > 1
-    means = _side_by_side(systems) if several else table_of(one.scores, one.references)
+    means = (
+        _side_by_side(systems)
+        if several
+        else table_of(one.scores, one.references, utterances=one.utterances)
+    )
     differences = [_differences(comparison) for comparison in evaluation.comparisons]
     return "\n".join(part for part in (means, *differences, _flags(systems)) if part)
 
 
 def table_of(
-    scores: Mapping[str, Score], references: Mapping[str, Mapping[str, Score]] | None = None
+    scores: Mapping[str, Score],
+    references: Mapping[str, Mapping[str, Score]] | None = None,
+    *,
+    utterances: int = 0,
 ) -> str:
-    """The scores of one system, a line each, with the means of references beside them."""
+    """The scores of one system, a line each, with those of references beside them.
+
+    Args:
+        scores: By column.
+        references: Theirs, by name; a score may be one of theirs alone.
+        utterances: Of the system: beside a reference n stands where it is another number.
+    """
     references = references or {}
     rows = [("metric", "mean", _INTERVAL, "unit", "n", "better", *references)]
-    for name, score in scores.items():
-        beside = [_mean(other.get(name)) for other in references.values()]
-        facts = (score.unit, str(score.n), score.better)
-        rows.append((name, _mean(score), _interval(score), *facts, *beside))
+    for name, (unit, better) in _facts_of([scores, *references.values()]).items():
+        score = scores.get(name)
+        interval, n = (_interval(score), str(score.n)) if score is not None else ("", "")
+        beside = [_whole(other.get(name), utterances) for other in references.values()]
+        rows.append((name, _mean(score), interval, unit, n, better, *beside))
     return _aligned(rows)
 
 
 def _side_by_side(systems: Sequence[System]) -> str:
-    """Means and intervals of several systems, and the means of references."""
+    """Means and intervals of several systems and of references."""
     reports = [system.report for system in systems]
     references = reports[0].references
-    names = dict.fromkeys(name for report in reports for name in report.scores)
+    columns = [*(report.scores for report in reports), *references.values()]
     rows = [("metric", "unit", "better", *(system.name for system in systems), *references)]
-    for name in names:
-        scores = [report.scores.get(name) for report in reports]
-        unit, better = next((score.unit, score.better) for score in scores if score is not None)
-        beside = [_mean(other.get(name)) for other in references.values()]
-        rows.append((name, unit, better, *map(_mean_and_interval, scores), *beside))
+    for name, facts in _facts_of(columns).items():
+        cells = [_whole(scores.get(name), reports[0].utterances) for scores in columns]
+        rows.append((name, *facts, *cells))
     return _aligned(rows)
+
+
+def _facts_of(columns: Sequence[Mapping[str, Score]]) -> dict[str, tuple[str, str]]:
+    """Unit and direction of every score that any column has, by its name."""
+    facts: dict[str, tuple[str, str]] = {}
+    for scores in columns:
+        for name, score in scores.items():
+            facts.setdefault(name, (score.unit, score.better))
+    return facts
 
 
 def _differences(comparison: Comparison) -> str:
@@ -60,16 +82,17 @@ def _differences(comparison: Comparison) -> str:
 def _flags(systems: Sequence[System]) -> str:
     """How many utterances of each system every check found fault with; empty if none was."""
     checks = list(dict.fromkeys(name for system in systems for name in system.report.flags))
-    rows = [("failures", *(system.name for system in systems), "recordings")]
+    recorded: dict[str, int] = {}
+    for system in reversed(systems):
+        recorded |= system.report.recorded_flags
+    names = [system.name for system in systems]
+    rows = [("failures", *names, *(["recordings"] if recorded else []))]
     for name in checks:
         reports = [system.report for system in systems]
-        counts = [_count(report.flags.get(name), report.utterances) for report in reports]
-        recorded = [
-            report.recorded_flags[name] for report in reports if name in report.recorded_flags
-        ]
-        rows.append(
-            (name, *counts, _count(recorded[0] if recorded else None, reports[0].utterances))
-        )
+        cells = [_count(report.flags.get(name), report.utterances) for report in reports]
+        if recorded:
+            cells.append(_count(recorded.get(name), reports[0].utterances))
+        rows.append((name, *cells))
     return _aligned(rows) if checks else ""
 
 
@@ -78,13 +101,16 @@ def _count(n: int | None, of: int) -> str:
 
 
 def _mean(score: Score | None) -> str:
-    return "" if score is None else f"{score.mean:.4g}"
+    return _NONE if score is None else f"{score.mean:.4g}"
 
 
-def _mean_and_interval(score: Score | None) -> str:
-    if score is None or score.low is None:
-        return _mean(score)
-    return f"{_mean(score)} ({_interval(score)})"
+def _whole(score: Score | None, utterances: int) -> str:
+    """Mean and interval, and n where it is another number than that of the utterances."""
+    if score is None:
+        return _NONE
+    few = f"n {score.n}" if score.n != utterances else ""
+    more = ", ".join(part for part in (_interval(score), few) if part)
+    return f"{_mean(score)} ({more})" if more else _mean(score)
 
 
 def _interval(score: Score) -> str:

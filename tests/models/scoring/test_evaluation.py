@@ -325,6 +325,7 @@ def test_texts_of_the_users_own_are_scored_without_recordings(tmp_path, caplog):
     assert not {"wer_recorded", "wer_difference", "mcd"} & set(report.scores)
     assert "mcd, mcd_frames, speech_rate, v_uv_f1: there are no recordings to" in caplog.text
     assert "dc" in report.flags
+    assert report.recorded_flags == {}
     with pytest.raises(InputError, match="--metrics mcd: there are no recordings"):
         evaluate(Place((tmp_path / "single",), references), only("mcd"), n_jobs=1)
 

@@ -16,13 +16,34 @@ def system(name: str, **changes) -> System:
     return System(name, Path(name), report(**changes), {})
 
 
-def test_references_stand_beside_each_mean():
+def test_references_stand_beside_each_mean_with_scores_that_only_they_have():
     floor = Score("dB", "lower", 4.5, 4.0, 5.0, 12)
-    references = {"copy": {}, "natural": {"mcd": floor}}
-    assert table_of({"mcd": MCD, "wer": WER}, references).splitlines() == [
-        "metric  mean  95% interval  unit  n   better  copy  natural",
-        "mcd     5.25  5 .. 5.5      dB    20  lower         4.5",
-        "wer     20                  %     1   lower",
+    nats = Score("nats", "lower", 0.25, 0.2, 0.3, 20)
+    references = {"copy": {"mel_l1": nats}, "natural": {"mcd": floor}}
+    table = table_of({"mcd": MCD, "wer": WER}, references, utterances=20)
+    assert table.splitlines() == [
+        "metric  mean  95% interval  unit  n   better  copy               natural",
+        "mcd     5.25  5 .. 5.5      dB    20  lower   -                  4.5 (4 .. 5, n 12)",
+        "wer     20                  %     1   lower   -                  -",
+        "mel_l1  -                   nats      lower   0.25 (0.2 .. 0.3)  -",
+    ]
+
+
+def test_n_stands_where_not_all_utterances_have_a_score():
+    silent = system("silent", scores={"mcd": Score("dB", "lower", 0.0, 0.0, 0.0, 2), "wer": WER})
+    text = tables_of(Evaluation((silent, system("rec")), (), MelConfig()))
+    assert text.splitlines() == [
+        "metric  unit  better  silent           rec",
+        "mcd     dB    lower   0 (0 .. 0, n 2)  5.25 (5 .. 5.5)",
+        "wer     %     lower   20 (n 1)         -",
+    ]
+
+
+def test_no_recordings_have_no_failures():
+    one = system("a", flags={"dc": 1})
+    assert tables_of(Evaluation((one,), (), MelConfig())).splitlines()[-2:] == [
+        "failures  a",
+        "dc        1 of 20",
     ]
 
 
@@ -53,8 +74,8 @@ def test_systems_are_compared_in_plain_words():
     text = tables_of(Evaluation((first, second), (), MelConfig(), comparisons))
     assert text.splitlines() == [
         "metric  unit  better  a                b                natural",
-        "mcd     dB    lower   5.25 (5 .. 5.5)  5.25 (5 .. 5.5)  4.5",
-        "wer     %     lower                    20",
+        "mcd     dB    lower   5.25 (5 .. 5.5)  5.25 (5 .. 5.5)  4.5 (4 .. 5, n 12)",
+        "wer     %     lower   -                20 (n 1)         -",
         "",
         "a less b, by utterance",
         "metric  difference  95% interval    unit  n   a is",
