@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from utils.cli import Parser, UsageError, print_text, run
 from utils.inference_flags import add_model_arguments, check_model_arguments
@@ -94,11 +94,24 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         raise UsageError("give --infer_expt_dir, --name or --infer_output_dir: what is scored?")
     if given.infer_testing_set is not None and given.infer_dataset is None:
         raise UsageError("--infer_testing_set needs --infer_dataset")
+    for flag, names in (("--metrics", given.metrics), ("--checks", given.checks)):
+        if names is not None and "" in names.split(","):
+            _refuse_empty(flag, names)
     if given.num_workers < 1:
         raise UsageError(f"--num_workers {given.num_workers}: expected 1 or more")
     if given.resample and given.vocoder_dir is None:
         raise UsageError("--resample needs --vocoder_dir")
     return given
+
+
+def _refuse_empty(flag: str, given: str) -> NoReturn:
+    from processors.checks import check_names
+    from processors.metrics import metric_names
+
+    known = metric_names() if flag == "--metrics" else ["none", *check_names()]
+    raise UsageError(
+        f"{flag} '{given}': expected names and commas; there are: all, {', '.join(known)}"
+    )
 
 
 def _checks(names: str | None) -> tuple[str, ...] | None:

@@ -10,8 +10,8 @@ read_evaluation_flag() {
         --recordings) recordings=$(locate "$2") ;;
         --natural) natural=$(locate "$2") ;;
         --texts) texts=$(locate "$2") ;;
-        --metrics) metrics=$2 ;;
-        --checks) checks=$2 ;;
+        --metrics) metrics=${2:-,} ;; # an empty name is refused
+        --checks) checks=${2:-,} ;;
         --transcripts) transcripts=$(locate "$2") ;;
         --recogniser) recogniser=$2 ;;
         --speaker_encoder) speaker_encoder=$2 ;;
@@ -41,6 +41,7 @@ check_evaluation() {
     check_folder --natural "$natural"
     check_folder --transcripts "$transcripts"
     [ -z "$texts" ] || in_root "$texts" || fail "--texts $texts: no such file"
+    [ ! -e "$report_dir" ] || [ -d "$report_dir" ] || fail "--report_dir $report_dir: that is a file; name a folder"
     check_function --recogniser "$recogniser"
     check_function --speaker_encoder "$speaker_encoder"
     check_yes_or_no --copies "$copies"

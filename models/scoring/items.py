@@ -64,7 +64,8 @@ def with_natural(
     """
     own, finder = {result.id: result for result in readings}, Finder(references)
     mel = references.preprocess.mel
-    added = _paired({id: {NATURAL: result} for id, result in own.items()}, finder, mel)
+    alone_as = {id: {NATURAL: result} for id, result in own.items()}
+    added = _paired(alone_as, finder, mel, "files of --natural")
     alone = [item.id for item in added if item.recorded is None]
     refuse(
         alone,
@@ -86,9 +87,12 @@ def with_natural(
 
 
 def _paired(
-    together: Mapping[str, Mapping[str, Result]], finder: Finder, mel: MelConfig
+    together: Mapping[str, Mapping[str, Result]],
+    finder: Finder,
+    mel: MelConfig,
+    what: str = "files",
 ) -> list[Item]:
-    """Items of files that are there, by id and system.
+    """Items of files that are there, by id and system; `what` they are called in an error.
 
     Raises:
         InputError: If some have no recording; lists them.
@@ -106,7 +110,7 @@ def _paired(
         alone = [id for id, one in found.items() if one.recorded is None]
         missing += [f"{id}: of no data set; give --recordings" for id in alone]
     refuse(
-        missing, f"{len(missing)} of {len(together)} files have no recording to be compared with"
+        missing, f"{len(missing)} of {len(together)} {what} have no recording to be compared with"
     )
     copying = _copying(together, found, mel)
     return [

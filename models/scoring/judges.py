@@ -23,6 +23,7 @@ class Kind(NamedTuple):
     copies: bool  # it stands for recordings sample by sample
     recorded: bool  # there are recordings
     is_reference: bool = False  # it was not asked for by itself
+    texts: bool = True  # it is known of some utterance what is said
 
 
 class Judges:
@@ -84,7 +85,10 @@ class Judges:
             InputError: If a metric that was asked for has no score in any system, or none has.
         """
         for name in self.metrics:
-            lacks = {s: _without_score(name, scored[s]) for s in self._judged(name, scored)}
+            lacks = {
+                system: _without_score(name, scored[system], self._systems[system])
+                for system in self._judged(name, scored)
+            }
             for system in lacks:
                 if not lacks[system]:
                     self._warn(name, system, scored[system])
@@ -197,14 +201,16 @@ def _lack(metric: Metric, kind: Kind, plugins: Plugins) -> str:
     return ""
 
 
-def _without_score(name: str, scored: Sequence[Scored]) -> str:
+def _without_score(name: str, scored: Sequence[Scored], kind: Kind) -> str:
     """Why a metric gave no utterance a score; empty if it did."""
     if any(name in one.values for one in scored):
         return ""
     errors = [error for one in scored for failed, error in one.failed if failed == name]
     if errors:
         return f"it breaks down: {errors[0]}"
-    return f"no utterance has {find(name).METRIC.needs}"
+    needs = find(name).METRIC.needs
+    hint = "; give --texts" if needs.startswith("a text") and not kind.texts else ""
+    return f"no utterance has {needs}{hint}"
 
 
 def _listed(ids: Sequence[str]) -> str:

@@ -61,6 +61,7 @@ class Subjects(NamedTuple):
                 copies=all(item.spoken[name].is_copy for item in own),
                 recorded=all(item.recorded is not None for item in own),
                 is_reference=name not in self.vocoders,
+                texts=any(item.text for item in own),
             )
         return kinds
 
@@ -87,8 +88,10 @@ def gather(place: Place, selection: Selection, extras: Extras) -> Subjects:
         name: chosen(read_results(folder), selection, processed) for name, folder in folders.items()
     }
     vocoders = {name: vocoder_of(folders[name], results) for name, results in spoken.items()}
-    for folder in (*place.folders, out):
+    for folder in place.folders:
         _check_writable(folder)
+    if extras.folder is not None:
+        _make_report_folder(extras.folder)
     items = items_of(spoken, place.references)
     copied = _with_copies(items, set(vocoders.values()), place, extras, out / COPY)
     if copied is not items:
@@ -111,6 +114,18 @@ def _check_writable(folder: Path) -> None:
         raise InputError(
             f"{folder} cannot be written to, and that is where the scores go; copy it elsewhere"
         )
+
+
+def _make_report_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"--report_dir {folder}: that is a file; name a folder") from None
+    except OSError as error:
+        raise InputError(
+            f"--report_dir {folder}: no such folder can be made ({error.strerror}); name another"
+        ) from error
+    _check_writable(folder)
 
 
 def _with_copies(

@@ -37,6 +37,8 @@ def test_flags_that_go_together_are_accepted(flags):
         (["--infer_expt_dir", "m", "--name", "n"], "--infer_expt_dir and --name exclude each"),
         (["--infer_expt_dir", "m", "--infer_testing_set", "test"], "needs --infer_dataset"),
         (["--infer_expt_dir", "m", "--num_workers", "0"], "--num_workers 0: expected 1 or more"),
+        (["--infer_expt_dir", "m", "--metrics="], "--metrics '': expected names .*all, .*mel_l1"),
+        (["--infer_expt_dir", "m", "--checks=dc,"], "--checks 'dc,': expected .*none, .*silence"),
         (["--infer_expt_dir", "m", "--resample"], "--resample needs --vocoder_dir"),
     ],
 )

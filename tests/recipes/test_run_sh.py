@@ -463,6 +463,12 @@ FAULTS = [
     (("-s", "4", "-n", "a", "--metrics", "../wer"), "--metrics '../wer': expected names and"),
     (("-s", "4", "-n", "a", "--metrics", "wer,"), "--metrics 'wer,': expected names and commas"),
     (("-s", "4", "-n", "a", "--metrics", ","), "--metrics ',': expected names and commas"),
+    (("-s", "4", "-n", "a", "--metrics="), "--metrics ',': expected names and commas"),
+    (("-s", "4", "-n", "a", "--checks="), "--checks ',': expected names and commas"),
+    (
+        ("-s", "4", "-n", "a", "--report_dir", "egs/_shared/recipe.sh"),
+        "/egs/_shared/recipe.sh: that is a file; name a folder",
+    ),
     (("-s", "4", "-n", "a", "--metrics", "none"), "--metrics 'none': expected names and commas"),
     (("-s", "4", "-n", "a", "--checks", "words,quiet"), "--checks quiet: no such check; there are"),
     (("-s", "4", "-n", "a", "--checks", "dc,none"), "--checks 'dc,none': expected names and com"),

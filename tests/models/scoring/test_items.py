@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,9 @@ def test_second_readings_of_nothing_and_recordings_themselves_are_refused(tmp_pa
     stranger = write_files(tmp_path / "again", {"stranger": 700})
     with pytest.raises(InputError, match=r"1 of 1 second readings are of no .*\n  stranger"):
         with_natural(items, stranger, references)
+    own = replace(references, recordings=tmp_path / "corpus")
+    with pytest.raises(InputError, match=r"1 of 1 files of --natural have no recording"):
+        with_natural(items, stranger, own)
     itself = [Result("rec-001", tmp_path / "corpus" / "rec-001.wav", "file")]
     with pytest.raises(InputError, match=r"rec-001\.wav is the recording itself"):
         with_natural(items, itself, references)

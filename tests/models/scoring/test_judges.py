@@ -123,6 +123,15 @@ def test_a_metric_that_was_asked_for_may_be_missing_in_one_of_several_systems(ca
         found.settle({"one": [scored("a")], "two": [scored("a", "copied")]})
 
 
+def test_texts_are_asked_for_where_none_is_known():
+    unknown = judges_of("spoken", speech=SPEECH._replace(texts=False))
+    with pytest.raises(InputError, match=r"--metrics spoken: no utterance has a text; give --te"):
+        unknown.settle({"speech": [scored("a")]})
+    known = judges_of("spoken", speech=SPEECH)
+    with pytest.raises(InputError, match=r"--metrics spoken: no utterance has a text$"):
+        known.settle({"speech": [scored("a")]})
+
+
 def test_no_score_at_all_is_an_error():
     with pytest.raises(InputError, match="no metric is left that could be computed"):
         judges_of(one=SPEECH).settle({"one": [scored("a")]})

@@ -128,6 +128,21 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path,
         gather(place_of(tmp_path, folder), Selection(), Extras())
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("texts.txt", r"--report_dir .*texts\.txt: that is a file; name a folder"),
+        ("texts.txt/a", r"--report_dir .*a: no such folder can be made \(Not a directory\)"),
+    ],
+)
+def test_a_folder_for_the_report_that_cannot_be_made_is_refused(tmp_path, name, message):
+    make_store(tmp_path)
+    (tmp_path / "texts.txt").touch()
+    place = place_of(tmp_path, speak(tmp_path / "out", "rec-001"))
+    with pytest.raises(InputError, match=message):
+        gather(place, Selection(), Extras(folder=tmp_path / name))
+
+
 def test_transcripts_of_several_systems_lie_in_folders_of_their_names(tmp_path):
     plugins = Plugins(transcripts=tmp_path)
 
