@@ -23,7 +23,7 @@ from processors.checks import check_names, run_checks
 from processors.metrics import Speech
 
 Fault = Callable[[np.ndarray, int], np.ndarray]  # (S,) and Hz to another (S,)
-NOT_OF_SOUND = {"durations", "words"}
+NOT_OF_SOUND = {"durations", "understood", "words"}
 
 
 def clipped(wav: np.ndarray, rate: int) -> np.ndarray:
