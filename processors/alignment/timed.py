@@ -113,8 +113,10 @@ def align_grid(
 
     Raises:
         AlignmentError: If a time is no number, the source differs from the audio by more than
-            `MAX_MISMATCH_S`, or it holds the phones of another text.
+            `MAX_MISMATCH_S`, or it holds no phones or those of another text.
     """
+    if not grid.phones:
+        raise AlignmentError("it has silence alone; is it of this recording?")
     _check_numbers(grid)
     _check_duration(grid, duration_s)
     _check_phones(grid, spoken)

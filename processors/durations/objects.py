@@ -1,6 +1,7 @@
 """Words and phones with times as JSON objects, by whatever names projects call them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Any
 
 from processors.alignment import AlignmentError
@@ -33,8 +34,7 @@ def grid_of(row: object) -> Grid:
         timed = [*_around(words)]
     if not phones:
         raise AlignmentError(f"no phones; it has {', '.join(map(str, row)) or 'nothing'}")
-    seconds = [float(row[key]) for key in _SECONDS if isinstance(row.get(key), (int, float))]
-    return make_grid(seconds[0] if seconds else None, timed, phones)
+    return make_grid(_number(row, _SECONDS), timed, phones)
 
 
 def _rows(row: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
@@ -71,4 +71,7 @@ def _name(row: Mapping[str, Any], names: Sequence[str]) -> str:
 
 def _number(row: Mapping[str, Any], names: Sequence[str]) -> float | None:
     found = [row[key] for key in names if isinstance(row.get(key), (int, float))]
-    return float(found[0]) if found else None
+    try:
+        return float(found[0]) if found else None
+    except OverflowError:  # an integer of hundreds of digits
+        return inf

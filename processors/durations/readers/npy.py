@@ -4,6 +4,8 @@ TensorFlowTTS, ming024/FastSpeech2 and Amphion keep theirs so.
 """
 
 from pathlib import Path
+from tokenize import TokenError
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -29,7 +31,7 @@ def _read(path: Path) -> Counts:
         values = np.load(path, allow_pickle=False)
     except OSError as error:
         raise AlignmentError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError) as error:
+    except (ValueError, EOFError, TokenError, BadZipFile, MemoryError) as error:
         raise AlignmentError(f"{path}: not a whole .npy file ({error}); make it again") from None
     if not isinstance(values, np.ndarray):
         raise AlignmentError(f"{path}: several arrays, expected one row of frames")

@@ -51,6 +51,11 @@ def test_pauses_do_not_count_as_phones_of_the_text():
     assert align_grid(grid_of(names), SPOKEN, 1.0, 0.1).phones == tuple(names)
 
 
+def test_silence_alone_is_refused():
+    with pytest.raises(AlignmentError, match="it has silence alone"):
+        align_grid(grid_of(["sil", "", "sp"], duration_s=0.3), SPOKEN, 0.3, 0.1)
+
+
 @pytest.mark.parametrize("time", [math.nan, math.inf])
 def test_times_that_are_no_numbers_are_refused_whoever_reads_them(time):
     grid = make_grid(None, [], [Interval("HH", 0.1, time)])

@@ -184,6 +184,26 @@ def test_code_in_a_tensor_file_is_refused(tmp_path):
         read(tmp_path, "pt")
 
 
+def test_a_tensor_that_was_trained_is_read(tmp_path):
+    torch.save(torch.tensor([3.0, 2.0], requires_grad=True), tmp_path / "u1.pt")
+    assert read(tmp_path, "pt").frames.tolist() == [3, 2]
+
+
+def test_a_sparse_tensor_is_refused(tmp_path):
+    torch.save(torch.tensor([3, 0]).to_sparse(), tmp_path / "u1.pt")
+    with pytest.raises(AlignmentError, match=r"u1.pt: it holds a torch.sparse_coo tensor"):
+        read(tmp_path, "pt")
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 no archive", None])
+def test_an_array_with_a_damaged_head_is_one_line_with_the_name(tmp_path, content):
+    path = tmp_path / "u1.npy"
+    np.save(path, np.arange(5))
+    path.write_bytes(content or path.read_bytes().replace(b")", b"\0"))
+    with pytest.raises(AlignmentError, match=r"u1.npy: not a whole .npy file"):
+        read(tmp_path, "npy")
+
+
 def test_objects_in_an_array_are_refused(tmp_path):
     np.save(tmp_path / "u1.npy", np.array([{"a": 1}], dtype=object))
     with pytest.raises(AlignmentError, match=r"u1.npy: not a whole .npy file"):
@@ -269,6 +289,13 @@ def test_json_without_what_is_needed_says_what(tmp_path, row, message):
     (tmp_path / "u1.jsonl").write_text(json.dumps({"id": "u1", **row}) + "\n")
     with pytest.raises(AlignmentError, match=rf"u1.jsonl: u1: .*{message}"):
         read(tmp_path, "jsonl")
+
+
+def test_json_numbers_beyond_all_times_are_refused(tmp_path):
+    phones = [{"phone": "k", "start": 0, "end": 10**400}]
+    (tmp_path / "u1.json").write_text(json.dumps({"phones": phones}))
+    with pytest.raises(AlignmentError, match="k lasts from 0.0 to inf s, which are no times"):
+        read(tmp_path, "json")
 
 
 def test_a_folder_of_several_formats_is_to_be_told(tmp_path):
