@@ -24,7 +24,7 @@ from processors.audio import read_audio
 from processors.fingerprint import size_and_time
 from processors.hmm.acoustics import FRAME_S, cepstra
 from processors.hmm.chain import N_STATES, segments_of
-from processors.hmm.files import load_model, read_origin, save_model
+from processors.hmm.files import FORMAT, load_model, read_origin, save_model
 from processors.hmm.scoring import score_of
 from processors.hmm.training import Example, train
 from processors.records import Alignment, AlignmentScore, SpokenText
@@ -145,7 +145,7 @@ class Training:
     @property
     def identity(self) -> dict[str, object]:
         """What alignments depend on beside the config's keys, for the fingerprint."""
-        return {"preprocess.aligner.model": f"sha256 {_digest(self.origin)[:16]}"}
+        return {"preprocess.aligner.model": f"sha256 {_digest([FORMAT, self.origin])[:16]}"}
 
     def carry_out(self, n_jobs: int) -> None:
         """Trains the model, in worker processes and then threads, unless there is one.

@@ -12,7 +12,7 @@ from utils.errors import InputError
 from utils.files import replacing
 
 _KEY = "aligner"
-_FORMAT = 1  # of the file, and of the method: raised when the same corpus gives another model
+FORMAT = 1  # of the file, and of the method: raised when the same corpus gives another model
 
 
 def save_model(path: Path, model: AcousticModel, origin: dict[str, Any]) -> None:
@@ -26,7 +26,7 @@ def save_model(path: Path, model: AcousticModel, origin: dict[str, Any]) -> None
     from safetensors.numpy import save_file
 
     about = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "origin": origin,
         "units": model.units,
         "silence_shares": model.silence_shares,
@@ -81,8 +81,8 @@ def _read_about(path: Path) -> dict[str, Any]:
     try:
         with safe_open(path, framework="np") as file:
             about = json.loads((file.metadata() or {})[_KEY])
-        if about["format"] != _FORMAT:
-            raise ValueError(f"it is of version {about['format']}, expected {_FORMAT}")
+        if about["format"] != FORMAT:
+            raise ValueError(f"it is of version {about['format']}, expected {FORMAT}")
     except (OSError, SafetensorError, LookupError, ValueError) as error:
         raise InputError(
             f"{path}: no model of the aligner hmm can be read ({error}); remove the file, and stage"
