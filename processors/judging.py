@@ -153,5 +153,5 @@ def read_sound(path: Path) -> Sound:
     wav = samples.mean(axis=1)  # (S,)
     if not len(wav) or not np.isfinite(wav).all():
         found = "no sample" if not len(wav) else "NaN or infinity"
-        raise InputError(f"{path}: holds {found}; run stage 3 again")
+        raise InputError(f"{path}: holds {found}; run stage 3 again, or repair the file")
     return Sound(wav, sample_rate)

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import inspect
 import sys
 import traceback
 from collections.abc import Callable
@@ -13,10 +14,17 @@ from typing import Any
 import numpy as np
 
 from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, described
 
 Recogniser = Callable[[np.ndarray, int, str], str]  # wav (S,) float32, Hz, language: the text
 Encoder = Callable[[np.ndarray, int], np.ndarray]  # wav (S,) float32, Hz: (D,), of a voice
+
+
+class PluginError(InputError):
+    """A function of the user's fails, or gives something else than it should.
+
+    It will do so at other utterances as well: whoever calls it had better stop.
+    """
 
 
 @dataclass(frozen=True)
@@ -52,17 +60,14 @@ class PluginFunction:
         """Calls the function.
 
         Raises:
-            InputError: If it fails; says where.
+            PluginError: If it fails; says where in the user's file.
         """
         function = _imported(self.name, self.folder)
         try:
             return function(*arguments)
         except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            raise InputError(
-                f"{self.name} fails: {type(error).__name__}: {error} "
-                f"({last.filename}, line {last.lineno})"
-            ) from error
+            place = _place_of(error, function)
+            raise PluginError(f"{self.name} fails: {described(error)}{place}") from error
 
 
 def load_function(name: str) -> PluginFunction:
@@ -78,6 +83,19 @@ def load_function(name: str) -> PluginFunction:
     function = PluginFunction(name, Path.cwd())
     _imported(function.name, function.folder)
     return function
+
+
+def _place_of(error: Exception, function: Callable[..., Any]) -> str:
+    """The last line of the function's own file that was reached, or its first; " (FILE, line 3)".
+
+    Empty where it is not written in Python.
+    """
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == code.co_filename]
+    return f" ({code.co_filename}, line {(lines or [code.co_firstlineno])[-1]})"
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from processors.plugins import Recogniser
+from processors.plugins import PluginError, Recogniser
 from processors.text.normalize import clean_characters, normalize_english
 from utils.errors import InputError
 from utils.files import read_text
@@ -36,8 +36,8 @@ def hear(speech: "Speech") -> str | None:
         transcripts, or that of the recordings in it, may be missing altogether.
 
     Raises:
-        InputError: If the transcript is missing or not readable, or the user's recogniser gives
-            something else than text.
+        InputError: If the transcript is missing or not readable.
+        PluginError: If the user's recogniser fails, or gives something else than text.
     """
     plugins = speech.plugins
     if plugins.transcripts is not None:
@@ -94,10 +94,13 @@ def _decoder() -> Any:  # noqa: ANN401  # a type of pocketsphinx
     return Decoder(Config(samprate=RECOGNISER_RATE, loglevel="FATAL"))
 
 
+def transcript_of(folder: Path, id: str, *, recorded: bool) -> Path:
+    """Where what was heard in an utterance stands, or in its recording."""
+    return (folder / RECORDED if recorded else folder) / f"{id}.txt"
+
+
 def _transcript(folder: Path, speech: "Speech") -> str | None:
-    path = folder / f"{speech.id}.txt"
-    if speech.recorded:
-        path = folder / RECORDED / path.name
+    path = transcript_of(folder, speech.id, recorded=speech.recorded)
     if not path.parent.exists():
         return None
     try:
@@ -120,7 +123,7 @@ def _ask(recogniser: Recogniser, speech: "Speech") -> str:
     heard = recogniser(speech.wav, speech.sample_rate, speech.language)
     if not isinstance(heard, str):
         name = getattr(recogniser, "name", repr(recogniser))
-        raise InputError(
+        raise PluginError(
             f"{name}: gave {type(heard).__name__} for {speech.id}; a recogniser gives the text "
             "that it heard, as str"
         )

@@ -9,11 +9,13 @@ from models.results import UNFINISHED
 from models.scoring.comparison import compare, write_comparison
 from models.scoring.judges import Judges
 from models.scoring.kept import KeptScores
+from models.scoring.listening import check_transcripts, warn_of_misfit
 from models.scoring.place import Place
 from models.scoring.scores import Evaluation, Report, Score, System, summarise, write_report
 from models.scoring.selection import Selection
 from models.scoring.spoken import SHOWN, refuse
 from models.scoring.subjects import Extras, Subjects, gather, plugins_of
+from processors.plugins import PluginError
 from processors.scoring import Item, Scored, ScoringTask, score_item
 from utils.errors import InputError
 from utils.logging import get_logger, progress
@@ -49,6 +51,7 @@ def evaluate(
     judges = Judges(selection.metrics, selection.checks, subjects.kinds(), extras.plugins)
     plugins = plugins_of(list(subjects.folders), own, extras.plugins)
     task = ScoringTask(judges.metrics, preprocess.mel, judges.checks, extras.plugins, plugins)
+    check_transcripts(subjects.items, extras.plugins, plugins)
     kept = KeptScores(subjects.out / UNFINISHED, task)
     scored = _score(subjects.items, kept, n_jobs or n_cores(), preprocess.backend)
     judges.settle(scored)
@@ -61,6 +64,7 @@ def evaluate(
         subjects.out,
     )
     _write(evaluation)
+    warn_of_misfit(systems, evaluation.items, place.references.datasets)
     kept.clear()
     return evaluation
 
@@ -71,7 +75,8 @@ def _score(
     """Scores by system, in the order of ids.
 
     Raises:
-        InputError: If utterances cannot be scored; lists them. Work ends early where many cannot.
+        InputError: If utterances cannot be scored; lists them. Work ends early where many cannot,
+            and at once where a function of the user's fails.
     """
     scored: dict[str, list[Scored]] = {}
     faults: list[str] = []
@@ -124,6 +129,8 @@ def _attempt_one(item: Item, kept: KeptScores) -> _Attempt:
         if known is not None:
             return _Attempt(known, was_kept=True)
         scored = score_item(item, kept.task)
+    except PluginError as error:
+        raise InputError(f"{item.id}: {error}") from error
     except InputError as error:
         return _Attempt({}, str(error))
     kept.write(key, scored)

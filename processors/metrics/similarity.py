@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from processors.metrics import Metric, Value
-from utils.errors import InputError
+from processors.plugins import PluginError
 
 if TYPE_CHECKING:
     from processors.pair import Pair
@@ -29,7 +29,7 @@ def score(pair: "Pair") -> Value | None:
     """Judges one pair; None where one of both is silent, or there is no encoder.
 
     Raises:
-        InputError: If the encoder gives something else than two vectors of one length.
+        PluginError: If the encoder gives something else than two vectors of one length.
     """
     voices = (pair.recorded, pair.spoken)
     if any(np.abs(voice.wav).max(initial=0) < _SILENT_PEAK for voice in voices):
@@ -38,7 +38,7 @@ def score(pair: "Pair") -> Value | None:
     if theirs is None or ours is None:
         return None
     if len(theirs) != len(ours):
-        raise InputError(
+        raise PluginError(
             f"{_name(pair.recorded)}: gave {len(theirs)} numbers for a recording and {len(ours)} "
             "for speech; an encoder of voices gives vectors of one length"
         )
@@ -51,7 +51,7 @@ def _direction(voice: "Voice") -> np.ndarray | None:
         return None
     vector = np.asarray(voice.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
-        raise InputError(
+        raise PluginError(
             f"{_name(voice)}: gave {vector.dtype} of shape {vector.shape}; an encoder of voices "
             "gives one vector of finite numbers, (D,)"
         )

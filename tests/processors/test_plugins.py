@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from processors.plugins import Plugins, load_function
+from processors.plugins import PluginError, Plugins, load_function
 from utils.errors import InputError
 from utils.parallel import run_chunks
 
@@ -70,6 +70,20 @@ def test_a_function_that_fails_is_named_with_the_line(folder):
     message = r"^mine_h:hear fails: ZeroDivisionError: division by zero \(.*mine_h\.py, line 2\)$"
     with pytest.raises(InputError, match=message):
         load_function("mine_h:hear")(np.zeros(3), 8000, "en-us")
+
+
+def test_it_fails_in_one_line_that_names_a_line_of_its_own(folder):
+    code = "import json\nfrom functools import cache\n\n@cache\ndef of_two(wav, rate): ...\n\n"
+    code += "def hear(wav, rate, language):\n    json.loads('no')\n\n"
+    code += "def talk(wav, rate, language):\n    raise ValueError('first\\nsecond')\n"
+    write(folder, "mine_i", code)
+    for name, message in {
+        "of_two": r"TypeError: of_two\(\) takes 2 positional .* but 3 were given \(.*line 4\)$",
+        "hear": r"JSONDecodeError: Expecting value: .* \(.*mine_i\.py, line 8\)$",
+        "talk": r"ValueError: first \(.*mine_i\.py, line 11\)$",
+    }.items():
+        with pytest.raises(PluginError, match=f"^mine_i:{name} fails: {message}"):
+            load_function(f"mine_i:{name}")(8000, 8000, "en-us")
 
 
 def test_what_lies_there_hides_no_module_of_the_product(folder):

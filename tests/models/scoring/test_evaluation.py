@@ -1,6 +1,7 @@
 import importlib.util
 import math
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from models.scoring.selection import Selection
 from models.scoring.subjects import Extras
 from processors.audio import write_wav
 from processors.metrics import Copy, Value, mel_l1, pesq
+from processors.plugins import Plugins, load_function
 from processors.scoring import Item, Scored, ScoringTask, score_item
 from tests.models.stage_3 import (
     RATE,
@@ -393,6 +395,20 @@ def test_a_run_that_was_stopped_goes_on(copies, monkeypatch, caplog):
     assert "1 of 2 were scored by a run that was stopped" in caplog.text
     assert read_jsonl(folder / "scores.jsonl") == rows
     assert not (folder / "unfinished").exists()
+
+
+def boom(wav: np.ndarray, sample_rate: int, language: str) -> str:
+    raise OSError("no model\nat all")
+
+
+def test_a_recogniser_that_fails_ends_the_run_at_once_with_the_utterance(copies):
+    recogniser = load_function(f"{__name__}:boom")
+    extras = Extras(plugins=Plugins(recogniser=recogniser))
+    with pytest.raises(InputError) as error:
+        evaluation.evaluate(copies, only("mel_l1", "wer"), 2, extras)
+    line = str(error.value)
+    assert re.match(r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluation.py, ", line)
+    assert "\n" not in line
 
 
 def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):

@@ -22,4 +22,9 @@ def test_silence_does_not_lower_the_level():
     recorded = speech(voice(2))
 
     assert check(speech(silence(9), voice(2), silence(9)), recorded) is None
-    assert check(speech(silence(1)), recorded) is None
+
+
+def test_a_sound_without_speech_is_found():
+    assert check(speech(silence(1)), None) == "silent: nothing above -90 dB of full scale"
+    note = check(speech(silence(1)), speech(voice(2, 0.09)))
+    assert note == "silent: nothing above -90 dB of full scale, recorded: -20.8 dB"
