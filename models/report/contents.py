@@ -16,7 +16,8 @@ _DIFFERENCE = "_difference"  # of what was synthesised and the recording
 _HEARD = ("wer", "cer")  # metrics whose notes are the words that were heard
 _FIRST = ("mcd", "mel_l1")  # what the list is sorted by before anybody chooses, if it is there
 _N_COLOURS = 6  # of systems; a seventh has that of the first
-_MOST_DIGITS = 4
+_MOST_DIGITS = 4  # after the point
+_SIGNIFICANT = 4  # of the largest number
 
 
 class Voice(NamedTuple):
@@ -141,15 +142,21 @@ def _label(name: str, names: Collection[str]) -> str:
 
 
 def digits_for(scores: Iterable[Score]) -> int:
-    """Digits after the point: one or two of half the narrowest interval, three of other means."""
-    needed = [0]
+    """Digits after the point: one or two of half the narrowest interval, three of other means.
+
+    No number has more than four significant ones.
+    """
+    needed, largest = [0], 0.0
     for score in scores:
+        ends = (score.mean, score.low or 0.0, score.high or 0.0)
+        largest = max(largest, *(abs(end) for end in ends))
         width = 0.0 if score.low is None or score.high is None else (score.high - score.low) / 2
         if width > 0:
             needed.append(-math.floor(math.log10(width / 2)))
         elif score.mean:
             needed.append(2 - math.floor(math.log10(abs(score.mean))))
-    return min(max(needed), _MOST_DIGITS)
+    before = math.floor(math.log10(largest)) + 1 if largest >= 1 else 0
+    return max(0, min(max(needed), _MOST_DIGITS, _SIGNIFICANT - before))
 
 
 def _utterance(item: Item, systems: Sequence[System], columns: Sequence[Column]) -> Utterance:

@@ -133,7 +133,8 @@ def _tables(systems: Sequence[System], contents: Contents) -> dict[str, object]:
     rows = rows_of(contents.columns, contents.voices, systems)
     flags = flag_rows(systems)
     own = [system for system in systems if not system.is_reference]
-    n_voices = range(len(contents.voices))
+    # what is judged stands first: a narrow window shows it without scrolling
+    voices = sorted(range(len(contents.voices)), key=lambda n: contents.voices[n].is_reference)
     return {
         "title": _title(own),
         "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
@@ -144,11 +145,11 @@ def _tables(systems: Sequence[System], contents: Contents) -> dict[str, object]:
         "columns": contents.columns,
         "sort": contents.sort,
         "rows": rows,
-        "with_scores": {n for n in n_voices if any(row.cells[n] for row in rows)},
+        "with_scores": [n for n in voices if any(row.cells[n] for row in rows)],
         "explained": _EXPLAINED,
         "flags": [row for row in flags if any(row.counts)],
         "not_found": [row.label for row in flags if not any(row.counts)],
-        "with_flags": {n for n in n_voices if n > 0 or any(row.counts[n] for row in flags)},
+        "with_flags": [n for n in voices if n > 0 or any(row.counts[n] for row in flags)],
         "meanings": meanings_of(contents.columns, flags),
         "index": script_json(
             {

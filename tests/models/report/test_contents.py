@@ -81,6 +81,11 @@ def test_without_a_recogniser_nothing_was_heard(evaluation):
     assert heard_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
 
 
+def test_the_widest_number_of_a_row_decides_how_many_digits_fit():
+    wide = Score("", "lower", 26.7913, 20.9747, 32.2458, 10)
+    assert digits_for([wide, Score("", "lower", 0.0421, 0.0418, 0.0424, 100)]) == 2
+
+
 @pytest.mark.parametrize(
     ("mean", "low", "high", "digits"),
     [
@@ -91,6 +96,8 @@ def test_without_a_recogniser_nothing_was_heard(evaluation):
         (25.0, None, None, 1),
         (0.0, 0.0, 0.0, 0),
         (1e-9, 0.0, 2e-9, 4),
+        (26.7913, 26.79, 26.792, 2),
+        (12345.678, 12345.677, 12345.679, 0),
     ],
 )
 def test_numbers_have_as_many_digits_as_they_are_sure_of(mean, low, high, digits):

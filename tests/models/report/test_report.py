@@ -187,3 +187,23 @@ def test_the_date_and_the_folder_are_said_and_what_was_skipped(tmp_path):
     assert re.search(r"1 utterance · \d{4}-\d\d-\d\d \d\d:\d\d", text)
     assert "vocoder griffin-lim" in text
     assert "without stoi: not installed (pip install pystoi)" in text
+
+
+def test_what_is_judged_stands_before_what_it_is_compared_with(tmp_path):
+    items = [item_of(tmp_path, "a", ("voice", "copy"))]
+    scored = {"voice": [scored_of("a", 5.0)], "copy": [scored_of("a", 2.0)]}
+    write_page(tmp_path / "r.html", evaluation_of(items, scored, ("copy",)), backend="sequential")
+    head = re.search(r'<th scope="col">Score</th>.*?</thead>', _text(tmp_path / "r.html"), re.S)
+    assert re.findall(r"</i>(\w+)</span>", head[0]) == ["voice", "recording", "copy"]
+
+
+def test_a_score_that_one_voice_alone_has_has_no_picture_of_its_interval(tmp_path):
+    write(tmp_path / "r.html", [item_of(tmp_path, "a")])
+    rows = re.findall(r'<th scope="row">(\w+).*?</tr>', _text(tmp_path / "r.html"), re.S)
+    charts = re.findall(r'<td class="chart">(<svg)?', _text(tmp_path / "r.html"))
+    # of the word error there is one of the recordings, too
+    assert [row for row, svg in zip(rows, charts, strict=False) if svg] == ["wer"]
+
+
+def _text(path):
+    return path.read_text(encoding="utf-8")
