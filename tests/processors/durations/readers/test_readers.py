@@ -294,7 +294,7 @@ def test_json_without_what_is_needed_says_what(tmp_path, row, message):
 def test_json_numbers_beyond_all_times_are_refused(tmp_path):
     phones = [{"phone": "k", "start": 0, "end": 10**400}]
     (tmp_path / "u1.json").write_text(json.dumps({"phones": phones}))
-    with pytest.raises(AlignmentError, match="k lasts from 0.0 to inf s, which are no times"):
+    with pytest.raises(AlignmentError, match=r"k lasts from 0.0 to inf s, which are no times"):
         read(tmp_path, "json")
 
 
