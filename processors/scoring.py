@@ -44,6 +44,7 @@ class Item:
         speaker: Who speaks in the recording; empty where unknown.
         phones: Reads the phones of the recording; None where nobody aligned them.
         spoken: The files, by system.
+        written: The text as it was typed, for people to read; empty where that is not known.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Item:
     speaker: str
     phones: Callable[[], tuple[TimedPhone, ...]] | None
     spoken: Mapping[str, Spoken]
+    written: str = ""
 
 
 class Column(NamedTuple):

@@ -172,7 +172,7 @@ def _utterance(item: Item, systems: Sequence[System], columns: Sequence[Column])
         values[voice] = [_number(scored.values, column.name) for column in columns]
         flags += [(voice, *flag) for flag in scored.flags]
     seconds = next((scored.seconds for scored in here.values()), 0.0)
-    return Utterance(item.id, item.text, round(seconds, 2), values, flags)
+    return Utterance(item.id, item.written or item.text, round(seconds, 2), values, flags)
 
 
 def _recorded_flags(here: Mapping[int, Scored]) -> tuple[tuple[str, str], ...]:

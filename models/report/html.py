@@ -163,7 +163,7 @@ def _tables(systems: Sequence[System], contents: Contents) -> dict[str, object]:
 
 
 def _title(own: Sequence[System]) -> str:
-    if len(own) == 1:
+    if len(own) == 1 and "/" not in own[0].name:
         return "/".join(own[0].folder.parts[-2:])
     return ", ".join(system.name for system in own)
 

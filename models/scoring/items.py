@@ -125,6 +125,7 @@ def _paired(
                 name: Spoken(result.file, result.phones, name in copying)
                 for name, result in together[id].items()
             },
+            one.written,
         )
         for id, one in found.items()
     ]

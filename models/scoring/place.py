@@ -14,6 +14,8 @@ from models.speaking import default_output
 from utils.config import overridden
 from utils.errors import InputError
 
+_SINGLE = "single"  # folder of what stage 3 wrote in this mode
+
 
 class Place(NamedTuple):
     """What is scored, and where its recordings are."""
@@ -24,7 +26,7 @@ class Place(NamedTuple):
 
     def of_single(self) -> "Place":
         """What stage 3 wrote in its mode `single`."""
-        return self._replace(folders=tuple(folder / "single" for folder in self.folders))
+        return self._replace(folders=tuple(folder / _SINGLE for folder in self.folders))
 
     def with_texts(self, table: Path) -> "Place":
         """The same with a table of texts, for files that stage 3 did not write.
@@ -87,6 +89,8 @@ def _place(
 def names_of(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
     """The shortest ends of paths that tell folders apart, in their order.
 
+    `single` says nothing by itself: it has the folder of the experiment before it.
+
     Args:
         folders: At least one.
         taken: Names that none may get.
@@ -94,7 +98,7 @@ def names_of(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
     Raises:
         InputError: If a folder is named twice.
     """
-    parts = [folder.resolve().parts for folder in folders]
+    parts = [_telling(folder.resolve().parts) for folder in folders]
     for n, one in enumerate(parts):
         if one in parts[:n]:
             raise InputError(f"--infer_output_dir names {folders[n]} twice")
@@ -103,9 +107,14 @@ def names_of(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
         others = [other for m, other in enumerate(parts) if m != n]
         length = next(
             length
-            for length in range(1, len(one) + 1)
+            for length in range(1 + one[-1:].count(_SINGLE), len(one) + 1)
             if all(other[-length:] != one[-length:] for other in others)
             and "/".join(one[-length:]) not in taken
         )
         names.append("/".join(one[-length:]))
     return names
+
+
+def _telling(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of a path without the `result` that every experiment has before `single`."""
+    return (*parts[:-2], _SINGLE) if parts[-2:] == ("result", _SINGLE) else parts

@@ -55,6 +55,7 @@ class Found(NamedTuple):
     text: str
     language: str
     speaker: str
+    written: str = ""  # the text as it was typed, where that is known
 
 
 class MissingError(Exception):
@@ -139,7 +140,7 @@ class Finder:
         text = result.normalized or (said.text if said is not None else "")
         if result.kind != "text" and self._references.texts is not None:
             text = self._references.texts.get(result.id, text)
-        return Found(recorded, audio, phones, text, language, speaker)
+        return Found(recorded, audio, phones, text, language, speaker, result.text)
 
     def _said(self, result: Result) -> tuple[Path, Utterance | None]:
         """The folder of the data set that an utterance is of, and what its manifest says."""

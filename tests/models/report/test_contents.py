@@ -69,6 +69,13 @@ def replace_recorded(scored):
     return scored._replace(recorded_flags=(Flag("level", "too quiet"),))
 
 
+def test_texts_are_shown_as_they_were_typed_and_heard_in_words(evaluation):
+    item = replace(evaluation.items[0], text="two cats", written="2 cats!")
+    systems = ordered(evaluation.systems)
+    assert contents_of(systems, [item]).utterances[0].text == "2 cats!"
+    assert [word for word, _ in heard_of(item, systems)[0].words if word == "two"] == ["two"]
+
+
 def test_what_was_heard_of_an_utterance_is_that_of_its_own_voices(evaluation):
     systems = ordered(evaluation.systems)
     assert [voice for voice, _ in heard_of(evaluation.items[0], systems)] == [0, 1, 2]

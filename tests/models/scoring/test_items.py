@@ -87,6 +87,7 @@ def test_texts_of_the_users_own_need_no_recording(tmp_path):
     (item,) = items_of({"one": results}, references)
     assert (item.recorded, item.phones) == (None, None)
     assert (item.text, item.language) == ("one two, three!", "en-gb")
+    assert item.written == results[0].text != item.text
 
 
 def test_either_all_have_a_recording_or_none(tmp_path):

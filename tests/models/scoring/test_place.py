@@ -19,6 +19,8 @@ VOCODER = Path(__file__).parents[3] / "config" / "vocoder" / "hifigan.json"
         (["a/result", "b/result", "other"], ["a/result", "b/result", "other"]),
         (["x/a/result", "y/a/result"], ["x/a/result", "y/a/result"]),
         (["out/copy", "a"], ["out/copy", "a"]),
+        (["ckpts/a/result/single"], ["a/single"]),
+        (["ckpts/a/result/single", "out/single"], ["a/single", "out/single"]),
     ],
 )
 def test_names_are_the_shortest_ends_that_tell_folders_apart(folders, names):
