@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from models.results import UNFINISHED
 from models.scoring.comparison import compare, write_comparison
+from models.scoring.formats import tell_formats
 from models.scoring.judges import Judges
 from models.scoring.kept import KeptScores
 from models.scoring.listening import check_transcripts, warn_of_misfit
@@ -52,6 +53,8 @@ def evaluate(
     plugins = plugins_of(list(subjects.folders), own, extras.plugins)
     task = ScoringTask(judges.metrics, preprocess.mel, judges.checks, extras.plugins, plugins)
     check_transcripts(subjects.items, extras.plugins, plugins)
+    for name in own:
+        tell_formats(name, subjects.items, preprocess.mel.sample_rate)
     kept = KeptScores(subjects.out / UNFINISHED, task)
     scored = _score(subjects.items, kept, n_jobs or n_cores(), preprocess.backend)
     judges.settle(scored)
