@@ -109,6 +109,11 @@ class PreprocessConfig:
     def __post_init__(self) -> None:
         require_at_least(self, 1, "n_mel", "shard_size")
         require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
+        if self.max_misfit > 0 and self.aligner != "hmm":
+            raise ValueError(
+                f"max_misfit is {self.max_misfit:g}, and aligner {self.aligner} does not say how"
+                " well recordings fit their texts; leave it out, or take aligner hmm"
+            )
         if not self.min_seconds < self.max_seconds:
             raise ValueError(
                 f"min_seconds {self.min_seconds:g}, max_seconds {self.max_seconds:g}: expected"
