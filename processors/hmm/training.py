@@ -107,6 +107,11 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> AcousticModel:
         model = _updated(model, _gathered(pool, partial(_spread_evenly, model), lessons, model))
         while True:
             model = _converged(pool, model, lessons)
+            _log.info(
+                "aligner hmm: learnt up to %d Gaussians a state, of %d at most",
+                model.mixtures.counts.shape[1],
+                MOST_GAUSSIANS,
+            )
             mixtures = grown(model.mixtures, MOST_GAUSSIANS)
             if mixtures is None:
                 return model
