@@ -116,7 +116,8 @@ def test_texts_of_the_users_own_have_no_copies(tmp_path, caplog):
     folder = speak(tmp_path / "single", "text-0001", dataset="")
     with caplog.at_level("INFO", "arion"):
         subjects = gather(place_of(tmp_path, folder), Selection(), Extras(vocoder="x"))
-    assert subjects.kinds() == {"single": Kind(copies=False, recorded=False)}
+    name = f"{tmp_path.name}/single"
+    assert subjects.kinds() == {name: Kind(copies=False, recorded=False)}
     assert "without copy-synthesis: there are no recordings" in caplog.text
 
 
