@@ -13,7 +13,7 @@ import numpy as np
 
 from models.report.contents import Contents, heard_of, ordered
 from models.report.differences import difference_rows
-from models.report.notes import flag_rows, meanings_of
+from models.report.notes import FlagRow, flag_rows, meanings_of
 from models.report.summary import rows_of
 from models.report.tracks import RECORDING, Track
 from models.scoring.scores import Evaluation, System
@@ -148,7 +148,7 @@ def _tables(systems: Sequence[System], contents: Contents) -> dict[str, object]:
         "with_scores": [n for n in voices if any(row.cells[n] for row in rows)],
         "explained": _EXPLAINED,
         "flags": [row for row in flags if any(row.counts)],
-        "not_found": [row.label for row in flags if not any(row.counts)],
+        "not_found": [_not_found(row) for row in flags if not any(row.counts)],
         "with_flags": [n for n in voices if n > 0 or any(row.counts[n] for row in flags)],
         "meanings": meanings_of(contents.columns, flags),
         "index": script_json(
@@ -160,6 +160,10 @@ def _tables(systems: Sequence[System], contents: Contents) -> dict[str, object]:
             }
         ),
     }
+
+
+def _not_found(row: FlagRow) -> str:
+    return f"{row.label} ({row.unjudged} not judged)" if row.unjudged else row.label
 
 
 def _title(own: Sequence[System]) -> str:

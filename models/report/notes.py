@@ -15,6 +15,7 @@ class FlagRow(NamedTuple):
     check: str
     label: str
     counts: list[int]
+    unjudged: int = 0  # utterances that it could not judge, of the voice that has most
 
 
 class Meaning(NamedTuple):
@@ -30,7 +31,12 @@ def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
     recorded: Mapping[str, int] = own.report.recorded_flags if own else {}
     counts = [recorded, *(system.report.flags for system in systems)]
     return [
-        FlagRow(name, failure_of(name), [count.get(name, 0) for count in counts])
+        FlagRow(
+            name,
+            failure_of(name),
+            [count.get(name, 0) for count in counts],
+            max((one.unjudged(name) for one in systems if name in one.report.flags), default=0),
+        )
         for name in sorted({name for count in counts for name in count})
     ]
 

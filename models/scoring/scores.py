@@ -80,6 +80,10 @@ class System:
     scored: Mapping[str, Scored]
     is_reference: bool = False
 
+    def unjudged(self, check: str) -> int:
+        """How many utterances a check could not judge, which are not fine for that."""
+        return sum(flag.check == check for one in self.scored.values() for flag in one.unchecked)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -167,5 +171,6 @@ def _row(scored: Scored) -> dict[str, object]:
         "notes": {name: value.note for name, value in values.items() if value.note},
         "flags": {flag.check: flag.note for flag in scored.flags},
         "recorded_flags": {flag.check: flag.note for flag in scored.recorded_flags},
+        "unjudged": {flag.check: flag.note for flag in scored.unchecked},
         "failed": {flag.check: flag.note for flag in scored.failed},
     }

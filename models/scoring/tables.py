@@ -80,7 +80,10 @@ def _differences(comparison: Comparison) -> str:
 
 
 def _flags(systems: Sequence[System]) -> str:
-    """How many utterances of each system every check found fault with; empty if none was."""
+    """How many utterances of each system every check found fault with, of those that it judged.
+
+    Empty if there was no check.
+    """
     checks = list(dict.fromkeys(name for system in systems for name in system.report.flags))
     recorded: dict[str, int] = {}
     for system in reversed(systems):
@@ -88,10 +91,12 @@ def _flags(systems: Sequence[System]) -> str:
     names = [system.name for system in systems]
     rows = [("failures", *names, *(["recordings"] if recorded else []))]
     for name in checks:
-        reports = [system.report for system in systems]
-        cells = [_count(report.flags.get(name), report.utterances) for report in reports]
+        cells = [
+            _count(one.report.flags.get(name), one.report.utterances - one.unjudged(name))
+            for one in systems
+        ]
         if recorded:
-            cells.append(_count(recorded.get(name), reports[0].utterances))
+            cells.append(_count(recorded.get(name), systems[0].report.utterances))
         rows.append((name, *cells))
     return _aligned(rows) if checks else ""
 

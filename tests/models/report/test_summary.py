@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from models.report.contents import contents_of, ordered
@@ -103,9 +105,17 @@ def test_verdicts(evaluation, score, verdict):
 def test_flags_are_counted_by_voice_and_named_in_words(evaluation):
     systems = ordered(evaluation.systems)
     assert flag_rows(systems) == [
-        ("clicks", "clicks", [0, 0, 0, 3]),
-        ("of a plugin", "of a plugin", [0, 0, 0, 3]),
+        ("clicks", "clicks", [0, 0, 0, 3], 0),
+        ("of a plugin", "of a plugin", [0, 0, 0, 3], 0),
     ]
+
+
+def test_utterances_that_a_check_cannot_judge_are_counted(evaluation):
+    bad = next(one for one in evaluation.systems if one.name == "bad")
+    unchecked = (Flag("clicks", "its recording clicks, too"),)
+    scored = {id: one._replace(unchecked=unchecked) for id, one in list(bad.scored.items())[:2]}
+    systems = [replace(bad, scored={**bad.scored, **scored})]
+    assert [row.unjudged for row in flag_rows(systems)] == [2, 0]
 
 
 def test_scores_and_checks_are_explained_by_their_own_first_lines(evaluation):

@@ -74,8 +74,9 @@ def test_the_table_has_a_line_for_each_score():
 def test_files_say_what_the_table_says_and_more(tmp_path):
     value = {"mel_l1": Value(0.12345678, 7), "wer": Value(50.0, 2, "hello word")}
     flags = (Flag("silence", "2 s of it"),), (Flag("dc", "an offset"),)
+    unjudged = (Flag("words", "no text"),)
     failed = (Flag("pesq", "ValueError: no"),)
-    scored = [Scored("a", 1.23456, value, *flags, failed=failed)]
+    scored = [Scored("a", 1.23456, value, *flags, unjudged, failed)]
     scores = summarise([NATS, WER], scored)
     report = Report(
         1,
@@ -98,6 +99,7 @@ def test_files_say_what_the_table_says_and_more(tmp_path):
             "notes": {"wer": "hello word"},
             "flags": {"silence": "2 s of it"},
             "recorded_flags": {"dc": "an offset"},
+            "unjudged": {"words": "no text"},
             "failed": {"pesq": "ValueError: no"},
         }
     ]

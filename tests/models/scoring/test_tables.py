@@ -3,6 +3,8 @@ from pathlib import Path
 from models.scoring.scores import Comparison, Evaluation, Report, Score, System
 from models.scoring.tables import table_of, tables_of
 from modules.mel import MelConfig
+from processors.checks import Flag
+from processors.scoring import Scored
 
 MCD = Score("dB", "lower", 5.25, 5.0, 5.5, 20)
 WER = Score("%", "lower", 20.0, None, None, 1)
@@ -43,6 +45,15 @@ def test_no_recordings_have_no_failures():
     one = system("a", flags={"dc": 1})
     assert tables_of(Evaluation((one,), (), MelConfig())).splitlines()[-2:] == [
         "failures  a",
+        "dc        1 of 20",
+    ]
+
+
+def test_utterances_that_a_check_could_not_judge_are_not_counted_as_fine():
+    unjudged = Scored("u", 1.0, {}, unchecked=(Flag("words", "no text"),))
+    one = System("a", Path("a"), report(flags={"words": 0, "dc": 1}), {"u": unjudged})
+    assert tables_of(Evaluation((one,), (), MelConfig())).splitlines()[-2:] == [
+        "words     0 of 19",
         "dc        1 of 20",
     ]
 
