@@ -81,3 +81,11 @@ def test_speech_of_a_version_without_frames_is_to_be_spoken_again(tmp_path):
     (tmp_path / "metadata.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(InputError, match=r"how long the frames of a are; speak it again"):
         export_speech(tmp_path, "npy", None)
+
+
+@pytest.mark.parametrize("phones", [[], [{"phone": "k"}], [{"phone": "k", "start_s": None}]])
+def test_a_line_that_somebody_changed_is_named(tmp_path, phones):
+    path = spoken(tmp_path, "a") / "metadata.jsonl"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "phones": phones}) + "\n")
+    with pytest.raises(InputError, match=r"metadata.jsonl: a has phones or words without name or"):
+        export_speech(tmp_path, "json", None)
