@@ -53,7 +53,7 @@ def test_the_same_corpus_gives_the_same_model_with_any_number_of_threads(model, 
 
 
 def test_every_pass_with_as_many_gaussians_brings_a_higher_likelihood(drawn, caplog, monkeypatch):
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG, logger="arion"):
         monkeypatch.setattr(logging.getLogger("arion"), "propagate", True)
         train([one.example for one in drawn])
     by_size = {}
