@@ -1,6 +1,8 @@
 """Stage 2: trains an experiment."""
 
-from utils.cli import Parser, add_config_arguments, run
+import os
+
+from utils.cli import Parser, add_config_arguments, leave, run
 
 
 def main() -> None:
@@ -34,8 +36,10 @@ def main() -> None:
         restart=arguments.restart,
         init_from=arguments.init_from,
     )
-    if received is not None:
-        raise SystemExit(128 + received)
+    code = 0 if received is None else 128 + received
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        leave(code)
+    raise SystemExit(code)
 
 
 if __name__ == "__main__":

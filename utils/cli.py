@@ -1,6 +1,8 @@
 """What every command shares: its flags, and how it ends when the user's input is at fault."""
 
 import argparse
+import atexit
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -58,6 +60,19 @@ def run(main: Callable[[], None]) -> None:
         _stop("interrupted", 130)
     except OSError as error:
         _stop(_describe(error), 1)
+
+
+def leave(code: int) -> NoReturn:
+    """Ends the process after its exit handlers, without taking the interpreter down.
+
+    For processes with native threads that nobody can end: once torch._dynamo is imported, a
+    process group outlives `destroy_process_group`, and where one of its threads still lets go of
+    a tensor while Python is finalised, the process aborts (pytorch/pytorch#190489).
+    """
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def print_text(text: str) -> None:

@@ -15,6 +15,7 @@ from utils.config import overridden
 from utils.errors import InputError
 
 _SINGLE = "single"  # folder of what stage 3 wrote in this mode
+_RESULT = "result"  # folder of an experiment into which stage 3 writes
 
 
 class Place(NamedTuple):
@@ -89,7 +90,7 @@ def _place(
 def names_of(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
     """The shortest ends of paths that tell folders apart, in their order.
 
-    `single` says nothing by itself: it has the folder of the experiment before it.
+    `result` and `single` say nothing by themselves: what an experiment wrote there has its name.
 
     Args:
         folders: At least one.
@@ -98,10 +99,13 @@ def names_of(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
     Raises:
         InputError: If a folder is named twice.
     """
-    parts = [_telling(folder.resolve().parts) for folder in folders]
+    parts = [folder.resolve().parts for folder in folders]
     for n, one in enumerate(parts):
         if one in parts[:n]:
             raise InputError(f"--infer_output_dir names {folders[n]} twice")
+    telling = [_telling(one) for one in parts]
+    if len(set(telling)) == len(parts):
+        parts = telling
     names = []
     for n, one in enumerate(parts):
         others = [other for m, other in enumerate(parts) if m != n]
@@ -116,5 +120,6 @@ def names_of(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
 
 
 def _telling(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The parts of a path without the `result` that every experiment has before `single`."""
-    return (*parts[:-2], _SINGLE) if parts[-2:] == ("result", _SINGLE) else parts
+    """The parts of a path without the `result` that every experiment has."""
+    folder, mode = (parts[:-1], parts[-1:]) if parts[-1] == _SINGLE else (parts, ())
+    return folder[:-1] + mode if folder[-1] == _RESULT else parts

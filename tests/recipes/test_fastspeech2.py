@@ -162,7 +162,7 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
     (tmp_path / "my_voices.py").write_text(PLUGINS)
     texts = [f"{line['id']}|{line['text']}\n" for line in lines_of(result)]
     (tmp_path / "my texts").write_text("".join(texts), encoding="utf-8")
-    for system, word in (("result", "the"), ("it's louder", "")):
+    for system, word in ((trained.experiment.name, "the"), ("it's louder", "")):
         for id in HELD_OUT:
             path = tmp_path / "what I heard" / system / f"{id}.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -176,11 +176,11 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
     assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "my report").glob("*.*")] == ["comparison.json"]
     (pair,) = json.loads((tmp_path / "my report" / "comparison.json").read_text())["comparisons"]
-    assert (pair["first"], pair["second"]) == ("result", "it's louder")
+    assert (pair["first"], pair["second"]) == (trained.experiment.name, "it's louder")
     assert pair["differences"]["similarity"]["mean"] == pytest.approx(0)
     # one of the words of each text was heard, and none of them
     assert -20 < pair["differences"]["wer"]["mean"] < 0
-    assert "result less it's louder, by utterance" in done.stdout
+    assert f"{trained.experiment.name} less it's louder, by utterance" in done.stdout
 
 
 def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):

@@ -1,5 +1,7 @@
 import io
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -80,3 +82,23 @@ def test_ctrl_c_works_in_a_command_that_a_shell_started_in_the_background():
     finally:
         signal.signal(signal.SIGINT, before)
     assert caught.value.code == 130
+
+
+def test_leaving_runs_exit_handlers_and_writes_what_was_printed():
+    script = """
+import atexit
+from utils.cli import leave
+
+class Bomb:
+    def __del__(self):
+        print("the interpreter was taken down")
+
+bomb = Bomb()
+atexit.register(print, "handled")
+print("last words")
+leave(7)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (7, "last words\nhandled\n"), ended.stderr

@@ -14,10 +14,11 @@ VOCODER = Path(__file__).parents[3] / "config" / "vocoder" / "hifigan.json"
 @pytest.mark.parametrize(
     ("folders", "names"),
     [
-        (["a/result"], ["result"]),
+        (["a/result"], ["a"]),
+        (["a", "a/result"], ["a", "result"]),
         (["a/one", "a/two"], ["one", "two"]),
-        (["a/result", "b/result", "other"], ["a/result", "b/result", "other"]),
-        (["x/a/result", "y/a/result"], ["x/a/result", "y/a/result"]),
+        (["a/result", "b/result", "other"], ["a", "b", "other"]),
+        (["x/a/result", "y/a/result"], ["x/a", "y/a"]),
         (["out/copy", "a"], ["out/copy", "a"]),
         (["ckpts/a/result/single"], ["a/single"]),
         (["ckpts/a/result/single", "out/single"], ["a/single", "out/single"]),
