@@ -32,11 +32,13 @@ class _Sums:
     counts: dict[Unit, int] = field(default_factory=dict)
 
     def add_batch(self, terms: Mapping[str, LossTerm | Score], counts: Mapping[Unit, int]) -> None:
+        """Adds what the task says of one batch, and how many valid elements that has."""
         losses = {name: term for name, term in terms.items() if isinstance(term, LossTerm)}
         scores = {name: term for name, term in terms.items() if isinstance(term, Score)}
         self.add(_Sums(losses, scores, dict(counts)))
 
     def add(self, other: "_Sums") -> None:
+        """Adds the sums of another process, or of a batch."""
         for name, term in other.losses.items():
             sum_type = torch.float32 if term.total.device.type == "mps" else torch.float64
             total = term.total.to(sum_type)
@@ -49,6 +51,7 @@ class _Sums:
             self.counts[unit] = self.counts.get(unit, 0) + count
 
     def means(self) -> Validation:
+        """Losses per valid element, scores per item."""
         losses = {
             name: float(term.total) / max(1, self.counts[term.per])
             for name, term in self.losses.items()

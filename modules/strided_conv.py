@@ -102,6 +102,7 @@ class _Dense(Function):
         stride: int,
         margin: int,
     ) -> Tensor:
+        """(B, C_in, W, L_in), (C_out, C_in, 1, K) -> (B, C_out, W, L_out)."""
         ctx.save_for_backward(image, weight)
         ctx.stride, ctx.margin = stride, margin
         return F.conv2d(image, weight, bias, (1, stride), (0, margin))
@@ -109,6 +110,7 @@ class _Dense(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: _Context, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients of image, weight and bias, where needed, from that of the result."""
         image, weight = ctx.saved_tensors
         stride, margin = ctx.stride, ctx.margin
         of_image = of_weight = of_bias = None
@@ -136,6 +138,7 @@ class _Grouped(Function):
     def forward(
         ctx: _Context, signal: Tensor, weight: Tensor, bias: Tensor | None, groups: int
     ) -> Tensor:
+        """(B, C_in, L_in), (C_out, C_in / groups, K) -> (B, C_out, L_in - K + 1)."""
         ctx.save_for_backward(signal, weight)
         ctx.groups = groups
         return F.conv1d(signal, weight, bias, groups=groups)
@@ -143,6 +146,7 @@ class _Grouped(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: _Context, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients of signal, weight and bias, where needed, from that of the result."""
         signal, weight = ctx.saved_tensors
         of_signal = of_weight = of_bias = None
         if ctx.needs_input_grad[0]:

@@ -46,7 +46,8 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "TextGridAlign
     if not folder.is_dir():
         raise InputError(
             f"preprocess.aligner is textgrid, but there is no folder {folder}; put <id>.TextGrid"
-            " files there, set preprocess.textgrid_dir, or set preprocess.aligner to pocketsphinx"
+            " files there, set preprocess.textgrid_dir, or align without TextGrids: set"
+            " preprocess.aligner to pocketsphinx (English) or hmm (any language)"
         )
     return TextGridAligner(folder, config.edge_silence_s)
 

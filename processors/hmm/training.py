@@ -73,6 +73,7 @@ class _Statistics:
     n_frames: int = 0
 
     def add(self, other: "_Statistics") -> None:
+        """Adds what another part of the corpus counts; both began with the same prior."""
         for mine, theirs in zip(self.sums, other.sums, strict=True):
             mine += theirs
         self.dwelt += other.dwelt
