@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from models.vocoder import hifigan
+from models.vocoder import _hifigan_generator
 from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, reach_of
 
 N_MELS, HOP = 8, 12
@@ -139,7 +139,7 @@ def test_a_piece_has_at_least_one_frame(network):
 @pytest.mark.parametrize("together", [False, True])
 def test_items_of_a_batch_are_spoken_as_if_alone(network, monkeypatch, together):
     monkeypatch.setattr(network, "chunk_frames", 16)
-    monkeypatch.setattr(hifigan, "_BATCH_FRAMES", 64)
+    monkeypatch.setattr(_hifigan_generator, "_BATCH_FRAMES", 64)
     mel, lengths = make_mel(70, n_items=4), torch.tensor([70, 33, 1, 16])
     if together:  # as on a GPU
         wav = torch.zeros(4, 70 * HOP)

@@ -1,0 +1,255 @@
+"""HiFi-GAN's generator (section 2.2 of the paper; models.vocoder.hifigan)."""
+
+import copy
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models.vocoder._hifigan_config import GeneratorConfig
+from modules.chunks import Context, Window, windows
+from modules.masking import BatchPadding, Padding, TailPadding, length_mask
+from modules.signal_conv import SignalConv1d, SignalConvTranspose1d
+
+Precision = Literal["fp32", "mixed", "bf16"]
+_SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default
+_EDGE = 3  # frames or samples that the first and the last layer look at on either side
+# Of one piece. More leave the cache of a CPU, of fewer more is computed twice; the latter counts in
+# wide networks (V1), which compute more with each number that they load.
+_CHUNK_FRAMES, _WIDE_CHUNK_FRAMES, _WIDE = 192, 288, 512
+# oneDNN compiles its kernels for each new length, which takes as long as half a second of speech:
+# the last piece of a mel is filled up to a multiple of this, so that there are few lengths.
+_GRID_FRAMES = 8
+_BATCH_FRAMES = 16384  # of all items at a time on a GPU: 3 GB with V1
+
+
+class ResBlock1(nn.Module):
+    """Three residual pairs: a dilated convolution and a plain one (figure 1 of the paper)."""
+
+    def __init__(self, channels: int, kernel: int, dilations: Sequence[int]) -> None:
+        super().__init__()
+        self.convs1 = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
+        self.convs2 = nn.ModuleList(_conv(channels, kernel, 1) for _ in dilations)
+
+    def forward(self, hidden: Tensor, padding: Padding | None = None) -> Tensor:
+        """(B, C, L) -> (B, C, L); in the padding, the result means nothing."""
+        for dilated, plain in zip(self.convs1, self.convs2, strict=True):
+            inner = dilated(_silenced(F.leaky_relu(hidden, _SLOPE), padding))
+            inner = plain(_silenced(F.leaky_relu_(inner, _SLOPE), padding))
+            hidden = inner.add_(hidden)
+        return hidden
+
+
+class ResBlock2(nn.Module):
+    """Residual dilated convolutions, without the plain ones."""
+
+    def __init__(self, channels: int, kernel: int, dilations: Sequence[int]) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
+
+    def forward(self, hidden: Tensor, padding: Padding | None = None) -> Tensor:
+        """(B, C, L) -> (B, C, L); in the padding, the result means nothing."""
+        for conv in self.convs:
+            hidden = conv(_silenced(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)
+        return hidden
+
+
+def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
+    margin = dilation * (kernel - 1) // 2
+    return SignalConv1d(channels, channels, kernel, 1, margin, dilation)
+
+
+def _silenced(hidden: Tensor, padding: Padding | None) -> Tensor:
+    return hidden if padding is None else padding.silence(hidden)
+
+
+class HiFiGAN(nn.Module):
+    """The generator: mel to waveform.
+
+    Args:
+        config: Sizes.
+        n_mels: Bands of the mel.
+    """
+
+    def __init__(self, config: GeneratorConfig, n_mels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.hop_length = math.prod(config.upsample_rates)
+        self.reach = reach_of(config)
+        wide = config.upsample_initial_channel >= _WIDE
+        self.chunk_frames = _WIDE_CHUNK_FRAMES if wide else _CHUNK_FRAMES
+        self.n_halved = 0  # stages in bfloat16, from the first on
+        channels = config.upsample_initial_channel
+        block = ResBlock1 if config.resblock == "1" else ResBlock2
+        self.conv_pre = SignalConv1d(n_mels, channels, 2 * _EDGE + 1, 1, _EDGE)
+        self.ups = nn.ModuleList()
+        self.resblocks = nn.ModuleList()
+        kernels, dilations = config.resblock_kernel_sizes, config.resblock_dilation_sizes
+        for rate, kernel in zip(config.upsample_rates, config.upsample_kernel_sizes, strict=True):
+            margin = (kernel - rate) // 2
+            self.ups.append(SignalConvTranspose1d(channels, channels // 2, kernel, rate, margin))
+            channels //= 2
+            self.resblocks.extend(
+                block(channels, size, chosen)
+                for size, chosen in zip(kernels, dilations, strict=True)
+            )
+        self.conv_post = SignalConv1d(channels, 1, 2 * _EDGE + 1, 1, _EDGE)
+
+    def forward(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+        """Computes the waveform.
+
+        Args:
+            mel: Natural log, (B, M, T).
+            mel_lengths: (B,); without them every item has T frames.
+
+        Returns:
+            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
+        """
+        if mel_lengths is None:
+            return self._speak(mel)
+        mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)
+        return self._speak(mel, BatchPadding(mask))
+
+    def _rounded(self, hidden: Tensor, stage: int) -> Tensor:
+        """As precise as the stage; in training that is left to the trainer."""
+        if self.n_halved == 0:
+            return hidden
+        return hidden.bfloat16() if stage < self.n_halved else hidden.float()
+
+    def _speak(
+        self,
+        mel: Tensor,
+        padding: Padding | None = None,
+        context: Context = Context(),  # noqa: B008  (immutable)
+    ) -> Tensor:
+        """(B, M, left + T + right) -> (B, T * hop_length). Sums are made in place: it is faster."""
+        n_blocks = len(self.config.resblock_kernel_sizes)
+        hidden = self.conv_pre(_silenced(mel, padding))  # (B, C, T)
+        for stage, (up, rate) in enumerate(zip(self.ups, self.config.upsample_rates, strict=True)):
+            hidden, context = context.trim(hidden, self.reach[stage + 1])
+            hidden = self._rounded(hidden, stage)
+            hidden = up(_silenced(F.leaky_relu_(hidden, _SLOPE), padding))  # (B, C / 2, L * rate)
+            context = context.upsampled(rate)
+            padding = None if padding is None else padding.upsampled(rate)
+            blocks = self.resblocks[stage * n_blocks : (stage + 1) * n_blocks]
+            total = blocks[0](hidden, padding)
+            for block in blocks[1:]:
+                total.add_(block(hidden, padding))
+            hidden = total.div_(n_blocks)
+        hidden, context = context.trim(hidden, self.reach[-1])
+        hidden = self._rounded(hidden, len(self.ups))
+        wav = self.conv_post(_silenced(F.leaky_relu_(hidden, _LAST_SLOPE), padding))
+        wav, _ = context.trim(_silenced(torch.tanh(wav), padding), 0)
+        return wav[:, 0]  # (B, S)
+
+    @torch.no_grad()
+    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+        """Speaks; call `eval()` first. The same shapes as `forward`, in little more memory.
+
+        On a CPU items are computed one by one: together they would not stay in its cache, and
+        take up to twice the time.
+        """
+        B, _, T = mel.shape
+        if mel_lengths is None:
+            mel_lengths = torch.full((B,), T, device=mel.device)
+        wav = torch.zeros(B, T * self.hop_length, device=mel.device)
+        if mel.device.type != "cpu":
+            return self._infer_batch(mel, mel_lengths, wav)
+        for item, n_frames in enumerate(mel_lengths.tolist()):
+            rows = slice(item, item + 1)
+            for window in windows([mel[rows, :, :n_frames]], self.chunk_frames, self.reach[0]):
+                self._put(wav[rows], window, self._speak_window(window))
+        return wav
+
+    def _infer_batch(self, mel: Tensor, mel_lengths: Tensor, wav: Tensor) -> Tensor:
+        """Fills the wav, (B, T * hop_length), with all items at a time."""
+        for window in windows([mel], max(1, _BATCH_FRAMES // len(mel)), self.reach[0]):
+            lengths = (mel_lengths - window.start + window.context.left).clamp(min=0)
+            full = bool((lengths >= window.signal.shape[2]).all())  # masks take time
+            piece = self(window.signal, None if full else lengths)
+            context = window.context.upsampled(self.hop_length)
+            self._put(wav, window, context.trim(piece, 0)[0])
+        return wav
+
+    def _put(self, wav: Tensor, window: Window, piece: Tensor) -> None:
+        start = window.start * self.hop_length
+        wav[:, start : start + piece.shape[1]] = piece
+
+    @torch.no_grad()
+    def generate(
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
+    ) -> Iterator[Tensor]:
+        """Speaks piece by piece: the first is heard before the last is computed.
+
+        Call `eval()` first. The pieces join up to what `infer` gives.
+
+        Args:
+            mel: Natural log, (B, M, T); or its pieces one after another, (B, M, n) each.
+            chunk_frames: Frames of a piece; None: as many as are computed fastest. The fewer, the
+                sooner the first is heard, and the more is computed twice.
+
+        Yields:
+            (B, n * hop_length) in [-1, 1].
+
+        Raises:
+            ValueError: If chunk_frames is less than 1.
+        """
+        chunk_frames = self.chunk_frames if chunk_frames is None else chunk_frames
+        if chunk_frames < 1:
+            raise ValueError(f"chunk_frames is {chunk_frames}, expected 1 or more")
+        pieces = [mel] if isinstance(mel, Tensor) else mel
+        for window in windows(pieces, chunk_frames, self.reach[0]):
+            yield self._speak_window(window)
+
+    def _speak_window(self, window: Window) -> Tensor:
+        """(B, n * hop_length), the context left out."""
+        _, mel, context = window
+        n_missing = 0
+        if mel.device.type == "cpu" and context.right == 0:
+            n_missing = -mel.shape[2] % _GRID_FRAMES
+            mel = F.pad(mel, (0, n_missing))
+        wav = self._speak(mel, TailPadding(n_missing), context)
+        return wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
+
+    def for_inference(self, precision: Precision = "fp32") -> "HiFiGAN":
+        """A copy that speaks faster, and cannot be trained.
+
+        Args:
+            precision: "bf16": all stages, "mixed": all but the last in bfloat16, which takes less
+                than half the time on CPUs that have it. First and last layer are never rounded.
+        """
+        network = copy.deepcopy(self).requires_grad_(False)
+        n_stages, n_blocks = len(network.ups), len(network.config.resblock_kernel_sizes)
+        network.n_halved = {"fp32": 0, "mixed": n_stages - 1, "bf16": n_stages}[precision]
+        network.ups[: network.n_halved].bfloat16()
+        network.resblocks[: network.n_halved * n_blocks].bfloat16()
+        for layer in network.modules():
+            if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
+                # the order that kernels for channels-last signals read
+                layer.weight.data = layer.weight.data.mT.contiguous().mT
+        return network
+
+
+def reach_of(config: GeneratorConfig) -> tuple[int, ...]:
+    """How many positions to either side of a piece its samples depend on.
+
+    Returns:
+        Frames of the mel, frames behind the first layer, then samples behind each stage.
+    """
+    reach = [_EDGE]  # samples, seen from the end: what the last layer looks at
+    for rate, kernel in zip(
+        reversed(config.upsample_rates), reversed(config.upsample_kernel_sizes), strict=True
+    ):
+        within_stage = reach[0] + max(
+            sum(d * (size // 2) + (size // 2 if config.resblock == "1" else 0) for d in dilations)
+            for size, dilations in zip(
+                config.resblock_kernel_sizes, config.resblock_dilation_sizes, strict=True
+            )
+        )
+        # output o of the upsampling reads the inputs from (o + margin - kernel + 1) / rate to
+        # (o + margin) / rate with margin = (kernel - rate) / 2: as far to the left as to the right
+        reach.insert(0, (within_stage + (kernel + rate) // 2 - 1) // rate)
+    return (reach[0] + _EDGE, *reach)
