@@ -18,7 +18,7 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
-.PHONY: venv demo test test-slow test-page check bench bench-align bench-vocoder bench-gan bench-demo
+.PHONY: venv demo test test-slow test-page check bench bench-align bench-align-voices bench-vocoder bench-gan bench-demo
 
 venv: .venv/.installed
 
@@ -73,6 +73,10 @@ bench: .venv/.installed
 # Boundaries of the built-in aligners beside those of the Montreal Forced Aligner.
 bench-align: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment
+
+# Voices trained on the durations of each aligner, three seeds each; an hour or more of a core.
+bench-align-voices: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.aligner_voices
 
 # HiFi-GAN beside the plain way to write it.
 bench-vocoder: .venv/.installed
