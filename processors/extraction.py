@@ -21,6 +21,7 @@ from processors.store import features_folder, write_index, write_mel_config
 from processors.summary import check_rejected, make_report, write_speakers
 from utils.errors import InputError
 from utils.files import write_json, write_jsonl
+from utils.locks import locked
 from utils.logging import get_logger, progress
 from utils.parallel import ChunkResult, run_chunks
 
@@ -69,13 +70,19 @@ def carry_out(run: Run, n_jobs: int) -> Summary | None:
         What was done; None if there was nothing to do.
 
     Raises:
-        InputError: If the folder holds something else, or too many utterances are rejected.
+        InputError: If the folder holds something else, another process is at work there, or too
+            many utterances are rejected.
     """
+    if read_fingerprint(run.folder) == run.fingerprint and _is_complete(run):
+        _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
+        return None
+    with locked(run.folder, "wait for its end, or set preprocess.processed_dir to another folder"):
+        return _work(run, n_jobs)
+
+
+def _work(run: Run, n_jobs: int) -> Summary:
     start, dataset = time.monotonic(), run.dataset
     previous = read_fingerprint(run.folder)
-    if previous == run.fingerprint and _is_complete(run):
-        _log.info("%s: up to date in %s, nothing to do", dataset, run.folder)
-        return None
     _check_task(run, previous)
     for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
         _log.info("%s: %s", dataset, line)
@@ -107,8 +114,9 @@ def _check_task(run: Run, previous: Fingerprint | None) -> None:
         )
 
 
+_SAID = ("rejected.jsonl", "report.json")  # of a run; of no use beside what another one makes
 _OUTPUTS = (
-    *("manifest.jsonl", "rejected.jsonl", "audio.json", "speakers.json", "report.json"),
+    *("manifest.jsonl", "audio.json", "speakers.json", *_SAID),
     "features/index.jsonl",
     *(f"{name}.json" for name in Splits._fields),
 )
@@ -133,7 +141,7 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
-    own = (run.folder / name for name in run.product.outputs)
+    own = (run.folder / name for name in ("alignment_scores.jsonl", *_SAID, *run.product.outputs))
     for path in (folder / "index.jsonl", *own):
         path.unlink(missing_ok=True)
     keep = {path(run.folder, name) for name in finished for path in (shard_path, report_path)}

@@ -33,6 +33,7 @@ from tests.processors.small_corpus import (
 )
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
+from utils.locks import locked
 from utils.parallel import ChunkResult
 
 SAME_EVERYWHERE = (
@@ -483,3 +484,25 @@ def test_a_plan_depends_on_ids_alone_and_fills_shards_evenly():
     assert sorted(u.id for items in plan.values() for u in items) == sorted(u.id for u in everyone)
     assert len(plan) == 20
     assert max(len(items) for items in plan.values()) < 2 * 200
+
+
+def test_two_runs_at_once_in_one_folder_are_refused(corpus, tmp_path):
+    with (
+        locked(tmp_path / "LJSpeech", ""),
+        pytest.raises(InputError, match=r"at work there; wait for its end, or set preprocess\.pro"),
+    ):
+        prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+
+
+def test_a_run_that_ends_early_leaves_nothing_of_what_the_last_one_said(corpus, tmp_path):
+    root = tmp_path / "corpus"
+    shutil.copytree(corpus, root)
+    prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+    folder = tmp_path / "data/LJSpeech"
+    (folder / "alignment_scores.jsonl").write_text("{}\n")
+    (root / "wavs/LJ001-0011.flac").write_bytes(b"")
+    with pytest.raises(InputError, match="1 of 9 utterances cannot be used"):
+        prepare_dataset(config_of(root, tmp_path / "data", max_bad_ratio=0.0), "LJSpeech", 1)
+    assert not (folder / "alignment_scores.jsonl").exists()
+    assert not (folder / "report.json").exists()
+    assert list(reasons(folder)) == ["LJ001-0011"]

@@ -1,0 +1,72 @@
+"""Locks between processes: a second process is a real one here."""
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from utils.errors import InputError
+from utils.locks import locked
+
+HOLDER = """
+import sys
+from pathlib import Path
+from utils.locks import locked
+with locked(Path(sys.argv[1]), "wait"):
+    print("taken", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that holds the lock of a folder until its input ends."""
+    command = [sys.executable, "-c", HOLDER, str(tmp_path / "data")]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "taken\n"
+        yield process
+        process.kill()
+
+
+def test_a_folder_that_another_process_works_in_is_refused_with_its_name(holder, tmp_path):
+    with (
+        pytest.raises(InputError, match=rf"data: process {holder.pid} on .*there; wait for it"),
+        locked(tmp_path / "data", "wait for it"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_the_lock_dies_with_its_process(end, holder, tmp_path):
+    os.kill(holder.pid, end)
+    holder.wait()
+    with locked(tmp_path / "data", "wait"):
+        said = (tmp_path / "data/.lock").read_text()
+        assert said.startswith(f"process {os.getpid()} on ")
+        assert said.count("\n") == 1
+
+
+def test_a_folder_can_be_locked_again_after_an_error(tmp_path):
+    with pytest.raises(KeyError), locked(tmp_path, "wait"):
+        raise KeyError
+    with locked(tmp_path, "wait"):
+        pass
+
+
+def test_work_goes_on_with_a_warning_where_the_file_system_has_no_locks(
+    tmp_path, monkeypatch, caplog
+):
+    def refuse(file, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path, "wait"):
+        assert "cannot be locked" in caplog.text
