@@ -23,7 +23,7 @@ from models.vocoder.griffin_lim import GriffinLim
 from modules.masking import length_mask
 from modules.mel import MelConfig
 from modules.variance import ContourStats
-from processors.batch import TtsBatch
+from processors.batch import TtsBatch, on_device
 from processors.sampler import FrameBudgetSampler, frame_budget
 from utils.cli import Parser, run
 from utils.logging import get_logger, setup_logging
@@ -89,8 +89,8 @@ def measure_training(setting: Setting, batch_size: int, steps: int) -> None:
     taken = []
     for batch in batches:
         counts = task.counts(batch)
-        on_device = TtsBatch(batch.ids, *(part.to(setting.device) for part in batch[1:]))
-        taken.append(seconds(lambda: step(on_device, counts), setting.device))  # noqa: B023
+        moved = on_device(batch, setting.device)
+        taken.append(seconds(lambda: step(moved, counts), setting.device))  # noqa: B023
     measured = batches[1:]  # the first step warms up
     frames = sum(int(batch.mel_lengths.sum()) for batch in measured)
     cells = sum(batch.f0.numel() for batch in measured)

@@ -74,6 +74,17 @@ def count_valid(batch: TtsBatch) -> dict[Unit, int]:
     }
 
 
+def durations_in(batch: TtsBatch) -> Tensor:
+    """The durations of a batch, (B, N).
+
+    Raises:
+        ValueError: If it has none.
+    """
+    if batch.durations is None:
+        raise ValueError(f"{batch.ids[0]} has no durations; find them by an aligner first")
+    return batch.durations
+
+
 def speakers_of(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
     """The speakers of a batch, (B,); with a single one they need not be given.
 

@@ -23,7 +23,7 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Splits, Utterance, read_manifest
 from preprocessors.split import read_splits
 from processors.aligned_recordings import AlignedTools
-from processors.batch import TtsBatch, collate
+from processors.batch import collate, on_device
 from processors.dataset import FeatureDataset
 from processors.extraction import carry_out
 from processors.fingerprint import Dependence, size_and_time
@@ -239,7 +239,7 @@ class PredictionWork:
         positions = [self._store.index_of(recording.id) for recording in recordings]
         batch = self._collate([self._items[Draw(0, position)] for position in positions])
         device = next(self._acoustic.network.parameters()).device
-        batch = TtsBatch(batch.ids, *(tensor.to(device) for tensor in batch[1:]))
+        batch = on_device(batch, device)
         network = cast("AcousticModel", self._acoustic.network)
         with torch_threads(self._n_threads):  # the rest of a run has one
             mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)

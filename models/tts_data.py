@@ -7,12 +7,14 @@ from typing import cast
 
 from config.schema import Config
 from models.assets import Assets, speakers_of
+from modules.mel import MelConfig
 from preprocessors.split import read_splits
 from processors.batch import TtsBatch, TtsItem, collate
 from processors.dataset import FeatureDataset
 from processors.statistics import CorpusStats
 from processors.store import FeatureStore
 from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
+from utils.errors import InputError
 from utils.files import read_json, read_text
 
 
@@ -24,11 +26,11 @@ def tts_assets(config: Config, folders: Sequence[Path]) -> Assets:
         folders: What stage 1 wrote, per dataset.
 
     Raises:
-        InputError: If stage 1 was not run or not finished for one of them, or the lexicon is gone.
+        InputError: If stage 1 was not run or not finished for one of them, or with another kind of
+            aligner; if the lexicon is gone.
     """
     lexicon = config.preprocess.text.lexicon_path
-    for folder in folders:
-        FeatureStore(folder, config.preprocess.mel)  # refuses what is unfinished or another mel
+    _stores(config, config.preprocess.mel, folders)  # refuses what is unfinished or of another kind
     stats = [CorpusStats.from_plain(read_json(folder / "stats.json")) for folder in folders]
     return Assets(
         mel=config.preprocess.mel,
@@ -37,6 +39,26 @@ def tts_assets(config: Config, folders: Sequence[Path]) -> Assets:
         stats=reduce(CorpusStats.merge, stats),
         lexicon=read_text(Path(lexicon)) if lexicon else None,
     )
+
+
+def _stores(config: Config, mel: MelConfig, folders: Sequence[Path]) -> list[FeatureStore]:
+    """What stage 1 wrote, once it is what this experiment trains on."""
+    stores = [FeatureStore(folder, mel) for folder in folders]
+    aligner = config.preprocess.aligner
+    for store in stores:
+        if store.timed and aligner == "learned":
+            raise InputError(
+                f"{store.folder} holds phones and durations of an aligner, and with"
+                " preprocess.aligner learned the model finds its own: run stage 1 with this"
+                " configuration, or set preprocess.aligner to what stage 1 was run with"
+            )
+        if not store.timed and aligner != "learned":
+            raise InputError(
+                f"{store.folder} holds no durations, since stage 1 was run with preprocess.aligner"
+                f" learned, and this configuration has {aligner}: run stage 1 with it, or set"
+                " preprocess.aligner to learned"
+            )
+    return stores
 
 
 def _vocabulary(config: Config, folders: Sequence[Path]) -> Vocabulary:
@@ -60,7 +82,7 @@ def tts_datasets(
     Raises:
         InputError: If features are missing or do not fit the assets.
     """
-    stores = [FeatureStore(folder, assets.mel) for folder in folders]
+    stores = _stores(config, assets.mel, folders)
     splits = [read_splits(folder) for folder in folders]
     train, names = config.train, [speaker.name for speaker in assets.speakers]
     if assets.vocabulary is None:

@@ -14,7 +14,7 @@ from models.data import TrainingData
 from preprocessors.manifest import Utterance, read_manifest
 from processors.batch import TtsBatch, VocoderBatch
 from processors.metrics import Speech
-from processors.records import Features, timed_phones
+from processors.records import Features
 from utils.seed import derived_seed
 
 _AUDIO_PACKAGES = ("soundfile", "soxr", "parselmouth")
@@ -114,6 +114,6 @@ def _of_corpus(features: Features, utterance: Utterance, preprocess: PreprocessC
     T = features.mel.shape[1]
     wav = cut_span(read_audio(utterance.audio, unlimited).wav, features.start, T, mel)
     frame_s = mel.hop_length / mel.sample_rate
-    phones = timed_phones(features.phones, features.durations, frame_s)
+    phones = features.timed_phones(frame_s)
     text, language = utterance.text, utterance.language
     return Speech(wav, mel.sample_rate, text, language, phones, utterance.id, recorded=True)

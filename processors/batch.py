@@ -16,7 +16,7 @@ class TtsItem(NamedTuple):
     id: str
     phone_ids: Tensor  # (N,) int64
     speaker_id: int
-    durations: Tensor  # (N,) int64, frames
+    durations: Tensor | None  # (N,) int64, frames; None where the model is to find them
     mel: Tensor  # (M, T)
     f0: Tensor  # (T,) Hz, 0 = unvoiced
     energy: Tensor  # (T,)
@@ -32,11 +32,16 @@ class TtsBatch(NamedTuple):
     phone_ids: Tensor  # (B, N) int64
     phone_lengths: Tensor  # (B,) int64
     speaker_ids: Tensor  # (B,) int64
-    durations: Tensor  # (B, N) int64, frames
+    durations: Tensor | None  # (B, N) int64, frames; None where the model is to find them
     mel: Tensor  # (B, M, T)
     mel_lengths: Tensor  # (B,) int64
     f0: Tensor  # (B, T) Hz, 0 = unvoiced
     energy: Tensor  # (B, T)
+
+
+def on_device(batch: TtsBatch, device: torch.device) -> TtsBatch:
+    """The same batch with its tensors on a device."""
+    return TtsBatch._make(part.to(device) if isinstance(part, Tensor) else part for part in batch)
 
 
 class VocoderItem(NamedTuple):
@@ -64,7 +69,8 @@ def collate(items: Sequence[TtsItem], log_floor: float) -> TtsBatch:
         log_floor: Log-mel of silence, the padding of mels.
 
     Raises:
-        InputError: If an utterance contradicts itself; the message names it.
+        InputError: If an utterance contradicts itself, or only some have durations; the message
+            names it.
     """
     for item in items:
         _check(item)
@@ -74,12 +80,23 @@ def collate(items: Sequence[TtsItem], log_floor: float) -> TtsBatch:
         phone_ids=pad_sequence([item.phone_ids for item in items], batch_first=True),
         phone_lengths=torch.tensor([len(item.phone_ids) for item in items]),
         speaker_ids=torch.tensor([item.speaker_id for item in items]),
-        durations=pad_sequence([item.durations for item in items], batch_first=True),
+        durations=_durations(items),
         mel=pad_sequence(mels, batch_first=True, padding_value=log_floor).mT.contiguous(),
         mel_lengths=torch.tensor([item.mel.shape[1] for item in items]),
         f0=pad_sequence([item.f0 for item in items], batch_first=True),
         energy=pad_sequence([item.energy for item in items], batch_first=True),
     )
+
+
+def _durations(items: Sequence[TtsItem]) -> Tensor | None:
+    """(B, N), or None where no item has any."""
+    known = [item.durations for item in items if item.durations is not None]
+    if not known:
+        return None
+    for item in items:
+        if item.durations is None:
+            _fail(item, "no durations, where other utterances have them")
+    return pad_sequence(known, batch_first=True)
 
 
 def collate_recordings(
@@ -116,19 +133,26 @@ def _check_recording(item: VocoderItem, hop_length: int) -> None:
 
 def _check(item: TtsItem) -> None:
     N, T = len(item.phone_ids), item.mel.shape[1]
-    total = int(item.durations.sum())
-    if len(item.durations) != N:
-        _fail(item, f"{N} phones and {len(item.durations)} durations")
     if N == 0 or T == 0:
         _fail(item, f"{N} phones and {T} frames; there must be some of both")
-    if total != T or int(item.durations.min()) < 0:
-        _fail(item, f"durations sum to {total} frames, the mel has {T}")
+    if item.durations is not None:
+        _check_durations(item, item.durations)
+    elif N > T:
+        _fail(item, f"{N} phones and {T} frames; there must be a frame for each phone")
     for name, values in (("f0", item.f0), ("energy", item.energy)):
         if len(values) != T:
             _fail(item, f"{name} has {len(values)} frames, the mel has {T}")
     for name, values in (("mel", item.mel), ("f0", item.f0), ("energy", item.energy)):
         if not bool(values.isfinite().all()):
             _fail(item, f"{name} holds numbers that are not finite")
+
+
+def _check_durations(item: TtsItem, durations: Tensor) -> None:
+    N, T, total = len(item.phone_ids), item.mel.shape[1], int(durations.sum())
+    if len(durations) != N:
+        _fail(item, f"{N} phones and {len(durations)} durations")
+    if total != T or int(durations.min()) < 0:
+        _fail(item, f"durations sum to {total} frames, the mel has {T}")
 
 
 def _fail(item: TtsItem | VocoderItem, fault: str) -> None:

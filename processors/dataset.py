@@ -32,7 +32,8 @@ class FeatureDataset(Dataset[TtsItem]):
         lengths: Frames of each item, int64. Of crops, what is expected on average.
 
     Raises:
-        InputError: If an utterance is not in its store, or has an unknown speaker.
+        InputError: If an utterance is not in its store, or has an unknown speaker; if crops are
+            asked for where durations are not stored.
     """
 
     def __init__(
@@ -46,6 +47,11 @@ class FeatureDataset(Dataset[TtsItem]):
         seed: int = 0,
     ) -> None:
         self._stores = tuple(stores)
+        if crop_phones and (untimed := [store for store in stores if not store.timed]):
+            raise InputError(
+                f"{untimed[0].folder} holds no durations, by which utterances are cut: set"
+                " train.crop_phones to 0"
+            )
         self._vocabulary = vocabulary
         self._speaker_ids = {name: index for index, name in enumerate(speakers)}
         self._crop_phones = crop_phones
@@ -78,11 +84,12 @@ class FeatureDataset(Dataset[TtsItem]):
             phone_ids = self._vocabulary.ids(features.phones)
         except InputError as error:
             raise InputError(f"{features.id}: {error}") from error
+        durations = features.durations
         return TtsItem(
             id=features.id,
             phone_ids=torch.tensor(phone_ids, dtype=torch.int64),
             speaker_id=self._speaker_ids[features.speaker],
-            durations=torch.from_numpy(features.durations),
+            durations=None if durations is None else torch.from_numpy(durations),
             mel=torch.from_numpy(features.mel),
             f0=torch.from_numpy(features.f0),
             energy=torch.from_numpy(features.energy),
@@ -114,12 +121,14 @@ def crop(features: Features, n_phones: int, generator: np.random.Generator) -> F
 
     A run without frames (phones of duration 0 only) is widened to the nearest phone that has some.
     """
-    N = len(features.phones)
+    N, durations = len(features.phones), features.durations
     if n_phones >= N:
         return features
+    if durations is None:
+        raise ValueError(f"{features.id} has no durations, by which it could be cut")
     first = int(generator.integers(N - n_phones + 1))
     last = first + n_phones
-    edges = np.concatenate([[0], np.cumsum(features.durations)])  # (N + 1,)
+    edges = np.concatenate([[0], np.cumsum(durations)])  # (N + 1,)
     while edges[first] == edges[last]:
         first, last = max(0, first - 1), min(N, last + 1)
     frames = slice(int(edges[first]), int(edges[last]))
@@ -127,7 +136,7 @@ def crop(features: Features, n_phones: int, generator: np.random.Generator) -> F
         id=features.id,
         speaker=features.speaker,
         phones=features.phones[first:last],
-        durations=features.durations[first:last],
+        durations=durations[first:last],
         mel=np.ascontiguousarray(features.mel[:, frames]),
         f0=features.f0[frames].copy(),
         energy=features.energy[frames].copy(),

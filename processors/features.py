@@ -118,7 +118,7 @@ def _analyse(
 ) -> Features:
     """Mel, energy and f0 of the aligned span of a recording, (S,)."""
     config = tools.config
-    durations = frame_durations(alignment.boundaries_s, tools.mel.config)
+    durations = frame_durations(alignment.boundaries_s, tools.mel.config)  # (N,), or (1,): T
     start = span_start(alignment, tools.mel.config)
     wav = cut_to_frames(recording, start, int(durations.sum()), tools.mel.config)
     trace.start("mel")
@@ -138,7 +138,7 @@ def _analyse(
         id=utterance.id,
         speaker=utterance.speaker,
         phones=alignment.phones,
-        durations=durations,
+        durations=durations if alignment.has_times else None,
         mel=mel[0].numpy(),
         f0=f0,
         energy=energy[0].numpy(),

@@ -93,7 +93,8 @@ class Alignment:
             as in SpokenText; `<sp>` marks a silence where no punctuation stands, `<spn>` speech
             that could not be transcribed.
         boundaries_s: (N + 1,) seconds, never decreasing; phone i lasts from boundaries_s[i] to
-            boundaries_s[i + 1]. Audio outside the first and last boundary is trimmed away.
+            boundaries_s[i + 1]. Audio outside the first and last boundary is trimmed away. These
+            two alone, (2,), where nobody has looked for the phones between them.
         words: Words with spans into `phones`.
         score: How well they fit; None where the aligner does not say.
     """
@@ -102,6 +103,11 @@ class Alignment:
     boundaries_s: np.ndarray
     words: tuple[Word, ...]
     score: AlignmentScore | None = None
+
+    @property
+    def has_times(self) -> bool:
+        """Whether it says when each phone is said."""
+        return len(self.boundaries_s) == len(self.phones) + 1
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,8 @@ class Features:
         id: Utterance id.
         speaker: Speaker name.
         phones: Phone names, N of them.
-        durations: Frames per phone, (N,) int64, 0 allowed, their sum is T.
+        durations: Frames per phone, (N,) int64, 0 allowed, their sum is T; None where the model is
+            to find them.
         mel: Log-mel, (M, T) float32.
         f0: Hz, 0 where unvoiced, (T,) float32.
         energy: L2 norm of the STFT magnitude per frame, (T,) float32.
@@ -122,11 +129,17 @@ class Features:
     id: str
     speaker: str
     phones: tuple[str, ...]
-    durations: np.ndarray
+    durations: np.ndarray | None
     mel: np.ndarray
     f0: np.ndarray
     energy: np.ndarray
     start: int = 0
+
+    def timed_phones(self, frame_s: float) -> tuple[TimedPhone, ...]:
+        """Phones with times from the start of the span; none where durations are not known."""
+        if self.durations is None:
+            return ()
+        return timed_phones(self.phones, self.durations, frame_s)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class IndexRow(NamedTuple):
     seconds: float
     crc32: int  # of its tensors, in the order in which they were written
     start: int  # where the mel begins in the recording, samples
+    timed: bool = True  # whether the durations of its phones are stored
 
 
 class ShardWriter:
@@ -80,6 +81,7 @@ class ShardWriter:
                 seconds=T * self._mel.hop_length / self._mel.sample_rate,
                 crc32=checksum(tensors),
                 start=record.start,
+                timed=isinstance(record, Recording) or record.durations is not None,
             )
         )
 
@@ -114,13 +116,11 @@ def tensors_of(record: Features | Recording) -> dict[str, np.ndarray]:
     if isinstance(record, Recording):
         tensors = {"mel": record.mel.astype("<f4"), "wav": record.wav.astype("<i2")}
     else:
-        tensors = {
-            "phones": np.frombuffer(" ".join(record.phones).encode(), dtype=np.uint8),
-            "durations": record.durations.astype("<i8"),
-            "mel": record.mel.astype("<f4"),
-            "f0": record.f0.astype("<f4"),
-            "energy": record.energy.astype("<f4"),
-        }
+        tensors = {"phones": np.frombuffer(" ".join(record.phones).encode(), dtype=np.uint8)}
+        if record.durations is not None:
+            tensors["durations"] = record.durations.astype("<i8")
+        for name in ("mel", "f0", "energy"):
+            tensors[name] = getattr(record, name).astype("<f4")
     # safetensors holds memory as it lies: a transposed view would be stored wrongly
     return {name: np.ascontiguousarray(value) for name, value in tensors.items()}
 

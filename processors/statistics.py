@@ -40,6 +40,8 @@ class Stat:
 class SpeakerStats:
     """Statistics of one speaker, or of several together.
 
+    Where durations are not known, those over phones are the ones over frames.
+
     Attributes:
         f0_frame: Voiced frames, Hz.
         f0_phone: Means over phones of the interpolated contour, Hz; without unvoiced utterances.
@@ -155,9 +157,11 @@ class _Collector:
     def add(self, prosody: Prosody, seconds: float) -> None:
         """Takes in one utterance and its length."""
         voiced = prosody.f0[prosody.f0 > 0]
-        # interpolating nothing gives zeros, which are no pitch
-        f0_phone = _phone_means(prosody.f0, prosody.durations, fill=True) if voiced.size else voiced
-        energy_phone = _phone_means(prosody.energy, prosody.durations, fill=False)
+        f0_phone, energy_phone = voiced, prosody.energy
+        if prosody.durations is not None:
+            if voiced.size:  # interpolating nothing gives zeros, which are no pitch
+                f0_phone = _phone_means(prosody.f0, prosody.durations, fill=True)
+            energy_phone = _phone_means(prosody.energy, prosody.durations, fill=False)
         self._add("f0_frame", voiced, self._config.pitch_remove_outlier)
         self._add("f0_phone", f0_phone, self._config.pitch_remove_outlier)
         self._add("energy_frame", prosody.energy, self._config.energy_remove_outlier)

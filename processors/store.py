@@ -25,7 +25,7 @@ from utils.files import read_json, read_jsonl, user_path, write_json, write_json
 class Prosody(NamedTuple):
     """The part of Features that statistics need."""
 
-    durations: np.ndarray  # (N,) int64 frames
+    durations: np.ndarray | None  # (N,) int64 frames
     f0: np.ndarray  # (T,) float32 Hz, 0 = unvoiced
     energy: np.ndarray  # (T,) float32
 
@@ -88,6 +88,7 @@ class Store:
         phones_count: Phones of each utterance, int64; 0 of recordings.
         seconds: Duration of each utterance, float64.
         starts: Where each begins in its recording, samples, int64.
+        timed: Whether the durations of phones are stored.
 
     Raises:
         InputError: If the store is missing or unfinished, or holds another kind of record or mel.
@@ -107,6 +108,7 @@ class Store:
         self.phones_count = np.array([row.phones for row in rows], dtype=np.int64)
         self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
         self.starts = np.array([row.start for row in rows], dtype=np.int64)
+        self.timed = all(row.timed for row in rows)
         self._shards = tuple(row.shard for row in rows)
         self._checksums = tuple(row.crc32 for row in rows)
         self._positions = {id: i for i, id in enumerate(self.ids)}
@@ -146,13 +148,18 @@ class Store:
 
     def _fault(self, position: int) -> str:
         try:
-            tensors = self._tensors(position, self.TENSORS)
+            tensors = self._tensors(position, self._names)
         except InputError as error:
             return f"{self.ids[position]}: {error}"
         if checksum(tensors) != self._checksums[position]:
             shard = self._shards[position]
             return f"{self.ids[position]}: its data in {shard} differ from what was written"
         return ""
+
+    @property
+    def _names(self) -> Sequence[str]:
+        """Tensors of a record of this store."""
+        return [name for name in self.TENSORS if self.timed or name != "durations"]
 
     def _tensors(
         self, position: int, names: Sequence[str], spans: Sequence[slice] | None = None
@@ -200,15 +207,18 @@ class FeatureStore(Store):
             InputError: If it is not there, or its shard is missing or broken.
         """
         position = self.index_of(key) if isinstance(key, str) else key
-        record = self._tensors(position, self.TENSORS)
+        record = self._tensors(position, self._names)
         phones = record.pop("phones").tobytes().decode().split()
+        durations = record.pop("durations", None)
         id, speaker, start = self.ids[position], self.speakers[position], self.starts[position]
-        return Features(id, speaker, tuple(phones), **record, start=int(start))
+        return Features(id, speaker, tuple(phones), durations, **record, start=int(start))
 
     def read_prosody(self, key: str | int) -> Prosody:
         """Reads durations, f0 and energy, without the mel; the same errors as `read`."""
         position = self.index_of(key) if isinstance(key, str) else key
-        return Prosody(**self._tensors(position, Prosody._fields))
+        names = [name for name in Prosody._fields if name in self._names]
+        record = self._tensors(position, names)
+        return Prosody(record.pop("durations", None), **record)
 
 
 class RecordingStore(Store):

@@ -18,7 +18,7 @@ from preprocessors.audio_folder import SUFFIXES
 from preprocessors.manifest import Utterance, read_manifest
 from processors.audio import AudioError, read_audio
 from processors.pcm import from_pcm16
-from processors.records import TimedPhone, timed_phones
+from processors.records import TimedPhone
 from processors.store import FeatureStore, RecordingStore
 from utils.errors import InputError
 from utils.files import user_path
@@ -204,7 +204,7 @@ def _aligned_phones(folder: Path, id: str) -> tuple[TimedPhone, ...]:
     store = _feature_store(folder)
     features, mel = store.read(id), store.mel
     start_s = features.start / mel.sample_rate
-    phones = timed_phones(features.phones, features.durations, mel.hop_length / mel.sample_rate)
+    phones = features.timed_phones(mel.hop_length / mel.sample_rate)
     return tuple(TimedPhone(p.name, start_s + p.start_s, start_s + p.end_s) for p in phones)
 
 

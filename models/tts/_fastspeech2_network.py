@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from models.acoustic import TtsOutput, speakers_of
+from models.acoustic import TtsOutput, durations_in, speakers_of
 from models.tts._fastspeech2_config import FastSpeech2Config
 from modules.conv import Linear, clear_padding
 from modules.length_regulator import regulate, whole_frames
@@ -182,12 +182,15 @@ class FastSpeech2(nn.Module):
         """The mel with the true durations, pitch and energy, (B, M, T); call `eval()` first.
 
         Beyond the lengths it is the log floor.
+
+        Raises:
+            ValueError: If the batch has no durations.
         """
         output: TrainingOutput = self(
             batch.phone_ids,
             batch.phone_lengths,
             batch.speaker_ids,
-            batch.durations,
+            durations_in(batch),
             batch.mel_lengths,
             batch.f0,
             batch.energy,

@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from config.schema import Config
-from models.acoustic import contour_stats, count_valid, vocabulary_size
+from models.acoustic import contour_stats, count_valid, durations_in, vocabulary_size
 from models.assets import Assets
 from models.samples import spoken_samples
 from models.task import LossTerm, Sample, Unit, Update
@@ -89,11 +89,12 @@ class FastSpeech2Task:
 
     def losses(self, batch: TtsBatch) -> dict[str, LossTerm]:
         """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy."""
+        true_durations = durations_in(batch)
         output: TrainingOutput = self.networks["model"](
             batch.phone_ids,
             batch.phone_lengths,
             batch.speaker_ids,
-            batch.durations,
+            true_durations,
             batch.mel_lengths,
             batch.f0,
             batch.energy,
@@ -105,7 +106,7 @@ class FastSpeech2Task:
         if output.refined_mel_hat is not None:
             refined_mel = l1_sum(output.refined_mel_hat, mel, frame_mask)
             losses["refined_mel"] = LossTerm(refined_mel, "frames")
-        log_durations = batch.durations.float().log1p()
+        log_durations = true_durations.float().log1p()
         durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
         losses["duration"] = LossTerm(durations, "phones")
         for name, contour in (("pitch", self.network.pitch), ("energy", self.network.energy)):

@@ -72,7 +72,12 @@ def aligned_speech(
         spoken: What the text frontend makes of its text: the words.
         seconds: Length of the recording.
         mel: Of the store.
+
+    Raises:
+        InputError: If the features have no durations.
     """
+    if features.durations is None:
+        raise InputError(f"{features.id}: stage 1 found no durations, and left them to the model")
     rate = FrameRate(mel.hop_length, mel.sample_rate)
     edges = rate.boundaries_s(features.durations, features.start)  # (N + 1,)
     words = find_words(features.phones, spoken)

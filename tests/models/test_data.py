@@ -116,3 +116,9 @@ def test_the_fingerprint_is_that_of_the_batches(tmp_path):
     assert make_data(store, replace(config, max_steps=99, log_steps=1)).plan == plan
     assert make_data(store, replace(config, batch_size=4)).plan != plan
     assert make_data(store, config, Place(2, 1)).plan != plan
+
+
+def test_a_model_that_needs_durations_is_told_where_there_are_none(tmp_path):
+    make_processed(tmp_path / "data" / "mini", timed=False)
+    with pytest.raises(InputError, match=r"mini holds no durations.*has pocketsphinx: run stage 1"):
+        collect_assets(config_of(tmp_path))

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from processors.batch import TtsItem, VocoderItem, collate, collate_recordings
+from processors.batch import TtsItem, VocoderItem, collate, collate_recordings, on_device
 from utils.errors import InputError
 
 FLOOR = math.log(1e-5)
@@ -14,7 +14,7 @@ def item(id="a", durations=(2, 0, 1), phones=3, frames=3, **changes):
         "id": id,
         "phone_ids": torch.arange(1, phones + 1),
         "speaker_id": 4,
-        "durations": torch.tensor(durations),
+        "durations": None if durations is None else torch.tensor(durations),
         "mel": torch.ones(2, frames) * frames,
         "f0": torch.full((frames,), 100.0),
         "energy": torch.full((frames,), 2.0),
@@ -53,6 +53,7 @@ def test_the_mel_of_an_item_is_not_changed():
         ({"energy": torch.ones(2)}, "bad: energy has 2 frames"),
         ({"mel": torch.full((2, 3), math.nan)}, "bad: mel holds numbers that are not finite"),
         ({"durations": (), "phones": 0, "frames": 0}, "bad: 0 phones and 0 frames"),
+        ({"durations": None}, "bad: no durations, where other utterances have them"),
     ],
 )
 def test_an_utterance_that_contradicts_itself_is_named(fault, message):
@@ -87,3 +88,16 @@ def test_recordings_are_padded_with_silence():
 def test_a_faulty_recording_is_named(item, fault):
     with pytest.raises(InputError, match=fault):
         collate_recordings([recording("a", 2), item], hop_length=4, log_floor=-11.5)
+
+
+def test_without_durations_there_are_none_in_the_batch():
+    batch = collate([item(durations=None), item("b", None, 1, 1)], FLOOR)
+
+    assert batch.durations is None
+    assert batch.phone_ids.tolist() == [[1, 2, 3], [1, 0, 0]]
+    assert on_device(batch, torch.device("cpu")).durations is None
+
+
+def test_without_durations_an_utterance_needs_a_frame_for_each_phone():
+    with pytest.raises(InputError, match="bad: 3 phones and 2 frames; there must be a frame"):
+        collate([item("bad", None, frames=2)], FLOOR)

@@ -108,3 +108,11 @@ def test_crops_change_by_epoch_and_are_the_same_in_worker_processes(store):
     first, second = cropped_batches(store, 0, (0, 1))
     assert first != second
     assert list(cropped_batches(store, 1, (0, 1))) == [first, second]
+
+
+def test_crops_need_durations(tmp_path):
+    store = make_processed(tmp_path / "three", timed=False)
+    whole = FeatureDataset([store], [["utt-000"]], arpabet_vocabulary(), ["anna"])
+    assert whole[Draw(0, 0)].durations is None
+    with pytest.raises(InputError, match=r"three holds no durations.*train\.crop_phones to 0"):
+        FeatureDataset([store], [["utt-000"]], arpabet_vocabulary(), ["anna"], crop_phones=3)

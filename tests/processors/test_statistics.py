@@ -2,7 +2,7 @@
 
 import json
 import tracemalloc
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -159,3 +159,11 @@ def test_memory_does_not_grow_with_the_number_of_utterances(tmp_path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100_000  # bytes; all values together are 200 * 60 * 2 * 8
+
+
+def test_without_durations_phones_have_the_statistics_of_frames(tmp_path):
+    item = replace(features("a", [100, 0, 200], [1, 2, 6], [1, 1, 1]), durations=None)
+    stats = corpus_stats(store_of(tmp_path, item), ["a"], ALL_VALUES).speakers["ann"]
+
+    assert stats.f0_phone == stats.f0_frame == Stat(150, 50, 100, 200, 2)
+    assert stats.energy_phone == stats.energy_frame

@@ -175,3 +175,31 @@ def test_a_shard_without_utterances_is_a_file_too(tmp_path):
     path = features_folder(tmp_path) / "shard-00000.safetensors"
     assert write_shard(path, [], MEL) == []
     assert path.is_file()
+
+
+def test_utterances_without_durations_are_stored_without_them(tmp_path):
+    item = replace(features("a"), durations=None)
+    rows = write_shard(features_folder(tmp_path) / "shard-00000.safetensors", [item], MEL)
+    write_mel_config(tmp_path, MEL)
+    write_index(tmp_path, rows)
+    store = FeatureStore(tmp_path)
+    found = store.read("a")
+
+    assert not store.timed
+    assert found.durations is None
+    assert found.phones == PHONES
+    np.testing.assert_array_equal(found.mel, item.mel)
+    prosody = store.read_prosody("a")
+    assert prosody.durations is None
+    np.testing.assert_array_equal(prosody.f0, item.f0)
+    assert store.verify() == []
+
+
+def test_an_index_of_before_says_nothing_of_durations_and_has_them(folder):
+    path = features_folder(folder) / "index.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        del row["timed"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    assert FeatureStore(folder).timed
