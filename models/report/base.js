@@ -24,6 +24,12 @@ function dressed(element, attributes, children) {
   return element;
 }
 
+/** A name that may be broken after its signs. */
+function breakable(name) {
+  const parts = name.match(/[^_.\/-]+[_.\/-]*|[_.\/-]+/g) ?? [];
+  return parts.flatMap((part, n) => (n === 0 ? [part] : [el("wbr"), part]));
+}
+
 function number(value, digits) {
   // a true minus sign is as wide as a digit
   return value.toFixed(digits).replace("-", "−");

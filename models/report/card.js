@@ -2,7 +2,7 @@
    window and go when it is far, so that a thousand of them are no burden. */
 
 const MEL_HEIGHT = 96; // pixels, as in the style sheet
-const LABEL_WIDTH = 168;
+const LABEL_WIDTH = 192;
 const SLOWEST = 70; // pixels a second at scale 1: phones can be told apart
 const FASTEST = 320;
 const PLAY = "M6 3.5v13l11-6.5z";

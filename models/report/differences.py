@@ -11,7 +11,7 @@ from models.scoring.scores import Comparison, Score
 
 _OPEN = {
     "too few": "too few utterances",
-    "unclear": "no difference shown",
+    "unclear": "no clear difference",
     "differs": "they differ",
 }
 

@@ -5,7 +5,7 @@ const MARKS = { extra: "ins", missing: "del" };
 /** A voice by its name and colour. */
 function nameOf(voice) {
   const { name, slot } = index.voices[voice];
-  return el("span", { class: `name ink-${slot}` }, el("i", { class: "dot" }), name);
+  return el("span", { class: `name ink-${slot}` }, el("i", { class: "dot" }), ...breakable(name));
 }
 
 /** What a check looks for, in words. */
@@ -52,7 +52,7 @@ function scoresOf({ values }) {
   const head = columns.map((c) => {
     const { label, unit, better } = index.columns[c];
     const arrow = { lower: "↓", higher: "↑" }[better] ?? "";
-    return el("th", { scope: "col" }, label, el("small", {}, `${unit} ${arrow}`));
+    return el("th", { scope: "col" }, ...breakable(label), el("small", {}, `${unit} ${arrow}`));
   });
   const rows = values.flatMap((row, voice) => (row ? [scoreRow(row, voice, columns)] : []));
   const table = el(

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -112,6 +113,7 @@ def render(
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters["breakable"] = _breakable
     script = "".join(_part(name) for name in _SCRIPTS)
     systems = ordered(evaluation.systems)
     stream = environment.get_template("template.html").stream(
@@ -164,6 +166,13 @@ def _tables(systems: Sequence[System], contents: Contents) -> dict[str, object]:
 
 def _not_found(row: FlagRow) -> str:
     return f"{row.label} ({row.unjudged} not judged)" if row.unjudged else row.label
+
+
+def _breakable(name: str) -> "Markup":
+    """A name that may be broken after its signs."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
 
 
 def _title(own: Sequence[System]) -> str:

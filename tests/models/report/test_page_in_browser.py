@@ -6,6 +6,9 @@ import pytest
 from models import report
 from models.report import write_page
 from processors.checks import Flag
+from processors.metrics import Value
+from processors.scoring import Column, Scored
+from tests.models.report import evaluations
 from tests.models.report.browser import Browser, find_browser
 from tests.models.report.evaluations import evaluation_of, item_of, scored_of, tone
 
@@ -82,6 +85,30 @@ def test_every_utterance_is_drawn_without_a_fault(browser, page, width, scheme):
     assert n_tracks == 5 * 4 - 1  # one has no recording
     assert n_curves == n_tracks - 3  # three sounds are silent
     assert browser.faults == []
+
+
+def test_three_systems_fit_into_a_window_of_1280_pixels(browser, tmp_path, monkeypatch):
+    names = [f"{part}_{what}" for part in ("energy", "f0", "duration") for what in "abcde"]
+    columns = tuple(Column(name, "cents", "lower") for name in names)
+    monkeypatch.setattr(evaluations, "COLUMNS", columns)
+    systems = ("voice_of_textgrids", "voice_of_pocketsphinx", "voice_of_hmm", "natural", "copy")
+    items = [item_of(tmp_path, id, systems) for id in IDS]
+    scored = {
+        system: [
+            Scored(id, 0.4, {name: Value(-1000.0 - n * k) for n, name in enumerate(names)}, ())
+            for k, id in enumerate(IDS)
+        ]
+        for system in systems
+    }
+    evaluation = evaluation_of(items, scored, references=systems[3:])
+    write_page(tmp_path / "report.html", evaluation, backend="sequential")
+    browser.open(tmp_path / "report.html", width=1280)
+    wait_for(browser, "shown[0].filled")
+    widths = browser.run(
+        "[...document.querySelectorAll('.scroll')].map((box) => [box.scrollWidth, box.clientWidth])"
+    )
+    assert len(widths) >= 3  # scores, differences, those of an utterance
+    assert [pair for pair in widths if pair[0] > pair[1]] == []
 
 
 def test_every_sound_can_be_decoded(browser, page):

@@ -80,7 +80,7 @@ def test_the_better_one_of_two_is_named_where_the_interval_leaves_out_nothing(
     assert cell.slot == "system-1"
     assert pesq.cells[0].verdict == "good is better"  # for higher is better there
     assert pesq.cells[0].mean.startswith("+0.2")
-    assert (wer.cells[0].mean, wer.cells[0].verdict) == ("0", "no difference shown")
+    assert (wer.cells[0].mean, wer.cells[0].verdict) == ("0", "no clear difference")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_the_better_one_of_two_is_named_where_the_interval_leaves_out_nothing(
         (Score("dB", "lower", 1.0, 0.5, 1.5, 5), "too few utterances"),
         (Score("dB", "", 1.0, 0.5, 1.5, 9), "they differ"),
         (Score("dB", "lower", 1.0, 0.5, 1.5, 9), "bad is better"),
-        (Score("dB", "lower", 1.0, 0.0, 1.5, 9), "no difference shown"),
+        (Score("dB", "lower", 1.0, 0.0, 1.5, 9), "no clear difference"),
     ],
 )
 def test_verdicts(evaluation, score, verdict):
