@@ -79,14 +79,16 @@ def test_texts_ids_and_names_cannot_break_out(tmp_path):
         scored = {name: [scored_of(name, 5.0, heard=name, flags=flags)]}
         pages.append(write(tmp_path / "report.html", [item], scored))
     hostile = pages[1]
-    tags = [[tag for tag, _ in page.elements] for page in pages]
+    # long names may be broken after a sign
+    tags = [[tag for tag, _ in page.elements if tag != "wbr"] for page in pages]
     assert tags[0] == tags[1]
     assert not any("onclick" in attributes for _, attributes in hostile.elements)
     (utterance,) = hostile.json["index"]["utterances"]
     assert (utterance["id"], utterance["text"]) == (HOSTILE, HOSTILE)
     assert hostile.json["index"]["voices"][1]["name"] == HOSTILE
     assert utterance["flags"] == [[1, HOSTILE, HOSTILE]]
-    assert "&lt;/script&gt;&lt;b onclick" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    html = (tmp_path / "report.html").read_text(encoding="utf-8").replace("<wbr>", "")
+    assert "&lt;/script&gt;&lt;b onclick" in html
 
 
 def test_a_page_loads_nothing_from_elsewhere_and_runs_its_own_script_alone(tmp_path):
