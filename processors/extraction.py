@@ -18,7 +18,7 @@ from processors.recording_run import plan_recordings
 from processors.run import Run, Summary
 from processors.shards import ShardReport, read_report, report_path, shard_path, write_report
 from processors.store import features_folder, write_index, write_mel_config
-from processors.summary import check_rejected, make_report, write_speakers
+from processors.summary import check_rejected, make_report, say_notices, write_speakers
 from utils.errors import InputError
 from utils.files import write_json, write_jsonl
 from utils.locks import locked
@@ -187,6 +187,7 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
     rejected = sorted([*run.listing.rejected, *total.rejected])
     write_jsonl(run.folder / "rejected.jsonl", (rejection._asdict() for rejection in rejected))
     check_rejected(run, rejected)
+    say_notices(run, total)
     run.product.check(run, total)
     write_index(run.folder, total.rows)
     splits = run.product.split(run, total)

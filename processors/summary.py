@@ -47,6 +47,12 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     )
 
 
+def say_notices(run: Run, total: ShardReport) -> None:
+    """Says what had to be changed in recordings, or is suspicious; the report has all of it."""
+    for notice, n in total.notices.most_common(_SHOWN):
+        _log.info("%s: %d of its recordings: %s", run.dataset, n, notice)
+
+
 def split_usable(run: Run, total: ShardReport) -> Splits:
     """Splits all readable recordings and leaves out the unusable ones afterwards.
 

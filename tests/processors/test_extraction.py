@@ -438,6 +438,13 @@ def test_phones_of_the_text_that_no_alignment_holds_are_named(corpus, tmp_path, 
     assert "LJSpeech: " in named[0]
 
 
+def test_what_was_changed_in_recordings_is_said_and_counted(corpus, tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
+    said = [line for line in caplog.messages if "resampled" in line]
+    assert said == [f"LJSpeech: {len(IDS)} of its recordings: resampled from 22050 to 16000 Hz"]
+
+
 def test_a_language_that_the_frontend_does_not_know_is_no_fault_of_the_utterances(corpus, tmp_path):
     options = {"corpus": {"LJSpeech": CorpusConfig(language="nl")}}
     with pytest.raises(InputError, match=r"lexicon.*nl|nl.*lexicon"):
