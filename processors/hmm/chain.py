@@ -62,17 +62,19 @@ def segments_of(
 
 
 def chain_of(
-    segments: Sequence[Segment], stay: np.ndarray, silence_shares: dict[Place, float]
+    segments: Sequence[Segment],
+    pdfs: np.ndarray,
+    stay: np.ndarray,
+    silence_shares: dict[Place, float],
 ) -> Chain:
     """The states of segments.
 
     Args:
         segments: Of an utterance, as from `segments_of`.
+        pdfs: Distribution of each of their states, (S,).
         stay: Probability of staying, by distribution, (P,).
         silence_shares: How often silence is found at each place.
     """
-    units = np.array([segment.unit for segment in segments])
-    pdfs = (units[:, None] * N_STATES + np.arange(N_STATES)).ravel()  # (S,)
     S = len(pdfs)
     stays = stay[pdfs]
     step = 1 - stays

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from processors.hmm.contexts import Tying
 from processors.hmm.mixtures import Mixtures
 from processors.hmm.model import AcousticModel, Norm
 from utils.errors import InputError
 from utils.files import replacing
 
 _KEY = "aligner"
-FORMAT = 1  # of the file, and of the method: raised when the same corpus gives another model
+FORMAT = 2  # of the file, and of the method: raised when the same corpus gives another model
 
 
 def save_model(path: Path, model: AcousticModel, origin: dict[str, Any]) -> None:
@@ -39,6 +40,7 @@ def save_model(path: Path, model: AcousticModel, origin: dict[str, Any]) -> None
         "variances": model.mixtures.variances,
         "stay": model.stay,
         "norms": norms,  # (speakers, 2, D)
+        **{f"tying.{name}": array for name, array in model.tying._asdict().items()},
     }
     with replacing(path) as temporary:
         save_file(
@@ -72,7 +74,8 @@ def load_model(path: Path) -> AcousticModel:
     }
     mixtures = Mixtures(tensors["counts"], tensors["means"], tensors["variances"])
     units = tuple(about["units"])
-    return AcousticModel(units, mixtures, tensors["stay"], about["silence_shares"], norms)
+    tying = Tying(**{name: tensors[f"tying.{name}"] for name in Tying._fields})
+    return AcousticModel(units, tying, mixtures, tensors["stay"], about["silence_shares"], norms)
 
 
 def _read_about(path: Path) -> dict[str, Any]:

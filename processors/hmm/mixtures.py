@@ -8,7 +8,7 @@ import numpy as np
 from processors.hmm.passes import UNUSED, Gaussians, Sums
 
 _PRIOR_FRAMES = 5  # what was known before counts like so many frames
-_LEAST_VARIANCE = 0.15  # of the variance of all speech, which is 1
+LEAST_VARIANCE = 0.15  # of the variance of all speech, which is 1
 _FRAMES_PER_GAUSSIAN = 30  # with fewer frames a mixture does not grow
 _APART = 0.2  # deviations, to each side: where the halves of a Gaussian begin
 
@@ -43,6 +43,21 @@ class Mixtures:
         return Sums(*(np.zeros(array.shape) for array in (self.counts, self.means, self.means)))
 
 
+def of_sums(sums: np.ndarray) -> Mixtures:
+    """A Gaussian for each row of sums; of mean 0 and variance 1 where there are no frames.
+
+    Args:
+        sums: Frames, their sum and that of their squares, (P, 1 + 2 D).
+    """
+    D = sums.shape[1] // 2
+    counts = np.maximum(sums[:, :1], 1e-3)
+    means = sums[:, 1 : 1 + D] / np.maximum(counts, 1)
+    variances = np.maximum(sums[:, 1 + D :] / np.maximum(counts, 1) - means**2, LEAST_VARIANCE)
+    variances[counts[:, 0] < 1] = 1
+    ready = (array[:, None].astype(np.float32) for array in (means, variances))
+    return Mixtures(counts, *ready)
+
+
 def learnt(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     """The mixtures that sums speak for; where these are of few frames, close to the old ones.
 
@@ -58,7 +73,7 @@ def learnt(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     variance = sums.squares / total - mean**2
     trust = counts / (counts + _PRIOR_FRAMES)
     means = trust * mean + (1 - trust) * mixtures.means
-    variances = np.maximum(trust * variance + (1 - trust) * mixtures.variances, _LEAST_VARIANCE)
+    variances = np.maximum(trust * variance + (1 - trust) * mixtures.variances, LEAST_VARIANCE)
     # no Gaussian of a mixture that is in use dies
     least = 1e-3 * np.maximum(1, sums.counts.mean(axis=1, keepdims=True))
     kept = np.where(mixtures.counts > 0, np.maximum(sums.counts, least), 0)
@@ -68,7 +83,7 @@ def learnt(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     kept[speech.stop :, 0] = 1  # frames that it shares with others: it never grows
     means[speech.stop :, 0] = mean_of_all
     spread = sums.squares[speech].sum(axis=(0, 1)) / of_all - mean_of_all**2
-    variances[speech.stop :, 0] = np.maximum(spread, _LEAST_VARIANCE)
+    variances[speech.stop :, 0] = np.maximum(spread, LEAST_VARIANCE)
     return Mixtures(kept, means.astype(np.float32), variances.astype(np.float32))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from processors.hmm.acoustics import FRAME_S
 from processors.hmm.chain import N_STATES, Chain, Place, Segment, chain_of
+from processors.hmm.contexts import Tying, no_context
 from processors.hmm.mixtures import Mixtures
 from processors.hmm.passes import Pass, forward_backward, log_likelihoods
 from processors.text.symbols import SILENCE
@@ -60,17 +61,20 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class AcousticModel:
-    """A hidden Markov model of each acoustic unit, of N_STATES states.
+    """A hidden Markov model of each acoustic unit in each context, of N_STATES states.
 
     Attributes:
         units: Names; the first is silence, the last `OTHER`.
-        mixtures: One for each state of each unit, (units * N_STATES, ...).
+        tying: Which distribution a state has in its context; the first N_STATES of all P of them
+            are those of silence, the last those of `OTHER`.
+        mixtures: One for each distribution, (P, ...).
         stay: Probability of staying in a state for another frame, (P,).
         silence_shares: How often there is silence at a place.
         norms: By speaker.
     """
 
     units: tuple[str, ...]
+    tying: Tying
     mixtures: Mixtures
     stay: np.ndarray
     silence_shares: dict[Place, float]
@@ -91,7 +95,8 @@ class AcousticModel:
 
     def chain(self, segments: Sequence[Segment]) -> Chain:
         """The states of an utterance."""
-        return chain_of(segments, self.stay, self.silence_shares)
+        pdfs = self.tying.pdfs_of(segments)
+        return chain_of(segments, pdfs, self.stay, self.silence_shares)
 
     def listen(self, frames: np.ndarray, chain: Chain) -> Pass:
         """Weighs all ways through an utterance.
@@ -138,6 +143,7 @@ def blank_model(units: Sequence[str], n_features: int) -> AcousticModel:
     shape = (P, 1, n_features)
     return AcousticModel(
         names,
+        no_context(len(names)),
         Mixtures(np.ones((P, 1)), np.zeros(shape, np.float32), np.ones(shape, np.float32)),
         np.full(P, 0.5),
         {"edge": 0.8, "punctuation": 0.5, "word": 0.1},

@@ -3,7 +3,8 @@
 At first the phones are spread evenly over what is loud, and silence is what is not. From then on
 the model listens, weighs all ways through each utterance, and learns from each frame as much as
 the frame belongs to a state (Baum and Welch's algorithm; Rabiner 1989, section III.C). Once that
-brings no more, every mixture with enough frames is given more Gaussians.
+brings no more, every mixture with enough frames is given more Gaussians. At last phones are told
+apart by their neighbours as well, and the Gaussians grow again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,13 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.hmm.chain import N_STATES, PLACES, Place, Segment, segments_of
-from processors.hmm.mixtures import Sums, grown, learnt
-from processors.hmm.model import OTHER, AcousticModel, blank_model, norm_of, unit_of
+from processors.hmm.mixtures import Sums, grown, learnt, of_sums
+from processors.hmm.model import AcousticModel, blank_model, norm_of, unit_of
 from processors.hmm.passes import accumulate
+from processors.hmm.tying import Contexts, add_contexts, merged, tie
 from utils.errors import InputError
 from utils.logging import get_logger
 
-MOST_GAUSSIANS = 8  # per state
+MOST_GAUSSIANS = 4  # per state of a phone, whatever its neighbours are
+MOST_IN_CONTEXT = 2  # per state in its context
 _MOST_PASSES = 12
 _LEAST_GAIN = 0.01  # nats per frame; passes that bring less are the last with so many Gaussians
 _PARTS = 16  # sums are formed in these, whatever the number of threads, so that rounding agrees
@@ -106,17 +109,9 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> AcousticModel:
         )
     with ThreadPoolExecutor(n_threads) as pool:
         model = _updated(model, _gathered(pool, partial(_spread_evenly, model), lessons, model))
-        while True:
-            model = _converged(pool, model, lessons)
-            _log.info(
-                "aligner hmm: learnt up to %d Gaussians a state, of %d at most",
-                model.mixtures.counts.shape[1],
-                MOST_GAUSSIANS,
-            )
-            mixtures = grown(model.mixtures, MOST_GAUSSIANS)
-            if mixtures is None:
-                return model
-            model = replace(model, mixtures=mixtures)
+        model = _full_grown(pool, model, lessons, MOST_GAUSSIANS)
+        model = _in_context(pool, model, lessons)
+        return _full_grown(pool, model, lessons, MOST_IN_CONTEXT)
 
 
 def _with_norms(examples: Sequence[Example]) -> AcousticModel:
@@ -139,6 +134,43 @@ def _lessons(model: AcousticModel, examples: Sequence[Example]) -> Iterator[_Les
             yield _Lesson(model.normalized(one.frames, one.speaker), segments)
 
 
+def _full_grown(
+    pool: ThreadPoolExecutor, model: AcousticModel, lessons: Sequence[_Lesson], most: int
+) -> AcousticModel:
+    """The model once its mixtures have up to `most` Gaussians, and all have been learnt."""
+    while True:
+        model = _converged(pool, model, lessons)
+        _log.info(
+            "aligner hmm: learnt up to %d Gaussians for each of %d states, of %d at most",
+            model.mixtures.counts.shape[1],
+            len(model.stay),
+            most,
+        )
+        mixtures = grown(model.mixtures, most)
+        if mixtures is None:
+            return model
+        model = replace(model, mixtures=mixtures)
+
+
+def _in_context(
+    pool: ThreadPoolExecutor, model: AcousticModel, lessons: Sequence[_Lesson]
+) -> AcousticModel:
+    """The model with a Gaussian for each state in each context that is worth telling apart."""
+
+    def part(number: int) -> Contexts:
+        contexts: Contexts = {}
+        for lesson in lessons[number::_PARTS]:
+            heard = model.listen(lesson.frames, model.chain(lesson.segments))
+            if np.isfinite(heard.log_likelihood):
+                add_contexts(contexts, lesson.frames, heard.occupancy, lesson.segments)
+        return contexts
+
+    tied = tie(merged(pool.map(part, range(_PARTS))), len(model.units))
+    return replace(
+        model, tying=tied.tying, mixtures=of_sums(tied.sums), stay=model.stay[tied.states]
+    )
+
+
 def _converged(
     pool: ThreadPoolExecutor, model: AcousticModel, lessons: Sequence[_Lesson]
 ) -> AcousticModel:
@@ -153,7 +185,8 @@ def _converged(
             )
         model = _updated(model, statistics)
         now = statistics.log_likelihood / statistics.n_frames
-        _log.debug("%d Gaussians: %.3f nats per frame", model.mixtures.counts.shape[1], now)
+        P, K = model.mixtures.counts.shape
+        _log.debug("%d states of up to %d Gaussians: %.3f nats per frame", P, K, now)
         if now - before < _LEAST_GAIN:
             break
         before = now
@@ -233,8 +266,8 @@ def _missed(occupancy: np.ndarray, skipped: np.ndarray, number: int) -> float:
 
 def _updated(model: AcousticModel, statistics: _Statistics) -> AcousticModel:
     """The model that statistics speak for."""
-    other = model.units.index(OTHER) * N_STATES
-    mixtures = learnt(model.mixtures, statistics.sums, speech=slice(N_STATES, other))
+    speech = slice(N_STATES, len(model.stay) - N_STATES)
+    mixtures = learnt(model.mixtures, statistics.sums, speech)
     if statistics.n_frames == 0:  # the flat start says nothing about time
         return replace(model, mixtures=mixtures)
     # as if each state had been visited three times more, for 3 frames each

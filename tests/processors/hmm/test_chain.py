@@ -1,6 +1,7 @@
 import numpy as np
 
 from processors.hmm.chain import N_STATES, Segment, chain_of, segments_of
+from processors.hmm.contexts import states_of
 
 SHARES = {"edge": 0.6, "punctuation": 0.5, "word": 0.2}
 
@@ -15,7 +16,8 @@ def test_words_have_places_for_silence_around_them_that_know_the_punctuation():
 
 def test_what_leaves_a_state_adds_up_to_one():
     stay = np.random.default_rng(0).uniform(0.2, 0.8, 3 * N_STATES)
-    chain = chain_of(segments_of([[1, 2], [2], [1]], [False, True, False], 0), stay, SHARES)
+    segments = segments_of([[1, 2], [2], [1]], [False, True, False], 0)
+    chain = chain_of(segments, states_of(segments), stay, SHARES)
     S = len(chain.pdfs)
     skipping = np.zeros(S)
     skipping[: -N_STATES - 1] = chain.skip[N_STATES + 1 :]
@@ -27,7 +29,8 @@ def test_what_leaves_a_state_adds_up_to_one():
 
 def test_silence_is_entered_as_often_as_it_was_found_at_such_a_place():
     stay = np.full(2 * N_STATES, 0.5)
-    chain = chain_of(segments_of([[1], [1], [1]], [True, False, False], 0), stay, SHARES)
+    segments = segments_of([[1], [1], [1]], [True, False, False], 0)
+    chain = chain_of(segments, states_of(segments), stay, SHARES)
     last = [(number + 1) * N_STATES - 1 for number in (1, 3, 5)]  # of each word
     assert chain.step[last].tolist() == [0.5 * 0.5, 0.5 * 0.2, 0.5 * 0.6]
     assert chain.final[last[-1]] == 0.5 * 0.4

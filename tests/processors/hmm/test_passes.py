@@ -5,6 +5,7 @@ import pytest
 from numba.core import caching
 
 from processors.hmm.chain import N_STATES, chain_of, segments_of
+from processors.hmm.contexts import states_of
 from processors.hmm.mixtures import Mixtures
 from processors.hmm.passes import (
     Sums,
@@ -21,7 +22,7 @@ def small_chain(words=((1,),)):
     """A place for silence, words, and a place for silence; units 0 to 2."""
     stay = np.random.default_rng(0).uniform(0.2, 0.8, 3 * N_STATES)
     segments = segments_of(words, [False] * len(words), silence=0)
-    return chain_of(segments, stay, SHARES)
+    return chain_of(segments, states_of(segments), stay, SHARES)
 
 
 def all_ways(chain, n_frames):
