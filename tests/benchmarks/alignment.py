@@ -1,92 +1,72 @@
-"""How far the boundaries of the built-in aligners are from those of the Montreal Forced Aligner.
+"""How far the boundaries that aligners find are from those that are known.
 
-    OMP_NUM_THREADS=1 python -m tests.benchmarks.alignment [CORPUS]
+    OMP_NUM_THREADS=1 python -m tests.benchmarks.alignment [--only PART ...] [--output FILE]
 
-CORPUS is in LJ Speech layout with a folder TextGrid. Onsets of phones are compared, in recordings
-where both have the same number of phones. MFA rounds to 10 ms; the columns to the right are of
-boundaries rounded in the same way. Times are CPU seconds, training included.
+Parts: `synthetic` (espeak-ng, which says when it begins each phone; five languages) and `mfa`
+(TextGrids by the Montreal Forced Aligner, multiples of 10 ms). Words that both sides have are
+compared: when they begin, and their phones where both have as many. A lead below 0 means: found
+too early. CPU seconds and memory are of a process that learns and aligns, compiled code at hand.
 """
 
 import argparse
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-
-from config.schema import CorpusConfig, PreprocessConfig
-from preprocessors.corpora import read_corpus
-from preprocessors.manifest import Utterance
-from processors.alignment import Aligner, AlignmentError, make_aligner, plan_training
-from processors.alignment.textgrid import find_textgrid, read_textgrid
-from processors.audio import read_audio
-from processors.text.frontend import TextFrontend
-from processors.text.symbols import PAUSES
+from tests.benchmarks.boundaries.clips import Reference
+from tests.benchmarks.boundaries.measuring import measure
+from tests.benchmarks.boundaries.synthetic import LANGUAGES, read_sentences, synthetic_clips
+from tests.benchmarks.boundaries.table import header, rows
+from tests.benchmarks.boundaries.textgrids import mfa_clips, read_utterances
 
 DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini"
-BAD = {"LJ001-0013", "LJ006-0114"}  # whose TextGrids do not fit
+VARIANTS = ("", "f1")  # of espeak's voices
+
+Job = tuple[Reference, str]  # an aligner's name
 
 
 def main() -> None:
-    """Prints a line for each aligner."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", type=Path, nargs="?", default=DEMO)
-    corpus = parser.parse_args().corpus
-    columns = "median   <=10  <=20  <=50 ms"
-    print(f"aligner        phones   {columns}  lead | rounded {columns}      s")  # noqa: T201
-    for name in ("pocketsphinx", "hmm"):
-        start = time.process_time()
-        onsets_ms = np.array(list(_onsets(name, corpus))) * 1000
-        seconds = time.process_time() - start
-        found, reference = onsets_ms.T
-        lead = float(np.median(found - reference))
-        print(  # noqa: T201
-            f"{name:13}{len(found):8} {_row(found - reference)} {lead:+7.1f} |"
-            f" {_row(np.round(found / 10) * 10 - reference)} {seconds:6.1f}"
-        )
-
-
-def _row(errors_ms: np.ndarray) -> str:
-    sizes = np.abs(errors_ms)
-    shares = (f"{100 * float((sizes < limit + 0.01).mean()):5.1f}" for limit in (10, 20, 50))
-    return f"{float(np.median(sizes)):9.1f} {' '.join(shares)}"
-
-
-def _onsets(name: str, corpus: Path) -> Iterator[tuple[float, float]]:
-    """Every onset as found and as MFA has it, seconds."""
-    config = PreprocessConfig(aligner=name, backend="sequential")
-    options = CorpusConfig(format="ljspeech")
-    utterances = read_corpus("LJSpeech", corpus, options).utterances
-    frontend = TextFrontend(config.text, "en-us")
+    """Prints the table, line by line, and writes it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--output", type=Path, help="a file for the table")
+    options = parser.parse_args()
+    lines = []
     with TemporaryDirectory() as folder:
-        training = plan_training(config, utterances, Path(folder))
-        if training is not None:
-            training.carry_out(1)
-        align = make_aligner(config, corpus, Path(folder))
-        for utterance in utterances:
-            if utterance.id not in BAD:
-                yield from _onsets_in(utterance, align, frontend, config, corpus)
+        for line in _table(options, Path(folder)):
+            print(line, flush=True)  # noqa: T201
+            lines.append(line)
+    if options.output:
+        options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _onsets_in(
-    utterance: Utterance,
-    align: Aligner,
-    frontend: TextFrontend,
-    config: PreprocessConfig,
-    corpus: Path,
-) -> Iterator[tuple[float, float]]:
-    wav = read_audio(utterance.audio, config).wav
-    grid = read_textgrid(find_textgrid(corpus / "TextGrid", utterance))
-    try:
-        found = align(utterance, wav, config.sample_rate, frontend(utterance.text))
-    except AlignmentError as error:
-        print(f"{utterance.id}: {error}")  # noqa: T201
-        return
-    pairs = zip(found.phones, found.boundaries_s, strict=False)
-    onsets = [start for phone, start in pairs if phone not in PAUSES]
-    if len(onsets) == len(grid.phones):
-        yield from zip(onsets, (phone.start_s for phone in grid.phones), strict=True)
+def _table(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    yield header()
+    for part in options.only:
+        for reference, aligner in PARTS[part](folder):
+            measured = measure(aligner, reference)
+            yield from rows(reference, aligner, measured)
+            for failure in measured.failures:
+                print(f"{reference.name}, {aligner}: {failure}")  # noqa: T201
+
+
+def _synthetic(folder: Path) -> Iterator[Job]:
+    english = [utterance.text for utterance in read_utterances(DEMO)]
+    texts = {"en-us": english} | {language: read_sentences(language) for language in LANGUAGES}
+    for language, sentences in texts.items():
+        clips = synthetic_clips(sentences, language, folder, VARIANTS)
+        yield Reference(f"espeak, {language}", clips, "espeak"), "hmm"
+
+
+def _mfa(folder: Path) -> Iterator[Job]:
+    reference = Reference("MFA", mfa_clips(DEMO), "lexicon", step_s=0.01)
+    for aligner in ("pocketsphinx", "hmm"):
+        yield reference, aligner
+
+
+PARTS: dict[str, Callable[[Path], Iterator[Job]]] = {"synthetic": _synthetic, "mfa": _mfa}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,99 @@
+"""One aligner on one reference, in a process of its own: what it finds, and what that costs."""
+
+import resource
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+
+from config.schema import PreprocessConfig, TextConfig
+from processors.alignment import AlignmentError, make_aligner, plan_training
+from processors.audio import read_audio
+from processors.records import Alignment
+from processors.text.frontend import TextFrontend
+from tests.benchmarks.boundaries.clips import Clip, Reference
+from tests.benchmarks.boundaries.comparison import Onset, compare
+
+_MIB = 1 << 20 if sys.platform == "darwin" else 1 << 10  # in the units of ru_maxrss
+
+
+class Measurement(NamedTuple):
+    """What was measured.
+
+    Attributes:
+        onsets: All that could be compared.
+        n_phones: Phones that were aligned in the clips that are judged by.
+        minutes: Length of all clips.
+        cpu_s: CPU seconds, learning included.
+        peak_mib: Of memory.
+        failures: Utterances that could not be aligned, with the reason.
+    """
+
+    onsets: tuple[Onset, ...]
+    n_phones: int
+    minutes: float
+    cpu_s: float
+    peak_mib: float
+    failures: tuple[str, ...]
+
+
+def measure(aligner: str, reference: Reference) -> Measurement:
+    """Has an aligner learn from a reference's clips, align them, and compares.
+
+    Args:
+        aligner: Its name in `preprocess.aligner`.
+        reference: What it is judged by.
+    """
+    context = get_context("spawn")  # memory that others have used does not count
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(_measure, aligner, reference).result()
+
+
+def _measure(aligner: str, reference: Reference) -> Measurement:
+    text = TextConfig(phone_extractor=reference.phone_extractor)
+    config = PreprocessConfig(aligner=aligner, backend="sequential", text=text)  # type: ignore[arg-type]
+    start = time.process_time()
+    onsets: list[Onset] = []
+    failures: list[str] = []
+    n_phones, seconds = 0, 0.0
+    for clip, duration_s, found in _align(config, reference.clips):
+        seconds += duration_s
+        if isinstance(found, AlignmentError):
+            failures.append(f"{clip.utterance.id}: {found}")
+        elif clip.words:
+            n_phones += sum(word.end - word.start for word in found.words)
+            onsets += compare(found, clip.words)
+    cpu_s = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MIB
+    return Measurement(tuple(onsets), n_phones, seconds / 60, cpu_s, peak, tuple(failures))
+
+
+def _align(
+    config: PreprocessConfig, clips: Sequence[Clip]
+) -> Iterator[tuple[Clip, float, Alignment | AlignmentError]]:
+    frontends = {
+        language: TextFrontend(config.text, language)
+        for language in {clip.utterance.language for clip in clips}
+    }
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        training = plan_training(config, [clip.utterance for clip in clips], folder)
+        if training is not None:
+            training.carry_out(1)
+        align = make_aligner(config, folder, folder)
+        for clip in clips:
+            wav: np.ndarray = read_audio(clip.utterance.audio, config).wav
+            spoken = frontends[clip.utterance.language](clip.utterance.text)
+            try:
+                found: Alignment | AlignmentError = align(
+                    clip.utterance, wav, config.sample_rate, spoken
+                )
+            except AlignmentError as error:
+                found = error
+            yield clip, len(wav) / config.sample_rate, found

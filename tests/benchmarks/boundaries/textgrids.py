@@ -1,0 +1,45 @@
+"""Recordings with TextGrids: those that MFA made for LJ Speech, and those made by hand."""
+
+from pathlib import Path
+
+from config.schema import CorpusConfig
+from preprocessors.corpora import read_corpus
+from preprocessors.manifest import Utterance
+from processors.alignment.textgrid import USUAL_TIERS, Tiers, find_textgrid, read_textgrid
+from tests.benchmarks.boundaries.clips import Clip, HeardWord
+
+BAD = {"LJ001-0013", "LJ006-0114"}  # whose TextGrids by MFA do not fit
+
+
+def read_utterances(root: Path) -> list[Utterance]:
+    """The utterances of a corpus in LJ Speech layout."""
+    return read_corpus(root.name, root, CorpusConfig(format="ljspeech")).utterances
+
+
+def mfa_clips(root: Path) -> tuple[Clip, ...]:
+    """LJ Speech with a folder TextGrid; bad ones are learnt from and not judged by."""
+    return tuple(
+        Clip(one, () if one.id in BAD else read_words(find_textgrid(root / "TextGrid", one)))
+        for one in read_utterances(root)
+    )
+
+
+def read_words(path: Path, tiers: Tiers = USUAL_TIERS) -> tuple[HeardWord, ...]:
+    """The words of a TextGrid that have phones.
+
+    Args:
+        path: The file.
+        tiers: Names of its tiers.
+    """
+    grid = read_textgrid(path, tiers)
+    middles = [(phone.start_s + phone.end_s) / 2 for phone in grid.phones]
+    words = []
+    for word in grid.words:
+        inside = [
+            phone.start_s
+            for phone, middle in zip(grid.phones, middles, strict=True)
+            if word.start_s <= middle < word.end_s
+        ]
+        if inside:
+            words.append(HeardWord(word.label, tuple(inside)))
+    return tuple(words)
