@@ -37,6 +37,7 @@ from utils.seed import derived_seed
 
 MODEL_FILE = "aligner.safetensors"
 MOST_UTTERANCES = 1500  # that are learnt from: two or three hours; more of them change little
+MOST_FRAMES = 1_440_000  # four hours, however long recordings are: half a gigabyte of features
 _SAME_SHARE = 0.9  # of the utterances learnt from that are still there: the model is kept
 _PER_CHUNK = 25  # utterances that a process reads at a time
 # What else the features depend on that are learnt from; the text section counts as well.
@@ -160,7 +161,7 @@ class Training:
             f"{start:06d}": self.utterances[start : start + _PER_CHUNK]
             for start in range(0, len(self.utterances), _PER_CHUNK)
         }
-        work = partial(_examples, self.config)
+        work = partial(_examples, self.config, MOST_FRAMES // max(len(chunks), 1))
         examples: dict[str, list[Example]] = {}
         with progress(len(self.utterances), "aligner hmm: reads") as bar:
             for done in run_chunks(work, chunks, n_jobs, self.config.backend):
@@ -233,18 +234,25 @@ def _digest(value: object) -> str:
 
 
 def _examples(
-    config: PreprocessConfig, name: str, utterances: Sequence[Utterance]
+    config: PreprocessConfig, most_frames: int, name: str, utterances: Sequence[Utterance]
 ) -> list[Example]:
-    """What can be learnt from; what is wrong with the others stage 1 says when it comes to them."""
+    """What can be learnt from; what is wrong with the others stage 1 says when it comes to them.
+
+    They have `most_frames` together; those beyond are not read.
+    """
     frontends = {
         language: TextFrontend(config.text, language)
         for language in {utterance.language for utterance in utterances}
     }
-    return [
-        example
-        for utterance in utterances
-        for example in _example(config, utterance, frontends[utterance.language])
-    ]
+    examples: list[Example] = []
+    n_frames = 0
+    for utterance in utterances:
+        for example in _example(config, utterance, frontends[utterance.language]):
+            n_frames += len(example.frames)
+            if n_frames > most_frames:
+                return examples
+            examples.append(example)
+    return examples
 
 
 def _example(

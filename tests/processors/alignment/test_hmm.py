@@ -11,7 +11,7 @@ import pytest
 
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, alignment_file, make_aligner
+from processors.alignment import AlignmentError, alignment_file, hmm, make_aligner
 from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.textgrid import read_textgrid
 from processors.audio import read_audio
@@ -146,6 +146,19 @@ def test_learning_takes_as_much_of_each_speaker_as_there_is():
     assert {one.id for one in chosen} >= {one.id for one in poor}
     assert choose([*poor, *reversed(rich)], most=30) == chosen
     assert set(choose(rich[1:], most=30)) - set(choose(rich, most=30)) <= {rich[0], *rich[1:]}
+
+
+def test_learning_takes_no_more_speech_than_memory_is_allowed_for(tmp_path, monkeypatch):
+    heard = []
+    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.append(examples))
+    monkeypatch.setattr(hmm, "save_model", lambda *args: None)
+    plan = plan_training(CONFIG, [utterance(id) for id in SHORTEST], tmp_path)
+    for limit in (10**6, 2000):
+        monkeypatch.setattr(hmm, "MOST_FRAMES", limit)
+        plan.carry_out(1)
+    n_frames = [sum(len(one.frames) for one in examples) for examples in heard]
+    assert n_frames[0] > 5000
+    assert 1000 < n_frames[1] <= 2000
 
 
 def test_learning_from_recordings_that_cannot_be_read_is_an_error(tmp_path):
