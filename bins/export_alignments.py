@@ -2,6 +2,8 @@
 
 Of the recordings that stage 1 aligned:
     python -m bins.export_alignments --config FILE --format textgrid --output DIR
+The same of recordings that a voice aligned while it was trained:
+    python -m bins.export_alignments --config FILE --infer_expt_dir VOICE --format textgrid ...
 Of what stage 3 spoke:
     python -m bins.export_alignments --infer_output_dir DIR --format textgrid
 """
@@ -23,14 +25,15 @@ def arguments() -> argparse.Namespace:
     add_config_arguments(flags, required=False)
     add = flags.add_argument
     add("--dataset", help="with --config; default: the only one of the configuration")
+    add("--infer_expt_dir", help="with --config: the voice that was trained with aligner `learned`")
     add("--infer_output_dir", type=Path, help="speech instead: where stage 3 wrote it")
     add("--format", choices=writer_names(), required=True)
     add("--output", type=Path, help="folder; default with --infer_output_dir: beside the wavs")
     given = flags.parse_args()
     if (given.config is None) == (given.infer_output_dir is None):
         raise UsageError("give --config or --infer_output_dir, and not both")
-    if given.config is None and (given.dataset or given.overrides):
-        raise UsageError("--dataset and --set go with --config")
+    if given.config is None and (given.dataset or given.overrides or given.infer_expt_dir):
+        raise UsageError("--dataset, --infer_expt_dir and --set go with --config")
     if given.config is not None and given.output is None:
         raise UsageError("--config needs --output")
     return given
@@ -56,7 +59,12 @@ def main() -> None:
 
     config = load_config(given.config, given.overrides)
     folder = processed_folder(config.preprocess, choose_dataset(config, given.dataset))
-    export_store(config.preprocess, folder, given.format, given.output)
+    find = None
+    if given.infer_expt_dir is not None:
+        from models.trained_aligner import duration_finder
+
+        find = duration_finder(given.infer_expt_dir, folder)
+    export_store(config.preprocess, folder, given.format, given.output, find)
 
 
 if __name__ == "__main__":

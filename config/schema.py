@@ -86,7 +86,8 @@ class PreprocessConfig:
     max_seconds: float = 30.0  # longer utterances are rejected
     strict_sample_rate: bool = False  # reject audio of another rate instead of resampling it
     rescale: bool = False  # scale float audio beyond [-1, 1] down instead of rejecting it
-    aligner: Literal["pocketsphinx", "hmm", "textgrid", "imported"] = "pocketsphinx"
+    # `learned`: none here, the model finds the durations while it trains
+    aligner: Literal["pocketsphinx", "hmm", "textgrid", "imported", "learned"] = "pocketsphinx"
     textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
     imported_dir: str = ""  # for aligner `imported`; empty: `alignments` in the dataset's folder
     edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds
@@ -291,6 +292,21 @@ class Config:
                 f"train.segments_per_s.{strangers[0]} belongs to no dataset; expected one of"
                 f" {', '.join(self.dataset)}"
             )
+        self._check_aligner()
         check = getattr(self.model, "check_preprocess", None)  # only some models have such rules
         if check is not None:
             check(self.preprocess)
+
+    def _check_aligner(self) -> None:
+        """What follows from a model that finds the durations itself."""
+        if self.task != "tts" or self.preprocess.aligner != "learned":
+            return
+        if self.model is not None and not hasattr(self.model, "aligner"):
+            raise ValueError(
+                f"{self.model_type} cannot learn durations: choose another preprocess.aligner"
+            )
+        if self.train.crop_phones:
+            raise ValueError(
+                f"train.crop_phones is {self.train.crop_phones}, and where to cut utterances is not"
+                " known with preprocess.aligner learned; set it to 0"
+            )

@@ -162,7 +162,7 @@ def _open_own(path: Path) -> OpenedModel:
 
     def build() -> LoadedModel:
         network = find(config.task, config.model_type).build_network(config, assets)
-        _fill(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS, "its config.json")
+        fill_network(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS, "its config.json")
         return LoadedModel(network, config, assets, folder, home, _step_of(folder), tree, stored)
 
     def stored(name: str) -> dict[str, Tensor] | None:
@@ -180,7 +180,7 @@ def _open_imported(path: Path, importer: "Importer") -> OpenedModel:
 
     def build() -> LoadedModel:
         network = find(config.task, config.model_type).build_network(config, assets)
-        _fill(network, imported.tensors, imported.weights, str(imported.described_by))
+        fill_network(network, imported.tensors, imported.weights, str(imported.described_by))
         get_logger(__name__).info("%s: %s", imported.weights, imported.source)
         return LoadedModel(network, config, assets, folder, home, imported.step, tree, stored)
 
@@ -236,8 +236,20 @@ def _homes(folder: Path) -> Iterator[Path]:
             yield path.parent.parent
 
 
-def _fill(network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str) -> None:
-    """Strictly: every tensor is used and none is missing."""
+def fill_network(
+    network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str
+) -> None:
+    """Fills a network strictly: every tensor is used and none is missing.
+
+    Args:
+        network: To be filled.
+        tensors: By name.
+        path: Where they are from, for messages.
+        described_by: What the network was built from, for messages.
+
+    Raises:
+        InputError: If they are another network's.
+    """
     own = network.state_dict()
     try:
         adapted = adapt_weight_norm(tensors, own.keys())

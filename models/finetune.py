@@ -48,7 +48,6 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     """
     source = load_model(fetch(reference, for_training=True))
     _compare_mels(source.assets, assets)
-    rows = _rows(task.networks[task.exported], source.assets, assets)
     rescaled = _rescaled(source.network, task.networks[task.exported])
     transfer = Transfer(source=source.origin)
     for name, network in task.networks.items():
@@ -59,7 +58,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
         tensors = adapt_weight_norm(stored, network.state_dict().keys())
         if name == task.exported:
             transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
-        _fill(network, tensors, rows if name == task.exported else {}, transfer)
+        _fill(network, tensors, _rows(network, source.assets, assets), transfer)
     if not transfer.reused:
         raise InputError(
             f"--init_from {reference}: this is a {source.config.model_type}, and none of its "

@@ -18,7 +18,10 @@ from torch import nn
 
 from config.schema import Config, PreprocessConfig
 from models.checkpoint import LoadedModel, load_model
+from models.hub_files import fetch
+from models.learned_durations import AlignerNetwork, find_durations
 from models.synthesizer import AcousticModel
+from models.trained_aligner import load_aligner
 from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Splits, Utterance, read_manifest
 from preprocessors.split import read_splits
@@ -62,7 +65,9 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
             "--from_acoustic makes the training data of a vocoder; this configuration is of task"
             f" {config.task}"
         )
-    acoustic = load_model(reference, "cuda" if torch.cuda.is_available() else "cpu")
+    acoustic = load_model(
+        fetch(reference, for_training=True), "cuda" if torch.cuda.is_available() else "cpu"
+    )
     if acoustic.config.task != "tts":
         raise InputError(f"--from_acoustic: {reference} is a vocoder; expected an acoustic model")
     _check_mels(acoustic.mel, config.preprocess.mel, str(reference))
@@ -108,6 +113,11 @@ def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel, n_thread
             f"--from_acoustic needs what stage 1 of {acoustic.origin} made of {dataset}: {error}"
         ) from error
 
+    networks = [acoustic.network]
+    aligner = None if store.timed else load_aligner(acoustic)
+    if aligner is not None:
+        networks.append(aligner.to(next(acoustic.network.parameters()).device))
+
     def identity(utterance: Utterance) -> list[object]:
         position = store.index_of(utterance.id)
         features = [store.checksum(utterance.id), int(store.starts[position])]
@@ -117,20 +127,22 @@ def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel, n_thread
         "vocoder",
         {*IGNORED, "split"},
         identity,
-        {"from_acoustic.weights": _weights_of(acoustic.network)},
+        {"from_acoustic.weights": _weights_of(*networks)},
         {"from_acoustic.model": acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
-    work = PredictionWork(acoustic, store, options, processed_folder(options, dataset), n_threads)
+    work = PredictionWork(
+        acoustic, store, options, processed_folder(options, dataset), n_threads, aligner
+    )
     product = PredictedProduct(acoustic.origin, splits)
     run = plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
     # the network is in this process, on its device
     return replace(run, backend="sequential")
 
 
-def _weights_of(network: nn.Module) -> str:
-    """Digest of all tensors of a network."""
+def _weights_of(*networks: nn.Module) -> str:
+    """Digest of all tensors of networks."""
     digest = hashlib.sha256()
-    for name, tensor in sorted(network.state_dict().items()):
+    for name, tensor in (row for net in networks for row in sorted(net.state_dict().items())):
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return f"sha256 {digest.hexdigest()[:32]}"
@@ -170,6 +182,7 @@ class PredictionWork:
         config: Stage 1 of the vocoder.
         folder: Where processed data go.
         n_threads: Of the network.
+        aligner: Finds the durations, where the store has none.
 
     Raises:
         InputError: If an utterance has a speaker whom the model does not know.
@@ -182,6 +195,7 @@ class PredictionWork:
         config: PreprocessConfig,
         folder: Path,
         n_threads: int,
+        aligner: AlignerNetwork | None = None,
     ) -> None:
         vocabulary = acoustic.vocabulary
         if vocabulary is None:
@@ -195,6 +209,7 @@ class PredictionWork:
         speakers = [speaker.name for speaker in acoustic.speakers]
         self._items = FeatureDataset([store], [store.ids], vocabulary, speakers)
         self._collate = partial(collate, log_floor=acoustic.mel.log_floor_value)
+        self._aligner = aligner
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Predicts and writes one shard.
@@ -242,6 +257,8 @@ class PredictionWork:
         batch = on_device(batch, device)
         network = cast("AcousticModel", self._acoustic.network)
         with torch_threads(self._n_threads):  # the rest of a run has one
+            if self._aligner is not None:
+                batch = batch._replace(durations=find_durations(self._aligner, batch))
             mels = network.teacher_forced_mel(batch).cpu().numpy()  # (B, M, T)
         predicted = [
             replace(recording, mel=mel[:, : recording.mel.shape[1]])

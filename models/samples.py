@@ -43,20 +43,44 @@ def spoken_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> I
     Raises:
         ValueError: If there is no vocabulary.
     """
-    if assets.vocabulary is None:
-        raise ValueError("acoustic models need a vocabulary")
-    symbols = assets.vocabulary.symbols
     out = network.infer(batch.phone_ids, batch.phone_lengths, speaker_ids=batch.speaker_ids)
     device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
     vocoder = GriffinLim(assets.mel, _GRIFFIN_LIM_ITERATIONS).to(device)
     wavs = vocoder.infer(out.mel.float().to(device), out.mel_lengths.to(device)).cpu()  # (B, S)
     for item, id in enumerate(batch.ids):
         T, N = int(out.mel_lengths[item]), int(batch.phone_lengths[item])
-        names = [symbols[phone] for phone in batch.phone_ids[item, :N].tolist()]
+        names = _names(assets, batch.phone_ids[item, :N])
         draw = partial(_drawn, out, item, names, title=id, frame_s=_frame_s(assets.mel))
         wav = wavs[item, : T * assets.mel.hop_length]
         phones = timed_phones(names, out.durations[item, :N].tolist(), _frame_s(assets.mel))
         yield Sample(id, {"synthesised": wav}, {"mel": draw}, phones)
+
+
+def with_alignments(
+    samples: Iterator[Sample], batch: TtsBatch, durations: Tensor, assets: Assets
+) -> Iterator[Sample]:
+    """Adds pictures of the recordings, with the durations that an aligner finds in them.
+
+    Args:
+        samples: Of the batch, in its order.
+        batch: Recordings.
+        durations: Frames, (B, N).
+        assets: Mel definition and vocabulary.
+    """
+    for item, sample in enumerate(samples):
+        T, N = int(batch.mel_lengths[item]), int(batch.phone_lengths[item])
+        draw = partial(
+            plot_synthesis,
+            None,
+            _plain(batch.mel[item, :, :T]),
+            _names(assets, batch.phone_ids[item, :N]),
+            _plain(durations[item, :N]),
+            _plain(batch.f0[item, :T]),
+            _plain(batch.energy[item, :T]),
+            title=sample.id,
+            frame_s=_frame_s(assets.mel),
+        )
+        yield sample._replace(figures={**sample.figures, "alignment": draw})
 
 
 def _drawn(
@@ -100,6 +124,13 @@ def _drawn_mels(
 ) -> "Figure":
     mels = {name: _plain(mel_of(wav[None])[0]) for name, wav in wavs.items()}
     return plot_mels(None, mels, title=title, frame_s=frame_s)
+
+
+def _names(assets: Assets, phone_ids: Tensor) -> list[str]:
+    """Names of phones (N,)."""
+    if assets.vocabulary is None:
+        raise ValueError("acoustic models need a vocabulary")
+    return [assets.vocabulary.symbols[phone] for phone in phone_ids.tolist()]
 
 
 def _frame_s(mel: MelConfig) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -56,6 +56,14 @@ class Update:
 
     network: str  # key into Task.networks
     losses: Mapping[str, LossTerm]  # names differ between the updates of a step
+
+
+@runtime_checkable
+class Scheduled(Protocol):
+    """A task whose losses change while it trains."""
+
+    def begin_update(self, step: int) -> None:
+        """Called before each update, with the number of those that were done."""
 
 
 class Task(Protocol, Generic[Batch]):

@@ -19,7 +19,7 @@ from models.interrupts import Interrupts
 from models.optim import build_optimizer, learning_rate
 from models.processes import take_from_first
 from models.score_training import Scoring
-from models.task import Sample, Task
+from models.task import Sample, Scheduled, Task
 from models.tracking import Meter, Tracker
 from models.training_state import Position, pack, random_states, unpack, weight_files
 from models.updates import Updater, WindowReport
@@ -107,6 +107,7 @@ class Trainer:
         rank = self._accelerator.process_index
         self.position = unpack(checkpoint, self._files, self._updater, rank)
         self._saved = self.position.step
+        self._begin_update()  # a run that has come to its end is validated once more
         get_logger(__name__).info("resumed from %s", checkpoint)
         if self.position.plan != self._data.plan:
             get_logger(__name__).warning(
@@ -126,7 +127,9 @@ class Trainer:
             InputError: If too many updates in a row are not finite, or the disk refuses.
         """
         if self._is_finished():
-            get_logger(__name__).info("nothing is left to train: raise max_steps or max_epoch")
+            get_logger(__name__).info(
+                "nothing is left to train: raise train.max_steps or train.max_epoch"
+            )
             return None
         with Interrupts() as interrupts, self._bar() as bar:
             for report in self._updates():
@@ -175,6 +178,7 @@ class Trainer:
             self._data.sampler.set_epoch(position.epoch, start=position.batch)
             for window in windows(self._data.train, window_size):
                 self._set_learning_rate()
+                self._begin_update()
                 report = self._updater.run(window)
                 position.step += 1
                 position.batch += window_size
@@ -184,6 +188,10 @@ class Trainer:
                     return
             position.epoch += 1
             position.batch = 0
+
+    def _begin_update(self) -> None:
+        if isinstance(self._task, Scheduled):
+            self._task.begin_update(self.position.step)
 
     def _set_learning_rate(self) -> None:
         position = self.position

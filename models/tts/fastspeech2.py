@@ -28,7 +28,8 @@ from torch import nn
 from config.schema import Config
 from models.acoustic import contour_stats, count_valid, durations_in, vocabulary_size
 from models.assets import Assets
-from models.samples import spoken_samples
+from models.learned_durations import ALIGNER, DurationLearner, learner_of
+from models.samples import spoken_samples, with_alignments
 from models.task import LossTerm, Sample, Unit, Update
 from models.tts._fastspeech2_config import (
     FastSpeech2Config,
@@ -61,31 +62,54 @@ class FastSpeech2Task:
     Args:
         network: Trains.
         assets: Mel definition and vocabulary, for the samples.
+        learner: Learns the durations; None where the batches have them.
     """
 
     exported = "model"
 
-    def __init__(self, network: FastSpeech2, assets: Assets) -> None:
+    def __init__(
+        self, network: FastSpeech2, assets: Assets, learner: DurationLearner | None = None
+    ) -> None:
         self.network = network
         self.assets = assets
+        self.learner = learner
         self.networks: dict[str, nn.Module] = {"model": network}
+        if learner is not None:
+            self.networks[ALIGNER] = learner.network
+
+    def begin_update(self, step: int) -> None:
+        """Sets the weights of the losses for the update after so many."""
+        if self.learner is not None:
+            self.learner.step = step
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
         """Valid elements of the batch, by unit."""
         return count_valid(batch)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
-        """One update of the network."""
+        """One update of the network, after one of the aligner where it is trained along."""
+        if self.learner is not None:
+            found = self.learner.align(batch)
+            yield Update(ALIGNER, self.learner.losses(found, batch))
+            batch = batch._replace(durations=found.durations)
         yield Update("model", self.losses(batch))
 
     @torch.no_grad()
     def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
         """The losses of training, teacher-forced."""
-        return self.losses(batch)
+        if self.learner is None:
+            return self.losses(batch)
+        found = self.learner.align(batch)
+        losses = self.losses(batch._replace(durations=found.durations))
+        return losses | self.learner.watched(found, batch)
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:
         """Speaks from the phones alone."""
-        return spoken_samples(self.network, batch, self.assets)
+        spoken = spoken_samples(self.network, batch, self.assets)
+        if self.learner is None:
+            return spoken
+        durations = self.learner.align(batch).durations
+        return with_alignments(spoken, batch, durations, self.assets)
 
     def losses(self, batch: TtsBatch) -> dict[str, LossTerm]:
         """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy."""
@@ -139,4 +163,6 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
 
 def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
     """What the trainer trains."""
-    return FastSpeech2Task(build_network(config, assets), assets)
+    model = cast("FastSpeech2Config", config.model)
+    network = build_network(config, assets)
+    return FastSpeech2Task(network, assets, learner_of(config, assets, model.aligner))

@@ -1,6 +1,6 @@
 """What stage 1 aligned, in the forms that other programs read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +20,13 @@ from utils.files import read_json
 from utils.logging import get_logger, progress
 
 
-def export_store(config: PreprocessConfig, folder: Path, format: str, output: Path) -> None:
+def export_store(
+    config: PreprocessConfig,
+    folder: Path,
+    format: str,
+    output: Path,
+    find: Callable[[Features], Features] | None = None,
+) -> None:
     """Writes the alignments of a data set that stage 1 has prepared.
 
     Times are those of the frames that models are trained on, in seconds from the start of the
@@ -31,18 +37,28 @@ def export_store(config: PreprocessConfig, folder: Path, format: str, output: Pa
         folder: `<processed_dir>/<dataset>`.
         format: Of `writer_names`.
         output: Folder; made where missing, files in it are replaced.
+        find: Adds durations to features that have none.
 
     Raises:
-        InputError: If stage 1 was not finished.
+        InputError: If stage 1 was not finished, or left the durations to the model and nothing
+            finds them.
     """
     store = FeatureStore(folder)
+    if not store.timed and find is None:
+        raise InputError(
+            f"{folder} holds no durations (preprocess.aligner learned): the voice that was trained"
+            " on it has found them; give it as --infer_expt_dir"
+        )
     output.mkdir(parents=True, exist_ok=True)
-    find_writer(format).write(output, _aligned(config, store, folder))
+    find_writer(format).write(output, _aligned(config, store, folder, find))
     _log.info("alignments as %s: %d in %s", format, len(store), output)
 
 
 def _aligned(
-    config: PreprocessConfig, store: FeatureStore, folder: Path
+    config: PreprocessConfig,
+    store: FeatureStore,
+    folder: Path,
+    find: Callable[[Features], Features] | None,
 ) -> Iterator[AlignedSpeech]:
     utterances = {utterance.id: utterance for utterance in read_manifest(folder / "manifest.jsonl")}
     seconds = _seconds(folder)
@@ -57,7 +73,8 @@ def _aligned(
                 raise InputError(f"{folder}: {id} is not in its manifest; run stage 1 again")
             utterance = utterances[id]
             spoken = frontend(utterance.language)(utterance.text)
-            yield aligned_speech(store.read(id), utterance, spoken, seconds[id], store.mel)
+            features = store.read(id) if find is None else find(store.read(id))
+            yield aligned_speech(features, utterance, spoken, seconds[id], store.mel)
             bar.advance()
 
 

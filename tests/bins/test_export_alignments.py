@@ -24,7 +24,11 @@ def command(*words):
         ((), 2, "give --config or --infer_output_dir, and not both"),
         (("--config", CONFIG, "--infer_output_dir", "a"), 2, "and not both"),
         (("--config", CONFIG), 2, "--config needs --output"),
-        (("--infer_output_dir", "a", "--dataset", "b"), 2, "--dataset and --set go with --config"),
+        (
+            ("--infer_output_dir", "a", "--dataset", "b"),
+            2,
+            "--dataset, --infer_expt_dir and --set go with",
+        ),
         (("--infer_output_dir", "nowhere"), 1, "nothing is spoken there; run stage 3"),
         (
             ("--config", CONFIG, "--set=preprocess.processed_dir=/nowhere", "--output", "a"),

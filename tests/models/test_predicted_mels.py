@@ -17,6 +17,7 @@ from models.checkpoint import load_model
 from models.data import Place, collect_assets, load_data
 from models.predicted_mels import prepare_from_acoustic
 from models.registry import find, load_config
+from models.trained_aligner import duration_finder
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
 from preprocessors.split import read_splits
@@ -340,3 +341,22 @@ def test_weights_are_known_by_their_values(place):
     save_file(tensors, path)
     assert predicted_mels._weights_of(load_model(place / "ckpts/voice").network) != digest
     assert digest.startswith("sha256 ")
+
+
+def test_durations_come_from_the_aligner_where_stage_1_found_none(tmp_path):
+    copy_corpus(tmp_path / "corpus", IDS[-3:])
+    keys = {"processed_dir": str(tmp_path / "data"), "aligner": "learned", "split": {}}
+    write_config(tmp_path / "voice.json", "tts", "FastSpeech2", VOICE, **keys)
+    config = load_config(tmp_path / "voice.json")
+    prepare_dataset(config, "LJSpeech", 1)
+    folder = write_voice(tmp_path, "voice", seed=0)
+    with pytest.raises(InputError, match=r"aligner\.safetensors is missing"):
+        prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    task = find("tts", "FastSpeech2").build_task(config, load_model(folder).assets)
+    save_file(task.networks["aligner"].state_dict(), folder / "aligner.safetensors")
+    prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
+    find_in = duration_finder(folder, features.folder)
+    for id in store.ids:
+        expected = predict(load_model(folder), find_in(features.read(id)))
+        np.testing.assert_allclose(store.read(id).mel, expected, atol=1e-4)

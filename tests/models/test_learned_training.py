@@ -1,0 +1,169 @@
+"""A voice that finds its durations while it is trained: from its start to the published model."""
+
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from safetensors.torch import load_file
+
+from models.checkpoint import load_model
+from models.checkpoint_files import latest_checkpoint, step_folder
+from models.data import Place, collect_assets, load_data
+from models.experiment import train
+from models.publish import collect
+from models.registry import find, load_config
+from models.trained_aligner import duration_finder, load_aligner
+from processors.store import FeatureStore
+from tests.models.fakes import make_processed, write_voice_config
+from utils.errors import InputError
+
+LEARNED = "preprocess.aligner=learned"
+SIZES = ("model.aligner.hidden=8", "model.aligner.attention_channels=8")
+SCHEDULE = tuple(
+    f"model.aligner.{key}"
+    for key in ("prior_end=1", "binarization_start=2", "binarization_warmup=4")
+)
+
+
+@pytest.fixture(autouse=True)
+def _accelerate():
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+def run(root, *overrides, name="voice", **flags):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    path = write_voice_config(root)
+    config = load_config(path, [LEARNED, *SIZES, *SCHEDULE, *overrides])
+    return train(config, name, **flags)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """A voice of two speakers, after eight updates of two micro-batches."""
+    root = tmp_path_factory.mktemp("learned")
+    make_processed(root / "data" / "mini", speakers=("anna", "ben"), timed=False)
+    run(root, "train.max_steps=8", "train.gradient_accumulation_step=2", "train.keep_last=9")
+    return root
+
+
+def tensors_of(folder: Path) -> dict[str, torch.Tensor]:
+    checkpoint = latest_checkpoint(folder / "checkpoints")
+    files = ("model", "aligner")
+    return {
+        f"{file}.{name}": tensor
+        for file in files
+        for name, tensor in load_file(checkpoint / f"{file}.safetensors").items()
+    }
+
+
+def test_what_speaks_is_the_same_network_as_with_durations_from_elsewhere(root):
+    voice = load_model(root / "ckpts" / "voice")
+    config = load_config(write_voice_config(root))
+    plain = find("tts", "fastspeech2").build_network(config, voice.assets)
+    assert voice.network.state_dict().keys() == plain.state_dict().keys()
+    stored = load_file(voice.folder / "model.safetensors")
+    assert stored.keys() == plain.state_dict().keys()
+    out = voice.network.infer(
+        torch.tensor([[1, 2, 3]]), torch.tensor([3]), speaker_ids=torch.tensor([1])
+    )
+    assert out.mel.isfinite().all()
+
+
+@pytest.mark.parametrize("stop", [1, 3, 6])
+def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(root, stop):
+    more = ("train.gradient_accumulation_step=2", "train.keep_last=9")
+    run(root, f"train.max_steps={stop}", *more, name=f"parts-{stop}")
+    run(root, "train.max_steps=8", *more, name=f"parts-{stop}", resume=True)
+    whole, parts = (tensors_of(root / "ckpts" / name) for name in ("voice", f"parts-{stop}"))
+    assert whole.keys() == parts.keys()
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    first = load_file(
+        step_folder(root / "ckpts" / "voice" / "checkpoints", 2) / "aligner.safetensors"
+    )
+    assert any(not torch.equal(first[n], whole[f"aligner.{n}"]) for n in first)
+
+
+def test_losses_of_the_aligner_are_in_the_log_and_do_not_choose_the_best(root, caplog):
+    with caplog.at_level(logging.INFO):
+        run(root, "train.max_steps=2", "train.log_steps=1", name="told")
+    lines = [line for line in caplog.messages if line.startswith("update 2")]
+    assert all("forward_sum " in line and "binarization " in line for line in lines)
+    (valid,) = (line for line in lines if "validation loss" in line)
+    numbers = dict(pair.split() for pair in valid.split("(")[1].rstrip(")").split(", "))
+    voice = sum(float(numbers[name]) for name in ("mel", "duration", "pitch", "energy"))
+    assert float(valid.split("validation loss ")[1].split()[0]) == pytest.approx(voice, rel=1e-3)
+
+
+def test_bf16_samples_pictures_and_plots_work(root):
+    pytest.importorskip("tensorboard")
+    run(
+        root, "train.mixed_precision=bf16", "train.tracker=tensorboard", "train.valid_samples=1",
+        "train.max_steps=2", "train.log_steps=1", name="seen",
+    )  # fmt: skip
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    (folder,) = {path.parent for path in (root / "ckpts/seen").rglob("events.out.*")}
+    events = EventAccumulator(str(folder)).Reload()
+    assert any(name.endswith("/alignment") for name in events.Tags()["images"])
+    assert {"train/forward_sum", "train/binarization", "valid/forward_sum"} <= set(
+        events.Tags()["scalars"]
+    )
+
+
+def test_durations_of_the_trained_aligner_fill_the_recordings(root):
+    store = FeatureStore(root / "data" / "mini")
+    find_in = duration_finder(root / "ckpts" / "voice", root / "data" / "mini")
+    for id in store.ids:
+        features = find_in(store.read(id))
+        assert features.durations.sum() == features.mel.shape[1]
+        assert len(features.durations) == len(features.phones)
+        assert features.durations.min() >= 1
+
+
+def test_a_published_voice_speaks_without_the_aligner(root, tmp_path):
+    package = collect(root / "ckpts" / "voice", "voice", licence=None)
+    assert "aligner.safetensors" not in package.files
+    for name, source in package.files.items():
+        content = source if isinstance(source, bytes) else source.read_bytes()
+        (tmp_path / name).write_bytes(content)
+    assert load_model(tmp_path).network is not None
+    with pytest.raises(InputError, match=r"aligner\.safetensors is missing.*--with_discriminators"):
+        load_aligner(load_model(tmp_path))
+    whole = collect(root / "ckpts" / "voice", "voice", licence=None, with_discriminators=True)
+    assert "aligner.safetensors" in whole.files
+
+
+def test_a_voice_without_an_aligner_gives_its_weights_and_the_aligner_starts_anew(root, caplog):
+    make_processed(root / "data" / "timed", speakers=("anna", "ben"))
+    timed = load_config(write_voice_config(root, "timed"), ["train.max_steps=1"])
+    train(timed, "timed")
+    with caplog.at_level(logging.INFO):
+        run(root, name="tuned", init_from=str(root / "ckpts/timed"))
+    assert "with fresh values: network aligner" in caplog.text
+    with pytest.raises(InputError, match=r"trained with .* pocketsphinx, and has no"):
+        load_aligner(load_model(root / "ckpts/timed"))
+
+
+def test_rows_of_the_aligner_are_matched_by_symbol_and_speaker(root, caplog):
+    make_processed(root / "data" / "other", speakers=("ben", "cleo"), timed=False)
+    path = write_voice_config(root, "other")
+    config = load_config(path, [LEARNED, *SIZES, *SCHEDULE, "train.max_steps=1"])
+    with caplog.at_level(logging.INFO):
+        train(config, "cleo", init_from=str(root / "ckpts/voice"))
+    assert "speaker_keys.weight (cleo)" in caplog.text
+
+
+def test_durations_of_another_aligner_are_not_taken_for_none(root):
+    make_processed(root / "data" / "aligned", speakers=("anna",))
+    config = load_config(write_voice_config(root, "aligned"), [LEARNED])
+    with pytest.raises(InputError, match=r"aligned holds phones and durations of an aligner"):
+        collect_assets(config)
+
+
+def test_data_without_durations_are_refused_when_a_run_goes_on_as_well(root):
+    config = load_config(write_voice_config(root))
+    assets = load_model(root / "ckpts" / "voice").assets
+    with pytest.raises(InputError, match=r"mini holds no durations.*set preprocess\.aligner to"):
+        load_data(config, assets, Place(), torch.device("cpu"))

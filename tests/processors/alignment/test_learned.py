@@ -1,0 +1,126 @@
+"""Stage 1 where the model is to find the durations."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from config.schema import Config, PreprocessConfig, TrainConfig
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError, make_aligner
+from processors.extraction import prepare_dataset
+from processors.fingerprint import read_fingerprint
+from processors.records import SpokenText, Word
+from processors.store import FeatureStore
+from tests.processors.small_corpus import DEMO, config_of, copy_corpus, texts
+from tests.processors.utterances import RATE, sing
+from utils.files import read_json, read_jsonl
+
+IDS = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ011-0202"]
+SPOKEN = SpokenText("Ah.", "ah.", ("<sil>", "AA1", "<.>"), (Word("ah", 1, 2),))
+
+
+def aligner_of(**keys):
+    return make_aligner(PreprocessConfig(aligner="learned", **keys), DEMO)
+
+
+def align(wav, spoken=SPOKEN, **keys):
+    utterance = Utterance("a", DEMO / "none.wav", "Ah.", "ann", "en-us")
+    return aligner_of(**keys)(utterance, wav.astype(np.float32), RATE, spoken)
+
+
+def test_the_phones_of_the_text_get_the_span_of_the_speech_and_no_times():
+    wav = np.concatenate([np.zeros(RATE), sing(), np.zeros(2 * RATE)])
+    found = align(wav, edge_silence_s=0.1)
+    end_s = 1 + len(sing()) / RATE
+
+    assert found.phones == SPOKEN.phones
+    assert found.words == SPOKEN.words
+    assert not found.has_times
+    assert found.boundaries_s == pytest.approx([1 - 0.22, end_s + 0.22], abs=0.03)
+
+
+def test_speech_that_fills_its_recording_stays_whole():
+    assert align(sing()).boundaries_s.tolist() == [0, len(sing()) / RATE]
+
+
+def test_too_few_frames_for_the_phones_are_refused():
+    long = dataclasses.replace(SPOKEN, phones=("<sil>", *["AA1"] * 400, "<.>"))
+    with pytest.raises(AlignmentError, match=r"402 phones and pauses, and \d+ frames of speech"):
+        align(sing(), long)
+
+
+def test_silence_is_refused():
+    with pytest.raises(AlignmentError, match="nothing is heard in the recording"):
+        align(np.zeros(RATE))
+
+
+def test_stage_1_stores_utterances_without_durations_and_statistics_of_frames(tmp_path):
+    corpus = copy_corpus(tmp_path / "corpus", IDS)
+    config = config_of(corpus, tmp_path / "data", aligner="learned")
+    prepare_dataset(config, "LJSpeech", 1)
+    folder = tmp_path / "data" / "LJSpeech"
+    store = FeatureStore(folder)
+
+    assert list(store.ids) == sorted(IDS)
+    assert not store.timed
+    for id in IDS:
+        features = store.read(id)
+        assert features.durations is None
+        assert features.phones[0] == "<sil>"
+        assert features.phones[-1] in {"<.>", "<,>", "<?>", "<!>"}
+        assert features.f0.shape == features.energy.shape == features.mel.shape[1:]
+        assert len(features.phones) == store.phones_count[store.index_of(id)]
+    pooled = read_json(folder / "stats.json")["pooled"]
+    assert pooled["f0_phone"] == pooled["f0_frame"]
+    assert pooled["energy_phone"] == pooled["energy_frame"]
+    assert "<sp>" not in read_json(folder / "phones.json")
+
+
+def test_another_aligner_makes_the_features_again(tmp_path):
+    corpus = copy_corpus(tmp_path / "corpus", IDS)
+    folder = tmp_path / "data" / "LJSpeech"
+    prepare_dataset(config_of(corpus, tmp_path / "data", aligner="learned"), "LJSpeech", 1)
+    before = read_fingerprint(folder)
+    done = prepare_dataset(config_of(corpus, tmp_path / "data"), "LJSpeech", 1)
+
+    assert done.n_extracted == len(IDS)
+    assert FeatureStore(folder).timed
+    assert before.shards != read_fingerprint(folder).shards
+
+
+def test_an_utterance_with_more_phones_than_frames_is_rejected_by_name(tmp_path):
+    corpus = copy_corpus(tmp_path / "corpus", IDS)
+    table = corpus / "metadata.csv"
+    said = texts()["LJ011-0202"]
+    table.write_text(table.read_text().replace(said, said * 12))
+    prepare_dataset(config_of(corpus, tmp_path / "data", aligner="learned"), "LJSpeech", 1)
+    (row,) = read_jsonl(tmp_path / "data" / "LJSpeech" / "rejected.jsonl")
+
+    assert (row["id"], row["stage"]) == ("LJ011-0202", "alignment")
+    assert "there must be a frame for each" in row["reason"]
+
+
+class Sizes:
+    """The section of a model without an aligner."""
+
+
+def test_a_model_that_cannot_learn_durations_is_not_asked_to():
+    keys = {"task": "tts", "model_type": "Other", "dataset": ("a",), "dataset_path": {}}
+    learned = PreprocessConfig(aligner="learned")
+    with pytest.raises(ValueError, match="Other cannot learn durations: choose another"):
+        Config(**keys, log_dir="", model=Sizes(), preprocess=learned)
+    vocoder = keys | {"task": "vocoder"}
+    assert Config(**vocoder, log_dir="", model=Sizes(), preprocess=learned).task == "vocoder"
+
+
+def test_utterances_that_nobody_aligned_are_not_cropped():
+    keys = {"task": "tts", "model_type": "Other", "dataset": ("a",), "dataset_path": {}}
+    with pytest.raises(ValueError, match=r"train\.crop_phones is 28, and where to cut .* to 0"):
+        Config(
+            **keys,
+            log_dir="",
+            model=None,
+            preprocess=PreprocessConfig(aligner="learned"),
+            train=TrainConfig(max_steps=1, crop_phones=28),
+        )
