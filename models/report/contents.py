@@ -124,9 +124,12 @@ def _voices_of(systems: Sequence[System]) -> list[Voice]:
 
 
 def _columns_of(systems: Sequence[System]) -> list[Column]:
-    """Columns of any system; those of recordings become values of the recording."""
+    """Columns of any system; those of recordings become values of the recording.
+
+    What only references have comes last.
+    """
     scores: dict[str, list[Score]] = {}
-    for system in systems:
+    for system in sorted(systems, key=lambda system: system.is_reference):
         for name, score in system.report.scores.items():
             scores.setdefault(name, []).append(score)
     return [
