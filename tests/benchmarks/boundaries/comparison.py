@@ -49,10 +49,17 @@ def compare(found: Alignment, words: Sequence[HeardWord]) -> Iterator[Onset]:
     matcher = SequenceMatcher(
         None, [_letters(word.text) for word in found.words], [_letters(one.text) for one in words]
     )
-    matcher_blocks = matcher.get_matching_blocks()
-    for first, second, size in matcher_blocks:
+    for first, second, size in matcher.get_matching_blocks():
         for word, known in zip(found.words[first:], words[second : second + size], strict=False):
             yield from _onsets(found.boundaries_s[word.start : word.end], known.starts_s)
+
+
+def heard_words(found: Alignment) -> tuple[HeardWord, ...]:
+    """The words of an alignment, for comparison with others."""
+    return tuple(
+        HeardWord(word.text, tuple(found.boundaries_s[word.start : word.end].tolist()))
+        for word in found.words
+    )
 
 
 def _onsets(found_s: np.ndarray, known_s: Sequence[float]) -> Iterator[Onset]:

@@ -70,19 +70,19 @@ _Callback = ctypes.CFUNCTYPE(
 )
 
 
-def speak(text: str, language: str) -> Speech:
+def speak(text: str, voice: str) -> Speech:
     """Says a text.
 
     Args:
         text: Of any length.
-        language: espeak language code, such as "en-us".
+        voice: Its name, such as "en-us", or with a variant "de+f1".
 
     Raises:
-        InputError: If espeak has no such language, or does not say the text.
+        InputError: If espeak has no such voice, or does not say the text.
     """
     library, sample_rate = _library()
-    if library.espeak_SetVoiceByName(language.encode()) != 0:
-        raise InputError(f"espeak has no language '{language}'")
+    if library.espeak_SetVoiceByName(voice.encode()) != 0:
+        raise InputError(f"espeak has no voice '{voice}'")
     pieces: list[np.ndarray] = []
     events: list[Event] = []
 
@@ -97,7 +97,7 @@ def speak(text: str, language: str) -> Speech:
     content = text.encode()
     failed = library.espeak_Synth(content, len(content) + 1, 0, 0, 0, _UTF8, None, None)
     if failed or not pieces:
-        raise InputError(f"espeak ({language}) does not say {text[:80]!r}")
+        raise InputError(f"espeak ({voice}) does not say {text[:80]!r}")
     return Speech(np.concatenate(pieces), sample_rate, tuple(events))
 
 

@@ -17,33 +17,37 @@ from processors.alignment import AlignmentError, make_aligner, plan_training
 from processors.audio import read_audio
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
-from tests.benchmarks.boundaries.clips import Clip, Reference
-from tests.benchmarks.boundaries.comparison import Onset, compare
+from tests.benchmarks.boundaries.clips import Clip, HeardWord, Reference
+from tests.benchmarks.boundaries.comparison import Onset, compare, heard_words
 
 _MIB = 1 << 20 if sys.platform == "darwin" else 1 << 10  # in the units of ru_maxrss
 
 
-class Measurement(NamedTuple):
+class Result(NamedTuple):
     """What was measured.
 
     Attributes:
+        reference: By whom; without its clips.
+        aligner: Name of the aligner.
         onsets: All that could be compared.
-        n_phones: Phones that were aligned in the clips that are judged by.
+        words: What was found, by utterance.
         minutes: Length of all clips.
         cpu_s: CPU seconds, learning included.
         peak_mib: Of memory.
         failures: Utterances that could not be aligned, with the reason.
     """
 
+    reference: Reference
+    aligner: str
     onsets: tuple[Onset, ...]
-    n_phones: int
+    words: dict[str, tuple[HeardWord, ...]]
     minutes: float
     cpu_s: float
     peak_mib: float
     failures: tuple[str, ...]
 
 
-def measure(aligner: str, reference: Reference) -> Measurement:
+def measure(aligner: str, reference: Reference) -> Result:
     """Has an aligner learn from a reference's clips, align them, and compares.
 
     Args:
@@ -55,23 +59,25 @@ def measure(aligner: str, reference: Reference) -> Measurement:
         return pool.submit(_measure, aligner, reference).result()
 
 
-def _measure(aligner: str, reference: Reference) -> Measurement:
+def _measure(aligner: str, reference: Reference) -> Result:
     text = TextConfig(phone_extractor=reference.phone_extractor)
     config = PreprocessConfig(aligner=aligner, backend="sequential", text=text)  # type: ignore[arg-type]
     start = time.process_time()
     onsets: list[Onset] = []
     failures: list[str] = []
-    n_phones, seconds = 0, 0.0
+    words: dict[str, tuple[HeardWord, ...]] = {}
+    seconds = 0.0
     for clip, duration_s, found in _align(config, reference.clips):
         seconds += duration_s
         if isinstance(found, AlignmentError):
             failures.append(f"{clip.utterance.id}: {found}")
-        elif clip.words:
-            n_phones += sum(word.end - word.start for word in found.words)
-            onsets += compare(found, clip.words)
+            continue
+        onsets += compare(found, clip.words)
+        words[clip.utterance.id] = heard_words(found)
     cpu_s = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MIB
-    return Measurement(tuple(onsets), n_phones, seconds / 60, cpu_s, peak, tuple(failures))
+    judge = reference._replace(clips=())
+    return Result(judge, aligner, tuple(onsets), words, seconds / 60, cpu_s, peak, tuple(failures))
 
 
 def _align(

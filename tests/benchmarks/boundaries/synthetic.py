@@ -25,7 +25,8 @@ from tests.benchmarks.boundaries.clips import Clip, HeardWord
 from tests.benchmarks.boundaries.espeak_library import WORD, Event, Speech, speak
 
 SENTENCES = Path(__file__).parent / "sentences"
-LANGUAGES = ("de", "es", "fr", "nl")  # those with sentences there
+LANGUAGES = ("de", "es", "fr-fr", "nl")  # those with sentences there
+_VOICES = {"fr-fr": "fr"}  # of which the name is not the language
 _MARKS = ".,;:?!"
 _VOWELS = tuple("aeiouyæøœɐɑɒɔəɚɛɜɞɤɨɪɯɵʉʊʌʏᵻ")
 _NASALS_AND_LIQUIDS = tuple("mnŋɲɳlɫɭʎrɹɾɻʀʁjwɥʋ")
@@ -65,7 +66,8 @@ def synthetic_clips(
 
 
 def _clip(text: str, language: str, variant: str, audio: Path) -> Clip:
-    speech = speak(text, f"{language}+{variant}" if variant else language)
+    voice = _VOICES.get(language, language)
+    speech = speak(text, f"{voice}+{variant}" if variant else voice)
     soundfile.write(audio, speech.wav, speech.sample_rate)
     words = list(_words(speech))
     speaker = f"espeak-{language}-{variant}"

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from tests.benchmarks.boundaries.clips import Reference
 from tests.benchmarks.boundaries.comparison import LIMITS_MS, Onset, Summary, summarize
-from tests.benchmarks.boundaries.measuring import Measurement
+from tests.benchmarks.boundaries.measuring import Result
 
 _COLUMNS = (
     "reference",
@@ -25,14 +24,9 @@ def header() -> str:
     return f"{_line(_COLUMNS)}\n{_line(['---', '---', *['---:'] * (len(_COLUMNS) - 2)])}"
 
 
-def rows(reference: Reference, aligner: str, measured: Measurement) -> Iterator[str]:
-    """The lines of one measurement: all onsets, these rounded, and those of words.
-
-    Args:
-        reference: Its name and step count.
-        aligner: Its name.
-        measured: What was found, by how much effort.
-    """
+def rows(measured: Result) -> Iterator[str]:
+    """The lines of one measurement: all onsets, these rounded, and those of words."""
+    reference, aligner = measured.reference, measured.aligner
     costs = (
         f"{measured.minutes:.1f} min",
         f"{measured.cpu_s:.0f} s",

@@ -36,6 +36,6 @@ def test_the_event_of_a_voiceless_stop_ends_a_silence():
     assert np.abs(speech.wav[stop : stop + 400]).max() > 100
 
 
-def test_an_unknown_language_is_named():
-    with pytest.raises(InputError, match="no language 'xx-yy'"):
+def test_an_unknown_voice_is_named():
+    with pytest.raises(InputError, match="no voice 'xx-yy'"):
         speak("a", "xx-yy")

@@ -1,11 +1,13 @@
-"""Recordings with TextGrids: those that MFA made for LJ Speech, and those made by hand."""
+"""LJ Speech with the TextGrids that MFA made for it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from config.schema import CorpusConfig
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, find_textgrid, read_textgrid
+from processors.alignment.timed import Interval
 from tests.benchmarks.boundaries.clips import Clip, HeardWord
 
 BAD = {"LJ001-0013", "LJ006-0114"}  # whose TextGrids by MFA do not fit
@@ -32,14 +34,18 @@ def read_words(path: Path, tiers: Tiers = USUAL_TIERS) -> tuple[HeardWord, ...]:
         tiers: Names of its tiers.
     """
     grid = read_textgrid(path, tiers)
-    middles = [(phone.start_s + phone.end_s) / 2 for phone in grid.phones]
-    words = []
-    for word in grid.words:
-        inside = [
+    return join(grid.words, grid.phones)
+
+
+def join(words: Sequence[Interval], phones: Sequence[Interval]) -> tuple[HeardWord, ...]:
+    """Words with the phones whose middle lies in them; those without are left out."""
+    heard = []
+    for word in words:
+        starts_s = tuple(
             phone.start_s
-            for phone, middle in zip(grid.phones, middles, strict=True)
-            if word.start_s <= middle < word.end_s
-        ]
-        if inside:
-            words.append(HeardWord(word.label, tuple(inside)))
-    return tuple(words)
+            for phone in phones
+            if word.start_s <= (phone.start_s + phone.end_s) / 2 < word.end_s
+        )
+        if starts_s:
+            heard.append(HeardWord(word.label, starts_s))
+    return tuple(heard)

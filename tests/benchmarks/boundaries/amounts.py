@@ -1,0 +1,58 @@
+"""How an aligner that learns from the speech itself depends on how much there is of it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import soundfile
+
+from tests.benchmarks.boundaries.clips import Clip, Reference
+from tests.benchmarks.boundaries.measuring import Result, measure
+from tests.benchmarks.boundaries.synthetic import synthetic_clips
+from tests.benchmarks.boundaries.textgrids import mfa_clips, read_utterances
+
+_MINUTES = (1, 6, 15)
+
+
+def amounts_of_mfa(root: Path) -> Iterator[Result]:
+    """Less of LJ Speech than there is, against MFA."""
+    clips = mfa_clips(root)
+    for minutes in (1, 3):
+        part = first_minutes(clips, minutes)
+        yield measure("hmm", Reference(f"MFA, {minutes} min", part, "lexicon", step_s=0.01))
+
+
+def amounts_of_speech(root: Path, folder: Path) -> Iterator[Result]:
+    """Less of a corpus, against the alignment that all of it gives.
+
+    Args:
+        root: In LJ Speech layout.
+        folder: Where synthetic speech of its texts goes, which is judged by its own times.
+    """
+    clips = tuple(Clip(utterance) for utterance in read_utterances(root))
+    synthetic = synthetic_clips([clip.utterance.text for clip in clips], "en-us", folder)
+    for minutes in _MINUTES:
+        part = first_minutes(synthetic, minutes)
+        yield measure("hmm", Reference(f"espeak, en-us, {minutes} min", part, "espeak"))
+    whole = measure("hmm", Reference(f"{root.name}, all", clips, "lexicon"))
+    yield whole
+    known = tuple(Clip(one.utterance, whole.words.get(one.utterance.id, ())) for one in clips)
+    for minutes in _MINUTES:
+        name = f"{root.name}, all, by {minutes} min"
+        yield measure("hmm", Reference(name, first_minutes(known, minutes), "lexicon"))
+    yield measure("pocketsphinx", Reference(f"{root.name}, all", known, "lexicon"))
+
+
+def first_minutes(clips: Sequence[Clip], minutes: float) -> tuple[Clip, ...]:
+    """As many clips from the first on as it takes to reach so many minutes.
+
+    Args:
+        clips: In order.
+        minutes: All clips if they are shorter.
+    """
+    chosen, seconds = [], 0.0
+    for clip in clips:
+        if seconds >= 60 * minutes:
+            break
+        chosen.append(clip)
+        seconds += soundfile.info(clip.utterance.audio).duration
+    return tuple(chosen)
