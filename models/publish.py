@@ -22,7 +22,15 @@ from utils.logging import get_logger
 CARD = "README.md"
 _ASSETS = (AUDIO, "vocabulary.json", "stats.json", SPEAKERS, LEXICON)
 # What an earlier push may have left and this one does without: it would be loaded with the rest.
-_OURS = {WEIGHTS, "discriminator.safetensors", "config.json", *_ASSETS, CARD, SCORES}
+_OURS = {
+    WEIGHTS,
+    "discriminator.safetensors",
+    "aligner.safetensors",
+    "config.json",
+    *_ASSETS,
+    CARD,
+    SCORES,
+}
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 
 

@@ -184,7 +184,8 @@ def _manifest_of(folder: Path) -> dict[str, Utterance]:
 def _aligned_in(folder: Path) -> frozenset[str]:
     """Utterances whose phones stage 1 has aligned; none where it did not get so far."""
     try:
-        return frozenset(_feature_store(folder).ids)
+        store = _feature_store(folder)
+        return frozenset(store.ids if store.timed else ())
     except InputError:  # unfinished, or recordings without phones: scores do without
         return frozenset()
 
