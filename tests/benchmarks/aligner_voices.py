@@ -43,6 +43,7 @@ from processors.store import FeatureStore, processed_folder
 from utils.files import user_path
 
 RECIPE = Path(__file__).parents[2] / "egs/tts/FastSpeech2"
+ALIGNERS = ("textgrid", "pocketsphinx", "hmm")
 SPOKEN = ("mcd", "wer")
 COLUMNS = ("mel L1", "mel L1 with the recorded pitch and energy", *SPOKEN)
 
@@ -76,9 +77,7 @@ def main() -> None:
     """Trains what is missing and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=RECIPE / "exp_config_demo.json")
-    parser.add_argument(
-        "--aligners", nargs="+", default=["textgrid", "pocketsphinx", "hmm"], metavar="NAME"
-    )
+    parser.add_argument("--aligners", nargs="+", default=ALIGNERS, choices=(*ALIGNERS, "imported"))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], metavar="N")
     given = parser.parse_args()
     config = load_config(given.config)
