@@ -5,6 +5,7 @@ full-scale click; hence the checks here.
 """
 
 import struct
+import wave
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -208,8 +209,7 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
         raise AudioError(f"{path.name}: not written, the audio holds NaN or infinity")
     gain = 1 / max(1.0, float(np.abs(wav).max()))
     steps = to_pcm16(wav * gain)
-    with replacing(path) as temporary:
-        soundfile.write(temporary, steps, sample_rate, format="WAV", subtype="PCM_16")
+    _write_pcm16(path, [steps], sample_rate)
     return gain
 
 
@@ -225,10 +225,19 @@ def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int)
     Returns:
         Samples written.
     """
-    with (
-        replacing(path) as temporary,
-        soundfile.SoundFile(temporary, "w", sample_rate, 1, "PCM_16", format="WAV") as file,
-    ):
-        for block in blocks:
-            file.write(to_pcm16(np.clip(block, -1, 1)))
-        return file.frames
+    clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
+    return _write_pcm16(path, clipped, sample_rate)
+
+
+def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
+    """Writes integers, (S,) each; gives their number.
+
+    Not by libsndfile, which does not say why a file cannot be written.
+    """
+    with replacing(path) as temporary, wave.open(str(temporary), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        for steps in blocks:
+            file.writeframes(steps.tobytes())
+        return file.getnframes()

@@ -2,6 +2,7 @@
 
 import argparse
 import atexit
+import errno
 import os
 import signal
 import sys
@@ -83,9 +84,11 @@ def print_text(text: str) -> None:
 
 
 def _describe(error: OSError) -> str:
-    if error.filename is None or error.strerror is None:
-        return str(error)
-    return f"{error.filename}: {error.strerror}"
+    told = str(error)
+    if error.filename is not None and error.strerror is not None:
+        told = f"{error.filename}: {error.strerror}"
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return f"{told}; make room, then run the same again" if full else told
 
 
 def _stop(message: str, code: int) -> NoReturn:

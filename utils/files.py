@@ -42,8 +42,10 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         _flush(temporary)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _named(error, path, temporary) from error
         raise
     _flush(path.parent)
 
@@ -71,10 +73,19 @@ def new_folder(path: Path) -> Iterator[Path]:
         yield temporary
         sync_folder(temporary)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise _named(error, path, temporary) from error
         raise
     _flush(path.parent)
+
+
+def _named(error: OSError, path: Path, temporary: Path) -> OSError:
+    """The same fault with the name of the file or folder that was to be written."""
+    if error.errno is None or error.filename not in (None, str(temporary)):
+        return error
+    return OSError(error.errno, error.strerror, str(path))
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,3 +1,4 @@
+import resource
 import struct
 from pathlib import Path
 
@@ -269,17 +270,24 @@ def test_audio_of_another_shape_is_never_written(tmp_path, shape):
         write_wav(tmp_path / "out.wav", np.zeros(shape), RATE)
 
 
-def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
-    write_wav(tmp_path / "out.wav", tone(), RATE)
-    before = (tmp_path / "out.wav").read_bytes()
+@pytest.fixture
+def little_room():
+    """Files of more than 4 kB cannot be written, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
-    def full_disk(path, *_, **__):
-        path.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(soundfile, "write", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        write_wav(tmp_path / "out.wav", tone(), RATE)
+@pytest.mark.parametrize(
+    "write", [write_wav, lambda path, *rest: write_wav_blocks(path, [rest[0]], rest[1])]
+)
+def test_a_full_disk_leaves_the_old_file_and_is_named_with_the_file(tmp_path, little_room, write):
+    path = tmp_path / "out.wav"
+    write(path, tone(0.05), RATE)
+    before = path.read_bytes()
+    with pytest.raises(OSError, match=r"too large.*out\.wav'"):
+        write(path, tone(), RATE)
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
 
 
