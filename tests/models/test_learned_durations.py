@@ -19,7 +19,9 @@ from processors.text.symbols import Vocabulary
 
 N_PHONES, N_MELS = 9, 12
 FLOOR = MelConfig().log_floor_value
-SMALL = AlignerConfig(hidden=24, attention_channels=16, temperature=0.01, prior_end=60)
+SMALL = AlignerConfig(
+    hidden=24, attention_channels=16, temperature=0.01, prior_end=60, binarization_weight=1.0
+)
 
 
 def spoken(number: int, n_phones: int) -> TtsItem:
@@ -116,7 +118,7 @@ def test_the_binarization_loss_begins_late_and_rises():
     config = AlignerConfig(binarization_weight=0.8, binarization_start=100, binarization_warmup=4)
     weights = [config.binarization_at(step) for step in (0, 99, 100, 101, 103, 500)]
     assert weights == pytest.approx([0, 0, 0.2, 0.4, 0.8, 0.8])
-    at_once = AlignerConfig(binarization_start=0, binarization_warmup=0)
+    at_once = AlignerConfig(binarization_weight=1.0, binarization_start=0, binarization_warmup=0)
     assert at_once.binarization_at(0) == 1
 
 

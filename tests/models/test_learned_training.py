@@ -23,7 +23,12 @@ LEARNED = "preprocess.aligner=learned"
 SIZES = ("model.aligner.hidden=8", "model.aligner.attention_channels=8")
 SCHEDULE = tuple(
     f"model.aligner.{key}"
-    for key in ("prior_end=1", "binarization_start=2", "binarization_warmup=4")
+    for key in (
+        "prior_end=1",
+        "binarization_weight=1",
+        "binarization_start=2",
+        "binarization_warmup=4",
+    )
 )
 
 
