@@ -7,8 +7,8 @@ It departs from the paper in that
   speak. The voice learns from hard durations only, which have no gradient;
 - the prior guides the start alone. On six minutes of LJSpeech the median distance to MFA's onsets
   fell from 16 to 14 ms in the 200 updates after it was left out;
-- the binarization loss has the weight 0: it teaches the aligner its own errors. In the 200 updates
-  in which it was learnt from there, these 14 ms became 17.
+- the binarization loss has the weight 0, since it teaches the aligner its own errors: with it the
+  14 ms became 17 in as many updates.
 """
 
 from dataclasses import dataclass
