@@ -1,14 +1,37 @@
 """The attention that learns which phone each frame belongs to, while a voice is trained.
 
 Badlani et al. 2021, "One TTS Alignment To Rule Them All", arXiv:2108.10447, section 2, in the shape
-of NVIDIA's FastPitch 1.1: parameters have the names and shapes of its `attention.` (`attn_proj`,
-which nothing there uses, is left out). It departs from FastPitch 1.1 as follows:
+of NVIDIA's FastPitch 1.1: parameters have the names of its `attention.`, and with
+`key_kernel_size=3` their shapes (`attn_proj`, which nothing there uses, is left out). It departs
+from FastPitch 1.1 as follows:
+- A phone does not see its neighbours. One that does may take the sounds of the phone before it, or
+  the change from that, for its own: all boundaries move by a part of a phone, which costs the
+  losses nothing and teaches them more. See below what this does.
 - Padding is cleared before each convolution: an utterance gives the same result alone and in a
   batch.
 - The prior of a frame is a distribution over all phones of the text; theirs is one over the phones
   and a last place that is cut off, so that the last frame seems to lie beyond the text. It is
   computed as the paper defines it and not stretched from a table of rounded sizes.
 - A speaker's vector may be added to the phones: theirs ignores who speaks.
+
+What to expect, measured on six minutes of one voice (LJSpeech, 53 clips, onsets of phones against
+MFA, 8 clips an update, AdamW with a learning rate of 1e-3, search without the prior):
+
+    neighbours    prior    binarisation    updates    median    lead    within 20 ms    50 ms
+    seen          stays    none                200     44.6     +35.6       25.7         54.5
+    seen          stays    none                600     39.0     +32.3       28.5         60.6
+    not seen      stays    none                200     16.6      +4.5       56.4         84.1
+    not seen      stays    after 200           400     16.3      +4.1       57.6         85.4
+    not seen      200      none                400     14.0      +3.7       65.1         89.8
+    not seen      200      none                700     13.9      +4.1       64.6         90.7
+    not seen      200      after 300           500     17.6      +3.5       55.2         83.8
+
+Medians and leads are in ms (positive: late), shares in %. So the prior is for the start: once the
+texts are found, leave it out of the losses and of the search. The binarisation loss is for voices
+that hear the soft attention; where they get durations, leave it out: without the prior it asks to
+tell apart places of the same phone that do not differ. Of the lead, 5.8 ms are half a frame: frame
+i is centred on the beginning of its hop, so the place between frames i - 1 and i is (i - 0.5) hops.
+Pauses are too long by 40 ms at either end: weak sounds beside them are taken for silence.
 """
 
 import math
@@ -32,6 +55,7 @@ class Aligner(nn.Module):
         n_mels: Bands of the mel.
         attention_channels: Channels in which distances are measured.
         temperature: Factor on squared distances.
+        key_kernel_size: Phones that make a key, odd: 1, or 3 for published weights.
     """
 
     def __init__(
@@ -40,11 +64,12 @@ class Aligner(nn.Module):
         n_mels: int = 80,
         attention_channels: int = 80,
         temperature: float = 0.0005,
+        key_kernel_size: int = 1,
     ) -> None:
         super().__init__()
         self.temperature = temperature
         self.key_proj = nn.Sequential(
-            _convolution(phone_channels, 2 * phone_channels, 3, "relu"),
+            _convolution(phone_channels, 2 * phone_channels, key_kernel_size, "relu"),
             nn.ReLU(),
             _convolution(2 * phone_channels, attention_channels, 1, "linear"),
         )
@@ -69,7 +94,7 @@ class Aligner(nn.Module):
         """Compares every frame with every phone; in float32 under autocast, too.
 
         Args:
-            phones: Their vectors, without positions, (B, N, H).
+            phones: Their vectors, without positions and neighbours (an embedding), (B, N, H).
             mel: Natural log, (B, T, M).
             phone_lengths: Phones per item, (B,), at least 1.
             mel_lengths: Frames per item, (B,).

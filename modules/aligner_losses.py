@@ -43,7 +43,8 @@ def forward_sum(
     does, a blank competes with the phones of each frame and may stand before, between and after
     them. With it a phone gains nothing from frames that it does not fit; without it (-1e9) single
     phones come to hold those of all their neighbours. After 130 updates on six minutes of LJSpeech
-    half of the boundaries lie within 58 ms of MFA's with it, and within 360 ms without.
+    half of the boundaries lie within 58 ms of MFA's with it, and within 360 ms without. It has to
+    stay: a blank_logit that falls to -12 between updates 200 and 350 makes 17 ms more than 100.
 
     Args:
         log_attention: As `Aligner` gives it, (B, T, N). Each frame is normalised with its blank.

@@ -1,9 +1,10 @@
 import math
+from typing import NamedTuple
 
 import pytest
 import torch
 from scipy.stats import betabinom
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.aligner import PRIOR_FLOOR, Aligner, beta_binomial_log_prior
@@ -40,12 +41,14 @@ def small_batch():
 
 
 def test_names_and_shapes_are_those_of_the_published_checkpoints():
-    shapes = {name: tuple(tensor.shape) for name, tensor in Aligner(384).state_dict().items()}
+    aligner = Aligner(384, key_kernel_size=3)
+    shapes = {name: tuple(tensor.shape) for name, tensor in aligner.state_dict().items()}
     assert shapes == PUBLISHED
 
 
-def test_log_attention_is_the_softmax_of_distances():
-    aligner = small_aligner(temperature=0.1)
+@pytest.mark.parametrize("key_kernel_size", [1, 3])
+def test_log_attention_is_the_softmax_of_distances(key_kernel_size):
+    aligner = small_aligner(temperature=0.1, key_kernel_size=key_kernel_size)
     phones, mel = torch.randn(1, 5, H), torch.randn(1, 9, M)
     tensors = aligner.state_dict()
 
@@ -65,8 +68,20 @@ def test_log_attention_is_the_softmax_of_distances():
     torch.testing.assert_close(given, expected * prior)
 
 
-def test_more_padding_does_not_change_valid_positions():
-    aligner = small_aligner(temperature=0.1)
+def test_phones_do_not_see_their_neighbours():
+    aligner, batch = small_aligner(temperature=0.1), small_batch()
+    before = aligner(*batch)
+    batch[0][1, 3] += 1  # phone 3 of the second item
+    after = aligner(*batch)
+    # the odds of two others stay, a change of the third concerns all
+    odds = [log_attention[1, :, 2] - log_attention[1, :, 4] for log_attention in (before, after)]
+    torch.testing.assert_close(*odds)
+    assert not torch.allclose(before[1, :11, 3], after[1, :11, 3])
+
+
+@pytest.mark.parametrize("key_kernel_size", [1, 3])
+def test_more_padding_does_not_change_valid_positions(key_kernel_size):
+    aligner = small_aligner(temperature=0.1, key_kernel_size=key_kernel_size)
     phones, mel, *lengths = small_batch()
     longer = F.pad(phones, (0, 0, 0, 3), value=1e3), F.pad(mel, (0, 0, 0, 4), value=-11.5)
     together = aligner(phones, mel, *lengths)
@@ -139,41 +154,125 @@ def test_prior_of_an_utterance_of_ten_minutes_is_a_distribution():
     torch.testing.assert_close(prior.sum(dim=2), torch.ones(1, 5000), rtol=1e-4, atol=0)
 
 
-def synthetic_speech(n_items: int, n_phones: int, n_mels: int):
-    """Mels of phones with a sound each; no two neighbours are alike.
+class SyntheticSpeech(NamedTuple):
+    """Mels of phones with a sound each; no two neighbours are alike."""
 
-    Returns phone_ids (B, N), mel (B, T, M), phone_lengths, mel_lengths and durations (B, N).
+    phone_ids: Tensor  # (B, N)
+    mel: Tensor  # (B, T, M)
+    phone_lengths: Tensor
+    mel_lengths: Tensor
+    durations: Tensor  # (B, N)
+
+
+def synthetic_speech(n_items: int, *, gliding: bool) -> SyntheticSpeech:
+    """Of 12 phones in 20 bands.
+
+    Args:
+        n_items: B.
+        gliding: From the middle of a phone to that of the next its sound changes evenly, instead
+            of at once on the boundary.
     """
     generator = torch.Generator().manual_seed(0)
-    sounds = 2 * torch.randn(n_phones + 1, n_mels, generator=generator) - 5
+    sounds = 2 * torch.randn(13, 20, generator=generator) - 5
     phone_lengths = torch.randint(12, 20, (n_items,), generator=generator)
     mask = length_mask(phone_lengths)  # (B, N)
-    hops = torch.randint(1, n_phones, mask.shape, generator=generator)
-    phone_ids = (hops.cumsum(dim=1) % n_phones + 1) * mask
+    hops = torch.randint(1, 12, mask.shape, generator=generator)
+    phone_ids = (hops.cumsum(dim=1) % 12 + 1) * mask
     durations = torch.randint(2, 13, mask.shape, generator=generator) * mask
-    mel_lengths = durations.sum(dim=1)
     frames = regulate(sounds[phone_ids], durations)  # (B, T, M)
+    if gliding:
+        frames = torch.stack(
+            [
+                glide(sounds[ids[:N]], lasting[:N], frames.shape[1])
+                for ids, lasting, N in zip(phone_ids, durations, phone_lengths, strict=True)
+            ]
+        )
     mel = frames + 0.3 * torch.randn(frames.shape, generator=generator)
-    return phone_ids, mel, phone_lengths, mel_lengths, durations
+    return SyntheticSpeech(phone_ids, mel, phone_lengths, durations.sum(dim=1), durations)
+
+
+def glide(sounds: Tensor, durations: Tensor, n_frames: int) -> Tensor:
+    """Sounds (N, M) in their middles, and even changes between: (T, M)."""
+    middles = durations.cumsum(dim=0) - durations / 2
+    times = torch.arange(n_frames) + 0.5
+    later = torch.searchsorted(middles, times).clamp(1, len(middles) - 1)
+    share = ((times - middles[later - 1]) / (middles[later] - middles[later - 1])).clamp(0, 1)
+    return torch.lerp(sounds[later - 1], sounds[later], share[:, None])
+
+
+class Voice(nn.Module):
+    """An aligner and its phones, before the same speech in every update."""
+
+    def __init__(self, speech: SyntheticSpeech, key_kernel_size: int = 1) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.speech = speech
+        self.lengths = speech.phone_lengths, speech.mel_lengths
+        self.embedding = nn.Embedding(13, 32, padding_idx=0)
+        self.aligner = Aligner(32, 20, 16, key_kernel_size=key_kernel_size)
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=1e-2)
+        N, T = speech.phone_ids.shape[1], speech.mel.shape[1]
+        self.log_prior = beta_binomial_log_prior(*self.lengths, N, T)
+
+    def attend(self, *, guided: bool) -> Tensor:
+        """Log-attention (B, T, N), with or without the prior."""
+        phones, prior = self.embedding(self.speech.phone_ids), self.log_prior if guided else None
+        return self.aligner(phones, self.speech.mel, *self.lengths, log_prior=prior)
+
+    def learn(self, n_updates: int, *, guided: bool, binarize: bool = False) -> None:
+        """Trains with the forward-sum loss, and with the binarisation loss if asked to."""
+        for _ in range(n_updates):
+            log_attention = self.attend(guided=guided)
+            loss = forward_sum_loss(log_attention, *self.lengths)
+            if binarize:
+                found = monotonic_durations(log_attention, *self.lengths)
+                loss = loss + binarization_sum(log_attention, found) / self.lengths[1].sum()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    def errors(self) -> Tensor:
+        """Frames by which the boundaries between phones are late, without the prior."""
+        found = monotonic_durations(self.attend(guided=False), *self.lengths)
+        late = (found.cumsum(dim=1) - self.speech.durations.cumsum(dim=1)).float()
+        return late[length_mask(self.speech.phone_lengths - 1, late.shape[1])]
+
+    def uncertainty(self) -> float:
+        """Nats per frame that the attention with the prior is away from the truth."""
+        with torch.no_grad():
+            distance = binarization_sum(self.attend(guided=True), self.speech.durations)
+        return float(distance / self.lengths[1].sum())
 
 
 def test_durations_are_learnt_from_a_flat_start():
-    phone_ids, mel, *lengths, durations = synthetic_speech(40, n_phones=12, n_mels=20)
-    torch.manual_seed(0)
-    embedding, aligner = nn.Embedding(13, 32, padding_idx=0), Aligner(32, 20, attention_channels=16)
-    optimizer = torch.optim.Adam([*embedding.parameters(), *aligner.parameters()], lr=1e-2)
-    log_prior = beta_binomial_log_prior(*lengths, phone_ids.shape[1], mel.shape[1])
-    n_frames = lengths[1].sum()
-    for update in range(120):
-        log_attention = aligner(embedding(phone_ids), mel, *lengths, log_prior=log_prior)
-        loss = forward_sum_loss(log_attention, *lengths)
-        if update >= 60:
-            found = monotonic_durations(log_attention, *lengths)
-            loss = loss + binarization_sum(log_attention, found) / n_frames
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    differences = (found.cumsum(dim=1) - durations.cumsum(dim=1)).abs()
-    assert differences.max() <= 1
-    certainty = binarization_sum(log_attention.detach(), durations) / n_frames
-    assert certainty < 0.2
+    voice = Voice(synthetic_speech(24, gliding=False))
+    voice.learn(50, guided=True)
+    voice.learn(50, guided=False)
+    errors = voice.errors()
+    assert errors.abs().max() <= 1
+    assert abs(float(errors.mean())) < 0.1
+
+
+def test_binarization_makes_the_attention_certain():
+    uncertainties = []
+    for binarize in (False, True):
+        voice = Voice(synthetic_speech(24, gliding=False))
+        voice.learn(50, guided=True)
+        voice.learn(50, guided=True, binarize=binarize)
+        uncertainties.append(voice.uncertainty())
+    without, after = uncertainties
+    assert after < 0.7 * without
+    assert voice.errors().abs().max() <= 1
+
+
+def test_boundaries_slide_only_where_keys_see_their_neighbours():
+    speech, late = synthetic_speech(24, gliding=True), []
+    for key_kernel_size in (1, 3):
+        voice = Voice(speech, key_kernel_size)
+        voice.learn(50, guided=True)
+        voice.learn(50, guided=False)
+        late.append(voice.errors())
+    alone, seeing = late
+    assert alone.abs().median() <= 1
+    assert abs(float(alone.mean())) < 0.2
+    assert abs(float(seeing.mean())) > 2 * abs(float(alone.mean()))
