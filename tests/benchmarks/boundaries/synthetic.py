@@ -5,7 +5,7 @@ where the sound changes most within 30 ms of them (3,500 phones of English):
 
 - A short silence that belongs to a phone, as the closure of a stop, comes before the event. Here
   the phone begins with it: with the event of its word, or where the samples become exactly 0.
-  Thus 95 to 100 % of changes around voiceless stops and between vowels and `s` are within 10 ms.
+  Thus 99 % of changes between vowels and voiceless stops are within 10 ms, 90 % at sibilants.
 - The event of a vowel after a nasal or a liquid comes when its transition is over, 20 ms after the
   sound has changed (median, nasals). That of an `l` after a vowel can come near its end, 44 ms
   after (median, Spanish), and a nasal that is spoken as a part of its vowel has an event of no
