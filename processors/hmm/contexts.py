@@ -17,7 +17,7 @@ class Tying(NamedTuple):
     """The trees. A node is the number of a question, or, below 0, -1 - the number of a leaf.
 
     Attributes:
-        roots: Node of each state of each unit, (units * N_STATES,).
+        roots: Node of each state, as `states_of` numbers them.
         sets: Units that questions are about, (Q, units) bool.
         asked: Which set a question is about, (M,).
         sides: Of whom: 0 of the left neighbour, 1 of the right one, (M,).
@@ -46,13 +46,23 @@ def no_context(n_units: int) -> Tying:
     """The same distributions whatever the neighbours are."""
     none = np.zeros(0, np.int64)
     sets = np.zeros((0, n_units), bool)
-    return Tying(-1 - np.arange(n_units * N_STATES), sets, none, none, np.zeros((0, 2), np.int64))
+    return Tying(-1 - np.arange(n_states(n_units)), sets, none, none, np.zeros((0, 2), np.int64))
+
+
+def n_states(n_units: int) -> int:
+    """How many states can be told apart without context."""
+    return 1 + (n_units - 1) * N_STATES
 
 
 def states_of(segments: Sequence[Segment]) -> np.ndarray:
-    """Unit * N_STATES + state of each state of segments, (N * N_STATES,)."""
+    """Number of each state of segments, (N * N_STATES,).
+
+    All states of silence are one, 0: states of their own would learn how phones begin and end, and
+    take these parts from them.
+    """
     units = np.array([segment.unit for segment in segments])
-    return (units[:, None] * N_STATES + np.arange(N_STATES)).ravel()
+    numbers = (units[:, None] - 1) * N_STATES + 1 + np.arange(N_STATES)  # (N, N_STATES)
+    return np.where(units[:, None] == 0, 0, numbers).ravel()
 
 
 def neighbours(segments: Sequence[Segment]) -> np.ndarray:

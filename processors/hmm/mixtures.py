@@ -87,14 +87,14 @@ def learnt(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     return Mixtures(kept, means.astype(np.float32), variances.astype(np.float32))
 
 
-def grown(mixtures: Mixtures, most: int) -> Mixtures | None:
-    """The mixtures with up to twice as many Gaussians, where there are frames enough to learn them.
+def grown(mixtures: Mixtures, most: np.ndarray) -> Mixtures | None:
+    """The mixtures with more Gaussians, where there are frames enough to learn them.
 
     The Gaussians with most frames are split in two.
 
     Args:
         mixtures: Of any size.
-        most: Gaussians of a mixture at most.
+        most: Gaussians of each mixture at most, (P,).
 
     Returns:
         Larger mixtures; None if no mixture can grow.
@@ -102,7 +102,6 @@ def grown(mixtures: Mixtures, most: int) -> Mixtures | None:
     P, K, D = mixtures.means.shape
     n_used = (mixtures.counts > 0).sum(axis=1)
     wanted = np.clip(mixtures.counts.sum(axis=1) // _FRAMES_PER_GAUSSIAN, 1, most).astype(int)
-    wanted = np.minimum(wanted, 2 * n_used)
     if (wanted <= n_used).all():
         return None
     size = max(int(wanted.max()), K)
@@ -113,9 +112,11 @@ def grown(mixtures: Mixtures, most: int) -> Mixtures | None:
         mixtures.counts, mixtures.means, mixtures.variances,
     )  # fmt: skip
     for p in range(P):
+        apart = np.full(size, _APART)  # less each time, or halves of halves would meet
         for new in range(n_used[p], wanted[p]):
             old = int(counts[p].argmax())
-            offset = _APART * np.sqrt(variances[p, old])
+            offset = apart[old] * np.sqrt(variances[p, old])
+            apart[old] = apart[new] = apart[old] / 2
             means[p, new], means[p, old] = means[p, old] + offset, means[p, old] - offset
             variances[p, new] = variances[p, old]
             counts[p, old] /= 2

@@ -10,7 +10,7 @@ import numpy as np
 
 from processors.hmm.acoustics import FRAME_S
 from processors.hmm.chain import N_STATES, Chain, Place, Segment, chain_of
-from processors.hmm.contexts import Tying, no_context
+from processors.hmm.contexts import Tying, n_states, no_context
 from processors.hmm.mixtures import Mixtures
 from processors.hmm.passes import Pass, forward_backward, log_likelihoods
 from processors.text.symbols import SILENCE
@@ -65,8 +65,8 @@ class AcousticModel:
 
     Attributes:
         units: Names; the first is silence, the last `OTHER`.
-        tying: Which distribution a state has in its context; the first N_STATES of all P of them
-            are those of silence, the last those of `OTHER`.
+        tying: Which distribution a state has in its context; the first of all P of them is
+            that of silence, the last N_STATES are those of `OTHER`.
         mixtures: One for each distribution, (P, ...).
         stay: Probability of staying in a state for another frame, (P,).
         silence_shares: How often there is silence at a place.
@@ -139,7 +139,7 @@ def blank_model(units: Sequence[str], n_features: int) -> AcousticModel:
         n_features: D.
     """
     names = (SILENCE, *units, OTHER)
-    P = len(names) * N_STATES
+    P = n_states(len(names))
     shape = (P, 1, n_features)
     return AcousticModel(
         names,

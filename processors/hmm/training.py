@@ -138,15 +138,19 @@ def _full_grown(
     pool: ThreadPoolExecutor, model: AcousticModel, lessons: Sequence[_Lesson], most: int
 ) -> AcousticModel:
     """The model once its mixtures have up to `most` Gaussians, and all have been learnt."""
+    size = 1
     while True:
         model = _converged(pool, model, lessons)
         _log.info(
             "aligner hmm: learnt up to %d Gaussians for each of %d states, of %d at most",
-            model.mixtures.counts.shape[1],
+            size,
             len(model.stay),
             most,
         )
-        mixtures = grown(model.mixtures, most)
+        size = min(2 * size, most)
+        allowed = np.full(len(model.stay), size)
+        allowed[0] *= N_STATES  # silence has one mixture where phones have N_STATES
+        mixtures = grown(model.mixtures, allowed)
         if mixtures is None:
             return model
         model = replace(model, mixtures=mixtures)
@@ -266,7 +270,7 @@ def _missed(occupancy: np.ndarray, skipped: np.ndarray, number: int) -> float:
 
 def _updated(model: AcousticModel, statistics: _Statistics) -> AcousticModel:
     """The model that statistics speak for."""
-    speech = slice(N_STATES, len(model.stay) - N_STATES)
+    speech = slice(1, len(model.stay) - N_STATES)
     mixtures = learnt(model.mixtures, statistics.sums, speech)
     if statistics.n_frames == 0:  # the flat start says nothing about time
         return replace(model, mixtures=mixtures)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.hmm.chain import N_STATES, Segment
-from processors.hmm.contexts import Tying, neighbours, states_of
+from processors.hmm.contexts import Tying, n_states, neighbours, states_of
 from processors.hmm.mixtures import LEAST_VARIANCE
 
 MOST_LEAVES = 2500
@@ -24,7 +24,7 @@ class Tied(NamedTuple):
     """What a corpus ties.
 
     Attributes:
-        tying: P leaves: first those of silence, last those of unknown phones.
+        tying: P leaves: the first is of silence, the last N_STATES are of unknown phones.
         sums: Of the frames of each leaf, as of a context, (P, 1 + 2 D).
         states: Which state of which unit a leaf belongs to, (P,).
     """
@@ -98,19 +98,17 @@ class _Forest:
 
     def __init__(self, keys: np.ndarray, sums: np.ndarray, n_units: int) -> None:
         self.keys, self.sums, self.n_units = keys, sums, n_units
-        self.sets = _sets(keys[:, 0] // N_STATES, sums, n_units)
+        self.sets = _sets((keys[:, 0] + N_STATES - 1) // N_STATES, sums, n_units)
         n_features = sums.shape[1] // 2
         self.least_gain = _LEAST_GAIN * n_features * np.log(max(sums[:, 0].sum(), 2.0))
         # contexts of every node; questions by node
-        self.members = [np.flatnonzero(keys[:, 0] == root) for root in range(n_units * N_STATES)]
+        self.members = [np.flatnonzero(keys[:, 0] == root) for root in range(n_states(n_units))]
         self.splits: dict[int, tuple[_Split, int]] = {}  # and the first of its two branches
 
     def grown(self) -> Tied:
         """The trees, as large as pays."""
         n_roots = len(self.members)
-        open_splits = [
-            split for root in range(N_STATES, n_roots) for split in self._best_split(root)
-        ]
+        open_splits = [split for root in range(1, n_roots) for split in self._best_split(root)]
         heapify(open_splits)
         while open_splits and len(self.members) - len(self.splits) < MOST_LEAVES:
             split = heappop(open_splits)

@@ -1,7 +1,7 @@
 import numpy as np
 
 from processors.hmm.chain import N_STATES, segments_of
-from processors.hmm.contexts import Tying, neighbours, no_context, states_of
+from processors.hmm.contexts import Tying, n_states, neighbours, no_context, states_of
 
 
 def test_phones_have_neighbours_past_silence_without_punctuation():
@@ -16,13 +16,19 @@ def test_phones_have_neighbours_past_silence_without_punctuation():
 def test_without_context_each_state_of_a_unit_has_its_distribution():
     segments = segments_of([[1, 2], [1]], [False, False], silence=0)
     assert np.array_equal(no_context(3).pdfs_of(segments), states_of(segments))
-    assert states_of(segments[1:2]).tolist() == list(range(N_STATES, 2 * N_STATES))
+    assert states_of(segments[1:3]).tolist() == list(range(1, 1 + 2 * N_STATES))
+    assert no_context(3).roots.min() == -n_states(3)
+
+
+def test_all_states_of_silence_are_one():
+    segments = segments_of([[1]], [False], silence=0)
+    assert states_of(segments).reshape(-1, N_STATES)[[0, -1]].tolist() == [[0] * N_STATES] * 2
 
 
 def test_questions_about_neighbours_lead_to_a_leaf():
     # the first state of unit 1: is 2 to the left? if not, is silence to the right?
-    roots = -1 - np.arange(3 * N_STATES)
-    roots[N_STATES] = 0
+    roots = -1 - np.arange(n_states(3))
+    roots[1] = 0
     tying = Tying(
         roots,
         sets=np.array([[False, False, True], [True, False, False]]),
