@@ -1,6 +1,7 @@
 """A voice that finds its durations while it is trained: from its start to the published model."""
 
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from models.registry import find, load_config
 from models.trained_aligner import duration_finder, load_aligner
 from processors.store import FeatureStore
 from tests.models.fakes import make_processed, write_voice_config
+from tests.models.test_validation_sentences import write_corpus
 from utils.errors import InputError
 
 LEARNED = "preprocess.aligner=learned"
@@ -115,6 +117,15 @@ def test_bf16_samples_pictures_and_plots_work(root):
     assert {"train/forward_sum", "train/binarization", "valid/forward_sum"} <= set(
         events.Tags()["scalars"]
     )
+
+
+def test_scores_while_training_do_without_the_durations_of_recordings(root, caplog):
+    write_corpus(root, FeatureStore(root / "data" / "mini"))
+    metrics = 'train.score_metrics=["mcd","duration_rmse"]'
+    with caplog.at_level(logging.INFO):
+        run(root, "train.score_steps=1", metrics, "train.max_steps=1", name="scored")
+    (line,) = (line for line in caplog.messages if line.startswith("update 1: scores of 2"))
+    assert re.search(r"mcd \d+.* dB.*duration_rmse -", line)
 
 
 def test_durations_of_the_trained_aligner_fill_the_recordings(root):
