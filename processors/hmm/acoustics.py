@@ -20,7 +20,7 @@ _N_CEPSTRA = N_FEATURES // 3
 _LOWEST_HZ, _HIGHEST_HZ = 64.0, 7600.0
 _PREEMPHASIS = 0.97
 _FLOOR = 1e-10  # of power: digital silence stays finite
-_REACH = 3  # frames on each side that a slope is fitted to
+_REACH = 2  # frames on each side that a slope is fitted to
 
 
 def cepstra(wav: np.ndarray, sample_rate: int) -> np.ndarray:
