@@ -156,7 +156,7 @@ def read_mel(path: Path, mel: MelConfig) -> Content:
         array = np.load(path, allow_pickle=False)
     except Exception as error:  # strange bytes may end the reader in any way
         raise InputError(
-            f"{path}: not an array of numbers as np.save writes it: {error}"
+            f"{path}: not an array of numbers as np.save writes it; make the file again"
         ) from error
     if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, np.floating):
         raise InputError(f"{path}: expected an array of floats, a log-mel (M, T)")

@@ -129,6 +129,8 @@ def read_values(path: Path) -> dict[str, object]:
         text = read_text(path)
     except InputError as error:
         raise ConfigError(str(error)) from error
+    if not text.strip():
+        raise ConfigError(f"{name}: the file is empty; expected {{ ... }} with keys")
     try:
         value = _parse(text)
     except ValueError as error:

@@ -153,6 +153,7 @@ def test_what_a_section_refuses_is_told_with_file_and_section(tmp_path):
         ("{\n  name: \n}", "exp.json: line 3 Unexpected"),
         ("", "exp.json: "),
         ("[1]", "exp.json: expected { ... } with keys, found list"),
+        ("\n", "exp.json: the file is empty; expected { ... } with keys"),
         ('{"name": "a", "name": "b"}', 'exp.json: Duplicate key "name"'),
         ('{name: "a", name: "b"}', 'exp.json: Duplicate key "name"'),
         ('{"name": ' + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
