@@ -32,6 +32,10 @@ that hear the soft attention; where they get durations, leave it out: without th
 tell apart places of the same phone that do not differ. Of the lead, 5.8 ms are half a frame: frame
 i is centred on the beginning of its hop, so the place between frames i - 1 and i is (i - 0.5) hops.
 Pauses are too long by 40 ms at either end: weak sounds beside them are taken for silence.
+
+The sequences of the table have pauses where MFA has them. With those of the text alone, a pause at
+every punctuation mark and nowhere else, 400 updates give a median of 15.6 ms, 59.4 % within 20 ms
+and 86.0 % within 50 ms.
 """
 
 import math
