@@ -18,7 +18,8 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
-.PHONY: venv demo test test-slow test-page check bench bench-align bench-align-voices bench-vocoder bench-gan bench-demo
+.PHONY: venv demo test test-slow test-page check bench bench-align bench-trust bench-align-voices \
+	bench-vocoder bench-gan bench-demo
 
 venv: .venv/.installed
 
@@ -73,6 +74,11 @@ bench: .venv/.installed
 # Boundaries of the built-in aligners beside those of the Montreal Forced Aligner.
 bench-align: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment
+
+# How many wrong transcripts the aligner hmm finds: in the demo's clips, or CORPUS=DIR FORMAT=vctk.
+bench-trust: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.mislabelled $(CORPUS) \
+		$(if $(FORMAT),--format $(FORMAT))
 
 # Voices trained on the durations of each aligner, three seeds each; an hour or more of a core.
 bench-align-voices: .venv/.installed

@@ -91,8 +91,8 @@ class PreprocessConfig:
     textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
     imported_dir: str = ""  # for aligner `imported`; empty: `alignments` in the dataset's folder
     edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds
-    # Aligner `hmm` rejects an utterance in which other sounds than those of its text fit a third of
-    # a second by so many nats per frame better (alignment_scores.jsonl); 0: none.
+    # Aligner `hmm` rejects an utterance in which any sound fits by so many nats better than a word
+    # or a few of its text (alignment_scores.jsonl); 50 is a good bound; 0: it only warns.
     max_misfit: float = 0.0
     pitch_extractor: Literal["parselmouth", "pyworld"] = "parselmouth"
     f0_min: float = 65.0  # Hz

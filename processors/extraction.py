@@ -14,6 +14,7 @@ from processors.fingerprint import (
     read_fingerprint,
     write_fingerprint,
 )
+from processors.misfits import SCORES_FILE, list_misfits
 from processors.recording_run import plan_recordings
 from processors.run import Run, Summary
 from processors.shards import ShardReport, read_report, report_path, shard_path, write_report
@@ -141,7 +142,7 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
-    own = (run.folder / name for name in ("alignment_scores.jsonl", *_SAID, *run.product.outputs))
+    own = (run.folder / name for name in (SCORES_FILE, *_SAID, *run.product.outputs))
     for path in (folder / "index.jsonl", *own):
         path.unlink(missing_ok=True)
     keep = {path(run.folder, name) for name in finished for path in (shard_path, report_path)}
@@ -186,6 +187,7 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
     """Writes what follows from all utterances together, the fingerprint last."""
     rejected = sorted([*run.listing.rejected, *total.rejected])
     write_jsonl(run.folder / "rejected.jsonl", (rejection._asdict() for rejection in rejected))
+    list_misfits(run.folder, run.listing.utterances, total.scores)
     check_rejected(run, rejected)
     say_notices(run, total)
     run.product.check(run, total)

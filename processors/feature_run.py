@@ -1,7 +1,6 @@
 """Stage 1 for acoustic models: features, and statistics of the training split."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,14 +10,13 @@ from preprocessors.manifest import Splits, Utterance
 from processors.alignment import alignment_file, plan_training
 from processors.features import FeatureTools
 from processors.fingerprint import Dependence, size_and_time
-from processors.records import AlignmentScore
 from processors.run import Run, corpus_of, plan_run
 from processors.shards import ShardReport, ShardWork
 from processors.statistics import corpus_stats
 from processors.store import FeatureStore, processed_folder
 from processors.summary import split_usable
 from utils.errors import InputError
-from utils.files import replacing, sha256_of, write_json, write_jsonl
+from utils.files import replacing, sha256_of, write_json
 from utils.logging import get_logger
 
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
@@ -87,7 +85,6 @@ class FeatureProduct:
         """Writes phones and unknown words; compares the phones of texts with the alignments'."""
         write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
         write_words(run.folder / "oov.txt", total.out_of_vocabulary)
-        write_scores(run.folder / "alignment_scores.jsonl", total.scores)
         check_phones(run, total)
 
     def split(self, run: Run, total: ShardReport) -> Splits:
@@ -125,15 +122,6 @@ def check_phones(run: Run, total: ShardReport) -> None:
             " preprocess.text.lexicon_path"
         )
     _log.warning("%s", message)
-
-
-def write_scores(path: Path, scores: Mapping[str, AlignmentScore]) -> None:
-    """Writes how well each recording fits its text, the worst first; no file without scores."""
-    ordered = sorted(scores.items(), key=lambda item: (-item[1].worst, item[0]))
-    if ordered:
-        write_jsonl(path, ({"id": id, **score._asdict()} for id, score in ordered))
-    else:
-        path.unlink(missing_ok=True)
 
 
 def write_words(path: Path, words: Counter[str]) -> None:

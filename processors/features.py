@@ -11,6 +11,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance
 from processors.alignment import Aligner, make_aligner
 from processors.audio import read_audio
+from processors.misfits import check_fit
 from processors.pitch import extract_f0, require_extractor
 from processors.records import Alignment, Extraction, Features, SpokenText
 from processors.text.frontend import TextFrontend
@@ -85,7 +86,7 @@ def extract_features(
     Raises:
         AudioError: If the recording cannot be used.
         InputError: If the text cannot be spoken.
-        AlignmentError: If text and recording cannot be aligned.
+        AlignmentError: If text and recording cannot be aligned, or fit worse than `max_misfit`.
         FeatureError: If the alignment goes on after the end of the recording by more than a frame,
             or the utterance is too short for one analysis window.
     """
@@ -97,6 +98,9 @@ def extract_features(
     spoken = tools.frontend(utterance.language)(utterance.text)
     trace.start("alignment")
     alignment = tools.align(utterance, audio.wav, tools.config.sample_rate, spoken)
+    if alignment.score is not None:
+        trace.score = alignment.score
+        check_fit(alignment.score, tools.config.max_misfit)
     features = _analyse(utterance, alignment, audio.wav, tools, trace)
     trace.stop()
     return Extraction(
@@ -105,7 +109,6 @@ def extract_features(
         features.phones,
         spoken.phones,
         spoken.out_of_vocabulary,
-        alignment.score,
     )
 
 

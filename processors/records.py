@@ -71,17 +71,17 @@ class SpokenText:
 
 
 class AlignmentScore(NamedTuple):
-    """How well a recording fits its text.
+    """How well a recording fits its text."""
 
-    Misfit is by how much better other sounds than those of the text fit a frame, nats.
-    """
-
-    misfit: float  # mean from the first phone to the last
-    worst: float  # the same of the worst third of a second
-    worst_s: float  # its middle, in the recording
-    worst_phone: str  # there
-    longest_s: float
+    misfit: float  # nats by which something else than the text fits better at the worst place
+    words: str  # there; "in ... the" where something more is said between two words
+    start_s: float  # of that place, in the recording
+    end_s: float
+    fit: float  # of all phones: nats a frame by which they fit better than any sound
+    worst_phone: str  # the one of the lowest fit
+    worst_phone_s: float  # its end
     longest_phone: str
+    longest_s: float  # its length
 
 
 @dataclass(frozen=True)
@@ -170,4 +170,3 @@ class Extraction(NamedTuple):
     phones: tuple[str, ...] = ()  # of the alignment
     text_phones: tuple[str, ...] = ()  # what the text frontend says; an aligner may say otherwise
     out_of_vocabulary: tuple[str, ...] = ()  # words pronounced by rule
-    score: AlignmentScore | None = None  # of the alignment

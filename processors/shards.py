@@ -36,7 +36,8 @@ class ShardReport:
         out_of_vocabulary: Words pronounced by rule, counted.
         notices: About audio, counted.
         cpu_seconds: CPU time by part of the work.
-        scores: How well each recording fits its text, by id, where the aligner says it.
+        scores: How well each recording fits its text, by id, where the aligner says it;
+            also of those that are rejected.
         fingerprint: Of what it was made from.
     """
 
@@ -53,16 +54,16 @@ class ShardReport:
 
     def count(self, id: str, extraction: Extraction) -> None:
         """Counts what was found in one utterance."""
-        if extraction.score is not None:
-            self.scores[id] = extraction.score
         self.phones.update(extraction.phones)
         self.text_phones.update(extraction.text_phones)
         self.out_of_vocabulary.update(extraction.out_of_vocabulary)
         self.notices.update(extraction.notices)
 
     def add_trace(self, id: str, trace: Trace) -> None:
-        """Adds what the work on one utterance took."""
+        """Adds what the work on one utterance took, and how well its recording fits its text."""
         trace.stop()
+        if trace.score is not None:
+            self.scores[id] = trace.score
         self.cpu_seconds.update(trace.cpu_seconds)
         if trace.audio_seconds > 0:
             self.audio_seconds[id] = trace.audio_seconds

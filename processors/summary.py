@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from preprocessors.manifest import Rejection, Splits
 from preprocessors.split import split_ids
+from processors.misfits import report_of
 from processors.run import Run, Summary
 from processors.shards import ShardReport
 from utils.errors import InputError
@@ -14,7 +15,7 @@ from utils.logging import get_logger
 # A share says little of a small corpus: so many bad utterances never stop it, while they are not
 # the greater part of it. Only `max_bad_ratio` 0 allows none.
 _TOLERATED = 3
-_SHOWN = 5  # reasons, notices and misfits; the files hold all of them
+_SHOWN = 5  # reasons; the file holds all of them
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
@@ -100,8 +101,6 @@ def make_report(
 ) -> dict[str, object]:
     """Numbers about the dataset and the work, for people."""
     n_all = max(1, len(run.listing.utterances))
-    misfits = {id: round(score.worst, 2) for id, score in total.scores.items()}
-    worst = sorted(misfits.items(), key=lambda item: (-item[1], item[0]))
     return {
         "dataset": run.dataset,
         "mels_from": run.product.mels_from,
@@ -110,7 +109,7 @@ def make_report(
         "splits": {name: len(ids) for name, ids in splits._asdict().items()},
         "rejected": dict(sorted(Counter(item.stage for item in rejected).items())),
         "out_of_vocabulary": len(total.out_of_vocabulary),
-        "worst_aligned": dict(worst[:_SHOWN]),
+        "misfits": report_of(total.scores),
         "notices": run.listing.notices,
         "audio_notices": dict(sorted(total.notices.items(), key=lambda item: (-item[1], item[0]))),
         "cpu_seconds": {part: round(value, 3) for part, value in sorted(total.cpu_seconds.items())},

@@ -27,7 +27,7 @@ from processors.hmm.chain import N_STATES, segments_of
 from processors.hmm.files import FORMAT, load_model, read_origin, save_model
 from processors.hmm.scoring import score_of
 from processors.hmm.training import Example, train
-from processors.records import Alignment, AlignmentScore, SpokenText
+from processors.records import Alignment, SpokenText
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError, UtteranceError
 from utils.files import sha256_of
@@ -50,7 +50,7 @@ def load_aligner(config: PreprocessConfig, folder: Path) -> "HmmAligner":
     Raises:
         InputError: If there is no model that can be read.
     """
-    return HmmAligner(folder / MODEL_FILE, config.edge_silence_s, config.max_misfit)
+    return HmmAligner(folder / MODEL_FILE, config.edge_silence_s)
 
 
 def alignment_file(utterance: Utterance, config: PreprocessConfig, dataset_root: Path) -> None:
@@ -63,15 +63,13 @@ class HmmAligner:
     Args:
         path: The model.
         edge_silence_s: Silence kept at both ends, seconds.
-        max_misfit: An utterance whose worst stretch fits worse is refused; 0: none is.
 
     Raises:
         InputError: If the model cannot be read.
     """
 
-    def __init__(self, path: Path, edge_silence_s: float, max_misfit: float = 0.0) -> None:
+    def __init__(self, path: Path, edge_silence_s: float) -> None:
         self.edge_silence_s = edge_silence_s
-        self.max_misfit = max_misfit
         self._model = load_model(path)
 
     def __call__(
@@ -86,8 +84,7 @@ class HmmAligner:
             spoken: Its phones are found in the audio.
 
         Raises:
-            AlignmentError: If the audio is too short for the phones, there is no way through, or it
-                fits worse than `max_misfit` allows.
+            AlignmentError: If the audio is too short for the phones, or there is no way through.
         """
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         pauses = pauses_after(spoken)
@@ -105,17 +102,8 @@ class HmmAligner:
             SaidWord(word.text, tuple(Segment(phone, *next(spans)) for phone in phones), pause)
             for word, phones, pause in zip(spoken.words, words, pauses, strict=True)
         ]
-        score = score_of(found, segments, [phone for phones in words for phone in phones])
-        self._check_fit(score)
+        score = score_of(found, self._model.chain(segments), segments, spoken)
         return replace(merge(said, duration_s, self.edge_silence_s), score=score)
-
-    def _check_fit(self, score: AlignmentScore) -> None:
-        if 0 < self.max_misfit < score.worst:
-            raise AlignmentError(
-                f"text and recording fit badly at {score.worst_s:.2f} s, at {score.worst_phone}:"
-                f" misfit {score.worst:.2f} (preprocess.max_misfit is {self.max_misfit:g}); is"
-                " every word said as it is written?"
-            )
 
 
 def _check_length(n_phones: int, duration_s: float) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from processors.hmm.acoustics import FRAME_S
 from processors.hmm.chain import N_STATES, Chain, Place, Segment, chain_of
 from processors.hmm.contexts import Tying, n_states, no_context
+from processors.hmm.edits import background_of
 from processors.hmm.mixtures import Mixtures
 from processors.hmm.passes import Pass, forward_backward, log_likelihoods
 from processors.text.symbols import SILENCE
@@ -52,11 +53,15 @@ class Found(NamedTuple):
 
     Attributes:
         ends_s: When each segment is over, never decreasing, (N,).
-        misfit: How much better another state than those of the text fits each frame, nats, (T,).
+        occupancy: Probability of each state at each frame, (T, S).
+        emissions: Log-likelihood of the frames under each distribution, (T, P).
+        background: The same without knowledge of what is said, (T,).
     """
 
     ends_s: np.ndarray
-    misfit: np.ndarray
+    occupancy: np.ndarray
+    emissions: np.ndarray
+    background: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,13 @@ class AcousticModel:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {unit: number for number, unit in enumerate(self.units)}
+
+    @cached_property
+    def _frames(self) -> np.ndarray:
+        """Frames of each distribution, (P,); 0 of the one that fits any sound a little."""
+        frames = self.mixtures.counts.sum(axis=1)
+        frames[-N_STATES:] = 0
+        return np.asarray(frames)
 
     def numbers_of(self, phones: Iterable[str]) -> list[int]:
         """The unit of each phone."""
@@ -120,15 +132,14 @@ class AcousticModel:
             When and how well; None if there is no way through.
         """
         chain = self.chain(segments)
-        P = len(self.stay) - N_STATES  # what fits any sound a little is no measure
         known = log_likelihoods(frames, self.mixtures.gaussians, np.arange(len(self.stay)))
-        heard = forward_backward(_EMISSION_SCALE * known, chain.pdfs, chain)
+        emissions = _EMISSION_SCALE * known
+        heard = forward_backward(emissions, chain.pdfs, chain)
         if not np.isfinite(heard.log_likelihood):
             return None
         spent = heard.occupancy.sum(axis=0).reshape(len(segments), N_STATES).sum(axis=1)
-        fit = (heard.occupancy * known[:, chain.pdfs]).sum(axis=1)
-        misfit = np.maximum(known[:, :P].max(axis=1) - fit, 0)
-        return Found(np.cumsum(spent) * FRAME_S, misfit)
+        background = _EMISSION_SCALE * background_of(known, self._frames)
+        return Found(np.cumsum(spent) * FRAME_S, heard.occupancy, emissions, background)
 
 
 def blank_model(units: Sequence[str], n_features: int) -> AcousticModel:

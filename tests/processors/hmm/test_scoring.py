@@ -1,43 +1,63 @@
 import numpy as np
 import pytest
 
-from processors.hmm.chain import Segment
+from processors.hmm.chain import chain_of, segments_of
+from processors.hmm.contexts import states_of
 from processors.hmm.model import Found
 from processors.hmm.scoring import score_of
-from processors.hmm.training import train
-from tests.processors.hmm.synthetic import corpus, segments_in
+from processors.records import SpokenText, Word
 
-SEGMENTS = (Segment(0, "edge"), Segment(1), Segment(2), Segment(0, "edge"))
-
-
-def test_the_worst_third_of_a_second_is_found_and_its_phone_named():
-    misfit = np.zeros(200)
-    misfit[:20] = 50  # silence before the first phone does not count
-    misfit[100:133] = 3.3
-    found = Found(np.array([0.2, 0.9, 1.9, 2.0]), misfit)
-    score = score_of(found, SEGMENTS, ["a", "b"])
-    assert score.worst == pytest.approx(3.3)
-    assert score.worst_s == pytest.approx(1.165)
-    assert score.worst_phone == "b"
-    assert (score.longest_phone, score.longest_s) == ("b", 1.0)
-    assert score.misfit == pytest.approx(33 * 3.3 / 170, abs=1e-3)
+SEGMENTS = segments_of([(1,), (2, 1)], [False, False], silence=0)
+SPOKEN = SpokenText(
+    "in the",
+    "in the",
+    ("<sil>", "I", "D", "I", "<.>"),
+    (Word("in", 1, 2), Word("the", 2, 4)),
+)
+STATES = np.repeat([0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23], 5)
 
 
-def test_an_utterance_of_a_few_frames_has_a_score():
-    found = Found(np.array([0.0, 0.04, 0.08, 0.1]), np.arange(10.0))
-    score = score_of(found, SEGMENTS, ["a", "b"])
-    assert score.worst == score.misfit == pytest.approx(3.5)
+def found_of(badly=()):
+    """A hundred frames of which each state gets five; some are heard as anything but the text."""
+    pdfs = states_of(SEGMENTS)
+    chain = chain_of(SEGMENTS, pdfs, np.full(12, 0.8), {"edge": 1.0, "punctuation": 0, "word": 0})
+    occupancy = np.eye(len(pdfs))[STATES]
+    emissions = np.full((100, 12), -3.0)
+    emissions[np.arange(100), pdfs[STATES]] = 2.0
+    emissions[list(badly)] = -4.0
+    background = np.zeros(100)
+    ends = np.cumsum(occupancy.sum(axis=0).reshape(-1, 4).sum(axis=1)) * 0.01
+    return Found(ends, occupancy, emissions, background), chain
 
 
-def test_a_word_that_is_not_said_makes_the_worst_stretch_worse():
-    drawn = corpus()
-    model = train([one.example for one in drawn])
-    right, wrong = [], []
-    for one in drawn[:20]:
-        example = one.example
-        swapped = (tuple("abcdef"[("abcdef".index(p) + 3) % 6] for p in example.words[0]),)
-        for words, scores in ((example.words, right), (swapped + example.words[1:], wrong)):
-            segments = segments_in(model, example._replace(words=words))
-            found = model.align(model.normalized(example.frames, "ann"), segments)
-            scores.append(score_of(found, segments, [phone for word in words for phone in word]))
-    assert np.mean([w.worst > r.worst for w, r in zip(wrong, right, strict=True)]) > 0.9
+def test_what_fits_its_text_has_no_misfit():
+    found, chain = found_of()
+    score = score_of(found, chain, SEGMENTS, SPOKEN)
+    assert score.misfit == pytest.approx(0, abs=1)
+    assert score.fit == pytest.approx(2.0)
+    assert (score.longest_phone, score.longest_s) == ("I", 0.2)
+
+
+def test_the_words_are_named_that_are_not_said_and_the_phone_that_fits_worst():
+    found, chain = found_of(badly=range(42, 80))
+    score = score_of(found, chain, SEGMENTS, SPOKEN)
+    assert score.misfit > 50
+    assert score.words == "the"
+    assert score.start_s == pytest.approx(0.42, abs=0.03)
+    assert score.end_s == pytest.approx(0.8, abs=0.03)
+    assert (score.worst_phone, score.worst_phone_s) == ("I", 0.8)
+    assert score.fit < 1
+
+
+def test_sound_between_two_words_is_named_by_both_of_them():
+    found, chain = found_of()
+    noise = Found(
+        found.ends_s + np.array([0, 0, 0.3, 0.3, 0.3, 0.3]),
+        np.insert(found.occupancy, [40] * 30, np.eye(24)[8], axis=0),
+        np.insert(found.emissions, [40] * 30, -4.0, axis=0),
+        np.zeros(130),
+    )
+    score = score_of(noise, chain, SEGMENTS, SPOKEN)
+    assert score.misfit > 50
+    assert score.words == "in ... the"
+    assert (score.start_s, score.end_s) == pytest.approx((0.4, 0.7), abs=0.02)
