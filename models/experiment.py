@@ -231,7 +231,7 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
     remove_partial(checkpoints)
     if restart and (steps := steps_of(checkpoints)):
         get_logger(__name__).warning(
-            "--restart: deleting the checkpoints of %d updates and the log in %s",
+            "--restart: deleting the checkpoints (%d) and the log in %s",
             len(steps),
             folder,
         )

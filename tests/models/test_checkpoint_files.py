@@ -61,7 +61,9 @@ def test_without_a_whole_checkpoint_there_is_an_error_and_no_fresh_start(tmp_pat
     for step in (1, 2):
         (write_checkpoint(tmp_path, step, FILES) / "model.safetensors").write_bytes(b"")
 
-    with pytest.raises(InputError, match="none of its 2 checkpoints is whole"):
+    with pytest.raises(
+        InputError, match="none of its 2 checkpoints is whole; copy them again, or train"
+    ):
         latest_checkpoint(tmp_path)
 
 
