@@ -108,8 +108,8 @@ def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
         get_logger(__name__).warning("%s is not used: %s", checkpoint, fault)
     if steps:
         raise InputError(
-            f"{folder}: none of its {len(steps)} checkpoints is whole; copy them again, or train anew"
-            " with --restart"
+            f"{folder}: none of its {len(steps)} checkpoints is whole; copy them again, or train"
+            " anew with --restart"
         )
     raise InputError(f"{folder}: there is no checkpoint in it; train first")
 
