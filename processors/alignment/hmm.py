@@ -145,11 +145,10 @@ class Training:
         if self.known:
             return
         _log.info("aligner hmm: learns from %d recordings", len(self.utterances))
-        chunks = {
-            f"{start:06d}": self.utterances[start : start + _PER_CHUNK]
-            for start in range(0, len(self.utterances), _PER_CHUNK)
-        }
-        work = partial(_examples, self.config, MOST_FRAMES // max(len(chunks), 1))
+        n_chunks = -(-len(self.utterances) // _PER_CHUNK)
+        # by strides: what is too much is the last turns of all speakers, whatever their number
+        chunks = {f"{start:06d}": self.utterances[start::n_chunks] for start in range(n_chunks)}
+        work = partial(_examples, self.config, MOST_FRAMES // max(n_chunks, 1))
         examples: dict[str, list[Example]] = {}
         with progress(len(self.utterances), "aligner hmm: reads") as bar:
             for done in run_chunks(work, chunks, n_jobs, self.config.backend):

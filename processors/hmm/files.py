@@ -13,7 +13,7 @@ from utils.errors import InputError
 from utils.files import replacing
 
 _KEY = "aligner"
-FORMAT = 5  # of the file, and of the method: raised when the same corpus gives another model
+FORMAT = 6  # of the file, and of the method: raised when the same corpus gives another model
 
 
 def save_model(path: Path, model: AcousticModel, origin: dict[str, Any]) -> None:

@@ -1,24 +1,16 @@
-"""The inner loops of the aligner, compiled by numba; they hold no lock, so that threads help.
+"""The inner loops of the aligner, as machine code."""
 
-Compiled code is kept beside this file, or in the user's cache where that cannot be written, or not
-at all where neither can.
-"""
+from typing import NamedTuple
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
-
-import numba
 import numpy as np
 
 from processors.hmm.chain import N_STATES, Chain
+from processors.hmm.compiled import compiled
 
 UNUSED = -1e30  # log-weight of a component that is not in use
 _PRUNED = 1e-100  # states at the ends of the window with less than this are given up
 _NEGLIGIBLE = 1e-4  # occupancy below which a frame teaches a state nothing
 _BACK = N_STATES + 1  # from a state that follows a silence to the one before that silence
-
-Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
 
 class Gaussians(NamedTuple):
@@ -49,16 +41,7 @@ class Sums(NamedTuple):
     squares: np.ndarray
 
 
-def _compiled(function: Compiled) -> Compiled:
-    # sums in any order, but infinity keeps its meaning
-    compiler = partial(numba.njit, nogil=True, fastmath={"contract", "reassoc", "nsz", "arcp"})
-    try:
-        return cast(Compiled, compiler(cache=True)(function))
-    except RuntimeError:  # there is no folder that compiled code can be kept in
-        return cast(Compiled, compiler()(function))
-
-
-@_compiled
+@compiled
 def _log_density(
     frame: np.ndarray, gaussians: Gaussians, pdf: int, logs: np.ndarray
 ) -> float:  # fills logs (K,) with the components' shares of the density
@@ -82,7 +65,7 @@ def _log_density(
     return best + np.log(total)
 
 
-@_compiled
+@compiled
 def log_likelihoods(frames: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) -> np.ndarray:
     """Log-likelihood of frames under mixtures.
 
@@ -102,7 +85,7 @@ def log_likelihoods(frames: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) 
     return result
 
 
-@_compiled
+@compiled
 def accumulate(
     frames: np.ndarray, occupancy: np.ndarray, pdfs: np.ndarray, gaussians: Gaussians, sums: Sums
 ) -> None:
@@ -133,7 +116,7 @@ def accumulate(
                         sums.squares[p, k, d] += value * frames[t, d]
 
 
-@_compiled
+@compiled
 def _arrival(chain: Chain, before: np.ndarray, s: int) -> float:  # at s, from the frame before
     value = before[s] * chain.stay[s]
     if s > 0:
@@ -143,7 +126,7 @@ def _arrival(chain: Chain, before: np.ndarray, s: int) -> float:  # at s, from t
     return float(value)
 
 
-@_compiled
+@compiled
 def _weigh(row: np.ndarray, emissions: np.ndarray, columns: np.ndarray, span: np.ndarray) -> float:
     # multiplies row by what the frame says, scales it to 1 and narrows span to what is left
     low, high = span
@@ -167,7 +150,7 @@ def _weigh(row: np.ndarray, emissions: np.ndarray, columns: np.ndarray, span: np
     return best + np.log(scale)
 
 
-@_compiled
+@compiled
 def _forward(
     emissions: np.ndarray, columns: np.ndarray, chain: Chain, forward: np.ndarray, spans: np.ndarray
 ) -> float:  # fills forward (T, S), each frame scaled to 1, and spans (T, 2) of the active states
@@ -185,7 +168,7 @@ def _forward(
     return total
 
 
-@_compiled
+@compiled
 def _depart(chain: Chain, weight: np.ndarray, span: np.ndarray, later: np.ndarray) -> None:
     # what is to come, seen from the frame before: the reverse of _arrival
     later[:] = 0.0
@@ -197,7 +180,7 @@ def _depart(chain: Chain, weight: np.ndarray, span: np.ndarray, later: np.ndarra
             later[s - _BACK] += chain.skip[s] * weight[s]
 
 
-@_compiled
+@compiled
 def _backward(
     emissions: np.ndarray,
     columns: np.ndarray,

@@ -4,6 +4,7 @@ How well it does on more speech is measured elsewhere; these are 78 seconds of i
 """
 
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.textgrid import read_textgrid
 from processors.audio import read_audio
 from processors.extraction import prepare_dataset
+from processors.hmm.training import Example
 from processors.records import Alignment
 from processors.store import FeatureStore
 from processors.text.frontend import TextFrontend
@@ -167,6 +169,26 @@ def test_learning_takes_no_more_speech_than_memory_is_allowed_for(tmp_path, monk
     n_frames = [sum(len(one.frames) for one in examples) for examples in heard]
     assert n_frames[0] > 5000
     assert 1000 < n_frames[1] <= 2000
+
+
+def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monkeypatch):
+    def long_recording(config, utterance, frontend):
+        yield Example(utterance.speaker, np.zeros((1400, 1), np.float32), (("a",),), (False,))
+
+    heard = []
+    monkeypatch.setattr(hmm, "_example", long_recording)
+    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.extend(examples))
+    monkeypatch.setattr(hmm, "save_model", lambda *args: None)
+    many = [
+        Utterance(f"{speaker}_{n}", Path("a.wav"), "a", f"spk{speaker:02d}")
+        for speaker in range(25)
+        for n in range(100)
+    ]
+    plan_training(CONFIG, many, tmp_path).carry_out(1)
+    counts = Counter(example.speaker for example in heard)
+    assert len(counts) == 25
+    assert max(counts.values()) - min(counts.values()) <= 5
+    assert 0.9 * hmm.MOST_FRAMES < 1400 * len(heard) <= hmm.MOST_FRAMES
 
 
 def test_learning_from_recordings_that_cannot_be_read_is_an_error(tmp_path):

@@ -2,14 +2,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numba.core import caching
 
 from processors.hmm.chain import N_STATES, chain_of, segments_of
 from processors.hmm.contexts import states_of
 from processors.hmm.mixtures import Mixtures
 from processors.hmm.passes import (
     Sums,
-    _compiled,
     accumulate,
     forward_backward,
     log_likelihoods,
@@ -115,8 +113,3 @@ def test_sums_hold_each_frame_as_often_as_it_belongs_to_a_state():
     assert np.allclose(sums.values.sum(axis=1), occupancy.T @ frames, atol=1e-5)
     assert np.allclose(sums.squares.sum(axis=1), occupancy.T @ frames**2, atol=1e-5)
     assert isinstance(sums, Sums)
-
-
-def test_where_compiled_code_cannot_be_kept_it_is_compiled_every_time(monkeypatch):
-    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
-    assert _compiled(lambda number: number + 1)(2) == 3
