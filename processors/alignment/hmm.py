@@ -122,14 +122,17 @@ class Training:
         path: Where the model goes.
         utterances: What is learnt from, in order.
         origin: What the model depends on: keys of the config, and utterances by id.
-        known: Whether there is such a model already.
     """
 
     config: PreprocessConfig
     path: Path
     utterances: tuple[Utterance, ...]
     origin: dict[str, Any]
-    known: bool
+
+    @property
+    def known(self) -> bool:
+        """Whether there is such a model already."""
+        return read_origin(self.path) == self.origin
 
     @property
     def identity(self) -> dict[str, object]:
@@ -138,6 +141,8 @@ class Training:
 
     def carry_out(self, n_jobs: int) -> None:
         """Trains the model, in worker processes and then threads, unless there is one.
+
+        Another run may have put its own there since this was planned.
 
         Raises:
             InputError: If there is nothing to learn from.
@@ -179,8 +184,8 @@ def plan_training(
     }
     previous = read_origin(path)
     if previous is not None and _nearly_same(previous, origin):
-        return Training(config, path, chosen, previous, known=True)
-    return Training(config, path, chosen, origin, known=False)
+        return Training(config, path, chosen, previous)
+    return Training(config, path, chosen, origin)
 
 
 def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:

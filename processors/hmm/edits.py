@@ -27,7 +27,8 @@ class Edit(NamedTuple):
     """An exchange of words for sound of any kind.
 
     Attributes:
-        gain: Log-likelihood that it brings, nats, less `_COST`; never below 0.
+        gain: Log-likelihood that it brings, nats, less `_COST`; never below 0. What silence at both
+            ends of the words would cost is not charged, which is worth some nats everywhere.
         first: First word that is exchanged.
         past: One past the last one; the same as `first` where something stands between two words.
         start: First frame of the sound.

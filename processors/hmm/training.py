@@ -169,7 +169,10 @@ def _in_context(
                 add_contexts(contexts, lesson.frames, heard.occupancy, lesson.segments)
         return contexts
 
-    tied = tie(merged(pool.map(part, range(_PARTS))), len(model.units))
+    contexts = merged(pool.map(part, range(_PARTS)))
+    if not contexts:
+        raise _nothing_fits()
+    tied = tie(contexts, len(model.units))
     return replace(
         model, tying=tied.tying, mixtures=of_sums(tied.sums), stay=model.stay[tied.states]
     )
@@ -183,10 +186,7 @@ def _converged(
     for _ in range(_MOST_PASSES):
         statistics = _gathered(pool, partial(_listen, model), lessons, model)
         if statistics.n_frames == 0:
-            raise InputError(
-                "preprocess.aligner hmm found no way through any recording; do the texts belong to"
-                " the recordings?"
-            )
+            raise _nothing_fits()
         model = _updated(model, statistics)
         now = statistics.log_likelihood / statistics.n_frames
         P, K = model.mixtures.counts.shape
@@ -195,6 +195,13 @@ def _converged(
             break
         before = now
     return model
+
+
+def _nothing_fits() -> InputError:
+    return InputError(
+        "preprocess.aligner hmm found no way through any recording; do the texts belong to the"
+        " recordings?"
+    )
 
 
 def _gathered(

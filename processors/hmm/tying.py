@@ -134,7 +134,8 @@ class _Forest:
             answers = self.sets[:, self.keys[members, 1 + side]].astype(float)
             yes = answers @ self.sums[members]  # (Q, 1 + 2 D)
             no = total - yes
-            loss = _cost(yes) + _cost(no) - _cost(total)
+            # rounded: the last digits of sums are no reason to ask about a smaller set
+            loss = np.round(_cost(yes) + _cost(no) - _cost(total), 6)
             loss[np.minimum(yes[:, 0], no[:, 0]) < _LEAST_FRAMES] = np.inf
             best.append(_Split(float(loss.min()), node, side, int(loss.argmin())))
         return [min(best)] if min(best).loss < -self.least_gain else []

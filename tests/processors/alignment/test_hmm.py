@@ -18,6 +18,7 @@ from processors.alignment.hmm import MODEL_FILE, choose, plan_training
 from processors.alignment.textgrid import read_textgrid
 from processors.audio import read_audio
 from processors.extraction import prepare_dataset
+from processors.hmm.files import load_model, read_origin, save_model
 from processors.hmm.training import Example
 from processors.records import Alignment
 from processors.store import FeatureStore
@@ -136,6 +137,17 @@ def test_a_model_is_kept_for_the_same_corpus_and_a_tenth_more(folder):
     assert kept.known
     assert kept.identity == plan_training(CONFIG, known, folder).identity
     assert not plan_training(CONFIG, [*known, *more], folder).known
+
+
+def test_a_model_that_another_run_put_there_meanwhile_is_replaced(folder, tmp_path, monkeypatch):
+    learnt = load_model(folder / MODEL_FILE)
+    shutil.copy2(folder / MODEL_FILE, tmp_path)
+    plan = plan_training(CONFIG, [utterance(id) for id in SHORTEST], tmp_path)
+    save_model(tmp_path / MODEL_FILE, learnt, plan.origin | {"config": "another"})
+    monkeypatch.setattr(hmm, "_example", lambda *args: ())
+    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: learnt)
+    plan.carry_out(1)
+    assert read_origin(tmp_path / MODEL_FILE) == plan.origin
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,12 @@
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
 import numpy as np
 import pytest
 
 from processors.hmm.model import unit_of
-from processors.hmm.training import Example, train
+from processors.hmm.training import Example, _in_context, train
 from tests.processors.hmm.synthetic import corpus, found_in
 from utils.errors import InputError
 
@@ -82,6 +83,14 @@ def test_nothing_but_too_short_recordings_is_an_error():
     short = Example("ann", np.ones((5, 6), np.float32), (("a", "b"),), (False,))
     with pytest.raises(InputError, match="no recording is long enough for the phones"):
         train([short])
+
+
+def test_contexts_of_recordings_that_no_way_leads_through_are_an_error(model):
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(InputError, match="no way through any recording"),
+    ):
+        _in_context(pool, model, [])
 
 
 def test_a_phone_that_training_did_not_meet_is_still_aligned(model, drawn):
