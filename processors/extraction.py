@@ -85,6 +85,8 @@ def _work(run: Run, n_jobs: int) -> Summary:
     start, dataset = time.monotonic(), run.dataset
     previous = read_fingerprint(run.folder)
     _check_task(run, previous)
+    if run.check is not None:
+        run.check()
     for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
         _log.info("%s: %s", dataset, line)
     finished = _finished_shards(run)

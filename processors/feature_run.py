@@ -45,7 +45,9 @@ def plan_features(config: Config, dataset: str) -> Run:
     tools = partial(FeatureTools, options, root, folder)
     work = ShardWork(tools, folder, options.mel, dependence.other)
     run = plan_run(options, dataset, listing, dependence, FeatureProduct(), work)
-    return run if training is None else replace(run, prepare=training.carry_out)
+    if training is None:
+        return replace(run, check=lambda: tools().prepare(listing.utterances))
+    return replace(run, prepare=training.carry_out)
 
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:

@@ -46,6 +46,7 @@ class Run:
         product: What is made of them.
         work: Makes a shard, given its name and utterances.
         backend: How the work is spread over processes.
+        check: Fails if the work cannot be done; called before anything is taken away.
         prepare: What has to be done before the first shard that is to be made, in so many
             processes.
     """
@@ -59,6 +60,7 @@ class Run:
     product: Product
     work: Callable[[str, Sequence[Utterance]], ShardReport]
     backend: Backend
+    check: Callable[[], None] | None = None
     prepare: Callable[[int], None] | None = None
 
 

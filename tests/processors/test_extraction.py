@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -401,6 +402,25 @@ def test_text_in_another_encoding_ends_the_stage_before_any_work(corpus, tmp_pat
     with pytest.raises(InputError, match="encoding"):
         prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"aligner": "imported"}, "no folder"), ({"textgrid_dir": "elsewhere"}, "no folder")],
+)
+def test_an_aligner_that_cannot_work_leaves_what_another_made(corpus, tmp_path, change, reason):
+    config = config_of(corpus, tmp_path)
+    prepare_dataset(config, "LJSpeech", 1)
+    before = contents(tmp_path)
+    changed = replace(config, preprocess=replace(config.preprocess, **change))
+    with pytest.raises(InputError, match=reason):
+        prepare_dataset(changed, "LJSpeech", 1)
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return {path: path.read_bytes() for path in files}
 
 
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing(corpus, prepared, tmp_path):
