@@ -71,9 +71,10 @@ check: .venv/.installed
 bench: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 
-# Boundaries of the built-in aligners beside those of the Montreal Forced Aligner.
+# Boundaries of the aligners beside those that are known: four CPU minutes, and more with
+# FLAGS="--nathalie DIR ...".
 bench-align: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment $(FLAGS)
 
 # How many wrong transcripts the aligner hmm finds: in the demo's clips, or CORPUS=DIR FORMAT=vctk.
 bench-trust: .venv/.installed
