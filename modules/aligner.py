@@ -29,8 +29,9 @@ MFA, 8 clips an update, AdamW with a learning rate of 1e-3, search without the p
 Medians and leads are in ms (positive: late), shares in %. So the prior is for the start: once the
 texts are found, leave it out of the losses and of the search. The binarisation loss is for voices
 that hear the soft attention; where they get durations, leave it out: without the prior it asks to
-tell apart places of the same phone that do not differ. Of the lead, 5.8 ms are half a frame: frame
-i is centred on the beginning of its hop, so the place between frames i - 1 and i is (i - 0.5) hops.
+tell apart places of the same phone that do not differ. Of the lead, 5.8 ms are half a frame: with
+the padding of these mels ("centre") frame i is centred on the beginning of its hop, so the place
+between frames i - 1 and i is (i - 0.5) hops.
 Pauses are too long by 40 ms at either end: weak sounds beside them are taken for silence.
 
 The sequences of the table have pauses where MFA has them. With those of the text alone, a pause at

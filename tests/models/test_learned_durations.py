@@ -6,7 +6,6 @@ import torch
 from config.schema import Config, PreprocessConfig, TrainConfig
 from models.assets import Assets
 from models.learned_durations import (
-    ALIGNER,
     AlignerConfig,
     AlignerNetwork,
     DurationLearner,
@@ -166,7 +165,6 @@ def test_only_an_experiment_without_durations_learns_them():
     network = learner_of(*experiment("learned"), SMALL).network
     assert network.phone_keys.num_embeddings == 3
     assert network.speaker_keys is None
-    assert ALIGNER == "aligner"
 
 
 @pytest.mark.parametrize(
