@@ -17,6 +17,7 @@ from processors.records import Alignment, SpokenText
 # Weak sounds at the ends are no louder than silence: 0.12 s of a phone may lie beyond what is heard
 # (see processors.activity).
 _WEAK_SOUND_S = 0.12
+_FASTEST = 40.0  # phones and pauses a second; hurried speech has 20
 
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "EdgeFinder":
@@ -52,7 +53,7 @@ class EdgeFinder:
             spoken: Its phones.
 
         Raises:
-            AlignmentError: If nothing is heard, or there are fewer frames than phones.
+            AlignmentError: If nothing is heard, or the phones are too many for it.
         """
         heard = sounding(wav, sample_rate)
         if heard is None:
@@ -60,9 +61,10 @@ class EdgeFinder:
         start_s = max(heard.start_s - self._margin_s, 0.0)
         end_s = min(heard.end_s + self._margin_s, len(wav) / sample_rate)
         N, T = len(spoken.phones), int((end_s - start_s) * sample_rate / self._hop_length + 0.5)
-        if N > T:
+        most = min(T, int(_FASTEST * (end_s - start_s)))
+        if most < N:
             raise AlignmentError(
-                f"{N} phones and pauses, and {T} frames of speech: there must be a frame for each;"
-                " is the recording the one of this text?"
+                f"{N} phones and pauses in {end_s - start_s:.2f} s of speech ({T} frames): nobody"
+                " speaks so fast; is the recording the one of this text?"
             )
         return Alignment(spoken.phones, np.array([start_s, end_s]), spoken.words)
