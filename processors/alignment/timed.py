@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.alignment import AlignmentError
-from processors.alignment.matching import match_boundaries
+from processors.alignment.matching import is_same_text, match_boundaries
 from processors.alignment.merge import SaidWord, Segment, merge, pauses_after
 from processors.records import Alignment, SpokenText, Word
 from processors.text.symbols import NOISE, PAUSES, PUNCTUATION_PAUSES, SILENCE
@@ -24,6 +24,7 @@ from processors.text.symbols import NOISE, PAUSES, PUNCTUATION_PAUSES, SILENCE
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
 MIN_PHONE_RATIO = 0.5  # of the source's phones to those of the text; and its inverse
 MAX_OVERLAP_S = 0.0101  # start and length are often rounded to 10 ms, each by itself
+_SHOWN = 40  # letters of a text in a message
 
 _SILENCES = {"", "sp", "sil", "<sil>", "<eps>", "pau", "<pau>", "ssil", "#", "h#", "_", "<p:>"}
 _UNKNOWN_PHONES = {"spn", "<spn>", "<unk>"}
@@ -113,13 +114,14 @@ def align_grid(
 
     Raises:
         AlignmentError: If a time is no number, the source differs from the audio by more than
-            `MAX_MISMATCH_S`, or it holds no phones or those of another text.
+            `MAX_MISMATCH_S`, or it holds no phones, or phones or words of another text.
     """
     if not grid.phones:
         raise AlignmentError("it has silence alone; is it of this recording?")
     _check_numbers(grid)
     _check_duration(grid, duration_s)
     _check_phones(grid, spoken)
+    _check_words(grid, spoken)
     if grid.is_complete:
         return _as_it_stands(grid, spoken)
     words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
@@ -176,6 +178,19 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
     found = sum(phone.label not in PAUSES for phone in grid.phones)
     if not MIN_PHONE_RATIO <= found / max(expected, 1) <= 1 / MIN_PHONE_RATIO:
         raise AlignmentError(f"it has {found} phones, the text {expected}; is it of this text?")
+
+
+def _check_words(grid: Grid, spoken: SpokenText) -> None:
+    if not is_same_text([word.text for word in spoken.words], [word.label for word in grid.words]):
+        said = " ".join(word.label for word in grid.words)
+        raise AlignmentError(
+            f"its words are '{_beginning(said)}', those of the text '{_beginning(spoken.text)}';"
+            " is it of this text?"
+        )
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
 
 def _by_words(grid: Grid, spoken: SpokenText) -> list[SaidWord]:

@@ -58,6 +58,11 @@ def test_phones_of_others_get_the_punctuation_of_the_text_and_the_usual_edges(tm
             r"it is of the text 'Hi, them!', and that is now 'Hi, you!'",
         ),
         (WHOLE, {"recording_s": 2.0}, r"it lasts 2.00 s, the recording 1.00 s"),
+        (
+            WHOLE,
+            {"words": [{"word": "Bye", "start_s": 0.2, "end_s": 0.9}]},
+            r"its words are 'Bye', those of the text 'Hi, you!'",
+        ),
         (["<sil>", *"ABCDEFGHI", "<.>"], {}, r"it has 9 phones, the text 4"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.alignment.matching import match_boundaries
+from processors.alignment.matching import is_same_text, match_boundaries
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,37 @@ def test_phones_are_matched_like_letters():
 
 def test_one_word_takes_everything():
     assert match_boundaries(["abc"], ["x", "y"]) == [2]
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("Printing, in the only sense", "printing in the only sense"),
+        ("I don't well-known it", "i do n't well known it"),
+        ("the naïve Zoë left", "the naive zoe left"),
+        ("my name is Gwydion", "my name <unk> <unk>"),
+        ("on page 12 of 400", "on page twelve of four hundred"),
+        ("12 34", "twelve thirty four"),
+        ("我很高兴", "我 很 高兴"),
+        ("我很高兴", "wo3 hen3 gao1 xing4"),
+        ("amongst her friends she was considered beautiful", "C F C F F C C"),
+        ("anything", ""),
+    ],
+)
+def test_another_way_of_writing_is_the_same_text(text, other):
+    assert is_same_text(text.split(), other.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("Lord, but I'm glad to see you again", "meanwhile i'll go out to breathe a spell"),
+        ("yes", "no"),
+        ("the cat sat on the mat today", "the dog ran to a big house"),
+        ("eight. The press yard.", "in eighteen thirteen"),
+        ("我很高兴", "你 吃 了 没有"),
+    ],
+)
+def test_another_sentence_is_another_text(text, other):
+    assert not is_same_text(text.split(), other.split())
+    assert not is_same_text(other.split(), text.split())

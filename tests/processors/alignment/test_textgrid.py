@@ -223,6 +223,15 @@ def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
         align(tmp_path, content)
 
 
+@pytest.mark.parametrize("words", [("no", "cat"), ("cat", "sat")])
+def test_a_file_of_another_text_is_refused_by_its_words(tmp_path, words):
+    spans = [(0.2, 0.4, words[0]), (0.6, 0.8, words[1])]
+    said = " ".join(words)
+    message = rf"u1.TextGrid: its words are '{said}', those of the text 'Hi, you!'; is it of"
+    with pytest.raises(AlignmentError, match=message):
+        align(tmp_path, long_form({"words": spans, "phones": PHONES}))
+
+
 def test_a_missing_folder_is_an_error_that_says_where_to_put_files(tmp_path):
     remedy = r"no folder .*TextGrid; put <id>.TextGrid files there.* pocketsphinx .* or hmm"
     with pytest.raises(InputError, match=remedy):

@@ -1,6 +1,7 @@
 """Frames of other projects: foreign splits, hops and tokens; and what an import says of them."""
 
 import json
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -193,6 +194,28 @@ def test_phones_of_other_names_take_those_of_the_text(corpus, spoken, tmp_path):
     names = [phone["phone"] for phone in row["phones"]]
     assert [p for p in names if p[0] != "<"] == [p for p in spoken[IDS[1]].phones if p[0] != "<"]
     assert rejected(tmp_path)[IDS[0]]["kind"] == "wrong token count"
+
+
+@pytest.mark.parametrize("aligner", ["imported", "textgrid"])
+def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path, aligner):
+    source = tmp_path / "TextGrid"
+    shutil.copytree(corpus / "TextGrid", source)
+    path = source / "LJ001-0008.TextGrid"
+    shutil.copy(source / "LJ001-0002.TextGrid", path)
+    reason = (
+        f"{path}: its words are 'in being comparatively modern', those of the text 'has never been"
+        " surpassed.'; is it of this text?"
+    )
+    if aligner == "imported":
+        run(corpus, tmp_path, source)
+        rows = rejected(tmp_path)
+    else:
+        config = config_of(corpus, tmp_path / "processed", textgrid_dir=str(source))
+        config = replace(config, preprocess=replace(config.preprocess, max_bad_ratio=0.3))
+        prepare_dataset(config, NAME, 1)
+        lines = (tmp_path / "processed" / NAME / "rejected.jsonl").read_text().splitlines()
+        rows = {row["id"]: row for row in map(json.loads, lines)}
+    assert {id: row["reason"] for id, row in rows.items()} == {"LJ001-0008": reason}
 
 
 def test_a_newer_import_replaces_an_older_one_and_nothing_else(corpus, spoken, tmp_path):
