@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -27,6 +28,7 @@ from models.trainer import Observers, Trainer
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import user_path, write_json
+from utils.locks import locked
 from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
 
@@ -78,7 +80,8 @@ def train(
         The signal that ended it (a checkpoint was saved); None if it came to its end.
 
     Raises:
-        InputError: If flags, config, data or an earlier run of this name do not fit together.
+        InputError: If flags, config, data or an earlier run of this name do not fit together, or
+            another one is going on.
     """
     folder = experiment_folder(config, name)
     check_flags(folder, resume=resume, restart=restart, init_from=init_from)
@@ -89,7 +92,10 @@ def train(
         check_unchanged(load_config(folder / "config.json"), config)
     assets = Assets.load(folder) if resume else collect_assets(config)
     accelerator = make_accelerator(config, folder)
-    try:
+    with ExitStack() as stack:
+        stack.callback(accelerator.end_training)
+        if accelerator.is_main_process:
+            stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         task, data = _build(config, assets, accelerator)
         history = History.load(folder) if resume else history_of(config, dataset_folders(config))
         if init_from is not None:
@@ -113,8 +119,6 @@ def train(
             trainer.resume(checkpoint)
         _tell(task, data, accelerator)
         return trainer.fit()
-    finally:
-        accelerator.end_training()
 
 
 def experiment_folder(config: Config, name: str) -> Path:

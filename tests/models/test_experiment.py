@@ -18,6 +18,7 @@ from processors.store import FeatureStore, write_shard
 from tests.models.fakes import PREPROCESS, make_features, make_processed, write_voice_config
 from tests.models.test_validation_sentences import write_corpus
 from utils.errors import InputError
+from utils.locks import locked
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +47,7 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
 
     assert {path.name for path in folder.iterdir()} == {
         *("config.json", "audio.json", "vocabulary.json", "speakers.json", "stats.json"),
-        *("README.md", "history.json", "checkpoints"),
+        *("README.md", "history.json", "checkpoints", ".lock"),
     }
     assert steps_of(folder / "checkpoints") == [2, 4]
     assert fault_of(folder / "checkpoints" / "step-00000004") == ""
@@ -56,6 +57,18 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
         {"name": "anna", "language": "en-us"},
         {"name": "ben", "language": "en-us"},
     ]
+
+
+def test_a_second_run_of_a_name_is_kept_out(root):
+    folder = root / "ckpts" / "voice"
+    with (
+        locked(folder, ""),
+        pytest.raises(InputError, match="is at work there; wait for its end, or give another --n"),
+    ):
+        run(root)
+    assert [path.name for path in folder.iterdir()] == [".lock"]
+    run(root)
+    assert steps_of(folder / "checkpoints") == [2, 4]
 
 
 def test_the_model_card_says_what_it_is(root):
