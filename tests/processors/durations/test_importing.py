@@ -218,6 +218,21 @@ def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path, aligner):
     assert {id: row["reason"] for id, row in rows.items()} == {"LJ001-0008": reason}
 
 
+def test_a_broken_line_of_ctm_rejects_its_utterance_alone(corpus, spoken, tmp_path):
+    source = tmp_path / "all.ctm"
+    rows = [
+        f"{id} 1 {0.05 * n:.2f} 0.05 {phone}"
+        for id in IDS
+        for n, phone in enumerate(p for p in spoken[id].phones if p[0] != "<")
+    ]
+    rows[0] = f"{IDS[0]} 1 0.0 zz AH"
+    source.write_text("\n".join(rows))
+    run(corpus, tmp_path, source, max_bad_ratio=0.5)
+    reason = rejected(tmp_path)[IDS[0]]["reason"]
+    assert reason.startswith(f"{source}:1: expected `utterance channel start length label`, found")
+    assert (tmp_path / f"imported/{IDS[1]}.json").is_file()
+
+
 def test_a_newer_import_replaces_an_older_one_and_nothing_else(corpus, spoken, tmp_path):
     source = write_all(tmp_path / "source", spoken)
     run(corpus, tmp_path, source)
