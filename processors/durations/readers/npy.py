@@ -31,8 +31,11 @@ def _read(path: Path) -> Counts:
         values = np.load(path, allow_pickle=False)
     except OSError as error:
         raise AlignmentError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, TokenError, BadZipFile, MemoryError) as error:
-        raise AlignmentError(f"{path}: not a whole .npy file ({error}); make it again") from None
+    except (ValueError, EOFError, TokenError, BadZipFile, MemoryError):
+        # NumPy's own words advise to allow pickles, which may run code
+        raise AlignmentError(
+            f"{path}: not a whole .npy file of numbers; make it again by numpy.save"
+        ) from None
     if not isinstance(values, np.ndarray):
         raise AlignmentError(f"{path}: several arrays, expected one row of frames")
     return counts_of(values, path)

@@ -204,10 +204,16 @@ def test_an_array_with_a_damaged_head_is_one_line_with_the_name(tmp_path, conten
         read(tmp_path, "npy")
 
 
-def test_objects_in_an_array_are_refused(tmp_path):
-    np.save(tmp_path / "u1.npy", np.array([{"a": 1}], dtype=object))
-    with pytest.raises(AlignmentError, match=r"u1.npy: not a whole .npy file"):
+@pytest.mark.parametrize("junk", [True, False])
+def test_objects_and_junk_in_an_array_are_refused_without_advice_to_allow_them(tmp_path, junk):
+    path = tmp_path / "u1.npy"
+    np.save(path, np.array([{"a": 1}], dtype=object))
+    if junk:
+        path.write_text("3 4 5\n")
+    with pytest.raises(AlignmentError) as caught:
         read(tmp_path, "npy")
+    expected = f"{path}: not a whole .npy file of numbers; make it again by numpy.save"
+    assert str(caught.value) == expected
 
 
 def test_real_textgrids_of_other_tiers_are_read_by_name(tmp_path):
