@@ -58,7 +58,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--output", type=user_path, help="a file for the table")
     for part in NEED_FOLDER:
         parser.add_argument(f"--{part}", type=user_path, metavar="DIR")
-    return parser.parse_args()
+    options = parser.parse_args()
+    for part in NEED_FOLDER:
+        folder = getattr(options, part)
+        if folder is not None and not folder.is_dir():
+            parser.error(f"--{part}: there is no folder {folder}")
+    return options
 
 
 def _table(options: argparse.Namespace, folder: Path) -> Iterator[str]:
