@@ -116,7 +116,10 @@ def spread(
 
 
 def suggest(faults: Iterable[TokenCountError]) -> str:
-    """Which layout the durations of most utterances fit, for a message; empty if none."""
+    """What would fit durations of another number, for a message; empty if there are none.
+
+    A layout is named that fits nine of ten or more: several layouts fit a few by chance.
+    """
     fitting: Counter[str] = Counter()
     n_faults = 0
     for fault in faults:
@@ -126,10 +129,12 @@ def suggest(faults: Iterable[TokenCountError]) -> str:
                 fitting[f"--tokens {layout}"] += 1
             elif fault.found == n + 1:
                 fitting[f"--tokens {layout} --end_token"] += 1
-    if not fitting:
+    if n_faults == 0:
         return ""
-    flags, n = fitting.most_common(1)[0]
-    return f"{flags} would fit {n} of these {n_faults}" if 2 * n > n_faults else ""
+    for flags, n in fitting.most_common(1):
+        if 10 * n >= 9 * n_faults:
+            return f"{flags} would fit {n} of these {n_faults}"
+    return "no --tokens would fit them; list the tokens of each utterance by --phones_file"
 
 
 def read_table(path: Path) -> Table:

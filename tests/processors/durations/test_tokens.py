@@ -49,9 +49,16 @@ def test_another_number_of_tokens_is_said_with_both_numbers():
 
 
 def test_the_layout_that_would_fit_is_suggested():
-    assert suggest([fault(4), fault(4), fault(9)]) == "--tokens no_pauses would fit 2 of these 3"
+    nine = [fault(4)] * 9
+    assert suggest([*nine, fault(9)]) == "--tokens no_pauses would fit 9 of these 10"
     assert suggest([fault(8)]) == "--tokens all --end_token would fit 1 of these 1"
-    assert suggest([fault(20)]) == ""
+    assert suggest([]) == ""
+
+
+@pytest.mark.parametrize("counts", [[20], [4, 4, 9]])
+def test_where_a_layout_fits_by_chance_or_none_does_a_table_is_asked_for(counts):
+    message = "no --tokens would fit them; list the tokens of each utterance by --phones_file"
+    assert suggest([fault(n) for n in counts]) == message
 
 
 def test_a_table_names_tokens_and_says_how_long_frames_are(tmp_path):
