@@ -8,21 +8,10 @@ import pytest
 from processors.hmm.acoustics import FRAME_S
 from processors.hmm.chain import N_STATES, segments_of
 from processors.hmm.edits import _COST, background_of, best_edit
-from processors.hmm.training import train
-from tests.processors.hmm.synthetic import corpus, segments_in
+from tests.processors.hmm.synthetic import segments_in
 from tests.processors.hmm.test_passes import all_ways, moves_from, small_chain
 
 WORDS = ((1,), (2,))
-
-
-@pytest.fixture(scope="module")
-def drawn():
-    return corpus()
-
-
-@pytest.fixture(scope="module")
-def model(drawn):
-    return train([one.example for one in drawn])
 
 
 def edit_of(model, example):

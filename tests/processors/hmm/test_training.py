@@ -11,16 +11,6 @@ from tests.processors.hmm.synthetic import corpus, found_in
 from utils.errors import InputError
 
 
-@pytest.fixture(scope="module")
-def drawn():
-    return corpus()
-
-
-@pytest.fixture(scope="module")
-def model(drawn):
-    return train([one.example for one in drawn])
-
-
 def test_boundaries_of_a_known_model_are_recovered_from_a_flat_start(model, drawn):
     errors = np.concatenate([found_in(model, one.example)[0] - one.starts_s for one in drawn])
     assert np.median(np.abs(errors)) < 0.005
