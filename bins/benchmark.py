@@ -17,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from models.assets import Assets
+from models.base.assets import Assets
 from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Config, FastSpeech2Task
-from models.vocoder.griffin_lim import GriffinLim
+from modules.griffin_lim import GriffinLim
 from modules.masking import length_mask
 from modules.mel import MelConfig
 from modules.variance import ContourStats
-from processors.batch import TtsBatch, on_device
-from processors.sampler import FrameBudgetSampler, frame_budget
+from processors.dataset.batch import TtsBatch, on_device
+from processors.dataset.sampler import FrameBudgetSampler, frame_budget
 from utils.cli import Parser, run
 from utils.logging import get_logger, setup_logging
 
@@ -67,7 +67,7 @@ def main() -> None:
     for setting in settings:
         measure_inference(setting)
     measure_griffin_lim(settings[0].device)
-    for statement in ("import torch", "import models.synthesizer"):
+    for statement in ("import torch", "import models.synthesizer.synthesizer"):
         measure_start(statement)
 
 

@@ -11,8 +11,8 @@ from utils.logging import get_logger, setup_logging
 from utils.parallel import n_cores
 
 if TYPE_CHECKING:
-    from models.scoring.place import Place
-    from models.scoring.subjects import Extras
+    from models.evaluation.place import Place
+    from models.evaluation.subjects import Extras
 
 
 def parser() -> Parser:
@@ -105,8 +105,8 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def _refuse_empty(flag: str, given: str) -> NoReturn:
-    from processors.checks import check_names
-    from processors.metrics import metric_names
+    from processors.scoring.checks import check_names
+    from processors.scoring.metrics import metric_names
 
     known = metric_names() if flag == "--metrics" else ["none", *check_names()]
     raise UsageError(
@@ -125,9 +125,9 @@ def main() -> None:
     given = arguments()
     setup_logging()
 
-    from models.scoring.evaluation import evaluate
-    from models.scoring.selection import Selection
-    from models.scoring.tables import tables_of
+    from models.evaluation.evaluate import evaluate
+    from models.evaluation.selection import Selection
+    from models.evaluation.tables import tables_of
 
     place = _place(given)
     selection = Selection(
@@ -142,8 +142,8 @@ def main() -> None:
     if given.page == "no":
         return
 
-    from models.report import write_page
-    from models.results import PAGE
+    from models.base.layout import PAGE
+    from models.evaluation.report import write_page
 
     page, backend = evaluation.folder / PAGE, place.references.preprocess.backend
     write_page(page, evaluation, n_jobs=given.num_workers, backend=backend)
@@ -152,8 +152,8 @@ def main() -> None:
 
 def _place(given: argparse.Namespace) -> "Place":
     """What is scored."""
-    from models.scoring.place import place_of_config, place_of_model
-    from models.speaking import experiment_of
+    from models.evaluation.place import place_of_config, place_of_model
+    from models.synthesizer.speak_each import experiment_of
 
     sources = given.infer_output_dir, given.overrides, given.recordings
     if given.infer_expt_dir is None and given.name is None:
@@ -172,8 +172,8 @@ def _place(given: argparse.Namespace) -> "Place":
 
 def _extras(given: argparse.Namespace) -> "Extras":
     """What it is put beside."""
-    from models.scoring.subjects import Extras
-    from processors.plugins import Plugins, load_function
+    from models.evaluation.subjects import Extras
+    from processors.scoring.plugins import Plugins, load_function
 
     plugins = Plugins(
         load_function(given.recogniser) if given.recogniser is not None else None,

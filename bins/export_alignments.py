@@ -46,22 +46,22 @@ def main() -> None:
 
     setup_logging()
     if given.config is None:
-        from models.alignments import export_speech
+        from models.synthesizer.alignments import export_speech
 
         n = export_speech(given.infer_output_dir, given.format, given.output)
         get_logger(__name__).info("alignments as %s: %d", given.format, n)
         return
 
-    from models.registry import load_config
+    from models.base.registry import load_config
+    from processors.dataset.store import processed_folder
     from processors.durations.exporting import export_store
-    from processors.run import choose_dataset
-    from processors.store import processed_folder
+    from processors.extraction.plan import choose_dataset
 
     config = load_config(given.config, given.overrides)
     folder = processed_folder(config.preprocess, choose_dataset(config, given.dataset))
     find = None
     if given.infer_expt_dir is not None:
-        from models.trained_aligner import duration_finder
+        from models.checkpoint.trained_aligner import duration_finder
 
         find = duration_finder(given.infer_expt_dir, folder)
     export_store(config.preprocess, folder, given.format, given.output, find)

@@ -24,7 +24,7 @@ def main() -> None:
     given = flags.parse_args()
     setup_logging()
 
-    from models.publish import collect, write
+    from models.checkpoint.publish import collect, write
 
     package = collect(
         given.experiment, given.target.absolute().name, licence=given.license, half=given.half

@@ -17,7 +17,7 @@ def main() -> None:
     given = flags.parse_args()
     setup_logging()
 
-    from models.importing import import_checkpoint
+    from models.checkpoint.importing import import_checkpoint
 
     import_checkpoint(given.source, given.target)
 

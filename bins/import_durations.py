@@ -73,12 +73,12 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     """Imports durations."""
     given = arguments()
-    from models.registry import load_config
+    from models.base.registry import load_config
     from processors.alignment.textgrid import Tiers
     from processors.durations.fitting import Reading
     from processors.durations.frames import FrameRate
     from processors.durations.importing import Source, import_durations
-    from processors.run import choose_dataset
+    from processors.extraction.plan import choose_dataset
     from utils.logging import setup_logging
 
     setup_logging()

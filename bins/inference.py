@@ -54,8 +54,8 @@ def main() -> None:
     given = arguments()
     setup_logging()
 
-    from models import inference
-    from models.speaking import experiment_of
+    from models.synthesizer import speak_texts as inference
+    from models.synthesizer.speak_each import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
     settings = inference.Settings(

@@ -10,8 +10,8 @@ def main() -> None:
     """Prepares every dataset of a config."""
     arguments = _arguments()
     # after the flags are read: help and mistakes in them need not wait for PyTorch
-    from models.registry import load_config
-    from processors.extraction import prepare_datasets
+    from models.base.registry import load_config
+    from processors.extraction.run import prepare_datasets
     from utils.logging import setup_logging
 
     setup_logging()
@@ -19,7 +19,7 @@ def main() -> None:
     if arguments.from_acoustic is None:
         prepare_datasets(config, arguments.num_workers)
     else:
-        from models.predicted_mels import prepare_from_acoustic
+        from models.training.predicted_mels import prepare_from_acoustic
 
         prepare_from_acoustic(config, arguments.from_acoustic, arguments.num_workers)
 

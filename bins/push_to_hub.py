@@ -16,7 +16,7 @@ def main() -> None:
     given = _arguments()
     setup_logging()
 
-    from models.publish import collect, publish
+    from models.checkpoint.publish import collect, publish
     from utils.hub_push import Target, check_target
 
     target = Target(given.repository, given.revision, given.private, given.message)

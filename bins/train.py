@@ -21,8 +21,8 @@ def main() -> None:
     add("--seed", type=int, help="instead of train.random_seed")
     arguments = parser.parse_args()
 
-    from models.experiment import train
-    from models.registry import load_config
+    from models.base.registry import load_config
+    from models.training.experiment import train
     from utils.logging import setup_logging
 
     setup_logging()

@@ -41,8 +41,8 @@ def main() -> None:
     given = arguments()
     setup_logging()
 
-    from models import copy_synthesis
-    from models.speaking import experiment_of
+    from models.synthesizer import copy_synthesis
+    from models.synthesizer.speak_each import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
     vocoder = copy_synthesis.load_speaking_vocoder(

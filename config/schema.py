@@ -220,7 +220,11 @@ class TrainConfig:
     # Scores of stage 4 while training: validation utterances, spoken from their phones or copied by
     # a vocoder, are judged beside their recordings. Curves `score/...`; training stays the same.
     score_steps: int = 5000  # updates between them, and once more at the end; 0: never
-    score_metrics: tuple[str, ...] = ("mcd", "f0rmse_cents", "v_uv_f1")  # of processors/metrics
+    score_metrics: tuple[str, ...] = (
+        "mcd",
+        "f0rmse_cents",
+        "v_uv_f1",
+    )  # of processors/scoring/metrics
     score_utterances: int = 20  # the same ones each time
     score_seconds: float = 10.0  # of work for each at most; fewer utterances if that is not enough
     max_bad_steps: int = 10  # stop after so many non-finite updates in a row

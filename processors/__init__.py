@@ -1,1 +1,1 @@
-"""From utterances to features, batches and back: text, audio, alignment, storage."""
+"""From utterances to features, batches and back: text, audio, alignment, storage, scores."""

@@ -19,6 +19,28 @@ MAY_IMPORT = {
     "models": {"utils", "config", "preprocessors", "processors", "models", "modules"},
     "bins": {"utils", "config", "preprocessors", "processors", "models", "modules", "bins"},
 }
+# The rooms of a package, from the ground up: each may import those named, and itself.
+ROOMS = {
+    "models": {
+        "base": set(),
+        "tts": {"base"},
+        "vocoder": {"base"},
+        "checkpoint": {"base", "tts"},  # importers fill the configurations of models
+        "training": {"base", "checkpoint"},
+        "synthesizer": {"base", "checkpoint"},
+        "evaluation": {"base", "checkpoint", "synthesizer"},
+    },
+    "processors": {
+        "records": set(),
+        "audio": set(),
+        "text": {"records"},
+        "dataset": {"records", "audio", "text"},
+        "alignment": {"records", "audio", "text"},
+        "extraction": {"records", "audio", "text", "dataset", "alignment"},
+        "durations": {"records", "text", "dataset", "alignment", "extraction"},
+        "scoring": {"records", "audio", "text"},
+    },
+}
 # Each of these takes a good part of a second, or more, to import.
 SLOW_PACKAGES = {
     "accelerate",
@@ -41,14 +63,23 @@ TEXT_FILES = {".json", ".md", ".py", ".sh", ".toml", ".txt", ""}
 GENERATED = {"ckpts", "data", "pretrained", "build", "dist", "__pycache__"}
 
 
-def imported_packages(path):
-    """Top-level names of everything that a file imports, at its top or in a function."""
+def imported_modules(path):
+    """Dotted names of everything that a file imports, at its top or in a function."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: import path and file path are the same here"
-            yield node.module.split(".")[0]
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_packages(path):
+    """Top-level names of everything that a file imports."""
+    return (name.split(".")[0] for name in imported_modules(path))
+
+
+def modules_of(package):
+    return sorted(path for path in (REPOSITORY / package).rglob("*.py"))
 
 
 def text_files():
@@ -69,6 +100,29 @@ def test_imports_run_one_way(package):
         if name in MAY_IMPORT and name not in MAY_IMPORT[package]
     ]
     assert faults == []
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_a_room_imports_only_rooms_below_it(package):
+    faults = []
+    for path in modules_of(package):
+        room = path.relative_to(REPOSITORY / package).with_suffix("").parts[0]
+        if room == "__init__":
+            continue
+        allowed = ROOMS[package][room] | {room}
+        faults += [
+            f"{path.relative_to(REPOSITORY)} imports {name}"
+            for name in imported_modules(path)
+            if name.split(".")[0] == package and name.split(".")[1] not in allowed
+        ]
+    assert faults == []
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_every_room_says_in_its_first_line_what_lives_there(package):
+    for folder in sorted({path.parent for path in modules_of(package)}):
+        face = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+        assert ast.get_docstring(face), folder
 
 
 def test_modules_import_torch_and_numpy_only():
@@ -99,7 +153,12 @@ def test_every_package_that_is_imported_is_one_that_setup_installs():
 
 @pytest.mark.parametrize(
     "module",
-    ["models.synthesizer", "models.checkpoint", "models.tts.fastspeech2", "bins.inference"],
+    [
+        "models.synthesizer.synthesizer",
+        "models.checkpoint.loading",
+        "models.tts.fastspeech2",
+        "bins.inference",
+    ],
 )
 def test_the_path_from_text_to_speech_imports_no_slow_package(module):
     code = f"import sys, {module}; print(*{{name.split('.')[0] for name in sys.modules}})"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from processors.checks import check_names
 from processors.durations import reader_names, writer_names
-from processors.metrics import find, metric_names
+from processors.scoring.checks import check_names
+from processors.scoring.metrics import find, metric_names
 
 REPOSITORY = Path(__file__).parents[1]
 EVALUATION = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")

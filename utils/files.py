@@ -173,3 +173,12 @@ def sha256_of(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def size_and_time(path: Path) -> tuple[int, int]:
+    """Size and time of a file, by which a change is noticed; -1 without one."""
+    try:
+        status = path.stat()
+    except OSError:
+        return -1, -1  # the utterance will be rejected, until there is a file
+    return status.st_size, status.st_mtime_ns

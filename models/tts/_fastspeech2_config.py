@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from config.schema import require_at_least, require_share
-from models.learned_durations import AlignerConfig
+from models.base.learned_durations import AlignerConfig
 from modules.variance import Level
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from models.acoustic import TtsOutput, durations_in, speakers_of
+from models.base.acoustic import TtsOutput, durations_in, speakers_of
 from models.tts._fastspeech2_config import FastSpeech2Config
 from modules.conv import Linear, clear_padding
 from modules.length_regulator import regulate, whole_frames
@@ -17,7 +17,7 @@ from modules.postnet import PostNet
 from modules.prosody import interpolate_unvoiced
 from modules.transformer import FFTStack
 from modules.variance import Contour, ContourStats, Level, VariancePredictor
-from processors.batch import TtsBatch
+from processors.dataset.batch import TtsBatch
 
 LONGEST_PHONE = 1000  # frames, of those predicted: 12 s at the usual hop
 

@@ -26,11 +26,11 @@ import torch
 from torch import nn
 
 from config.schema import Config
-from models.acoustic import contour_stats, count_valid, durations_in, vocabulary_size
-from models.assets import Assets
-from models.learned_durations import ALIGNER, DurationLearner, learner_of
-from models.samples import spoken_samples, with_alignments
-from models.task import LossTerm, Sample, Unit, Update
+from models.base.acoustic import contour_stats, count_valid, durations_in, vocabulary_size
+from models.base.assets import Assets
+from models.base.learned_durations import ALIGNER, DurationLearner, learner_of
+from models.base.samples import spoken_samples, with_alignments
+from models.base.task import LossTerm, Sample, Unit, Update
 from models.tts._fastspeech2_config import (
     FastSpeech2Config,
     TransformerConfig,
@@ -40,7 +40,7 @@ from models.tts._fastspeech2_config import (
 from models.tts._fastspeech2_network import FastSpeech2, TrainingOutput
 from modules.losses import l1_sum, mse_sum
 from modules.masking import length_mask
-from processors.batch import TtsBatch
+from processors.dataset.batch import TtsBatch
 
 __all__ = [
     "CONFIG",

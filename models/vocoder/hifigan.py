@@ -21,15 +21,15 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from config.schema import Config
-from models.assets import Assets
-from models.samples import copied_samples
-from models.task import LossTerm, Sample, Score, Unit, Update
+from models.base.assets import Assets
+from models.base.samples import copied_samples
+from models.base.task import LossTerm, Sample, Score, Unit, Update
 from models.vocoder._hifigan_config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
 from models.vocoder._hifigan_generator import HiFiGAN, Precision, reach_of
 from modules.discriminators import WaveDiscriminator
 from modules.mel import MelConfig, MelSpectrogram
 from modules.stft_loss import MultiResolutionStft
-from processors.batch import VocoderBatch
+from processors.dataset.batch import VocoderBatch
 
 __all__ = [
     "CONFIG",

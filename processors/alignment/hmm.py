@@ -1,8 +1,8 @@
 """The aligner that learns from the corpus itself: no model to download, any language and phones.
 
-Stage 1 trains a hidden Markov model on a part of the recordings (processors/hmm) before the first
-of them is aligned, and keeps it in the folder of the processed data. A model is not trained again
-for a few utterances more or less.
+Stage 1 trains a hidden Markov model on a part of the recordings (processors/alignment/markov)
+before the first of them is aligned, and keeps it in the folder of the processed data. A model is
+not trained again for a few utterances more or less.
 """
 
 import json
@@ -19,18 +19,17 @@ import numpy as np
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
+from processors.alignment.markov.acoustics import FRAME_S, cepstra
+from processors.alignment.markov.chain import N_STATES, segments_of
+from processors.alignment.markov.files import FORMAT, load_model, read_origin, save_model
+from processors.alignment.markov.scoring import score_of
+from processors.alignment.markov.training import Example, train
 from processors.alignment.merge import SaidWord, Segment, merge, pauses_after
-from processors.audio import read_audio
-from processors.fingerprint import size_and_time
-from processors.hmm.acoustics import FRAME_S, cepstra
-from processors.hmm.chain import N_STATES, segments_of
-from processors.hmm.files import FORMAT, load_model, read_origin, save_model
-from processors.hmm.scoring import score_of
-from processors.hmm.training import Example, train
+from processors.audio.files import read_audio
 from processors.records import Alignment, SpokenText
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError, UtteranceError
-from utils.files import sha256_of
+from utils.files import sha256_of, size_and_time
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 from utils.seed import derived_seed

@@ -72,7 +72,7 @@ class ImportedAligner:
                 its times do not run forwards.
         """
         # imported where it is used: the readers of all formats build on the aligners
-        from processors.durations.objects import grid_of
+        from processors.alignment.json_objects import grid_of
 
         path = self.folder / f"{utterance.id}.json"
         try:

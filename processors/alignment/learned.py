@@ -1,4 +1,4 @@
-"""No aligner: the model finds the durations while it trains (models.learned_durations).
+"""No aligner: the model finds the durations while it trains (models.base.learned_durations).
 
 Stage 1 keeps the phones of the text, with a pause at both ends and at punctuation, and cuts off the
 silence around the speech. A pause where no punctuation stands has no phone of its own.
@@ -10,12 +10,12 @@ import numpy as np
 
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.activity import sounding
 from processors.alignment import AlignmentError
+from processors.audio.speech_level import sounding
 from processors.records import Alignment, SpokenText
 
 # Weak sounds at the ends are no louder than silence: 0.12 s of a phone may lie beyond what is heard
-# (see processors.activity).
+# (see processors.audio.speech_level).
 _WEAK_SOUND_S = 0.12
 _FASTEST = 40.0  # phones and pauses a second; hurried speech has 20
 

@@ -9,11 +9,11 @@ from config.schema import PreprocessConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Utterance, read_manifest
 from processors.alignment.timed import find_words
+from processors.dataset.store import FeatureStore, features_folder
 from processors.durations.fitting import phones_of, words_of
 from processors.durations.formats import AlignedSpeech, find_writer
 from processors.durations.frames import FrameRate
 from processors.records import Alignment, Features, SpokenText
-from processors.store import FeatureStore, features_folder
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError
 from utils.files import read_json

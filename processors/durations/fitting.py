@@ -22,7 +22,7 @@ from processors.durations.tokens import (
     read_table,
     spread,
 )
-from processors.features import frame_durations
+from processors.extraction.features import frame_durations
 from processors.records import Alignment, SpokenText, TimedPhone, TimedWord
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES

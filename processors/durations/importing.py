@@ -18,8 +18,8 @@ from processors.durations.readers.json import REPORT
 from processors.durations.tokens import TokenCountError, suggest
 from processors.durations.writers import json as writer
 from processors.durations.writers.npy import TABLE
-from processors.run import corpus_of
-from processors.summary import allowed_faults
+from processors.extraction.plan import corpus_of
+from processors.extraction.summary import allowed_faults
 from utils.errors import InputError, UtteranceError
 from utils.files import new_folder, write_json, write_jsonl
 from utils.logging import get_logger, progress

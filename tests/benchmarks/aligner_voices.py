@@ -27,19 +27,19 @@ from typing import NamedTuple, cast
 import numpy as np
 import torch
 
-from models.checkpoint import LoadedModel, load_model
-from models.registry import load_config
-from models.scoring.bootstrap import estimate_differences
-from models.scoring.evaluation import evaluate
-from models.scoring.place import place_of_model
-from models.scoring.selection import Selection
-from models.scoring.subjects import Extras
+from models.base.registry import load_config
+from models.checkpoint.loading import LoadedModel, load_model
+from models.evaluation.bootstrap import estimate_differences
+from models.evaluation.evaluate import evaluate
+from models.evaluation.place import place_of_model
+from models.evaluation.selection import Selection
+from models.evaluation.subjects import Extras
 from models.tts.fastspeech2 import FastSpeech2
 from preprocessors.split import read_splits
-from processors.batch import TtsBatch, collate
-from processors.dataset import FeatureDataset
-from processors.sampler import Draw
-from processors.store import FeatureStore, processed_folder
+from processors.dataset.batch import TtsBatch, collate
+from processors.dataset.sampler import Draw
+from processors.dataset.store import FeatureStore, processed_folder
+from processors.dataset.utterances import FeatureDataset
 from utils.files import user_path
 
 RECIPE = Path(__file__).parents[2] / "egs/tts/FastSpeech2"

@@ -17,10 +17,10 @@ import numpy as np
 import soundfile
 import soxr
 
-from models.speech import faded
-from processors.activity import FRAME_S, active_level, frame_levels, sounding
-from processors.checks import check_names, run_checks
-from processors.metrics import Speech
+from models.synthesizer.speech import faded
+from processors.audio.speech_level import FRAME_S, active_level, frame_levels, sounding
+from processors.scoring.checks import check_names, run_checks
+from processors.scoring.recognition import Speech
 
 Fault = Callable[[np.ndarray, int], np.ndarray]  # (S,) and Hz to another (S,)
 NOT_OF_SOUND = {"durations", "understood", "words"}

@@ -23,13 +23,13 @@ from accelerate import Accelerator
 from torch.nn import functional as F
 
 from config.schema import Config
-from models.assets import Assets
-from models.optim import build_optimizer
-from models.registry import load_config
-from models.updates import Updater
+from models.base.assets import Assets
+from models.base.registry import load_config
+from models.training.optim import build_optimizer
+from models.training.updates import Updater
 from models.vocoder.hifigan import HiFiGANConfig, build_task, normalise_weights
 from modules.mel import MelSpectrogram
-from processors.batch import VocoderBatch
+from processors.dataset.batch import VocoderBatch
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,

@@ -26,7 +26,7 @@ from config.schema import CorpusConfig, PreprocessConfig
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
 from processors.alignment import Aligner, AlignmentError, make_aligner, plan_training
-from processors.audio import read_audio
+from processors.audio.files import read_audio
 from processors.records import AlignmentScore
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from models.registry import load_config
-from processors.extraction import prepare_dataset
-from processors.store import FeatureStore
+from models.base.registry import load_config
+from processors.dataset.store import FeatureStore
+from processors.extraction.run import prepare_dataset
 from tests.benchmarks.aligner_voices import (
     COLUMNS,
     Cell,
@@ -22,7 +22,7 @@ from tests.benchmarks.aligner_voices import (
     print_tables,
     train,
 )
-from tests.models.test_predicted_mels import VOICE, write_config, write_voice
+from tests.models.training.test_predicted_mels import VOICE, write_config, write_voice
 from tests.processors.small_corpus import copy_corpus
 
 ID = "LJ042-0094"  # has silence at both ends

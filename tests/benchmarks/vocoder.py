@@ -21,8 +21,8 @@ from typing import get_args
 import torch
 
 from config.schema import Config
-from models.assets import Assets
-from models.registry import load_config
+from models.base.assets import Assets
+from models.base.registry import load_config
 from models.vocoder.hifigan import HiFiGAN, HiFiGANConfig, Precision, build_network
 from tests.models.vocoder.plain_hifigan import PlainHiFiGAN
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bins.evaluate import arguments, main
-from processors.audio import write_wav
+from processors.audio.files import write_wav
 from utils.cli import UsageError
 from utils.errors import InputError
 

@@ -7,8 +7,8 @@ import torch
 from safetensors.torch import load_file
 
 from bins.export_model import main
-from models.checkpoint import load_model
-from tests.models.test_synthesizer import make_voice
+from models.checkpoint.loading import load_model
+from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 
 

@@ -2,8 +2,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from models.checkpoint import load_model
-from tests.models.importers.hifigan_originals import SIZES, random_generator, write_authors
+from models.checkpoint.loading import load_model
+from tests.models.checkpoint.importers.hifigan_originals import (
+    SIZES,
+    random_generator,
+    write_authors,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 

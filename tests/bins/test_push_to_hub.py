@@ -3,7 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.models.test_synthesizer import make_voice
+from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.utils.hub_server import OWNER
 
 ROOT = Path(__file__).parents[2]

@@ -17,17 +17,17 @@ from config.schema import (
     ScheduleConfig,
     TrainConfig,
 )
-from models.data import Place, data_of
-from models.task import LossTerm, Update
-from models.tracking import Tracker
-from models.trainer import Observers, Trainer
+from models.base.task import LossTerm, Update
+from models.training.data import Place, data_of
+from models.training.tracking import Tracker
+from models.training.trainer import Observers, Trainer
 from modules.length_regulator import regulate
 from modules.masking import length_mask
-from processors.batch import collate
-from processors.dataset import FeatureDataset
+from processors.dataset.batch import collate
+from processors.dataset.statistics import corpus_stats
+from processors.dataset.store import FeatureStore, write_index, write_mel_config, write_shard
+from processors.dataset.utterances import FeatureDataset
 from processors.records import Features
-from processors.statistics import corpus_stats
-from processors.store import FeatureStore, write_index, write_mel_config, write_shard
 from processors.text.symbols import Vocabulary, arpabet_vocabulary
 from utils.config import to_plain
 from utils.seed import seed_everything

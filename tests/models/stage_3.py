@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 
 from config.schema import PreprocessConfig
-from models.copy_synthesis import ClipLine
-from models.results import Line, ResultFolder
+from models.synthesizer.copy_synthesis import ClipLine
+from models.synthesizer.results import Line, ResultFolder
 from preprocessors.manifest import Utterance, write_manifest
-from processors.audio import write_wav
-from processors.pcm import from_pcm16
-from processors.store import RecordingStore
+from processors.audio.files import write_wav
+from processors.audio.pcm import from_pcm16
+from processors.dataset.store import RecordingStore
 from tests.processors.recordings import make_recorded
 
 RATE = 8000
@@ -18,7 +18,7 @@ TEXT = "One two, three!"
 
 
 def preprocess_of(root: Path) -> PreprocessConfig:
-    """Stage 1 of tests/processors/recordings.py, in `root`/data."""
+    """Stage 1 of tests/processors/extraction/recordings.py, in `root`/data."""
     return PreprocessConfig(
         processed_dir=str(root / "data"),
         sample_rate=RATE,

@@ -9,16 +9,16 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 
-from models.checkpoint import load_model
-from models.checkpoint_files import latest_checkpoint, step_folder
-from models.data import Place, collect_assets, load_data
-from models.experiment import train
-from models.publish import collect
-from models.registry import find, load_config
-from models.trained_aligner import duration_finder, load_aligner
-from processors.store import FeatureStore
+from models.base.registry import find, load_config
+from models.checkpoint.folders import latest_checkpoint, step_folder
+from models.checkpoint.loading import load_model
+from models.checkpoint.publish import collect
+from models.checkpoint.trained_aligner import duration_finder, load_aligner
+from models.training.data import Place, collect_assets, load_data
+from models.training.experiment import train
+from processors.dataset.store import FeatureStore
 from tests.models.fakes import make_processed, write_voice_config
-from tests.models.test_validation_sentences import write_corpus
+from tests.models.training.test_validation_sentences import write_corpus
 from utils.errors import InputError
 
 LEARNED = "preprocess.aligner=learned"

@@ -11,12 +11,12 @@ import pytest
 import torch
 from huggingface_hub import constants
 
-from models.checkpoint import load_model
-from models.importing import import_checkpoint
-from models.synthesizer import Synthesizer
+from models.checkpoint.importing import import_checkpoint
+from models.checkpoint.loading import load_model
+from models.synthesizer.synthesizer import Synthesizer
 from models.vocoder.hifigan import GeneratorConfig, HiFiGAN
-from tests.models.importers import fastspeech2_originals
-from tests.models.importers.test_amphion_fastspeech2 import args_json, statistics
+from tests.models.checkpoint.importers import fastspeech2_originals
+from tests.models.checkpoint.importers.test_amphion_fastspeech2 import args_json, statistics
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import read_jsonl

@@ -12,12 +12,12 @@ import torch
 from accelerate.state import AcceleratorState
 
 from config.schema import DataLoaderConfig
-from models.checkpoint_files import latest_checkpoint, steps_of
-from models.score_training import Scoring
-from models.task import Sample
-from models.training_state import random_states, restore_random_states
-from models.validation_sentences import Sentence
-from processors.metrics import Speech
+from models.base.task import Sample
+from models.checkpoint.folders import latest_checkpoint, steps_of
+from models.training.state import random_states, restore_random_states
+from models.training.validation_scores import Scoring
+from models.training.validation_sentences import Sentence
+from processors.scoring.recognition import Speech
 from tests.models.fakes import (
     PREPROCESS,
     TinyGan,

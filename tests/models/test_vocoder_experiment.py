@@ -12,11 +12,11 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file, save_file
 
-from models.assets import Assets
-from models.checkpoint import load_model
-from models.experiment import train
-from models.finetune import initialise
-from models.registry import load_config
+from models.base.assets import Assets
+from models.base.registry import load_config
+from models.checkpoint.loading import load_model
+from models.training.experiment import train
+from models.training.finetune import initialise
 from modules.weight_norm import adapt_weight_norm
 from tests.models.fakes import make_processed, write_voice_config
 from tests.models.vocoder_fakes import MEL, make_gan, make_recordings, write_vocoder_config

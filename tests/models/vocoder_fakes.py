@@ -8,9 +8,10 @@ import numpy as np
 import torch
 
 from config.schema import TrainConfig
-from models.assets import Assets
-from models.data import Place, TrainingData, data_of
-from models.trainer import Trainer
+from models.base.assets import Assets
+from models.training.data import Place, TrainingData, data_of
+from models.training.trainer import Trainer
+from models.training.vocoder_data import vocoder_collator
 from models.vocoder.hifigan import (
     DiscriminatorConfig,
     GeneratorConfig,
@@ -19,14 +20,13 @@ from models.vocoder.hifigan import (
     HiFiGANTask,
     normalise_weights,
 )
-from models.vocoder_data import vocoder_collator
 from modules.discriminators import WaveDiscriminator
 from modules.mel import MelSpectrogram
-from processors.batch import VocoderBatch
-from processors.pcm import from_pcm16, to_pcm16
+from processors.audio.pcm import from_pcm16, to_pcm16
+from processors.dataset.batch import VocoderBatch
+from processors.dataset.segments import RecordingDataset, SegmentDataset
+from processors.dataset.store import RecordingStore, write_index, write_mel_config, write_shard
 from processors.records import Recording
-from processors.segments import RecordingDataset, SegmentDataset
-from processors.store import RecordingStore, write_index, write_mel_config, write_shard
 from tests.models.fakes import PREPROCESS, make_trainer, train_config
 from utils.config import to_plain
 

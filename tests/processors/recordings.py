@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from modules.mel import MelConfig, MelSpectrogram
-from processors.pcm import from_pcm16, to_pcm16
+from processors.audio.pcm import from_pcm16, to_pcm16
+from processors.dataset.store import RecordingStore, write_index, write_mel_config, write_shard
 from processors.records import Recording
-from processors.store import RecordingStore, write_index, write_mel_config, write_shard
 
 MEL = MelConfig(
     sample_rate=8000,

@@ -74,7 +74,7 @@ def shell(request):
 def clone(tmp_path):
     """A clone in a folder with spaces and quotes in its name."""
     root = tmp_path / "my clone's $HOME *"
-    judges = ("processors/metrics", "processors/checks")
+    judges = ("processors/scoring/metrics", "processors/scoring/checks")
     for folder in ("egs/_shared", "egs/tts", "egs/vocoder", *judges):
         shutil.copytree(REPOSITORY / folder, root / folder)
     return root

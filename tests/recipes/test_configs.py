@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from models.assets import Assets
-from models.registry import find, load_config
-from processors.batch import VocoderBatch
+from models.base.assets import Assets
+from models.base.registry import find, load_config
+from processors.dataset.batch import VocoderBatch
 
 REPOSITORY = Path(__file__).parents[2]
 CONFIGS = sorted(REPOSITORY.glob("egs/*/*/exp_config*.json"))

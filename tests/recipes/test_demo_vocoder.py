@@ -6,8 +6,8 @@ import pytest
 import soundfile
 import torch
 
-from models.checkpoint import load_model
-from models.registry import load_config
+from models.base.registry import load_config
+from models.checkpoint.loading import load_model
 from modules.mel import MelSpectrogram
 
 REPOSITORY = Path(__file__).parents[2]

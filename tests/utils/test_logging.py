@@ -54,4 +54,4 @@ def test_only_the_first_process_tells_more_than_warnings(monkeypatch, rank, leve
     monkeypatch.setenv("RANK", rank)
     monkeypatch.setattr(logging.getLogger("arion"), "level", logging.NOTSET)
     setup_logging()
-    assert get_logger("models.trainer").getEffectiveLevel() == level
+    assert get_logger("models.training.trainer").getEffectiveLevel() == level

@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from processors.alignment import AlignmentError
+from processors.alignment.json_objects import grid_of
 from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import Grid
 from processors.durations.formats import Entry
-from processors.durations.objects import grid_of
 from processors.durations.sources import files_of
 from utils.errors import InputError
 from utils.files import read_jsonl

@@ -14,7 +14,7 @@ import numpy as np
 
 from config.schema import PreprocessConfig, TextConfig
 from processors.alignment import AlignmentError, make_aligner, plan_training
-from processors.audio import read_audio
+from processors.audio.files import read_audio
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
 from tests.benchmarks.boundaries.clips import Clip, HeardWord, Reference

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from config.schema import Config, TrainConfig
-from models.assets import Assets, Speaker
+from models.base.assets import Assets, Speaker
 from models.tts import fastspeech2
 from models.tts.fastspeech2 import (
     FastSpeech2,
@@ -17,8 +17,8 @@ from models.tts.fastspeech2 import (
 from modules.masking import length_mask
 from modules.mel import MelConfig
 from modules.variance import ContourStats
-from processors.batch import TtsBatch
-from processors.statistics import CorpusStats, SpeakerStats, Stat
+from processors.dataset.batch import TtsBatch
+from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary
 from utils.errors import InputError
 

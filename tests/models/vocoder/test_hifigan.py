@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from config.schema import PreprocessConfig
-from models.registry import load_config
-from models.updates import Updater, weighted_mean
+from models.base.registry import load_config
+from models.training.updates import Updater, weighted_mean
 from models.vocoder.hifigan import (
     GeneratorConfig,
     HiFiGAN,

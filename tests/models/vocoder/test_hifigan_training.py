@@ -15,10 +15,10 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
 from config.schema import AdamConfig, ScheduleConfig
-from models.checkpoint_files import latest_checkpoint, steps_of
-from models.task import LossTerm
-from models.updates import Updater
-from models.validation import evaluation, validate
+from models.base.task import LossTerm
+from models.checkpoint.folders import latest_checkpoint, steps_of
+from models.training.updates import Updater
+from models.training.validation import evaluation, validate
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
 from tests.models.test_resume import everything
@@ -238,7 +238,7 @@ def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path, 
 _TRAINING = """
 import sys
 from pathlib import Path
-from processors.store import RecordingStore
+from processors.dataset.store import RecordingStore
 from tests.models.vocoder_fakes import gan_config, make_gan, make_gan_trainer
 
 task = make_gan()

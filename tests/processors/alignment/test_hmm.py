@@ -15,13 +15,13 @@ from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, hmm, make_aligner
 from processors.alignment.hmm import MODEL_FILE, choose, plan_training
+from processors.alignment.markov.files import load_model, read_origin, save_model
+from processors.alignment.markov.training import Example
 from processors.alignment.textgrid import read_textgrid
-from processors.audio import read_audio
-from processors.extraction import prepare_dataset
-from processors.hmm.files import load_model, read_origin, save_model
-from processors.hmm.training import Example
+from processors.audio.files import read_audio
+from processors.dataset.store import FeatureStore
+from processors.extraction.run import prepare_dataset
 from processors.records import Alignment
-from processors.store import FeatureStore
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES, SHORT_PAUSE, SILENCE
 from tests.processors.small_corpus import DEMO, config_of, copy_corpus, texts, write_texts

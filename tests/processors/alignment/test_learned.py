@@ -8,10 +8,10 @@ import pytest
 from config.schema import Config, PreprocessConfig, TrainConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, make_aligner
-from processors.extraction import prepare_dataset
-from processors.fingerprint import read_fingerprint
+from processors.dataset.store import FeatureStore
+from processors.extraction.fingerprint import read_fingerprint
+from processors.extraction.run import prepare_dataset
 from processors.records import SpokenText, Word
-from processors.store import FeatureStore
 from tests.processors.small_corpus import DEMO, config_of, copy_corpus, texts
 from tests.processors.utterances import RATE, sing
 from utils.files import read_json, read_jsonl

@@ -11,11 +11,11 @@ import pytest
 import soundfile
 import torch
 
+from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Reading
 from processors.durations.frames import FrameRate
 from processors.durations.importing import Source, import_durations
-from processors.extraction import prepare_dataset
-from processors.store import FeatureStore
+from processors.extraction.run import prepare_dataset
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, texts
 from utils.errors import InputError

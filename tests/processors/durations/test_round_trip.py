@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from processors.dataset.store import FeatureStore
 from processors.durations import writer_names
 from processors.durations.exporting import export_store
 from processors.durations.fitting import Reading
 from processors.durations.importing import Source, import_durations
-from processors.extraction import prepare_dataset
-from processors.store import FeatureStore
+from processors.extraction.run import prepare_dataset
 from tests.processors.small_corpus import config_of, copy_corpus
 
 NAME = "LJSpeech"

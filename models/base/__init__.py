@@ -1,0 +1,1 @@
+"""What all models share: the task, the interfaces, the assets they come with, the registry."""

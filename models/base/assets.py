@@ -1,0 +1,104 @@
+"""What a model needs beside its config and weights: mel definition, phones, speakers and so on.
+
+They are kept in the experiment's folder, so that it does not depend on the processed data.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from modules.mel import MelConfig
+from processors.dataset.statistics import CorpusStats
+from processors.text.symbols import Vocabulary
+from utils.errors import InputError
+from utils.files import read_json, read_text, replacing, write_json
+
+T = TypeVar("T")
+AUDIO = "audio.json"  # every experiment has it
+LEXICON = "lexicon.txt"
+SPEAKERS = "speakers.json"
+
+
+class Speaker(NamedTuple):
+    """A voice that a model was trained on; its id is its place in Assets.speakers."""
+
+    name: str
+    language: str  # espeak language code
+
+
+@dataclass(frozen=True)
+class Assets:
+    """What a model needs beside its config and weights.
+
+    Attributes:
+        mel: Definition of its mels.
+        vocabulary: Phone names in the order of their ids; None for a vocoder.
+        speakers: In the order of their ids.
+        stats: Statistics of the training split; None for a vocoder.
+        lexicon: Text of the user's lexicon (`preprocess.text.lexicon_path`), if there is one.
+    """
+
+    mel: MelConfig
+    vocabulary: Vocabulary | None = None
+    speakers: tuple[Speaker, ...] = ()
+    stats: CorpusStats | None = None
+    lexicon: str | None = None
+
+    def save(self, folder: Path) -> None:
+        """Writes audio.json, and what there is of the others."""
+        write_json(folder / AUDIO, asdict(self.mel))
+        if self.vocabulary is not None:
+            write_json(folder / "vocabulary.json", self.vocabulary.to_plain())
+        if self.speakers:
+            write_json(folder / SPEAKERS, [s._asdict() for s in self.speakers])
+        if self.stats is not None:
+            write_json(folder / "stats.json", self.stats.to_plain())
+        (folder / LEXICON).unlink(missing_ok=True)  # of an earlier run under this name
+        if self.lexicon is not None:
+            with replacing(folder / LEXICON) as temporary:
+                temporary.write_text(self.lexicon, encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Assets":
+        """Reads what `save` wrote.
+
+        Raises:
+            InputError: If audio.json is missing, or a file is not what it should be.
+        """
+        return cls(
+            mel=_read(folder / AUDIO, lambda plain: MelConfig(**plain)),
+            vocabulary=_read_if_there(folder / "vocabulary.json", Vocabulary.from_plain),
+            speakers=_read_if_there(folder / SPEAKERS, _speakers) or (),
+            stats=_read_if_there(folder / "stats.json", CorpusStats.from_plain),
+            lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,
+        )
+
+
+def speakers_of(folders: Sequence[Path]) -> tuple[Speaker, ...]:
+    """The speakers of datasets as stage 1 wrote them, each once, sorted by name.
+
+    Raises:
+        InputError: If a file of them is missing or holds something else.
+    """
+    speakers: dict[str, Speaker] = {}
+    for folder in folders:
+        for speaker in _read(folder / SPEAKERS, _speakers):
+            speakers.setdefault(speaker.name, speaker)
+    return tuple(speakers[name] for name in sorted(speakers))
+
+
+def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)
+    return tuple(Speaker(**row) for row in plain)
+
+
+def _read(path: Path, parse: Callable[[Any], T]) -> T:
+    plain = cast("Any", read_json(path))
+    try:
+        return parse(plain)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: not what an experiment holds there: {error}") from error
+
+
+def _read_if_there(path: Path, parse: Callable[[Any], T]) -> T | None:
+    return _read(path, parse) if path.exists() else None

@@ -1,0 +1,9 @@
+"""Names of files in an experiment's folder of results."""
+
+METADATA = "metadata.jsonl"  # stage 3: a line for each sound file
+# stage 4 writes these next to it, or into its folder COMPARISON where several are compared
+SCORES = "scores.json"
+UTTERANCES = "scores.jsonl"
+PAGE = "report.html"
+COMPARISON = "comparison"
+UNFINISHED = "unfinished"  # of an evaluation that was interrupted

@@ -1,0 +1,75 @@
+"""Models by name: a name is a file name, nothing is registered by hand."""
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+from config.schema import Config
+from utils.config import ConfigError, Tree, build, nearest, read_tree
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """The two keys that say which model file is meant."""
+
+    task: Literal["tts", "vocoder"]
+    model_type: str
+
+
+def model_names(task: str) -> list[str]:
+    """Names of the models of a task: the files in models/<task>, sorted."""
+    folder = Path(__file__).parents[1] / task
+    names = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def find(task: str, name: str) -> ModuleType:
+    """The module of a model.
+
+    Args:
+        task: "tts" or "vocoder".
+        name: File name without its suffix, in any case: `FastSpeech2` is fastspeech2.py.
+
+    Raises:
+        ConfigError: If there is none of that name; the message lists those there are.
+    """
+    known = model_names(task)
+    if name.lower() not in known:
+        raise ConfigError(
+            f"no model {name!r} in models/{task}{nearest(name, known)} (known: {', '.join(known)})"
+        )
+    return importlib.import_module(f"models.{task}.{name.lower()}")
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Reads and checks an experiment's configuration, the model's section included.
+
+    Args:
+        path: `exp_config.json`, or the `config.json` of an experiment.
+        overrides: `key.path=value`, as given to `--set`.
+
+    Raises:
+        ConfigError: If anything is wrong with it; the message names the file and the key.
+    """
+    return config_of(read_tree(path, overrides))
+
+
+def config_of(tree: Tree) -> Config:
+    """Checks the values of an experiment's configuration, the model's section included.
+
+    Raises:
+        ConfigError: As for `load_config`.
+    """
+    chosen = build(_Selection, tree.only("task", "model_type"))
+    try:
+        model = find(chosen.task, chosen.model_type)
+    except ConfigError as error:
+        raise ConfigError(f"{tree.origin(('model_type',))}: model_type: {error}") from error
+    if not hasattr(model, "CONFIG"):
+        origin = tree.origin(("model_type",))
+        raise ConfigError(f"{origin}: model_type: {chosen.model_type} has nothing to train")
+    return build(Config, tree, {"model": model.CONFIG})

@@ -1,0 +1,271 @@
+"""Trained models from disk or the Hub, ready to use; those of other projects as well."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from config.schema import Config
+from models.base.assets import AUDIO, Assets, Speaker
+from models.base.registry import config_of, find
+from models.checkpoint.folders import fault_of, latest_checkpoint
+from models.checkpoint.hub_files import fetch
+from models.checkpoint.tensors import misfits, read_tensors
+from modules.mel import MelConfig
+from modules.weight_norm import adapt_weight_norm
+from processors.dataset.statistics import CorpusStats
+from processors.text.symbols import Vocabulary
+from utils.config import Tree, plain_tree, read_tree
+from utils.errors import InputError
+from utils.hub import origin_of
+from utils.logging import get_logger
+
+if TYPE_CHECKING:  # importing importers costs time, and few models need one
+    from models.checkpoint.importers import Importer
+
+SPEAKING = "model"  # the network that speaks, in the names of files
+WEIGHTS = f"{SPEAKING}.safetensors"
+CHECKPOINTS = "checkpoints"
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A network with what belongs to it.
+
+    Attributes:
+        network: In eval mode.
+        config: The experiment's configuration.
+        assets: Mel definition, vocabulary, speakers and statistics.
+        folder: Where the weights were found.
+        home: Where its config was found: the same folder, or the experiment of a checkpoint.
+        step: Updates of training; None where nothing says so.
+        tree: The values that `config` was built from.
+        stored: Reads the weights of a network as they are stored, by the name of its file without
+            the suffix, such as "model" (what speaks) or "discriminator"; None if there are none.
+    """
+
+    network: nn.Module
+    config: Config
+    assets: Assets
+    folder: Path
+    home: Path
+    step: int | None
+    tree: Tree
+    stored: Callable[[str], dict[str, Tensor] | None]
+
+    @property
+    def mel(self) -> MelConfig:
+        """Definition of its mels."""
+        return self.assets.mel
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """Phone names in the order of their ids; None for a vocoder."""
+        return self.assets.vocabulary
+
+    @property
+    def speakers(self) -> tuple[Speaker, ...]:
+        """Speakers in the order of their ids."""
+        return self.assets.speakers
+
+    @property
+    def stats(self) -> CorpusStats | None:
+        """Statistics of the training split; None for a vocoder."""
+        return self.assets.stats
+
+    @property
+    def origin(self) -> str:
+        """What records call it: `org/name@commit` on the Hub, else its folder; and its updates."""
+        name = origin_of(self.folder) or self.home.resolve().name
+        return name if self.step is None else f"{name}, {self.step} updates"
+
+
+class OpenedModel(NamedTuple):
+    """What is known of a model before its network is built.
+
+    Attributes:
+        config: The experiment's configuration.
+        assets: Mel definition, vocabulary, speakers and statistics.
+        build: Builds and fills the network.
+    """
+
+    config: Config
+    assets: Assets
+    build: Callable[[], LoadedModel]
+
+    def load(self, device: str | torch.device = "cpu") -> LoadedModel:
+        """The model with its network, on the device and in eval mode.
+
+        Raises:
+            InputError: If the weights are missing or do not fit the network they should.
+        """
+        model = self.build()
+        model.network.to(device).eval()
+        return model
+
+
+def load_model(reference: str | Path, device: str | torch.device = "cpu") -> LoadedModel:
+    """Loads a trained model.
+
+    Args:
+        reference: An experiment's folder or the `checkpoints` in it (the newest whole one is used),
+            one checkpoint, any folder that holds model.safetensors, config.json and audio.json, a
+            checkpoint of another project that models/checkpoint/importers knows, or such a
+            repository on the Hub: `org/name` or `org/name@revision`.
+        device: Where the network goes.
+
+    Raises:
+        InputError: If files are missing, have changed since they were written, or do not fit the
+            network they say they are.
+    """
+    return open_model(reference).load(device)
+
+
+def open_model(reference: str | Path) -> OpenedModel:
+    """Finds a trained model, so that it can be judged before its network is built.
+
+    Weights of ours are not read yet; checkpoints of other projects are read whole.
+
+    Args:
+        reference: As for `load_model`.
+
+    Raises:
+        InputError: If files are missing or have changed since they were written.
+    """
+    path = fetch(reference)
+    importer = importer_of(path)
+    return _open_own(path) if importer is None else _open_imported(path, importer)
+
+
+def importer_of(path: Path) -> "Importer | None":
+    """What reads the checkpoint of another project; None if it is one of ours, or of no known kind.
+
+    Raises:
+        InputError: If it is of a known kind and not whole.
+    """
+    homes = _homes(path.parent if path.is_file() else path)
+    if any((home / AUDIO).is_file() for home in homes):  # no other project has it
+        return None
+    from models.checkpoint import importers
+
+    return importers.find(path)
+
+
+def _open_own(path: Path) -> OpenedModel:
+    folder = find_weights(path)
+    home = _home_of(folder)
+    tree = read_tree(home / "config.json")
+    config, assets = config_of(tree), Assets.load(home)
+
+    def build() -> LoadedModel:
+        network = find(config.task, config.model_type).build_network(config, assets)
+        fill_network(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS, "its config.json")
+        return LoadedModel(network, config, assets, folder, home, _step_of(folder), tree, stored)
+
+    def stored(name: str) -> dict[str, Tensor] | None:
+        file = folder / f"{name}.safetensors"
+        return read_tensors(file) if file.is_file() else None
+
+    return OpenedModel(config, assets, build)
+
+
+def _open_imported(path: Path, importer: "Importer") -> OpenedModel:
+    imported = importer.read(path)
+    tree = plain_tree(imported.config, imported.described_by)
+    config, assets = config_of(tree), imported.assets
+    folder, home = imported.weights.parent, imported.described_by.parent
+
+    def build() -> LoadedModel:
+        network = find(config.task, config.model_type).build_network(config, assets)
+        fill_network(network, imported.tensors, imported.weights, str(imported.described_by))
+        get_logger(__name__).info("%s: %s", imported.weights, imported.source)
+        return LoadedModel(network, config, assets, folder, home, imported.step, tree, stored)
+
+    def stored(name: str) -> dict[str, Tensor] | None:
+        whole = importer.read(path)  # again: what only speaks should not keep it in memory
+        return whole.tensors if name == SPEAKING else whole.others().tensors.get(name)
+
+    return OpenedModel(config, assets, build)
+
+
+def find_weights(path: Path) -> Path:
+    """The folder that holds model.safetensors.
+
+    Args:
+        path: That folder, the file itself, the experiment or its folder of checkpoints.
+
+    Raises:
+        InputError: If there is none, or its content is not what its manifest says.
+    """
+    if path.is_file():
+        if path.name != WEIGHTS:
+            raise InputError(
+                f"{path}: only tensors in safetensors are loaded, never pickled objects; give a "
+                f"folder with {WEIGHTS}; {_importable()}"
+            )
+        path = path.parent
+    if not (path / WEIGHTS).is_file():
+        checkpoints = path if path.resolve().name == CHECKPOINTS else path / CHECKPOINTS
+        if not checkpoints.is_dir():
+            raise InputError(
+                f"{path}: neither an experiment nor a folder with {WEIGHTS}; {_importable()}"
+            )
+        return latest_checkpoint(checkpoints, (WEIGHTS,))
+    if (path / "manifest.json").is_file() and (fault := fault_of(path, (WEIGHTS,))):
+        raise InputError(f"{path}: {fault}; use another checkpoint")
+    return path
+
+
+def _home_of(folder: Path) -> Path:
+    for home in _homes(folder):
+        if (home / "config.json").is_file():
+            return home
+    raise InputError(f"{folder}: no config.json beside {WEIGHTS} nor in the experiment's folder")
+
+
+def _homes(folder: Path) -> Iterator[Path]:
+    """Where config.json may stand: beside the weights, or in the experiment of a checkpoint."""
+    yield folder
+    for path in (folder, folder.resolve()):  # it may be given by a link, or from inside
+        if path.name == CHECKPOINTS:
+            yield path.parent
+        if path.parent.name == CHECKPOINTS:
+            yield path.parent.parent
+
+
+def fill_network(
+    network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str
+) -> None:
+    """Fills a network strictly: every tensor is used and none is missing.
+
+    Args:
+        network: To be filled.
+        tensors: By name.
+        path: Where they are from, for messages.
+        described_by: What the network was built from, for messages.
+
+    Raises:
+        InputError: If they are another network's.
+    """
+    own = network.state_dict()
+    try:
+        adapted = adapt_weight_norm(tensors, own.keys())
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from error
+    if faults := misfits(own, adapted):
+        raise InputError(f"{path}: does not fit {described_by}: {faults}")
+    network.load_state_dict(adapted)
+
+
+def _importable() -> str:
+    from models.checkpoint import importers
+
+    return f"of other projects, these can be read: {importers.kinds()}"
+
+
+def _step_of(folder: Path) -> int | None:
+    prefix, _, digits = folder.resolve().name.partition("-")
+    return int(digits) if prefix == "step" and digits.isdigit() else None

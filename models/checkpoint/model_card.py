@@ -1,0 +1,252 @@
+"""The README.md of an experiment, in the form the Hugging Face Hub shows."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from config.schema import Config, CorpusConfig
+from models.base.assets import Assets
+from models.checkpoint.history import History
+from preprocessors.corpora import licence_of, on_the_hub
+from utils.files import read_text, replacing
+
+if TYPE_CHECKING:  # trainer and importers take time to import, and publishing needs neither
+    from models.checkpoint.history import Position
+    from models.checkpoint.importers import Imported
+
+UNKNOWN = "unknown"  # also what the Hub calls a licence that nobody gave
+_NOTES = "\n## Notes\n"  # what follows is the user's, and kept
+_FIRST_NOTE = "The licence of the recordings and the consent of their speakers bound its use.\n"
+_HUB_NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@[0-9a-f]{40}", re.ASCII)
+_SHOWN = 10  # speakers
+_TEXT = """---
+{header}
+---
+# {title}
+
+{what}
+
+| | |
+|---|---|
+{table}
+
+## Use
+
+```python
+{use}
+```
+{notes}"""
+_USE_VOICE = """from models.synthesizer.synthesizer import Synthesizer
+
+speech = Synthesizer("{name}")("Any text.")
+speech.wav, speech.sample_rate"""
+_USE_VOCODER = """from models.checkpoint.loading import load_model
+from models.synthesizer.synthesizer import Synthesizer
+
+speech = Synthesizer("a voice", vocoder="{name}")("Any text.")
+wav = load_model("{name}").network.infer(mel)  # (B, {n_mels}, T) -> (B, T * {hop})"""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a card is about.
+
+    Attributes:
+        name: Of the model, as one gives it to load it: a folder's, or `org/name`.
+        config: Its configuration.
+        assets: Mel definition, speakers and statistics.
+        history: How it came about.
+        licence: Of the weights: an identifier of the Hub's.
+        scores: What stage 4 found, a line each.
+    """
+
+    name: str
+    config: Config
+    assets: Assets
+    history: History
+    licence: str = UNKNOWN
+    scores: tuple[str, ...] = ()
+
+
+def write_card(folder: Path, card: Card) -> None:
+    """Writes README.md of an experiment and its history; keeps the notes that somebody added.
+
+    Args:
+        folder: The experiment.
+        card: What to write.
+    """
+    card.history.save(folder)
+    path = folder / "README.md"
+    with replacing(path) as temporary:
+        temporary.write_text(card_text(card, notes_in(path)), encoding="utf-8")
+
+
+def card_writer(
+    folder: Path, config: Config, assets: Assets, history: History
+) -> Callable[[Position, Mapping[str, float]], None]:
+    """Writes the card of an experiment, again and again while it is trained.
+
+    Args:
+        folder: The experiment.
+        config: Its configuration.
+        assets: Mel definition, speakers and statistics.
+        history: What was known before.
+
+    Returns:
+        Takes where training stands and the losses of the last validation, by name; none: the last
+        known ones.
+    """
+    name = folder.name if folder.is_absolute() else folder.as_posix()
+
+    def write(position: Position, losses: Mapping[str, float]) -> None:
+        known = history.trained(position, losses)
+        write_card(folder, Card(name, config, assets, known))
+
+    return write
+
+
+def write_imported_card(
+    folder: Path, name: str, config: Config, imported: "Imported", unused: Sequence[str]
+) -> None:
+    """Writes README.md of a checkpoint of another project.
+
+    Args:
+        folder: Where it goes.
+        name: Of the experiment.
+        config: Its configuration.
+        imported: Where it is from.
+        unused: What it held that nothing here can use.
+    """
+    history = History(imported_from=imported.source, not_imported=tuple(unused), step=imported.step)
+    write_card(folder, Card(name, config, imported.assets, history))
+
+
+def notes_in(path: Path) -> str:
+    """What a card says below its heading `Notes`."""
+    if not path.exists():
+        return _FIRST_NOTE
+    return read_text(path).partition(_NOTES)[2].lstrip("\n") or _FIRST_NOTE
+
+
+def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
+    """The text of a card: Markdown under a header in YAML.
+
+    Args:
+        card: What it is about.
+        notes: For its last section.
+    """
+    mel = card.assets.mel
+    use = _USE_VOICE if card.config.task == "tts" else _USE_VOCODER
+    rows = (f"| {name} | {_cell(value)} |" for name, value in _rows(card) if value)
+    return _TEXT.format(
+        # every JSON value is one in YAML, whatever the user's names hold
+        header="\n".join(f"{key}: {json.dumps(value)}" for key, value in _header(card) if value),
+        title=card.name.rpartition("/")[2],
+        what=_what(card),
+        table="\n".join(rows),
+        use=use.format(name=card.name, n_mels=mel.n_mels, hop=mel.hop_length),
+        notes=f"{_NOTES}\n{notes}",
+    )
+
+
+def licences_of(config: Config) -> dict[str, str]:
+    """The licence of each dataset's recordings; empty where it is unknown."""
+    return {name: licence_of(name, _corpus(config, name)) for name in config.dataset}
+
+
+def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
+    config = card.config
+    kind = "text-to-speech" if config.task == "tts" else "vocoder"
+    yield "license", card.licence
+    if config.task == "tts":  # a vocoder knows none
+        yield "language", sorted({s.language.split("-")[0] for s in card.assets.speakers})
+    yield "tags", [kind, "arion", config.model_type.lower()]
+    yield "library_name", "arion"
+    yield "pipeline_tag", "text-to-speech" if config.task == "tts" else ""
+    yield "datasets", [hub for n in config.dataset if (hub := on_the_hub(n, _corpus(config, n)))]
+    base = _HUB_NAME.match(card.history.initialised_from)
+    yield "base_model", base["repo"] if base else ""
+
+
+def _what(card: Card) -> str:
+    history, kind = card.history, "voice" if card.config.task == "tts" else "vocoder"
+    if history.imported_from:
+        return (
+            f"A {kind}: {history.imported_from}; brought into Arion's form by "
+            "`python -m bins.import_checkpoint`."
+        )
+    updates = "" if history.step is None else f" for {history.step} updates"
+    epoch = "" if history.epoch is None else f" (epoch {history.epoch})"
+    return f"{card.config.model_type}, a {kind}, trained with Arion{updates}{epoch}."
+
+
+def _rows(card: Card) -> Iterator[tuple[str, str]]:
+    """Rows of the table; those without a value are left out."""
+    history, assets = card.history, card.assets
+    yield "data", "; ".join(_data(card, name) for name in card.config.dataset)
+    yield "speakers", _speakers(assets)
+    yield "audio", f"{assets.mel.sample_rate} Hz"
+    yield "mel", _mel(assets)
+    if card.config.task == "vocoder":
+        yield "mels", _mels_of(history)
+    yield "initialised from", history.initialised_from
+    yield "updates", "" if history.step is None else str(history.step)
+    yield "validation", _listed(history.losses)
+    yield "best validation loss", _best(history)
+    yield "scores", "; ".join(card.scores)
+    yield "not taken over", "; ".join(history.not_imported)
+
+
+def _data(card: Card, name: str) -> str:
+    """A dataset with its hours and its licence."""
+    licence = licence_of(name, _corpus(card.config, name))
+    stats, hours = card.assets.stats, card.history.hours.get(name)
+    if hours is None and stats is not None and len(card.config.dataset) == 1:
+        hours = sum(speaker.seconds for speaker in stats.speakers.values()) / 3600
+    amount = "" if not hours else f", {hours:.2f} hours"
+    return f"{name}{amount}, licence of the recordings: {licence or UNKNOWN}"
+
+
+def _corpus(config: Config, name: str) -> CorpusConfig:
+    return config.preprocess.corpus.get(name, CorpusConfig())
+
+
+def _speakers(assets: Assets) -> str:
+    if not assets.speakers:
+        return ""
+    shown = ", ".join(speaker.name for speaker in assets.speakers[:_SHOWN])
+    return f"{len(assets.speakers)}: {shown}{', ...' if len(assets.speakers) > _SHOWN else ''}"
+
+
+def _mel(assets: Assets) -> str:
+    mel = assets.mel
+    return (
+        f"{mel.n_mels} bands, {mel.f_min:g} to {mel.f_max:g} Hz, n_fft {mel.n_fft}, window "
+        f"{mel.win_length}, hop {mel.hop_length}, padding {mel.padding}, natural logarithm"
+    )
+
+
+def _mels_of(history: History) -> str:
+    """Whose mels a vocoder was trained on."""
+    if history.mels_from:
+        return f"predicted by {history.mels_from}, told the true durations, pitch and energy"
+    known = history.step is not None and not history.imported_from
+    return "of the recordings" if known else ""
+
+
+def _best(history: History) -> str:
+    if history.best is None:
+        return ""
+    return f"{history.best:.4g} at update {history.best_step}"
+
+
+def _listed(numbers: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
+
+
+def _cell(value: str) -> str:
+    """Text that cannot break the table."""
+    return " ".join(value.split()).replace("|", "\\|")

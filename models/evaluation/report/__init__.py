@@ -1,0 +1,107 @@
+"""The page of stage 4: scores, sounds, mels and pitch of every utterance, in one file.
+
+Beyond 20 MB of sound and pictures these go into a folder beside it, `report_files` for
+`report.html`, and the page links them by relative paths: both can be moved together. It loads
+nothing else, and its script is the only one that a browser will run in it.
+"""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+from models.evaluation.report.contents import contents_of, ordered
+from models.evaluation.report.html import Sources, data_of, render
+from models.evaluation.report.tracks import Track, write_tracks
+from models.evaluation.scores import Evaluation
+from processors.scoring.utterance import Item
+from utils.errors import InputError
+from utils.files import replacing
+from utils.logging import progress
+from utils.parallel import Backend, n_cores, run_chunks
+
+EMBEDDED_BYTES = 20_000_000  # of a page, for sounds and pictures; more are put beside it
+_OURS = re.compile(r"\d+-\d+\.(flac|png)")
+
+
+def write_page(
+    path: Path,
+    evaluation: Evaluation,
+    *,
+    n_jobs: int | None = None,
+    backend: Backend = "loky",
+) -> None:
+    """Writes a page to listen to what was scored.
+
+    Args:
+        path: The HTML file. `<its name>_files` beside it is replaced, too.
+        evaluation: What was scored.
+        n_jobs: Worker processes; None: as many as there are cores.
+        backend: Where they run.
+
+    Raises:
+        InputError: If a sound cannot be read, or there are other files in `<its name>_files`.
+    """
+    systems = ordered(evaluation.systems)
+    contents = contents_of(systems, evaluation.items)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    final = path.with_name(f"{path.stem}_files")
+    _check_ours(final)
+    with tempfile.TemporaryDirectory(prefix=f".{path.stem}", dir=path.parent) as name:
+        folder = Path(name) / final.name
+        folder.mkdir()
+        tracks = _write_files(folder, evaluation, n_jobs or n_cores(), backend)
+        n_bytes = sum(file.stat().st_size for file in folder.iterdir())
+        embedded = n_bytes * 4 / 3 <= EMBEDDED_BYTES  # base64
+        sources = Sources(folder, "" if embedded else quote(final.name))
+        data = (
+            data_of(item, tracks[position], systems, evaluation.mel, sources)
+            for position, item in enumerate(evaluation.items)
+        )
+        with replacing(path) as temporary:
+            render(temporary, evaluation, contents, data, embedded=embedded)
+            _put_beside(folder, final, embedded=embedded)
+
+
+def _write_files(
+    folder: Path, evaluation: Evaluation, n_jobs: int, backend: Backend
+) -> list[list[Track]]:
+    """The sounds and pictures of every utterance, named by its position."""
+    work = partial(write_tracks, folder=folder, mel=evaluation.mel)
+    chunks = {f"{position:05d}": [item] for position, item in enumerate(evaluation.items)}
+    tracks: dict[str, list[Track]] = {}
+    with progress(len(chunks), "page: utterances") as bar:
+        for chunk in run_chunks(work, chunks, n_jobs, backend):
+            _refuse_lost(chunk.lost)
+            (tracks[chunk.key],) = chunk.result
+            bar.advance()
+    return [tracks[key] for key in chunks]
+
+
+def _refuse_lost(lost: Sequence[Item]) -> None:
+    if lost:
+        raise InputError(
+            f"{lost[0].id}: its sounds crash the process that draws them; are the files damaged? "
+            "--page no leaves the page out"
+        )
+
+
+def _check_ours(folder: Path) -> None:
+    """Makes sure that nothing of the user's is replaced."""
+    others = (file.name for file in _files(folder) if not _OURS.fullmatch(file.name))
+    if name := next(others, None):
+        raise InputError(f"{folder} holds {name}, which no page put there: move it away")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return folder.iterdir() if folder.is_dir() else iter(())
+
+
+def _put_beside(folder: Path, final: Path, *, embedded: bool) -> None:
+    """Replaces the files of an earlier page."""
+    shutil.rmtree(final, ignore_errors=True)
+    if not embedded:
+        folder.rename(final)

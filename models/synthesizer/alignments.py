@@ -1,0 +1,91 @@
+"""When each phone and word of synthesised speech is said, in the forms of other programs."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from models.base.layout import METADATA
+from models.synthesizer.results import Line, read_lines
+from processors.durations.formats import AlignedSpeech, find_writer
+from processors.records import TimedPhone, TimedWord, timed_phones
+from utils.errors import InputError
+
+
+def export_speech(folder: Path, format: str, output: Path | None) -> int:
+    """Writes the alignments of what stage 3 spoke into a folder.
+
+    Args:
+        folder: Holds `metadata.jsonl`.
+        format: Of `writer_names`.
+        output: Made where missing; None: beside the sound files.
+
+    Returns:
+        How many there are.
+
+    Raises:
+        InputError: If nothing was spoken, or by a version that did not record what is needed.
+    """
+    n_written = write_alignments(folder, output or folder, format)
+    if n_written == 0:
+        raise InputError(
+            f"{folder / METADATA}: nothing is spoken there; run stage 3, or correct it"
+        )
+    return n_written
+
+
+def write_alignments(folder: Path, output: Path, format: str) -> int:
+    """Writes the alignments of all texts in a folder; gives their number, which may be 0.
+
+    Args:
+        folder: Holds `metadata.jsonl`.
+        output: Made where missing.
+        format: Of `writer_names`.
+
+    Raises:
+        InputError: If `metadata.jsonl` is something else, or too old.
+    """
+    lines = sorted(read_lines(folder, Line), key=lambda line: line.id)
+    if old := [line.id for line in lines if line.hop_length == 0 or line.sample_rate == 0]:
+        raise InputError(
+            f"{folder / METADATA} does not say how long the frames of {old[0]} are; speak it again"
+        )
+    if lines:
+        output.mkdir(parents=True, exist_ok=True)
+        find_writer(format).write(output, _all_aligned(folder, lines))
+    return len(lines)
+
+
+def _all_aligned(folder: Path, lines: Sequence[Line]) -> Iterator[AlignedSpeech]:
+    for line in lines:
+        try:
+            yield _aligned(line)
+        except (LookupError, TypeError) as error:
+            raise InputError(
+                f"{folder / METADATA}: {line.id} has phones or words without name or times"
+                f" ({error}); speak it again"
+            ) from error
+
+
+def _aligned(line: Line) -> AlignedSpeech:
+    frame_s = line.hop_length / line.sample_rate
+    phones = [_phone(row) for row in cast("list[dict[str, Any]]", line.phones)]
+    # times are rounded in the file; frames are not
+    edges = np.array([*(phone.start_s for phone in phones), phones[-1].end_s]) / frame_s
+    frames = np.diff(np.round(edges).astype(np.int64))  # (N,)
+    words = cast("list[dict[str, Any]]", line.words)
+    return AlignedSpeech(
+        id=line.id,
+        text=line.text,
+        seconds=int(frames.sum()) * frame_s,
+        phones=timed_phones([phone.name for phone in phones], frames, frame_s),
+        words=tuple(TimedWord(w["word"], w["start_s"], w["end_s"]) for w in words),
+        frames=frames,
+        hop_length=line.hop_length,
+        sample_rate=line.sample_rate,
+    )
+
+
+def _phone(row: dict[str, Any]) -> TimedPhone:
+    return TimedPhone(row["phone"], row["start_s"], row["start_s"] + row["duration_s"])

@@ -1,0 +1,231 @@
+"""Stage 3 of vocoders: mels become speech again, and what they came from is kept beside it."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+import torch
+
+from config.schema import PreprocessConfig
+from models.base.interfaces import Vocoder
+from models.base.registry import config_of
+from models.checkpoint.loading import load_model
+from models.synthesizer.mel_sources import Clip, clips_of_audio, clips_of_features, clips_of_split
+from models.synthesizer.results import ResultFolder
+from models.synthesizer.speak_each import Made, TestingSet, default_output, speak_each
+from models.synthesizer.vocoders import prepared
+from modules.mel import MelConfig, MelSpectrogram
+from processors.audio.files import write_wav_blocks
+from processors.scoring.metrics.mel_l1 import mel_l1
+from processors.scoring.pieces import spans
+from utils.config import overridden
+from utils.errors import InputError
+from utils.files import user_path
+from utils.hub import recorded_as
+from utils.logging import get_logger
+
+_GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
+
+
+@dataclass(frozen=True)
+class ClipLine:
+    """One line of `metadata.jsonl`."""
+
+    id: str
+    file: str  # name of the sound file, beside metadata.jsonl
+    dataset: str  # of a recording; empty for a file of the user's
+    mel_source: str  # the folder of stage 1, or the file, that the mel comes from
+    vocoder: str
+    seconds: float
+    real_time_factor: float  # seconds of work per second of speech
+    mel_l1: float | None  # distance to the mel of the recording; None where there is none
+
+
+class SpeakingVocoder(NamedTuple):
+    """A vocoder that is ready to speak, and where its speech goes."""
+
+    network: Vocoder
+    mel: MelConfig
+    preprocess: PreprocessConfig
+    name: str  # for the records
+    output: Path
+    device: str
+
+
+def load_speaking_vocoder(
+    reference: str | Path, output: Path | None, overrides: Sequence[str]
+) -> SpeakingVocoder:
+    """Loads a vocoder on the GPU, where there is one.
+
+    Args:
+        reference: Experiment folder, a checkpoint in it, or a name on the Hub.
+        output: Where the sound goes; None: `result` in the experiment's folder.
+        overrides: `key.path=value` for the experiment's own configuration.
+
+    Raises:
+        InputError: If it cannot be loaded, is no vocoder, an override changes its mel, or the
+            output must be named and is not.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = load_model(reference, device)
+    if model.config.task != "vocoder":
+        raise InputError(f"{reference} is an acoustic model; expected a vocoder")
+    config = config_of(overridden(model.tree, overrides))
+    preprocess = config.preprocess
+    if preprocess.mel != model.mel:
+        raise InputError(f"--set changes the mel that {reference} was trained on; leave that out")
+    place = output or default_output(reference, model.home)
+    network = prepared(model.network, config.inference)
+    return SpeakingVocoder(network, model.mel, preprocess, recorded_as(reference), place, device)
+
+
+def speak_split(vocoder: SpeakingVocoder, dataset: str, testing_set: TestingSet) -> None:
+    """Mode `batch`: speaks the mels of a prepared data set into `<output>/<id>.wav`.
+
+    Raises:
+        InputError: If stage 1 did not prepare the data set, or a clip could not be spoken (the
+            others are made).
+    """
+    processed = user_path(vocoder.preprocess.processed_dir)
+    clips = clips_of_split(processed, dataset, testing_set, vocoder.mel)
+    results = ResultFolder(vocoder.output, ClipLine)
+    results.check_dataset(dataset, [clip.id for clip in clips])
+    speak_clips(vocoder, clips, results)
+
+
+def speak_audio(vocoder: SpeakingVocoder, path: Path) -> None:
+    """Mode `single`: speaks the mels of audio files into `<output>/single/<name>.wav`.
+
+    Raises:
+        InputError: If there is no audio, or a clip could not be spoken (the others are made).
+    """
+    speak_files(vocoder, clips_of_audio(path, vocoder.preprocess))
+
+
+def speak_features(vocoder: SpeakingVocoder, path: Path) -> None:
+    """Mode `single`: speaks the mels in `.npy` files into `<output>/single/<name>.wav`.
+
+    Raises:
+        InputError: If there is no mel, or one could not be spoken (the others are made).
+    """
+    speak_files(vocoder, clips_of_features(path, vocoder.mel))
+
+
+def speak_files(vocoder: SpeakingVocoder, clips: Sequence[Clip]) -> None:
+    """Speaks files of the user's, none of which is overwritten."""
+    results = ResultFolder(vocoder.output / "single", ClipLine)
+    for clip in clips:
+        if _file_of(results.folder, clip).resolve() == clip.mel_source.resolve():
+            raise InputError(
+                f"{clip.mel_source} would be overwritten; choose another --infer_output_dir"
+            )
+    speak_clips(vocoder, clips, results)
+
+
+def speak_clips(
+    vocoder: SpeakingVocoder, clips: Sequence[Clip], results: ResultFolder[ClipLine]
+) -> None:
+    """Speaks clips one after another; says how far they are from their recordings.
+
+    Raises:
+        InputError: At the end, if some clips could not be spoken: lists them with their reasons.
+    """
+    judge = MelSpectrogram(vocoder.mel).to(vocoder.device)
+    lines = speak_each(
+        clips, lambda clip: speak(vocoder, clip, results.folder, judge), results, "clips"
+    )
+    compared = [(line.mel_l1, line.seconds) for line in lines if line.mel_l1 is not None]
+    if compared:
+        distances, seconds = zip(*compared, strict=True)
+        mean = float(np.average(distances, weights=seconds))
+        get_logger(__name__).info("mel L1 to the recordings: %.4f", mean)
+
+
+def speak(
+    vocoder: SpeakingVocoder, clip: Clip, folder: Path, judge: MelSpectrogram
+) -> Made[ClipLine]:
+    """Writes one clip.
+
+    Raises:
+        InputError: If it cannot be read, or the network gives values that are not finite.
+    """
+    content = clip.load()
+    blocks = Timed(blocks_of(vocoder, content.mel))
+    path = _file_of(folder, clip)
+    S = write_wav_blocks(path, (_finite(block) for block in blocks), vocoder.mel.sample_rate)
+    seconds = S / vocoder.mel.sample_rate
+    distance = None if content.wav is None else mel_distance(path, content.wav, judge)
+    line = ClipLine(
+        id=clip.id,
+        file=path.name,
+        dataset=clip.dataset,
+        mel_source=str(clip.mel_source),
+        vocoder=vocoder.name,
+        seconds=round(seconds, 4),
+        real_time_factor=round(blocks.seconds / seconds, 5),
+        mel_l1=None if distance is None else round(distance, 5),
+    )
+    return Made(line, seconds, blocks.seconds)
+
+
+def blocks_of(vocoder: SpeakingVocoder, mel: np.ndarray) -> Iterator[np.ndarray]:
+    """The speech of a mel (M, T), block by block: T * hop_length samples of float32 in all."""
+    batch = torch.from_numpy(mel)[None].to(vocoder.device)  # (1, M, T)
+    on_cpu = vocoder.device == "cpu"
+    generate = vocoder.network.generate
+    for piece in generate(batch) if on_cpu else generate(batch, _GPU_FRAMES):
+        yield piece[0].cpu().numpy()
+
+
+def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | None:
+    """The metric `mel_l1` of a file, of which a piece at a time is read.
+
+    Args:
+        path: What was synthesised.
+        wav: The recording, (T * hop_length,).
+        mel: Where it computes.
+    """
+    with soundfile.SoundFile(path) as file:
+        pieces = (
+            (wav[span], file.read(span.stop - span.start, dtype="float32"))
+            for span in spans(len(wav), mel.config.hop_length)
+        )
+        return mel_l1(pieces, mel)
+
+
+class Timed:
+    """Blocks, and the seconds that it took to make those that were taken.
+
+    Attributes:
+        seconds: So far.
+    """
+
+    def __init__(self, blocks: Iterable[np.ndarray]) -> None:
+        self._blocks = iter(blocks)
+        self.seconds = 0.0
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        while True:
+            start = time.perf_counter()
+            block = next(self._blocks, None)
+            self.seconds += time.perf_counter() - start
+            if block is None:
+                return
+            yield block
+
+
+def _finite(block: np.ndarray) -> np.ndarray:
+    if not np.isfinite(block).all():
+        raise InputError(
+            "the vocoder gives values that are not finite; its weights are damaged or its training "
+            "diverged"
+        )
+    return block
+
+
+def _file_of(folder: Path, clip: Clip) -> Path:
+    return folder / f"{clip.id}.wav"

@@ -1,0 +1,181 @@
+"""What a vocoder is given: recordings of a prepared split, files of audio, or files of mels."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from config.schema import PreprocessConfig
+from models.synthesizer.speak_each import TestingSet, utterances_of
+from modules.mel import MelConfig, MelSpectrogram
+from preprocessors.audio_folder import SUFFIXES
+from processors.audio.files import AudioError, read_audio
+from processors.audio.pcm import from_pcm16
+from processors.dataset.store import RecordingStore
+from processors.extraction.recordings import mel_of
+from utils.errors import InputError
+from utils.logging import get_logger
+
+_MEL_SUFFIX = ".npy"
+# Natural logs of magnitudes: silence is at -11.5, a full-scale tone near 2. What a model predicts
+# may go a little beyond.
+_LOWEST, _HIGHEST = -20.0, 4.0
+
+
+class Content(NamedTuple):
+    """A mel and, where it was made from a recording, that recording."""
+
+    mel: np.ndarray  # (M, T) float32
+    wav: np.ndarray | None  # (T * hop_length,) float32 in [-1, 1]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One mel to be spoken into one file.
+
+    Attributes:
+        id: Name of the file that it becomes.
+        dataset: Whose it is; empty for the user's own files.
+        mel_source: The folder or file that the mel comes from.
+        load: Reads it.
+    """
+
+    id: str
+    dataset: str
+    mel_source: Path
+    load: Callable[[], Content]
+
+
+def clips_of_split(
+    processed: Path, dataset: str, testing_set: TestingSet, mel: MelConfig
+) -> list[Clip]:
+    """The recordings of one split of a data set, with the mels that stage 1 made.
+
+    Raises:
+        InputError: If stage 1 did not prepare the data set for vocoders, or made another mel.
+    """
+    utterances = utterances_of(processed, dataset, testing_set)
+    store = RecordingStore(processed / dataset, mel)
+    return [
+        Clip(utterance.id, dataset, store.folder, partial(_stored, store, utterance.id))
+        for utterance in utterances
+    ]
+
+
+def clips_of_audio(path: Path, config: PreprocessConfig) -> list[Clip]:
+    """Recordings of any length and rate.
+
+    Args:
+        path: An audio file, or a folder of them.
+        config: Mel, and what to do about other rates and levels.
+
+    Raises:
+        InputError: If there is none, or two have the same name.
+    """
+    files = files_of(path, SUFFIXES)
+    unlimited = dataclasses.replace(config, min_seconds=0.0, max_seconds=math.inf)
+    read = partial(_recorded, config=unlimited, mel=MelSpectrogram(config.mel))
+    return [Clip(file.stem, "", file, partial(read, file)) for file in files]
+
+
+def clips_of_features(path: Path, mel: MelConfig) -> list[Clip]:
+    """Mels as acoustic models make them.
+
+    Args:
+        path: A `.npy` file of a natural log-mel (M, T), or a folder of them.
+        mel: What the vocoder reads.
+
+    Raises:
+        InputError: If there is none.
+    """
+    files = files_of(path, (_MEL_SUFFIX,))
+    return [Clip(file.stem, "", file, partial(read_mel, file, mel)) for file in files]
+
+
+def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
+    """The file itself, or the files in a folder with one of these suffixes, sorted.
+
+    Hidden files are left out, and so are folders in the folder.
+
+    Raises:
+        InputError: If there is no such path or file, or two would get the same name without suffix.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InputError(f"{path}: no such file or folder")
+    files = sorted(
+        file
+        for file in path.iterdir()
+        if file.suffix.lower() in suffixes and not file.name.startswith(".") and file.is_file()
+    )
+    if not files:
+        raise InputError(
+            f"{path}: no file in it ends in {', '.join(suffixes)}; folders in it are not searched"
+        )
+    named: dict[str, Path] = {}
+    for file in files:
+        other = named.setdefault(file.stem, file)
+        if other is not file:
+            raise InputError(f"{other} and {file} would become the same file; rename one of them")
+    return files
+
+
+def _stored(store: RecordingStore, id: str) -> Content:
+    recording = store.read(id)
+    return Content(recording.mel, from_pcm16(recording.wav))
+
+
+def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> Content:
+    """The recording, cut to whole frames, and its mel."""
+    try:
+        audio = read_audio(path, config)
+    except AudioError as error:
+        raise InputError(str(error)) from error
+    for notice in audio.notices:
+        get_logger(__name__).info("%s: %s", path.name, notice)
+    hop = mel.config.hop_length
+    wav = audio.wav[: len(audio.wav) // hop * hop]
+    return Content(mel_of(wav, mel), wav)
+
+
+def read_mel(path: Path, mel: MelConfig) -> Content:
+    """Reads and checks one mel.
+
+    Raises:
+        InputError: If the file is no array of floats (M, T), or its values cannot be a natural
+            log-mel.
+    """
+    try:
+        # never an object: unpickling runs code
+        array = np.load(path, allow_pickle=False)
+    except Exception as error:  # strange bytes may end the reader in any way
+        raise InputError(
+            f"{path}: not an array of numbers as np.save writes it; make the file again"
+        ) from error
+    if not isinstance(array, np.ndarray) or not np.issubdtype(array.dtype, np.floating):
+        raise InputError(f"{path}: expected an array of floats, a log-mel (M, T)")
+    if array.ndim != 2 or array.shape[0] != mel.n_mels or array.shape[1] == 0:
+        turned = "; transpose it" if array.ndim == 2 and array.shape[1] == mel.n_mels else ""
+        raise InputError(
+            f"{path}: the shape is {array.shape}, expected (M, T) with M {mel.n_mels}{turned}"
+        )
+    values = np.ascontiguousarray(array, dtype=np.float32)
+    _check_range(path, values)
+    return Content(values, None)
+
+
+def _check_range(path: Path, values: np.ndarray) -> None:
+    low, high = float(values.min()), float(values.max())  # NaN if one is
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise InputError(f"{path}: holds NaN or infinity")
+    if low < _LOWEST or high > _HIGHEST or low >= 0:
+        raise InputError(
+            f"{path}: values from {low:.3g} to {high:.3g}; expected the natural log of magnitudes, "
+            "which lies about between -11.5 and 2: no decibels, no linear or normalised values"
+        )

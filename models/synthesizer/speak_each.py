@@ -1,0 +1,151 @@
+"""Stage 3 of every model: items are spoken one by one, recorded, and listed where they fail."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+
+from models.base.registry import load_config
+from models.synthesizer.results import E, ResultFolder
+from preprocessors.manifest import Utterance, read_manifest
+from preprocessors.split import read_splits
+from utils.errors import InputError
+from utils.files import user_path
+from utils.logging import get_logger, progress
+
+TestingSet = Literal["train", "test", "golden_test"]
+SHOWN_FAILURES = 20
+
+
+class Item(Protocol):
+    """Something to be spoken into one file."""
+
+    @property
+    def id(self) -> str:
+        """Unique in its folder."""
+
+
+I = TypeVar("I", bound=Item)  # noqa: E741
+
+
+class Made(NamedTuple, Generic[E]):
+    """What was written of an item."""
+
+    line: E
+    seconds: float  # of sound
+    work_s: float  # seconds that the model worked
+
+
+class Failure(NamedTuple):
+    """An item that could not be spoken, and why."""
+
+    id: str
+    reason: str
+
+
+def default_output(reference: str | Path, folder: Path) -> Path:
+    """`result` in the folder of a local experiment.
+
+    Raises:
+        InputError: If the model is from the Hub: its folder is a cache.
+    """
+    if not user_path(reference).exists():
+        raise InputError(f"{reference} is on the Hub: say where the wavs go by --infer_output_dir")
+    return folder / "result"
+
+
+def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
+    """The folder of the experiment that a configuration and a name stand for.
+
+    Raises:
+        InputError: If the configuration is wrong, or nothing was trained under that name.
+    """
+    folder = user_path(load_config(config_path, overrides).log_dir) / name
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such experiment; run stage 2, or give --infer_expt_dir")
+    return folder
+
+
+def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
+    """The utterances of one split of a prepared data set, sorted by id.
+
+    Raises:
+        InputError: If stage 1 did not prepare the data set (lists those it did), its files do not
+            belong together, or the split is empty.
+    """
+    prepared = sorted(path.parent.name for path in processed.glob("*/manifest.jsonl"))
+    if dataset not in prepared:
+        known = ", ".join(prepared) or "none"
+        raise InputError(
+            f"{processed} holds no data set {dataset!r} (prepared: {known});"
+            " correct --infer_dataset or preprocess.processed_dir, or run stage 1"
+        )
+    folder = processed / dataset
+    utterances = {u.id: u for u in read_manifest(folder / "manifest.jsonl")}
+    ids = getattr(read_splits(folder), testing_set)
+    if not ids:
+        raise InputError(f"{folder}: the split {testing_set} is empty; see preprocess.split")
+    if unknown := [id for id in ids if id not in utterances]:
+        raise InputError(f"{folder}: {unknown[0]} is not in manifest.jsonl; run stage 1 again")
+    return [utterances[id] for id in ids]
+
+
+def speak_each(
+    items: Sequence[I], make: Callable[[I], Made[E]], results: ResultFolder[E], noun: str
+) -> list[E]:
+    """Speaks items one after another and keeps `metadata.jsonl`, also when it is interrupted.
+
+    Args:
+        items: What is to be spoken.
+        make: Speaks one of them and writes its files.
+        results: Where these are.
+        noun: What the items are, in messages: "texts".
+
+    Returns:
+        The lines about what was made.
+
+    Raises:
+        InputError: At the end, if some could not be spoken: lists them with their reasons.
+    """
+    failures: list[Failure] = []
+    made: list[Made[E]] = []
+    results.forget_scores()
+    try:
+        with progress(len(items), f"stage 3: {noun}") as bar:
+            for item in items:
+                try:
+                    made.append(make(item))
+                except InputError as error:
+                    failures.append(Failure(item.id, str(error)))
+                else:
+                    results.add(made[-1].line)
+                    bar.advance()  # what could not be spoken is not done
+    finally:
+        results.save()
+    _report(results.folder, made, failures, noun)
+    return [one.line for one in made]
+
+
+def _report(folder: Path, made: Sequence[Made[E]], failures: Sequence[Failure], noun: str) -> None:
+    if made:
+        spoken_s, work_s = sum(one.seconds for one in made), sum(one.work_s for one in made)
+        get_logger(__name__).info(
+            "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
+            _counted(len(made), noun),
+            spoken_s,
+            work_s,
+            work_s / spoken_s,
+            folder,
+        )
+    if failures:
+        lines = [f"  {failure.id}: {failure.reason}" for failure in failures[:SHOWN_FAILURES]]
+        if len(failures) > SHOWN_FAILURES:
+            lines.append(f"  and {len(failures) - SHOWN_FAILURES} more")
+        raise InputError(
+            f"{len(failures)} of {_counted(len(made) + len(failures), noun)} could not be spoken:\n"
+            + "\n".join(lines)
+        )
+
+
+def _counted(n: int, noun: str) -> str:
+    """A number with its noun, given as that of many: "1 clip"."""
+    return f"{n} {noun.removesuffix('s') if n == 1 else noun}"

@@ -1,0 +1,344 @@
+"""From text to speech: a trained acoustic model and a vocoder behind one call.
+
+Long texts are spoken sentence by sentence, in batches. What is heard does not depend on the
+batches: padding never changes a result, and sentences are put back in order.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from config.schema import Config
+from models.base.acoustic import TtsOutput
+from models.base.assets import LEXICON, Speaker
+from models.base.interfaces import AcousticModel
+from models.base.registry import config_of
+from models.checkpoint.loading import LoadedModel, open_model
+from models.synthesizer.clauses import Reader
+from models.synthesizer.speech import Part, Speech, faded_pieces, join, silence
+from models.synthesizer.vocoders import open_vocoder
+from processors.records import SpokenText
+from processors.text.symbols import SILENCE, Vocabulary
+from utils.config import nearest, overridden
+from utils.errors import InputError
+from utils.logging import get_logger
+
+CONTROL_RANGE = (0.1, 10.0)
+_CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: the first is heard soon
+
+
+class Controls(NamedTuple):
+    """Factors on what the model predicts: 1.2 is 20 % higher, louder or slower.
+
+    Raises:
+        InputError: By `checked`, if one is not a number from 0.1 to 10.
+    """
+
+    pitch: float = 1.0
+    energy: float = 1.0
+    duration: float = 1.0
+
+    def checked(self) -> "Controls":
+        """These controls, if they can be used."""
+        low, high = CONTROL_RANGE
+        for name, value in self._asdict().items():
+            if not (math.isfinite(value) and low <= value <= high):
+                raise InputError(f"{name}_control is {value}; expected {low:g} to {high:g}")
+        return self
+
+
+class Synthesizer:
+    """Speaks text with a trained acoustic model.
+
+    Args:
+        reference: An experiment folder, a checkpoint in it, or a name on the Hub.
+        vocoder: The same for a vocoder; None: Griffin-Lim.
+        device: Where the networks run.
+        resample: Use the vocoder also if it was made for another mel or sample rate: mels are
+            converted and the sound is resampled, at some cost of quality.
+        overrides: `key.path=value` for the text and inference settings that the model came with.
+
+    Raises:
+        InputError: If a model cannot be loaded, is of the wrong kind, or if the vocoder was made
+            for another mel.
+    """
+
+    def __init__(
+        self,
+        reference: str | Path,
+        vocoder: str | Path | None = None,
+        device: str = "cpu",
+        *,
+        resample: bool = False,
+        overrides: Sequence[str] = (),
+    ) -> None:
+        opened = open_model(reference)
+        if opened.config.task != "tts":
+            raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
+        fitting = open_vocoder(vocoder, opened.assets.mel, resample=resample)
+        self.model = opened.load(device)
+        self.speakers: tuple[Speaker, ...] = self.model.speakers
+        self._network = cast("AcousticModel", self.model.network)
+        self._vocabulary = known_phones(self.model)
+        self.config = with_overrides(self.model, overrides)
+        self._device = torch.device(device)
+        self._vocoder = fitting.load(self.config.inference, device)
+        self._reader = Reader(self.config.preprocess.text, self.config.inference.max_phones)
+
+    def __call__(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        pitch_control: float = 1.0,
+        energy_control: float = 1.0,
+        duration_control: float = 1.0,
+        seed: int = 0,
+    ) -> Speech:
+        """Speaks a text of any length.
+
+        Args:
+            text: Any text; phones may stand in it as `{HH AH0 L OW1}`.
+            speaker: Name; may be left out when the model has one speaker only.
+            pitch_control: Factor on f0 in Hz.
+            energy_control: Factor on the energy.
+            duration_control: Factor on the length of phones and pauses; 1.2 is slower.
+            seed: For models that draw random numbers when they speak; the same seed gives the
+                same speech. FastSpeech 2 and Griffin-Lim draw none.
+
+        Raises:
+            InputError: If the text holds nothing that can be spoken, the speaker is unknown, there
+                are several and none is named, or a control is out of range.
+        """
+        controls = Controls(pitch_control, energy_control, duration_control).checked()
+        index = choose_speaker(self.speakers, speaker)
+        sentences = self._reader(text, self.speakers[index].language)
+        clauses = [clause for sentence in sentences for clause in sentence]
+        with self._seeded(seed):
+            spoken = iter(self._speak(clauses, index, controls))
+        parts = [[next(spoken) for _ in sentence] for sentence in sentences]
+        speech = join(
+            list(self._with_pauses(parts, controls.duration)),
+            text=text,
+            speaker=self.speakers[index].name,
+            sample_rate=self.model.mel.sample_rate,
+            hop_length=self.model.mel.hop_length,
+            out_of_vocabulary=[word for clause in clauses for word in clause.out_of_vocabulary],
+        )
+        if speech.gain < 1:
+            get_logger(__name__).info(
+                "peak %.2f: scaled down by %.1f dB", 1 / speech.gain, -20 * math.log10(speech.gain)
+            )
+        return speech
+
+    def generate(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        pitch_control: float = 1.0,
+        energy_control: float = 1.0,
+        duration_control: float = 1.0,
+        seed: int = 0,
+    ) -> Iterator[np.ndarray]:
+        """Speaks a text of any length piece by piece: the first is heard before the last is made.
+
+        A vocoder that is a network gives pieces of a sentence, Griffin-Lim whole sentences.
+
+        Args:
+            text: As for a call; so are the others.
+            speaker: Name.
+            pitch_control: Factor on f0 in Hz.
+            energy_control: Factor on the energy.
+            duration_control: Factor on the length of phones and pauses.
+            seed: For models that draw random numbers; each sentence starts from it.
+
+        Returns:
+            Pieces of the wav, (n,) float32 in [-1, 1]. They join up to the wav that a call gives,
+            but where that is scaled down: nothing is known here of peaks to come, so that what is
+            beyond full scale is cut off.
+
+        Raises:
+            InputError: At once as a call does; later if a model gives values that are not finite.
+        """
+        controls = Controls(pitch_control, energy_control, duration_control).checked()
+        index = choose_speaker(self.speakers, speaker)
+        sentences = self._reader(text, self.speakers[index].language)
+        return self._pieces(sentences, index, controls, seed)
+
+    def _pieces(
+        self, sentences: Sequence[Sequence[SpokenText]], speaker: int, controls: Controls, seed: int
+    ) -> Iterator[np.ndarray]:
+        pause = np.zeros(self._pause_frames(controls.duration) * self.model.mel.hop_length)
+        for i, sentence in enumerate(sentences):
+            if i > 0 and len(pause) > 0:
+                yield pause.astype(np.float32)
+            for clause in sentence:
+                yield from self._pieces_of(clause, speaker, controls, seed)
+
+    def _pieces_of(
+        self, clause: SpokenText, speaker: int, controls: Controls, seed: int
+    ) -> Iterator[np.ndarray]:
+        with self._seeded(seed):
+            mel = self._mels([clause], speaker, controls).mel  # (1, M, T)
+        pieces = (array(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES))
+        n_samples = mel.shape[2] * self.model.mel.hop_length
+        for piece in faded_pieces(pieces, n_samples, self.model.mel.sample_rate):
+            _check_finite(clause, piece)
+            yield piece.clip(-1, 1)
+
+    def _speak(self, clauses: Sequence[SpokenText], speaker: int, controls: Controls) -> list[Part]:
+        """Parts in the order of the clauses; clauses of like length share a forward pass."""
+        by_length = sorted(range(len(clauses)), key=lambda i: len(clauses[i].phones))
+        parts: dict[int, Part] = {}
+        size = self.config.inference.batch_size
+        for start in range(0, len(by_length), size):
+            chosen = by_length[start : start + size]
+            batch = self._forward([clauses[i] for i in chosen], speaker, controls)
+            parts.update(zip(chosen, batch, strict=True))
+        return [parts[i] for i in range(len(clauses))]
+
+    def _forward(
+        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls
+    ) -> list[Part]:
+        """One forward pass of the acoustic model and the vocoder."""
+        out = self._mels(clauses, speaker, controls)
+        wavs = self._vocoder.infer(out.mel, out.mel_lengths)  # (B, T * hop)
+        outputs = (out.durations, out.mel, *out.contours_per_frame(), wavs)
+        arrays = [array(output) for output in outputs]
+        return [self._part(clause, *(x[i] for x in arrays)) for i, clause in enumerate(clauses)]
+
+    def _mels(self, clauses: Sequence[SpokenText], speaker: int, controls: Controls) -> TtsOutput:
+        """One forward pass of the acoustic model."""
+        rows = [torch.tensor(self._vocabulary.ids(clause.phones)) for clause in clauses]
+        phone_ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, N)
+        phone_lengths = torch.tensor([len(row) for row in rows])  # (B,)
+        return self._network.infer(
+            phone_ids.to(self._device),
+            phone_lengths.to(self._device),
+            speaker_ids=torch.full((len(rows),), speaker, device=self._device),
+            pitch_control=controls.pitch,
+            energy_control=controls.energy,
+            duration_control=controls.duration,
+        )
+
+    def _part(
+        self,
+        clause: SpokenText,
+        durations: np.ndarray,
+        mel: np.ndarray,
+        f0: np.ndarray,
+        energy: np.ndarray,
+        wav: np.ndarray,
+    ) -> Part:
+        """One item of a batch without its padding."""
+        durations = durations[: len(clause.phones)].astype(np.int64)
+        n_frames = int(durations.sum())
+        part = Part(
+            normalized=clause.normalized,
+            phones=clause.phones,
+            words=clause.words,
+            durations=durations,
+            wav=wav[: n_frames * self.model.mel.hop_length],
+            mel=mel[:, :n_frames],
+            f0=f0[:n_frames],
+            energy=energy[:n_frames],
+        )
+        _check_finite(clause, part.mel, part.wav)
+        return part
+
+    def _with_pauses(self, sentences: Sequence[Sequence[Part]], slower: float) -> Iterator[Part]:
+        """The parts of the sentences, with a pause between one sentence and the next."""
+        mel = self.model.mel
+        n_frames = self._pause_frames(slower)
+        for i, parts in enumerate(sentences):
+            if i > 0 and n_frames > 0:
+                yield silence(
+                    SILENCE,
+                    n_frames,
+                    hop_length=mel.hop_length,
+                    n_mels=mel.n_mels,
+                    floor=mel.log_floor_value,
+                )
+            yield from parts
+
+    def _pause_frames(self, slower: float) -> int:
+        """Frames between one sentence and the next."""
+        mel = self.model.mel
+        pause_s = self.config.inference.sentence_pause_s * slower
+        return round(pause_s * mel.sample_rate / mel.hop_length)
+
+    @contextmanager
+    def _seeded(self, seed: int) -> Iterator[None]:
+        """Inference whose random numbers follow from the seed, and disturb no others."""
+        devices = [self._device] if self._device.type == "cuda" else []
+        with torch.random.fork_rng(devices), torch.inference_mode():
+            torch.manual_seed(seed)
+            yield
+
+
+def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
+    if not all(np.isfinite(values).all() for values in made):
+        raise InputError(
+            f"{clause.text!r}: the model gives values that are not finite; its weights are "
+            "damaged or its training diverged"
+        )
+
+
+def known_phones(model: LoadedModel) -> Vocabulary:
+    """The phones that an acoustic model knows.
+
+    Raises:
+        InputError: If it comes without them.
+    """
+    if model.vocabulary is None:
+        raise InputError(f"{model.folder}: there is no vocabulary.json; it cannot read text")
+    return model.vocabulary
+
+
+def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
+    """The configuration that a model came with, some keys replaced.
+
+    The lexicon is the one kept with the model, unless an override names another.
+
+    Raises:
+        InputError: If an override is wrong.
+    """
+    config = config_of(overridden(model.tree, overrides)) if overrides else model.config
+    text = config.preprocess.text
+    if (
+        model.assets.lexicon is None
+        or text.lexicon_path != model.config.preprocess.text.lexicon_path
+    ):
+        return config
+    text = replace(text, lexicon_path=str(model.home / LEXICON))
+    return replace(config, preprocess=replace(config.preprocess, text=text))
+
+
+def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
+    """The index of the speaker called `name`, or of the only one.
+
+    Raises:
+        InputError: If there is none of that name, or several and no name; lists those there are.
+    """
+    names = [speaker.name for speaker in speakers]
+    known = f"known: {', '.join(names)}"
+    if name is None:
+        if len(names) > 1:
+            raise InputError(f"the model has {len(names)} speakers; choose one ({known})")
+        return 0
+    if name not in names:
+        raise InputError(f"the model has no speaker {name!r}{nearest(name, names)} ({known})")
+    return names.index(name)
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    """A tensor of any device and float type as an array of float32 or integers."""
+    return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()

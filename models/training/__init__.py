@@ -1,0 +1,1 @@
+"""Stage 2: the one trainer, its data, its optimizers, its validation."""

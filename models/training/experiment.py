@@ -1,0 +1,272 @@
+"""Training as an experiment: its folder, its start, and how it goes on."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import ProjectConfiguration
+
+from config.schema import Config
+from models.base.assets import Assets
+from models.base.registry import find, load_config
+from models.base.task import Task
+from models.checkpoint.folders import latest_checkpoint, remove_partial, steps_of
+from models.checkpoint.history import History, history_of
+from models.checkpoint.loading import CHECKPOINTS
+from models.checkpoint.model_card import card_writer
+from models.training.data import Place, TrainingData, collect_assets, dataset_folders, load_data
+from models.training.finetune import initialise
+from models.training.tracking import Tracker, check_tracker
+from models.training.trainer import Observers, Trainer
+from models.training.validation_scores import check_score_metrics, scoring_of
+from utils.config import to_plain
+from utils.errors import InputError
+from utils.files import user_path, write_json
+from utils.locks import locked
+from utils.logging import get_logger
+from utils.seed import derived_seed, seed_everything
+
+# Neither the update of a step nor the order of the data depends on these; but the schedules that
+# end with training do on max_steps and max_epoch, which is said.
+_MAY_CHANGE = (
+    "dataset_path",
+    "inference",
+    "log_dir",
+    "preprocess.backend",
+    "preprocess.corpus.*.licence",
+    "preprocess.processed_dir",
+    "preprocess.shard_size",
+    "train.dataloader",
+    "train.keep_last",
+    "train.log_steps",
+    "train.max_bad_steps",
+    "train.max_epoch",
+    "train.max_steps",
+    "train.save_steps",
+    "train.score_metrics",
+    "train.score_seconds",
+    "train.score_steps",
+    "train.score_utterances",
+    "train.tracker",
+    "train.valid_samples",
+    "train.valid_steps",
+)
+
+
+def train(
+    config: Config,
+    name: str,
+    *,
+    resume: bool = False,
+    restart: bool = False,
+    init_from: str | None = None,
+) -> int | None:
+    """Trains an experiment, from the start or from where it stopped.
+
+    Args:
+        config: The experiment.
+        name: Its folder in `log_dir`.
+        resume: Go on from the newest whole checkpoint.
+        restart: Delete the checkpoints there are and begin again.
+        init_from: Model whose weights the first update starts from: a folder or a name on the Hub.
+
+    Returns:
+        The signal that ended it (a checkpoint was saved); None if it came to its end.
+
+    Raises:
+        InputError: If flags, config, data or an earlier run of this name do not fit together, or
+            another one is going on.
+    """
+    folder = experiment_folder(config, name)
+    check_flags(folder, resume=resume, restart=restart, init_from=init_from)
+    check_tracker(config.train.tracker, config.train.valid_samples)
+    check_score_metrics(config)
+    checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
+    if resume:
+        check_unchanged(load_config(folder / "config.json"), config)
+    assets = Assets.load(folder) if resume else collect_assets(config)
+    accelerator = make_accelerator(config, folder)
+    with ExitStack() as stack:
+        stack.callback(accelerator.end_training)
+        if accelerator.is_main_process:
+            stack.enter_context(locked(folder, "wait for its end, or give another --name"))
+        task, data = _build(config, assets, accelerator)
+        history = History.load(folder) if resume else history_of(config, dataset_folders(config))
+        if init_from is not None:
+            transfer = initialise(task, assets, init_from)
+            history = replace(history, initialised_from=transfer.source)
+        if accelerator.is_main_process:
+            _prepare_folder(folder, config, assets, restart=restart)
+        accelerator.wait_for_everyone()
+        kind, rate = config.train.tracker, assets.mel.sample_rate
+        tracker = Tracker(accelerator, kind, folder, rate, _step_of(checkpoint))
+        card = card_writer(folder, config, assets, history)
+        scoring = scoring_of(config, data) if accelerator.is_main_process else None
+        observers = Observers(tracker, card, scoring)
+        checkpoints = folder / CHECKPOINTS
+        trainer = Trainer(task, data, config.train, accelerator, checkpoints, observers)
+        # each process has its own dropout; a checkpoint restores each one's generators
+        seed_everything(
+            derived_seed("process", config.train.random_seed, accelerator.process_index)
+        )
+        if checkpoint is not None:
+            trainer.resume(checkpoint)
+        _tell(task, data, accelerator)
+        return trainer.fit()
+
+
+def experiment_folder(config: Config, name: str) -> Path:
+    """Where an experiment stands: `<log_dir>/<name>`.
+
+    Raises:
+        InputError: If the name is not that of a folder.
+    """
+    if Path(name).name != name or name in ("", ".", ".."):
+        raise InputError(f"--name {name!r}: expected the name of a folder, without slashes")
+    return user_path(config.log_dir) / name
+
+
+def check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | None) -> None:
+    """Refuses flags that contradict each other or the folder.
+
+    Raises:
+        InputError: If so; the message names the flags.
+    """
+    if resume and restart:
+        raise InputError("--resume goes on, --restart begins again: give one of them")
+    if resume and init_from is not None:
+        raise InputError(
+            "--resume goes on with its own weights, --init_from starts from others: "
+            "give one of them"
+        )
+    steps = steps_of(folder / CHECKPOINTS)
+    if steps and not (resume or restart):
+        raise InputError(
+            f"{folder} was trained before, up to update {steps[-1]}: give --resume to go on, or "
+            "--restart to delete its checkpoints and begin again"
+        )
+    if resume and not steps:
+        raise InputError(f"{folder}: no checkpoint to go on from; train without --resume")
+
+
+def check_unchanged(old: Config, new: Config) -> None:
+    """Refuses to go on with a config that would make another run of it.
+
+    Raises:
+        InputError: If a key differs that training depends on; the message names all of them.
+    """
+    root = Path.cwd()
+    before, after = (dict(_flat(_portable(to_plain(config), root))) for config in (old, new))
+    changed = [
+        f"{key} was {before.get(key)}, is {after.get(key)}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key) and not _may_change(key)
+    ]
+    if changed:
+        raise InputError(
+            f"--resume with another config: {'; '.join(changed)}; put these back, or train under "
+            "another --name (with --init_from to start from these weights)"
+        )
+    ends = [(config.train.max_steps, config.train.max_epoch) for config in (old, new)]
+    if new.train.scheduler in ("linear", "cosine") and ends[0] != ends[1]:
+        get_logger(__name__).warning(
+            "train.scheduler %s ends with training, which now ends elsewhere: the learning rate "
+            "jumps to the new curve",
+            new.train.scheduler,
+        )
+
+
+def _may_change(key: str) -> bool:
+    return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in _MAY_CHANGE)
+
+
+def _flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in plain.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def make_accelerator(config: Config, folder: Path) -> Accelerator:
+    """Device, mixed precision, processes and tracker, as the config and the launcher say.
+
+    Raises:
+        InputError: If the device cannot train in this precision.
+    """
+    kinds = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
+    tracker = config.train.tracker
+    try:
+        accelerator = Accelerator(
+            # not told so, accelerate takes several processes without a GPU for runs of one process
+            cpu=not torch.accelerator.is_available(),
+            mixed_precision=kinds[config.train.mixed_precision],
+            log_with=None if tracker == "none" else tracker,
+            project_config=ProjectConfiguration(project_dir=str(folder), logging_dir=str(folder)),
+        )
+    except ValueError as error:
+        raise InputError(
+            f"train.mixed_precision={config.train.mixed_precision}: {error}; use fp32"
+        ) from error
+    if config.train.mixed_precision == "fp16" and accelerator.device.type == "cpu":
+        raise InputError("train.mixed_precision=fp16 needs a GPU; on a CPU use bf16 or fp32")
+    return accelerator
+
+
+def _build(
+    config: Config, assets: Assets, accelerator: Accelerator
+) -> tuple[Task[Any], TrainingData]:
+    seed_everything(config.train.random_seed)
+    task = find(config.task, config.model_type).build_task(config, assets)
+    place = Place(accelerator.num_processes, accelerator.process_index)
+    return task, load_data(config, assets, place, accelerator.device)
+
+
+def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
+    """Makes the folder self-contained: config and assets; clears what --restart gives up."""
+    checkpoints = folder / CHECKPOINTS
+    checkpoints.mkdir(parents=True, exist_ok=True)
+    remove_partial(checkpoints)
+    if restart and (steps := steps_of(checkpoints)):
+        get_logger(__name__).warning(
+            "--restart: deleting the checkpoints (%d) and the log in %s",
+            len(steps),
+            folder,
+        )
+        shutil.rmtree(checkpoints)
+        shutil.rmtree(folder / "log", ignore_errors=True)
+        checkpoints.mkdir()
+    write_json(folder / "config.json", _portable(to_plain(config), Path.cwd()))
+    assets.save(folder)
+
+
+def _tell(task: Task[Any], data: TrainingData, accelerator: Accelerator) -> None:
+    networks = task.networks.values()
+    get_logger(__name__).info(
+        "%.2f million parameters, %d utterances in %d batches an epoch, %s, %s, %d process(es)",
+        sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
+        data.n_utterances,
+        len(data.sampler) * accelerator.num_processes,
+        accelerator.device,
+        accelerator.mixed_precision.replace("no", "fp32"),
+        accelerator.num_processes,
+    )
+
+
+def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)
+    """The config with paths below the current folder made relative to it."""
+    if isinstance(plain, dict):
+        return {name: _portable(value, root) for name, value in plain.items()}
+    if isinstance(plain, str) and plain.startswith("/") and Path(plain).is_relative_to(root):
+        return Path(plain).relative_to(root).as_posix()
+    return plain
+
+
+def _step_of(checkpoint: Path | None) -> int:
+    return 0 if checkpoint is None else int(checkpoint.name.removeprefix("step-"))

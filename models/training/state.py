@@ -1,0 +1,129 @@
+"""What a run needs to go on exactly where it stopped, as the files of a checkpoint.
+
+model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
+scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
+Learning rates are functions of the step and need no state.
+"""
+
+import io
+import json
+import pickle
+import random
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from safetensors.torch import save
+from torch import nn
+
+from models.checkpoint.history import Position
+from models.checkpoint.loading import WEIGHTS
+from models.checkpoint.tensors import read_tensors
+from models.training.updates import Updater
+from utils.errors import InputError
+from utils.files import read_json
+
+STATE = "training_state.pt"
+POSITION = "trainer_state.json"
+
+
+def weight_files(networks: Mapping[str, nn.Module], exported: str) -> dict[str, nn.Module]:
+    """File name of each network's weights."""
+    return {
+        WEIGHTS if name == exported else f"{name}.safetensors": network
+        for name, network in networks.items()
+    }
+
+
+def random_states() -> dict[str, Any]:
+    """States of this process's global generators."""
+    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
+    return {
+        "python": random.getstate(),
+        "numpy": [kind, cast("np.ndarray", keys).tolist(), position, has_gauss, gauss],
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
+    }
+
+
+def restore_random_states(states: Mapping[str, Any]) -> None:
+    """Sets this process's global generators to what `random_states` gave."""
+    version, numbers, gauss = states["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    kind, keys, *rest = states["numpy"]
+    np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
+    torch.set_rng_state(states["torch"])
+    if states["cuda"] is not None and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])
+
+
+def pack(
+    files: Mapping[str, nn.Module],
+    updater: Updater,
+    position: Position,
+    randomness: list[dict[str, Any]],
+) -> dict[str, bytes]:
+    """The files of a checkpoint.
+
+    Args:
+        files: Networks by file name.
+        updater: Its optimizers and scaler are saved.
+        position: Where training stands.
+        randomness: `random_states` of every process.
+    """
+    tensors = {
+        "optimizers": {name: opt.state_dict() for name, opt in updater.optimizers.items()},
+        "scaler": updater.scaler.state_dict(),
+        "random": [{key: states[key] for key in ("torch", "cuda")} for states in randomness],
+    }
+    plain = asdict(position) | {
+        "random": [{key: states[key] for key in ("python", "numpy")} for states in randomness]
+    }
+    buffer = io.BytesIO()
+    torch.save(tensors, buffer)
+    packed = {name: save(_contiguous(network)) for name, network in files.items()}
+    return packed | {STATE: buffer.getvalue(), POSITION: json.dumps(plain).encode()}
+
+
+def unpack(
+    checkpoint: Path, files: Mapping[str, nn.Module], updater: Updater, rank: int
+) -> Position:
+    """Restores networks, optimizers, scaler and random generators from a whole checkpoint.
+
+    Raises:
+        InputError: If it belongs to another model.
+    """
+    tensors = read_state(checkpoint / STATE)
+    plain = cast("dict[str, Any]", read_json(checkpoint / POSITION))
+    randomness = plain.pop("random")
+    try:
+        for name, network in files.items():
+            network.load_state_dict(read_tensors(checkpoint / name))
+        for name, optimizer in updater.optimizers.items():
+            optimizer.load_state_dict(tensors["optimizers"][name])
+    except (KeyError, ValueError, RuntimeError) as error:
+        raise InputError(f"{checkpoint}: of another model than this config's: {error}") from error
+    updater.scaler.load_state_dict(tensors["scaler"])
+    if rank < len(randomness):
+        restore_random_states(randomness[rank] | tensors["random"][rank])
+    return Position(**plain)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """Reads training_state.pt: tensors and plain values, never code.
+
+    Raises:
+        InputError: If it holds anything else.
+    """
+    try:
+        # generators of torch stay on the CPU; optimizers move their state to the parameters
+        return torch.load(path, weights_only=True, map_location="cpu")
+    except (pickle.UnpicklingError, RuntimeError) as error:
+        raise InputError(f"{path}: not a training state of tensors alone: {error}") from error
+
+
+def _contiguous(network: nn.Module) -> dict[str, torch.Tensor]:
+    return {name: t.detach().cpu().contiguous() for name, t in network.state_dict().items()}

@@ -1,0 +1,170 @@
+"""Curves, log lines, pictures and audio of a model while it trains."""
+
+import importlib.util
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from accelerate import Accelerator
+
+from models.base.task import Sample
+from models.checkpoint.history import Position
+from models.training.updates import WindowReport
+from models.training.validation import Validation
+from models.training.validation_scores import Scores
+from utils.errors import InputError
+from utils.logging import get_logger
+
+
+class Meter:
+    """Means and speed between two log lines."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._reset()
+
+    def _reset(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._updates = 0
+        self._frames = 0
+        self._start = self._clock()
+
+    def add(self, report: WindowReport) -> None:
+        """Counts one update; skipped ones count for the speed alone."""
+        self._frames += report.counts.get("frames", 0)
+        self._updates += 1
+        if report.faults:
+            self._sums["skipped"] = self._sums.get("skipped", 0.0) + 1
+            return
+        norms = {f"grad_norm/{name}": norm for name, norm in report.norms.items()}
+        for name, value in (*report.losses.items(), *norms.items()):
+            self._sums[name] = self._sums.get(name, 0.0) + value
+
+    def read(self) -> dict[str, float]:
+        """Means per update since the last reading, with steps_per_s and frames_per_s."""
+        updates, seconds = max(1, self._updates), max(1e-9, self._clock() - self._start)
+        skipped = self._sums.pop("skipped", 0.0)
+        values = {name: total / (updates - skipped) for name, total in self._sums.items()}
+        if skipped:
+            values["skipped"] = skipped
+        values["steps_per_s"] = updates / seconds
+        values["frames_per_s"] = self._frames / seconds
+        self._reset()
+        return values
+
+
+class Tracker:
+    """Sends curves, pictures and audio to TensorBoard or Weights & Biases; log lines to the screen.
+
+    Args:
+        accelerator: Made with the same `kind` as its tracker.
+        kind: "tensorboard", "wandb" or "none".
+        folder: The experiment's folder; its name is the run's name.
+        sample_rate: Of the audio, Hz.
+        step: Updates done before; later curves of an interrupted run are dropped.
+    """
+
+    def __init__(
+        self, accelerator: Accelerator, kind: str, folder: Path, sample_rate: int, step: int = 0
+    ) -> None:
+        self._accelerator = accelerator
+        self._kind = kind
+        self._sample_rate = sample_rate
+        if kind == "tensorboard":
+            resumed = {"tensorboard": {"purge_step": step + 1}}
+            accelerator.init_trackers("log", init_kwargs=resumed)
+        elif kind == "wandb":
+            run = {"wandb": {"name": folder.name, "dir": str(folder)}}
+            accelerator.init_trackers("arion", init_kwargs=run)
+
+    def log_training(self, values: Mapping[str, float], position: Position, last: int) -> None:
+        """One log line, and curves under `train/`."""
+        seconds = (last - position.step) / values["steps_per_s"]
+        speed = ("steps_per_s", "frames_per_s", "lr")
+        losses = _listed({name: v for name, v in values.items() if name not in speed})
+        get_logger(__name__).info(
+            "update %d/%d, epoch %d: %s, lr %.3g, %.2f updates/s, %.0f frames/s, %s left",
+            position.step,
+            last,
+            position.epoch + 1,
+            losses,
+            values["lr"],
+            values["steps_per_s"],
+            values["frames_per_s"],
+            _clock_face(seconds),
+        )
+        curves = {f"train/{name}": value for name, value in values.items()}
+        self._accelerator.log(curves, step=position.step)
+
+    def log_validation(self, found: Validation, step: int) -> None:
+        """One log line, and curves under `valid/`."""
+        line = f"update {step}: validation loss {found.loss:.4g} ({_listed(found.losses)})"
+        scores = f"; {_listed(found.scores)}" if found.scores else ""
+        get_logger(__name__).info("%s%s", line, scores)
+        curves = {
+            f"valid/{n}": value for n, value in (*found.losses.items(), *found.scores.items())
+        }
+        self._accelerator.log(curves | {"valid/loss": found.loss}, step=step)
+
+    def log_scores(self, found: Scores, step: int) -> None:
+        """One log line, and curves under `score/`, among them how many utterances they are of."""
+        listed = ", ".join(
+            f"{name} {value:.4g} {found.units[name]}".strip()
+            if math.isfinite(value)
+            else f"{name} -"
+            for name, value in found.values.items()
+        )
+        get_logger(__name__).info(
+            "update %d: scores of %d utterances: %s (%.1f s)", step, found.n, listed, found.seconds
+        )
+        known = {name: v for name, v in found.values.items() if math.isfinite(v)}
+        curves = {f"score/{name}": value for name, value in known.items()}
+        self._accelerator.log(curves | {"score/utterances": found.n}, step=step)
+
+    def log_samples(self, samples: Iterable[Sample], step: int) -> None:
+        """Audio and pictures under `samples/<id>/`; without a tracker they are not even made."""
+        if self._kind == "none":
+            return
+        for sample in samples:
+            self._send(sample, step)
+
+    def _send(self, sample: Sample, step: int) -> None:
+        tracker = self._accelerator.get_tracker(self._kind, unwrap=True)
+        audio = {f"samples/{sample.id}/{n}": wav.clamp(-1, 1) for n, wav in sample.audio.items()}
+        figures = {f"samples/{sample.id}/{name}": draw() for name, draw in sample.figures.items()}
+        if self._kind == "tensorboard":
+            for name, figure in figures.items():
+                tracker.add_figure(name, figure, step)
+            for name, wav in audio.items():
+                tracker.add_audio(name, wav[None], step, sample_rate=self._sample_rate)
+            return
+        import wandb
+
+        rate = self._sample_rate
+        sounds = {name: wandb.Audio(wav.numpy(), sample_rate=rate) for name, wav in audio.items()}
+        images = {name: wandb.Image(figure) for name, figure in figures.items()}
+        tracker.log(sounds | images, step=step)
+
+
+def check_tracker(kind: str, n_samples: int) -> None:
+    """Refuses a tracker whose package is missing; accelerate would go on without one.
+
+    Raises:
+        InputError: If a package is missing; the message names it.
+    """
+    needed = [] if kind == "none" else [kind]
+    if kind != "none" and n_samples > 0:
+        needed.append("matplotlib")
+    for package in needed:
+        if importlib.util.find_spec(package) is None:
+            key = "train.valid_samples=0" if package == "matplotlib" else "train.tracker=none"
+            raise InputError(f"{package} is not installed: pip install {package}, or set {key}")
+
+
+def _listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
+
+
+def _clock_face(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

@@ -1,0 +1,295 @@
+"""The training loop of every model: read it in one sitting."""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object, send_to_device
+
+from config.schema import TrainConfig
+from models.base.task import Sample, Scheduled, Task
+from models.checkpoint.folders import prune, write_checkpoint
+from models.checkpoint.history import Position
+from models.training.data import TrainingData, windows
+from models.training.interrupts import Interrupts
+from models.training.optim import build_optimizer, learning_rate
+from models.training.processes import take_from_first
+from models.training.state import pack, random_states, unpack, weight_files
+from models.training.tracking import Meter, Tracker
+from models.training.updates import Updater, WindowReport
+from models.training.validation import evaluation, validate
+from models.training.validation_scores import Scoring
+from processors.dataset.batch import TtsBatch, VocoderBatch
+from utils.errors import InputError
+from utils.logging import Progress, get_logger, progress
+
+Card = Callable[[Position, Mapping[str, float]], None]
+
+
+class Observers(NamedTuple):
+    """What watches a run; they do nothing but in the first process.
+
+    Attributes:
+        tracker: Takes curves and samples.
+        write_card: Called after each checkpoint, with the position, and the losses of the last
+            validation and the last scores.
+        scoring: Scores validation sentences; None: nothing does.
+    """
+
+    tracker: Tracker
+    write_card: Card = lambda _position, _found: None
+    scoring: Scoring | None = None
+
+
+class Trainer:
+    """Trains the networks of a task.
+
+    Args:
+        task: Its networks are moved to the device.
+        data: Batches of this process.
+        config: The `train` section.
+        accelerator: Device, mixed precision and processes.
+        checkpoints: The experiment's `checkpoints`.
+        observers: Curves, samples, scores and the model card.
+
+    Attributes:
+        position: Where training stands.
+        losses: Of the last validation, and what is watched in it alone, by name.
+        scores: Of the last scoring, by name; in the first process alone.
+    """
+
+    def __init__(
+        self,
+        task: Task[Any],
+        data: TrainingData,
+        config: TrainConfig,
+        accelerator: Accelerator,
+        checkpoints: Path,
+        observers: Observers,
+    ) -> None:
+        self._task = task
+        self._data = data
+        self._config = config
+        self._accelerator = accelerator
+        self._checkpoints = checkpoints
+        self._observers = observers
+        for network in task.networks.values():
+            # evaluation mode: device and autocast alone; Updater adds up the gradients
+            accelerator.prepare_model(network, evaluation_mode=True)
+            network.train()
+            take_from_first(network)
+        self._updater = Updater(
+            task,
+            {name: build_optimizer(n.parameters(), config) for name, n in task.networks.items()},
+            accelerator.device,
+            max_norm=config.grad_clip_thresh,
+            half=config.mixed_precision == "fp16",
+        )
+        self._files = weight_files(task.networks, task.exported)
+        self._last_update = last_update(config, len(data.sampler))
+        self._bad_in_a_row = 0
+        self._validated = self._scored = self._saved = -1
+        self._meter = Meter(time.monotonic)
+        self.position = Position(plan=data.plan)
+        self.losses: Mapping[str, float] = {}
+        self.scores: Mapping[str, float] = {}
+
+    def resume(self, checkpoint: Path) -> None:
+        """Goes on exactly where a whole checkpoint stopped.
+
+        With other data, batches or processes than then, the epoch begins again.
+        """
+        rank = self._accelerator.process_index
+        self.position = unpack(checkpoint, self._files, self._updater, rank)
+        self._saved = self.position.step
+        self._begin_update()  # a run that has come to its end is validated once more
+        get_logger(__name__).info("resumed from %s", checkpoint)
+        if self.position.plan != self._data.plan:
+            get_logger(__name__).warning(
+                "the data or the number of processes changed: epoch %d begins again",
+                self.position.epoch,
+            )
+            self.position.plan = self._data.plan
+            self.position.batch = 0
+
+    def fit(self) -> int | None:
+        """Trains until max_steps or max_epoch, or until SIGINT or SIGTERM.
+
+        Returns:
+            The signal that ended it, after a checkpoint was saved; None at the planned end.
+
+        Raises:
+            InputError: If too many updates in a row are not finite, or the disk refuses.
+        """
+        if self._is_finished():
+            get_logger(__name__).info(
+                "nothing is left to train: raise train.max_steps or train.max_epoch"
+            )
+            return None
+        with Interrupts() as interrupts, self._bar() as bar:
+            for report in self._updates():
+                self._log(report)
+                if bar is not None:
+                    bar.advance()
+                if self._is_due(self._config.score_steps):
+                    self._score()  # first: the card that comes with a new best tells the scores
+                if self._is_due(self._config.valid_steps):
+                    self._validate()
+                if self._is_due(self._config.save_steps):
+                    self.save()
+                if received := self._agreed(interrupts.received):
+                    self.save()
+                    get_logger(__name__).info(
+                        "stopped at update %d of %d; --resume goes on",
+                        self.position.step,
+                        self._last_update,
+                    )
+                    return received
+        if self._scored != self.position.step:
+            self._score()
+        if self._validated != self.position.step:
+            self._validate()
+        self.save()
+        return None
+
+    def save(self) -> None:
+        """Writes a checkpoint, unless this update has one, and removes superfluous ones."""
+        if self._saved == self.position.step:
+            return
+        self._saved = self.position.step
+        randomness = gather_object([random_states()])
+        if self._accelerator.is_main_process:
+            files = pack(self._files, self._updater, self.position, randomness)
+            path = write_checkpoint(self._checkpoints, self.position.step, files)
+            prune(self._checkpoints, self._config.keep_last, self.position.best_step)
+            self._observers.write_card(self.position, {**self.losses, **self.scores})
+            get_logger(__name__).info("saved %s", path)
+        self._accelerator.wait_for_everyone()
+
+    def _updates(self) -> Iterator[WindowReport]:
+        """Makes the updates of all epochs that are left, one per item."""
+        position, window_size = self.position, self._config.gradient_accumulation_step
+        while not self._is_finished():
+            self._data.sampler.set_epoch(position.epoch, start=position.batch)
+            for window in windows(self._data.train, window_size):
+                self._set_learning_rate()
+                self._begin_update()
+                report = self._updater.run(window)
+                position.step += 1
+                position.batch += window_size
+                self._guard(report)
+                yield report
+                if self._is_finished():
+                    return
+            position.epoch += 1
+            position.batch = 0
+
+    def _begin_update(self) -> None:
+        if isinstance(self._task, Scheduled):
+            self._task.begin_update(self.position.step)
+
+    def _set_learning_rate(self) -> None:
+        position = self.position
+        self._rate = learning_rate(
+            self._config, position.step + 1, position.epoch, self._last_update
+        )
+        for optimizer in self._updater.optimizers.values():
+            for group in optimizer.param_groups:
+                group["lr"] = self._rate
+
+    def _guard(self, report: WindowReport) -> None:
+        """Names the utterances of a skipped step; stops after a few in a row."""
+        if not report.faults:
+            self._bad_in_a_row = 0
+            return
+        self._bad_in_a_row += 1
+        fault = "; ".join(f"{name}: {what}" for name, what in report.faults.items())
+        step, ids = self.position.step, ", ".join(report.utterances)
+        get_logger(__name__).warning(
+            "update %d skipped, not finite: %s; utterances: %s", step, fault, ids
+        )
+        if self._bad_in_a_row >= self._config.max_bad_steps:
+            raise InputError(
+                f"training stopped at update {step}: {self._bad_in_a_row} updates in a row were "
+                f"not finite ({fault}), the last with utterances {ids}; earlier checkpoints are "
+                "kept: look at these utterances, or lower train.adam.lr"
+            )
+
+    def _validate(self) -> None:
+        """Measures the validation loss; the best update so far gets a checkpoint."""
+        self._validated = self.position.step
+        found = validate(self._task, self._data.valid, self._accelerator.device)
+        loss, self.losses = found.loss, {**found.losses, **found.scores}
+        if self._accelerator.is_main_process:
+            self._observers.tracker.log_validation(found, self.position.step)
+            self._speak()
+        if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
+            self.position.best, self.position.best_step = loss, self.position.step
+            self.save()
+
+    def _speak(self) -> None:
+        """Sends samples of some validation utterances to the tracker."""
+        if self._data.samples is None:
+            return
+        device = self._accelerator.device
+        with evaluation(self._task.networks.values(), device):
+            samples = self._task.samples(send_to_device(self._data.samples, device))
+            self._observers.tracker.log_samples(samples, self.position.step)
+
+    def _score(self) -> None:
+        """Scores some validation sentences; other processes wait for the first at the next update.
+
+        `train.score_seconds` keeps that far below the time after which they would give up.
+        """
+        self._scored = self.position.step
+        scoring = self._observers.scoring
+        if scoring is None or not self._accelerator.is_main_process:
+            return
+        with evaluation(self._task.networks.values(), self._accelerator.device):
+            found = scoring.run(self._sample)
+        if found is not None:
+            self.scores = {f"score/{name}": value for name, value in found.values.items()}
+            self._observers.tracker.log_scores(found, self.position.step)
+
+    def _sample(self, batch: TtsBatch | VocoderBatch) -> Sample:
+        """What is made of a batch of one utterance."""
+        return next(self._task.samples(send_to_device(batch, self._accelerator.device)))
+
+    def _log(self, report: WindowReport) -> None:
+        self._meter.add(report)
+        if self._is_due(self._config.log_steps):
+            values = self._meter.read() | {"lr": self._rate}
+            self._observers.tracker.log_training(values, self.position, self._last_update)
+
+    def _bar(self) -> AbstractContextManager[Progress | None]:
+        """A bar for those who watch a terminal; the log lines serve the others."""
+        if not (self._accelerator.is_main_process and sys.stderr.isatty()):
+            return nullcontext()
+        return progress(self._last_update, "training", initial=self.position.step)
+
+    def _is_due(self, every: int) -> bool:
+        return every > 0 and self.position.step % every == 0
+
+    def _is_finished(self) -> bool:
+        config, position = self._config, self.position
+        return 0 < config.max_steps <= position.step or 0 < config.max_epoch <= position.epoch
+
+    def _agreed(self, received: int) -> int:
+        """The signal that any process received; 0 without one."""
+        if self._accelerator.num_processes == 1:
+            return received
+        own = torch.tensor([received], device=self._accelerator.device)
+        return int(self._accelerator.gather(own).max())
+
+
+def last_update(config: TrainConfig, n_batches: int) -> int:
+    """The update at which training will end, given the batches of an epoch."""
+    by_epoch = config.max_epoch * (n_batches // config.gradient_accumulation_step)
+    limits = [limit for limit in (config.max_steps, by_epoch) if limit > 0]
+    return min(limits)

@@ -1,0 +1,185 @@
+"""From a window of micro-batches to optimizer steps."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from accelerate.utils import send_to_device
+from torch import Tensor
+
+from models.base.task import LossTerm, Task, Unit, Update
+from models.training.processes import n_processes, sum_gradients, sum_over_processes
+from modules.spectral_norm import refine_norms
+
+
+@dataclass
+class WindowReport:
+    """What became of one window, the same in every process but for `utterances`.
+
+    Attributes:
+        losses: Mean per valid element over the window and all processes, without weights.
+        norms: Gradient norm before clipping, by network.
+        counts: Valid elements in all.
+        faults: What was not finite, by network whose step was skipped.
+        utterances: Those of this process that a fault comes from.
+    """
+
+    counts: Mapping[Unit, int]
+    losses: dict[str, float] = field(default_factory=dict)
+    norms: dict[str, float] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+    utterances: list[str] = field(default_factory=list)
+
+
+class _Backward(NamedTuple):
+    """The k-th yield of a window, after its backward passes."""
+
+    network: str
+    terms: dict[str, tuple[Tensor, Unit]]  # sums over this process
+    losses: list[Tensor]  # by micro-batch
+
+
+class Updater:
+    """Takes the optimizer steps of a task.
+
+    The sums of a window are divided by the valid elements of the whole window and of all processes,
+    counted before the first backward pass; gradients are added up. So the same data in another
+    split of micro-batches and processes gives the same update.
+
+    Args:
+        task: Its networks are on `device`.
+        optimizers: One per network.
+        device: Where batches go.
+        max_norm: Largest gradient norm; 0: no clipping.
+        half: Scale losses dynamically, as fp16 needs.
+    """
+
+    def __init__(
+        self,
+        task: Task[Any],
+        optimizers: Mapping[str, torch.optim.Optimizer],
+        device: torch.device,
+        *,
+        max_norm: float = 0.0,
+        half: bool = False,
+    ) -> None:
+        self.optimizers = optimizers
+        self.scaler = torch.amp.GradScaler(device.type, enabled=half)
+        self._task = task
+        self._device = device
+        self._max_norm = max_norm or math.inf
+
+    def run(self, window: Sequence[Any]) -> WindowReport:
+        """Makes the updates of one window; a step that is not finite is skipped everywhere.
+
+        Buffers, such as the running means of batch normalisation, are put back if a step was.
+        """
+        counts = count_window(self._task, window, self._device)
+        report = WindowReport(counts)
+        buffers = self._copy_buffers()
+        batches = [send_to_device(batch, self._device, non_blocking=True) for batch in window]
+        streams = [self._task.training_step(batch) for batch in batches]
+        while (backward := self._backward(streams, counts)) is not None:
+            self._step(backward, window, report)
+        if report.faults:
+            for buffer, value in buffers:
+                buffer.copy_(value)
+        return report
+
+    def _backward(
+        self, streams: Sequence[Iterator[Update]], counts: Mapping[Unit, int]
+    ) -> _Backward | None:
+        """Advances every micro-batch to its next yield; None when all are done."""
+        result: _Backward | None = None
+        for number, stream in enumerate(streams):
+            update = next(stream, None)
+            if number == 0 and update is not None:
+                # a generator's pass leaves gradients in the discriminator that judged it
+                self.optimizers[update.network].zero_grad(set_to_none=True)
+                result = _Backward(update.network, {}, [])
+            if update is None or result is None or update.network != result.network:
+                if update is None and result is None:
+                    continue
+                raise RuntimeError("training_step must yield the same networks for every batch")
+            loss = weighted_mean(update.losses, counts)
+            self.scaler.scale(loss).backward()
+            result.losses.append(loss.detach())
+            _accumulate(result.terms, update.losses)
+        return result
+
+    def _step(self, backward: _Backward, window: Sequence[Any], report: WindowReport) -> None:
+        optimizer = self.optimizers[backward.network]
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        sum_gradients(parameters)
+        self.scaler.unscale_(optimizer)
+        norm = torch.nn.utils.clip_grad_norm_(parameters, self._max_norm)
+        sums = sum_over_processes(_stacked(backward.terms), self._device)
+        *totals, norm_value = torch.cat([sums, norm.to(sums).reshape(1)]).tolist()  # waits for it
+        for (name, (_, per)), total in zip(backward.terms.items(), totals, strict=True):
+            report.losses[name] = total / max(1, report.counts[per])
+        report.norms[backward.network] = norm_value
+        fault = self._fault(report.losses, backward, norm_value)
+        if fault:
+            report.faults[backward.network] = fault
+            report.utterances += _suspects(backward.losses, window)
+        elif math.isfinite(norm_value):
+            self.scaler.step(optimizer)
+            refine_norms(self._task.networks[backward.network])
+        self.scaler.update()
+
+    def _fault(self, losses: Mapping[str, float], backward: _Backward, norm: float) -> str:
+        """What is not finite; empty if all is, or if fp16 is only looking for its scale."""
+        bad = [name for name in backward.terms if not math.isfinite(losses[name])]
+        if bad:
+            return f"loss {', '.join(bad)}"
+        if math.isfinite(norm) or (self.scaler.is_enabled() and self.scaler.get_scale() > 1):
+            return ""
+        return "gradient norm"
+
+    def _copy_buffers(self) -> list[tuple[Tensor, Tensor]]:
+        networks = self._task.networks.values()
+        return [(buffer, buffer.clone()) for net in networks for buffer in net.buffers()]
+
+
+def count_window(
+    task: Task[Any], window: Sequence[Any], device: torch.device
+) -> Mapping[Unit, int]:
+    """Valid elements of all micro-batches and processes, by unit."""
+    by_batch = [task.counts(batch) for batch in window]
+    local = {unit: sum(counts[unit] for counts in by_batch) for unit in by_batch[0]}
+    if n_processes() == 1:
+        return local
+    summed = sum_over_processes(list(local.values()), device).tolist()
+    return {unit: int(n) for unit, n in zip(local, summed, strict=True)}
+
+
+def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
+    """The loss of a batch: sums over counts, weighted and added up."""
+    means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
+    return torch.stack(means).sum()
+
+
+def _accumulate(terms: dict[str, tuple[Tensor, Unit]], losses: Mapping[str, LossTerm]) -> None:
+    for name, term in losses.items():
+        total = term.total.detach()
+        terms[name] = (terms[name][0] + total if name in terms else total, term.per)
+
+
+def _stacked(terms: Mapping[str, tuple[Tensor, Unit]]) -> Tensor:
+    return torch.stack([total for total, _ in terms.values()])
+
+
+def _suspects(losses: Sequence[Tensor], window: Sequence[Any]) -> list[str]:
+    """Utterances of the micro-batches whose loss is not finite.
+
+    All of them, if only the gradient, or the loss of another process, is not.
+    """
+    bad = [not bool(loss.isfinite()) for loss in losses]
+    return [
+        id
+        for batch, named in zip(window, bad, strict=True)
+        if named or not any(bad)
+        for id in batch.ids
+    ]

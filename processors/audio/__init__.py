@@ -1,0 +1,1 @@
+"""Sound files, and what is measured in them: pitch, energy, spectral envelope, level."""

@@ -1,0 +1,243 @@
+"""Reading and writing audio files; what cannot be trusted is refused with the reason.
+
+libsndfile reads a WAV that was cut short without a word, passes NaN on, and writes NaN as a
+full-scale click; hence the checks here.
+"""
+
+import struct
+import wave
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import soundfile
+import soxr
+
+from config.schema import PreprocessConfig
+from processors.audio.pcm import to_pcm16
+from utils.errors import UtteranceError
+from utils.files import replacing
+
+_SILENT_PEAK = 1e-4  # -80 dBFS: three steps of 16 bits
+_CLIPPED_LEVEL = 0.99  # the highest value of 8-bit audio is 0.992
+_CLIPPED_SHARE = 0.01  # of all samples
+_UNKNOWN_FRAMES = 2**63 - 1  # libsndfile's answer where the header gives no length
+_STREAMED_SIZE = 0xFFFFFFFF  # written by programs that pipe a WAV and cannot go back
+
+
+class AudioError(UtteranceError):
+    """An audio file that cannot be used; the message says why, and what to do."""
+
+
+class Audio(NamedTuple):
+    """A recording as the rest of the toolkit wants it."""
+
+    wav: np.ndarray  # (S,) float32 in [-1, 1], mono, at the configured rate
+    notices: tuple[str, ...]  # what was changed or is suspicious, one line each
+
+
+def read_audio(path: Path, config: PreprocessConfig) -> Audio:
+    """Reads a recording of any format, rate and number of channels that libsndfile knows.
+
+    Args:
+        path: Audio file.
+        config: Sample rate, limits of length, and what to do about other rates and levels.
+
+    Returns:
+        Mono audio at `config.sample_rate`; channels are averaged, other rates resampled (soxr HQ).
+
+    Raises:
+        AudioError: If the file is missing, damaged, cut short, empty, silent, too short or too
+            long, holds NaN, exceeds [-1, 1], or has channels that cancel out.
+    """
+    try:
+        samples, rate = _read_samples(path, config)
+        notices: list[str] = []
+        samples = _check_level(samples, config, notices)
+        wav = _to_mono(samples, notices)
+        wav = _to_rate(wav, rate, config, notices)
+        if len(wav) < config.n_fft:
+            raise AudioError(
+                f"{len(wav)} samples are fewer than one analysis window ({config.n_fft})"
+            )
+    except soundfile.LibsndfileError as error:
+        raise AudioError(f"{path.name}: not readable as audio ({error.error_string})") from error
+    except OSError as error:
+        raise AudioError(f"{path.name}: cannot be opened: {error.strerror}") from error
+    except AudioError as error:
+        raise AudioError(f"{path.name}: {error}") from error
+    return Audio(wav, tuple(notices))
+
+
+def _read_samples(path: Path, config: PreprocessConfig) -> tuple[np.ndarray, int]:
+    """All samples (S, C) float32 and their rate, after checks that need no samples."""
+    size = path.stat().st_size
+    if size == 0:
+        raise AudioError("the file is empty (0 bytes); copy or record it again")
+    with path.open("rb") as file:
+        _check_complete(file, size)
+    info = soundfile.info(path)
+    _check_length(info.frames, info.samplerate, config)
+    return soundfile.read(path, dtype="float32", always_2d=True)
+
+
+def _check_complete(file: BinaryIO, size: int) -> None:
+    """Compares the data size in a WAV header with what the file holds."""
+    kind, _, form = struct.unpack("<4sI4s", file.read(12).ljust(12, b"\0"))
+    if kind not in (b"RIFF", b"RIFX", b"RF64") or form != b"WAVE":
+        return
+    order = ">" if kind == b"RIFX" else "<"
+    long_length = _STREAMED_SIZE
+    while len(header := file.read(8)) == 8:
+        name, length = struct.unpack(f"{order}4sI", header)
+        if name == b"ds64" and length >= 16:  # RF64: the size of the data has 64 bits, and is here
+            _, long_length = struct.unpack("<QQ", file.read(16))
+            length -= 16
+        if name == b"data":
+            length = long_length if length == _STREAMED_SIZE else length
+            available = size - file.tell()
+            if length > available and length != _STREAMED_SIZE:
+                raise AudioError(
+                    f"cut short: the header promises {length} bytes of audio, the file holds"
+                    f" {available}; copy it again"
+                )
+            return
+        file.seek(length + length % 2, 1)  # chunks start at even positions
+
+
+def _check_length(n_frames: int, rate: int, config: PreprocessConfig) -> None:
+    if n_frames == 0:
+        raise AudioError("the file holds a header and 0 samples; record or convert it again")
+    if n_frames == _UNKNOWN_FRAMES:
+        raise AudioError("the header gives no length; convert the file to WAV")
+    seconds = n_frames / rate
+    if seconds < config.min_seconds:
+        raise AudioError(
+            f"{seconds:.3f} s is too short (preprocess.min_seconds is {config.min_seconds:g})"
+        )
+    if seconds > config.max_seconds:
+        raise AudioError(
+            f"{seconds:.1f} s is too long (preprocess.max_seconds is {config.max_seconds:g});"
+            " cut it into sentences"
+        )
+
+
+def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[str]) -> np.ndarray:
+    """Samples (S, C) within [-1, 1]."""
+    finite = np.isfinite(samples).all(axis=1)
+    if not finite.all():
+        raise AudioError(
+            f"{np.count_nonzero(~finite)} samples are NaN or infinite, the first is number"
+            f" {np.argmin(finite)}; export the file again"
+        )
+    # without the copy of a long recording that its absolute values would be
+    peak = max(float(samples.max()), -float(samples.min()))
+    if peak > 1:
+        if not config.rescale:
+            raise AudioError(
+                f"the peak is {peak:.3g}, beyond full scale (1.0); lower the level, or set"
+                " preprocess.rescale to scale such files down"
+            )
+        notices.append(f"peak {peak:.3g} scaled down to 1.0")
+        return samples / peak
+    n_clipped = np.count_nonzero(samples >= _CLIPPED_LEVEL)
+    n_clipped += np.count_nonzero(samples <= -_CLIPPED_LEVEL)
+    clipped = n_clipped / samples.size
+    if clipped > _CLIPPED_SHARE:
+        notices.append(f"{100 * clipped:.1f} % of the samples are clipped")
+    return samples
+
+
+def _to_mono(samples: np.ndarray, notices: list[str]) -> np.ndarray:
+    """Mean of the channels, (S, C) to (S,)."""
+    n_channels = samples.shape[1]
+    wav = samples.mean(axis=1)  # (S,)
+    loudest = max(channel.std() for channel in samples.T)
+    if samples.max() - samples.min() < _SILENT_PEAK or loudest == 0:
+        raise AudioError("the recording is silent; record it again")
+    if n_channels > 1:
+        # One channel alone leaves 1 / C of its level; much less means that channels cancel out.
+        if wav.std() < 0.2 * loudest / n_channels:
+            raise AudioError(
+                "the channels cancel each other out (one is inverted); export one of them as mono"
+            )
+        notices.append(f"{n_channels} channels averaged to mono")
+    return wav
+
+
+def _to_rate(
+    wav: np.ndarray, rate: int, config: PreprocessConfig, notices: list[str]
+) -> np.ndarray:
+    """Resamples to the configured rate."""
+    if rate == config.sample_rate:
+        return wav
+    if config.strict_sample_rate:
+        raise AudioError(
+            f"the rate is {rate} Hz, expected {config.sample_rate} Hz; resample the file, or unset"
+            " preprocess.strict_sample_rate"
+        )
+    missing = f"; nothing above {rate // 2} Hz" if rate < config.sample_rate else ""
+    notices.append(f"resampled from {rate} to {config.sample_rate} Hz{missing}")
+    wav = soxr.resample(wav, rate, config.sample_rate, quality="HQ")  # another (S,)
+    # Between samples at full scale the signal goes beyond it; resampling brings that to light.
+    peak = float(np.abs(wav).max())
+    if peak > 1:
+        notices.append("level lowered, for the resampled signal goes beyond full scale")
+        wav = wav / peak
+    return wav
+
+
+def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
+    """Writes a 16-bit WAV, whole or not at all. Audio beyond [-1, 1] is scaled down, not clipped.
+
+    Args:
+        path: File to write; its folder is made where missing.
+        wav: Mono audio, (S,) floats.
+        sample_rate: Hz.
+
+    Returns:
+        The factor that the audio was multiplied with: 1.0 unless its peak was beyond 1.
+
+    Raises:
+        AudioError: If `wav` is not one-dimensional, is empty, or holds NaN or infinity.
+    """
+    wav = np.asarray(wav, dtype=np.float64)
+    if wav.ndim != 1 or wav.size == 0:
+        raise AudioError(f"{path.name}: expected mono audio of shape (S,), found {wav.shape}")
+    if not np.isfinite(wav).all():
+        raise AudioError(f"{path.name}: not written, the audio holds NaN or infinity")
+    gain = 1 / max(1.0, float(np.abs(wav).max()))
+    steps = to_pcm16(wav * gain)
+    _write_pcm16(path, [steps], sample_rate)
+    return gain
+
+
+def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
+    """Writes a 16-bit WAV block by block, whole or not at all, in memory for one block.
+
+    Args:
+        path: File to write; its folder is made where missing.
+        blocks: Mono audio, (S,) floats each. What is beyond [-1, 1] is cut off there: how loud the
+            whole is would be known too late.
+        sample_rate: Hz.
+
+    Returns:
+        Samples written.
+    """
+    clipped = (to_pcm16(np.clip(block, -1, 1)) for block in blocks)
+    return _write_pcm16(path, clipped, sample_rate)
+
+
+def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
+    """Writes integers, (S,) each; gives their number.
+
+    Not by libsndfile, which does not say why a file cannot be written.
+    """
+    with replacing(path) as temporary, wave.open(str(temporary), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        for steps in blocks:
+            file.writeframes(steps.tobytes())
+        return file.getnframes()

@@ -1,0 +1,1 @@
+"""The feature store, and what training reads from it: utterances, segments, batches."""

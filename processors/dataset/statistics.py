@@ -1,0 +1,233 @@
+"""Statistics of f0 and energy over the training split, per speaker and pooled."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import reduce
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from config.schema import PreprocessConfig
+from modules.prosody import average_by_phone, interpolate_unvoiced
+from processors.dataset.store import FeatureStore, Prosody
+
+
+@dataclass(frozen=True)
+class Stat:
+    """Mean, standard deviation and range of a quantity, in its own unit.
+
+    `std` is never 0: where all values are equal, or there are none, it is 1, so that normalising
+    by it stays defined. Without values, mean, min and max are 0.
+    """
+
+    mean: float
+    std: float
+    min: float
+    max: float
+    count: int = 1  # values seen: the weight when statistics are merged
+
+    def merge(self, other: "Stat") -> "Stat":
+        """Statistics of both sets of values together."""
+        if self.count == 0 or other.count == 0:
+            return self if other.count == 0 else other
+        moments = _Moments.of(self)
+        moments.add_moments(_Moments.of(other))
+        return moments.stat()
+
+
+@dataclass(frozen=True)
+class SpeakerStats:
+    """Statistics of one speaker, or of several together.
+
+    Where durations are not known, those over phones are the ones over frames.
+
+    Attributes:
+        f0_frame: Voiced frames, Hz.
+        f0_phone: Means over phones of the interpolated contour, Hz; without unvoiced utterances.
+        energy_frame: L2 norm of the STFT magnitude, every frame.
+        energy_phone: Means over phones.
+        seconds: Audio counted.
+    """
+
+    f0_frame: Stat
+    f0_phone: Stat
+    energy_frame: Stat
+    energy_phone: Stat
+    seconds: float
+
+    def merge(self, other: "SpeakerStats") -> "SpeakerStats":
+        """Statistics of both together."""
+        merged = {name: getattr(self, name).merge(getattr(other, name)) for name in _QUANTITIES}
+        return SpeakerStats(**merged, seconds=self.seconds + other.seconds)
+
+
+_QUANTITIES = tuple(field.name for field in fields(SpeakerStats) if field.name != "seconds")
+
+
+@dataclass(frozen=True)
+class CorpusStats:
+    """Statistics by speaker name."""
+
+    speakers: dict[str, SpeakerStats]
+
+    @property
+    def pooled(self) -> SpeakerStats:
+        """All speakers together, each value with the same weight.
+
+        Raises:
+            ValueError: If there is no speaker.
+        """
+        if not self.speakers:
+            raise ValueError("statistics without a speaker; run stage 1 again")
+        return reduce(SpeakerStats.merge, (self.speakers[name] for name in sorted(self.speakers)))
+
+    def merge(self, other: "CorpusStats") -> "CorpusStats":
+        """Statistics of two datasets; a speaker in both has the values of both."""
+        merged = dict(self.speakers)
+        for name, stats in other.speakers.items():
+            merged[name] = merged[name].merge(stats) if name in merged else stats
+        return CorpusStats(merged)
+
+    def to_plain(self) -> dict[str, object]:
+        """JSON-ready form, the pooled statistics included for the reader's sake."""
+        plain: dict[str, object] = {
+            "speakers": {name: asdict(self.speakers[name]) for name in sorted(self.speakers)}
+        }
+        return plain | {"pooled": asdict(self.pooled)} if self.speakers else plain
+
+    @classmethod
+    def from_plain(cls, plain: object) -> "CorpusStats":
+        """Reads what `to_plain` gave.
+
+        Raises:
+            ValueError: If it is something else.
+        """
+        try:
+            speakers = cast("Mapping[str, Mapping[str, Any]]", plain)["speakers"]
+            return cls({name: _speaker_stats(values) for name, values in speakers.items()})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"not statistics of this version: {error}; run stage 1 again"
+            ) from error
+
+
+def _speaker_stats(plain: Mapping[str, Any]) -> SpeakerStats:
+    quantities = {name: Stat(**plain[name]) for name in _QUANTITIES}
+    return SpeakerStats(**quantities, seconds=plain["seconds"])
+
+
+def corpus_stats(store: FeatureStore, ids: Iterable[str], config: PreprocessConfig) -> CorpusStats:
+    """Statistics over some utterances of a store, in one pass and bounded memory.
+
+    Args:
+        store: Features.
+        ids: The training split; the order does not matter.
+        config: Says whether outliers are left out, for f0 and for energy.
+    """
+    collected: dict[str, _Collector] = {}
+    for id in sorted(ids):
+        position = store.index_of(id)
+        collector = collected.setdefault(store.speakers[position], _Collector(config))
+        collector.add(store.read_prosody(position), float(store.seconds[position]))
+    return CorpusStats({name: collector.stats() for name, collector in collected.items()})
+
+
+def without_outliers(values: np.ndarray) -> np.ndarray:
+    """Values within 1.5 interquartile ranges of the quartiles (Tukey's fences), as in Amphion.
+
+    Args:
+        values: (K,), any K.
+    """
+    if values.size == 0:
+        return values
+    low, high = np.percentile(values, [25, 75])
+    margin = 1.5 * (high - low)
+    return values[(values >= low - margin) & (values <= high + margin)]
+
+
+class _Collector:
+    """Moments of one speaker."""
+
+    def __init__(self, config: PreprocessConfig) -> None:
+        self._config = config
+        self._moments = {name: _Moments() for name in _QUANTITIES}
+        self._seconds = 0.0
+
+    def add(self, prosody: Prosody, seconds: float) -> None:
+        """Takes in one utterance and its length."""
+        voiced = prosody.f0[prosody.f0 > 0]
+        f0_phone, energy_phone = voiced, prosody.energy
+        if prosody.durations is not None:
+            if voiced.size:  # interpolating nothing gives zeros, which are no pitch
+                f0_phone = _phone_means(prosody.f0, prosody.durations, fill=True)
+            energy_phone = _phone_means(prosody.energy, prosody.durations, fill=False)
+        self._add("f0_frame", voiced, self._config.pitch_remove_outlier)
+        self._add("f0_phone", f0_phone, self._config.pitch_remove_outlier)
+        self._add("energy_frame", prosody.energy, self._config.energy_remove_outlier)
+        self._add("energy_phone", energy_phone, self._config.energy_remove_outlier)
+        self._seconds += seconds
+
+    def _add(self, name: str, values: np.ndarray, remove_outliers: bool) -> None:
+        values = values.astype(np.float64)
+        self._moments[name].add(without_outliers(values) if remove_outliers else values)
+
+    def stats(self) -> SpeakerStats:
+        stats = {name: moments.stat() for name, moments in self._moments.items()}
+        return SpeakerStats(**stats, seconds=self._seconds)
+
+
+def _phone_means(contour: np.ndarray, durations: np.ndarray, *, fill: bool) -> np.ndarray:
+    """Means over the phones that last at least a frame, (T,) and (N,) -> (<= N,)."""
+    values = torch.from_numpy(contour)[None]  # (1, T)
+    if fill:
+        values = interpolate_unvoiced(values, torch.tensor([values.shape[1]]))
+    means = average_by_phone(values, torch.from_numpy(durations)[None])  # (1, N)
+    return means[0].numpy()[durations > 0]
+
+
+class _Moments:
+    """Count, mean, sum of squared deviations, least and greatest, in float64.
+
+    Deviations from the mean, not sums of squares, are kept: they do not cancel (Chan, Golub and
+    LeVeque 1979).
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean = 0.0
+        self.deviation = 0.0
+        self.low = np.inf
+        self.high = -np.inf
+
+    @classmethod
+    def of(cls, stat: Stat) -> "_Moments":
+        moments = cls()
+        moments.count, moments.mean = stat.count, stat.mean
+        moments.low, moments.high = stat.min, stat.max
+        # a std of 1 also stands for "no spread"
+        moments.deviation = stat.std**2 * stat.count if stat.max > stat.min else 0.0
+        return moments
+
+    def add(self, values: np.ndarray) -> None:
+        if values.size == 0:
+            return
+        other = _Moments()
+        other.count, other.mean = values.size, float(values.mean())
+        other.deviation = float(np.square(values - other.mean).sum())
+        other.low, other.high = float(values.min()), float(values.max())
+        self.add_moments(other)
+
+    def add_moments(self, other: "_Moments") -> None:
+        count = self.count + other.count
+        distance = other.mean - self.mean
+        self.deviation += other.deviation + distance**2 * self.count * other.count / count
+        self.mean += distance * other.count / count
+        self.count = count
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+
+    def stat(self) -> Stat:
+        if self.count == 0:
+            return Stat(mean=0.0, std=1.0, min=0.0, max=0.0, count=0)
+        std = float(np.sqrt(self.deviation / self.count)) if self.high > self.low else 1.0
+        return Stat(self.mean, std, self.low, self.high, self.count)

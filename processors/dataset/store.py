@@ -1,0 +1,284 @@
+"""Store of stage 1: shards of safetensors and an index, read at random by id or position.
+
+A dataset's folder holds `audio.json` (the mel definition) and, in `features/`, the shards
+`shard-00000.safetensors` ... and `index.jsonl`. A shard has a few tensors per utterance, named
+`<id>/mel`, `<id>/f0`, ...: any safetensors reader opens it. Acoustic models are trained on
+Features, vocoders on Recordings; a folder holds either.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+from config.schema import PreprocessConfig
+from modules.mel import MelConfig
+from processors.dataset.shard_file import IndexRow, checksum, shard_writer
+from processors.records import Features, Recording
+from utils.errors import InputError
+from utils.files import read_json, read_jsonl, user_path, write_json, write_jsonl
+
+
+class Prosody(NamedTuple):
+    """The part of Features that statistics need."""
+
+    durations: np.ndarray | None  # (N,) int64 frames
+    f0: np.ndarray  # (T,) float32 Hz, 0 = unvoiced
+    energy: np.ndarray  # (T,) float32
+
+
+def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
+    """Where stage 1 writes a dataset."""
+    return user_path(config.processed_dir) / dataset
+
+
+def features_folder(folder: Path) -> Path:
+    """Where a dataset's folder holds its shards."""
+    return folder / "features"
+
+
+def write_mel_config(folder: Path, mel: MelConfig) -> None:
+    """Writes the mel definition of a store as `audio.json`."""
+    write_json(folder / "audio.json", asdict(mel))
+
+
+def write_shard(
+    path: Path, records: Sequence[Features] | Sequence[Recording], mel: MelConfig
+) -> list[IndexRow]:
+    """Writes one shard, whole or not at all.
+
+    Args:
+        path: `<folder>/features/shard-00000.safetensors`.
+        records: Utterances, in the order of the index.
+        mel: Definition of their mels.
+
+    Returns:
+        The rows of the index.
+    """
+    with shard_writer(path, [record.id for record in records], mel) as writer:
+        for record in records:
+            writer.add(record)
+    return writer.rows
+
+
+def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
+    """Writes `index.jsonl`, sorted by id: the last step that makes a store readable."""
+    ordered = sorted(rows, key=lambda row: row.id)
+    write_jsonl(features_folder(folder) / "index.jsonl", (row._asdict() for row in ordered))
+
+
+class Store:
+    """Records of one dataset; use FeatureStore or RecordingStore.
+
+    Lengths and names are in memory; tensors are read from memory-mapped shards, which each process
+    opens once. May be copied to other processes.
+
+    Args:
+        folder: The dataset's folder, `<processed_dir>/<dataset>`.
+        mel: Definition that the reader expects; None accepts any.
+
+    Attributes:
+        mel: Definition of the stored mels.
+        ids: Utterance ids, sorted.
+        speakers: Speaker of each utterance.
+        frames: Frames of each utterance, int64.
+        phones_count: Phones of each utterance, int64; 0 of recordings.
+        seconds: Duration of each utterance, float64.
+        starts: Where each begins in its recording, samples, int64.
+        timed: Whether the durations of phones are stored.
+
+    Raises:
+        InputError: If the store is missing or unfinished, or holds another kind of record or mel.
+    """
+
+    TENSORS: ClassVar[tuple[str, ...]]  # of a record, in the order in which they are written
+
+    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
+        self.folder = folder
+        self.mel = _read_mel_config(folder)
+        if mel is not None:
+            _check_mel_config(folder, self.mel, mel)
+        rows = _read_index(folder)
+        self.ids = tuple(row.id for row in rows)
+        self.speakers = tuple(row.speaker for row in rows)
+        self.frames = np.array([row.frames for row in rows], dtype=np.int64)
+        self.phones_count = np.array([row.phones for row in rows], dtype=np.int64)
+        self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
+        self.starts = np.array([row.start for row in rows], dtype=np.int64)
+        self.timed = all(row.timed for row in rows)
+        self._shards = tuple(row.shard for row in rows)
+        self._checksums = tuple(row.crc32 for row in rows)
+        self._positions = {id: i for i, id in enumerate(self.ids)}
+        self._open_shards: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._positions
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_open_shards": {}}
+
+    def index_of(self, id: str) -> int:
+        """Position of an utterance.
+
+        Raises:
+            InputError: If the store does not hold it.
+        """
+        try:
+            return self._positions[id]
+        except KeyError:
+            raise InputError(f"{self.folder}: no features of {id!r}; run stage 1 again") from None
+
+    def checksum(self, id: str) -> int:
+        """CRC-32 of what was written of an utterance."""
+        return self._checksums[self.index_of(id)]
+
+    def verify(self) -> list[str]:
+        """Compares every record with its checksum.
+
+        Returns:
+            One line per record that cannot be read or has changed: its id and what is wrong.
+        """
+        return [line for i in range(len(self)) if (line := self._fault(i))]
+
+    def _fault(self, position: int) -> str:
+        try:
+            tensors = self._tensors(position, self._names)
+        except InputError as error:
+            return f"{self.ids[position]}: {error}"
+        if checksum(tensors) != self._checksums[position]:
+            shard = self._shards[position]
+            return f"{self.ids[position]}: its data in {shard} differ from what was written"
+        return ""
+
+    @property
+    def _names(self) -> Sequence[str]:
+        """Tensors of a record of this store."""
+        return [name for name in self.TENSORS if self.timed or name != "durations"]
+
+    def _tensors(
+        self, position: int, names: Sequence[str], spans: Sequence[slice] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Tensors of one utterance, whole or a span of the last dimension of each."""
+        id, shard = self.ids[position], self._shards[position]
+        try:
+            file = self._shard(shard)
+            if spans is None:
+                return {name: file.get_tensor(f"{id}/{name}") for name in names}
+            return {
+                name: file.get_slice(f"{id}/{name}")[..., span]
+                for name, span in zip(names, spans, strict=True)
+            }
+        except (OSError, SafetensorError) as error:
+            path = features_folder(self.folder) / f"{shard}.safetensors"
+            raise InputError(
+                f"{path}: cannot read {id}: {error}; delete this file and run stage 1 again"
+            ) from error
+
+    def _shard(self, shard: str) -> Any:  # noqa: ANN401  (safetensors has no public type for it)
+        if shard not in self._open_shards:
+            path = features_folder(self.folder) / f"{shard}.safetensors"
+            self._open_shards[shard] = safe_open(path, framework="numpy")
+        return self._open_shards[shard]
+
+
+class FeatureStore(Store):
+    """Features of one dataset, for acoustic models; see Store."""
+
+    TENSORS = ("phones", "durations", "mel", "f0", "energy")
+
+    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
+        super().__init__(folder, mel)
+        if 0 in self.phones_count:
+            raise InputError(
+                f"{folder} holds recordings for vocoders, and no phones; run stage 1 of an acoustic"
+                " model with another preprocess.processed_dir"
+            )
+
+    def read(self, key: str | int) -> Features:
+        """Reads one utterance by id or position.
+
+        Raises:
+            InputError: If it is not there, or its shard is missing or broken.
+        """
+        position = self.index_of(key) if isinstance(key, str) else key
+        record = self._tensors(position, self._names)
+        phones = record.pop("phones").tobytes().decode().split()
+        durations = record.pop("durations", None)
+        id, speaker, start = self.ids[position], self.speakers[position], self.starts[position]
+        return Features(id, speaker, tuple(phones), durations, **record, start=int(start))
+
+    def read_prosody(self, key: str | int) -> Prosody:
+        """Reads durations, f0 and energy, without the mel; the same errors as `read`."""
+        position = self.index_of(key) if isinstance(key, str) else key
+        names = [name for name in Prosody._fields if name in self._names]
+        record = self._tensors(position, names)
+        return Prosody(record.pop("durations", None), **record)
+
+
+class RecordingStore(Store):
+    """Recordings of one dataset, for vocoders; see Store."""
+
+    TENSORS = ("mel", "wav")
+
+    def __init__(self, folder: Path, mel: MelConfig | None = None) -> None:
+        super().__init__(folder, mel)
+        if self.phones_count.any():
+            raise InputError(
+                f"{folder} holds features for acoustic models, and no audio; run stage 1 of a"
+                " vocoder with another preprocess.processed_dir"
+            )
+
+    def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> Recording:
+        """Reads one utterance, or some frames of it, by id or position.
+
+        Args:
+            key: Id or position.
+            first: First frame.
+            n_frames: How many, as far as there are so many; None: all that follow.
+
+        Raises:
+            InputError: If it is not there, or its shard is missing or broken.
+        """
+        position = self.index_of(key) if isinstance(key, str) else key
+        T, hop = int(self.frames[position]), self.mel.hop_length
+        last = T if n_frames is None else min(T, first + n_frames)
+        spans = slice(first, last), slice(first * hop, last * hop)
+        start = int(self.starts[position]) + first * hop
+        tensors = self._tensors(position, self.TENSORS, spans)
+        return Recording(self.ids[position], self.speakers[position], **tensors, start=start)
+
+
+def _read_index(folder: Path) -> list[IndexRow]:
+    path = features_folder(folder) / "index.jsonl"
+    if not path.is_file():
+        raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
+    try:
+        return [IndexRow(**cast("dict[str, Any]", row)) for row in read_jsonl(path)]
+    except TypeError as error:
+        raise InputError(f"{path}: not an index of this version ({error}); run stage 1") from error
+
+
+def _read_mel_config(folder: Path) -> MelConfig:
+    path = folder / "audio.json"
+    if not path.is_file():
+        raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
+    try:
+        return MelConfig(**cast("dict[str, Any]", read_json(path)))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: not a mel definition: {error}; run stage 1 again") from error
+
+
+def _check_mel_config(folder: Path, stored: MelConfig, expected: MelConfig) -> None:
+    old, new = asdict(stored), asdict(expected)
+    differing = [f"{key} is {old[key]}, expected {new[key]}" for key in old if old[key] != new[key]]
+    if differing:
+        raise InputError(
+            f"{folder}: its features have another mel definition: {'; '.join(differing)}; "
+            "run stage 1 with this configuration, or use the one they were made with"
+        )

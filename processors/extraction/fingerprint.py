@@ -1,0 +1,136 @@
+"""What stage 1 was made from: the same fingerprint means that there is nothing to do."""
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from config.schema import PreprocessConfig
+from preprocessors.manifest import Listing, Utterance
+from utils.errors import InputError
+from utils.files import read_json, write_json
+
+_FILE = "fingerprint.json"
+VERSION = 2  # of the store: raised when the same input gives another store than before
+
+# Keys that change how the work is done or where its input lies, and not what comes out. The content
+# of the corpus is fingerprinted utterance by utterance.
+_WITHOUT_EFFECT = {"processed_dir", "backend", "shard_size", "corpus"}
+_OF_IMPORTED_VOICES = {"preprocess.text.pauses"}  # stage 1 takes one value only
+# Keys that splits, statistics and limits depend on, and records do not.
+_FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad_ratio"}
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What the processed data of one dataset depend on.
+
+    Attributes:
+        features: Config keys, and what else records depend on. A key is here unless it is known to
+            have no effect, so that a new key is never forgotten.
+        finishing: Config keys that only splits, statistics and limits depend on.
+        listing: Digest of what the corpus reader refused or noticed, and of all texts.
+        shards: Digest of each shard's utterances and `features`.
+        task: What they are made for, "tts" or "vocoder".
+        version: Of the store.
+        finished: Whether all of it is made; False while a run is at work, and after it was killed.
+    """
+
+    features: dict[str, object]
+    finishing: dict[str, object]
+    listing: str
+    shards: dict[str, str]
+    task: str = "tts"  # the only one there was in version 1
+    version: int = VERSION
+    finished: bool = True
+
+
+class Dependence(NamedTuple):
+    """What a kind of store depends on."""
+
+    task: str
+    ignored: Collection[str]  # keys of `preprocess` without effect on it, beside the common ones
+    identity: Callable[[Utterance], list[object]]  # what its record of an utterance depends on
+    other: Mapping[str, object]  # what all records depend on beside the config's keys
+    finishing: Mapping[str, object] = {}  # what only splits and the report depend on
+
+
+def fingerprint_of(
+    config: PreprocessConfig,
+    listing: Listing,
+    shards: Mapping[str, Sequence[Utterance]],
+    dependence: Dependence,
+) -> Fingerprint:
+    """The fingerprint of work that is to be done; looks at files' size and time, not into them."""
+    plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
+    kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(dependence.ignored))
+    keys = _flat({name: plain[name] for name in kept})
+    keys = {key: value for key, value in keys.items() if key not in _OF_IMPORTED_VOICES}
+    finishing = {key: value for key, value in keys.items() if key.split(".")[1] in _FINISHING}
+    features = {key: value for key, value in keys.items() if key not in finishing}
+    features |= dependence.other
+    finishing |= dependence.finishing
+    texts = [(u.id, u.text, u.language) for u in listing.utterances]
+    return Fingerprint(
+        task=dependence.task,
+        features=features,
+        finishing=finishing,
+        listing=_digest([listing.rejected, listing.notices, texts]),
+        shards={
+            name: _digest([VERSION, features, [dependence.identity(u) for u in items]])
+            for name, items in shards.items()
+        },
+    )
+
+
+def _flat(section: Mapping[str, Any], prefix: str = "preprocess") -> dict[str, object]:
+    """Nested keys as `preprocess.text.normalizer`."""
+    flat: dict[str, object] = {}
+    for name, value in section.items():
+        key = f"{prefix}.{name}"
+        flat |= _flat(value, key) if isinstance(value, Mapping) else {key: value}
+    return flat
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
+    """What differs, one line each, for the log."""
+    if old.version != new.version:
+        return [f"features are of version {old.version}, now {new.version}: all are made again"]
+    lines = _changed_keys(old.features, new.features, "features are made again")
+    redone = [name for name in new.shards if new.shards[name] != old.shards.get(name)]
+    if redone and not lines:
+        lines.append(f"utterances of {len(redone)} of {len(new.shards)} shards have changed")
+    if gone := old.shards.keys() - new.shards.keys():
+        lines.append(f"{len(gone)} shards are no longer needed")
+    if old.listing != new.listing:
+        lines.append("the texts, or what the corpus reader refused or noticed, have changed")
+    effect = "splits and statistics are made again" if lines else "features are kept"
+    return lines + _changed_keys(old.finishing, new.finishing, effect)
+
+
+def _changed_keys(old: Mapping[str, object], new: Mapping[str, object], effect: str) -> list[str]:
+    return [
+        f"{key} was {old.get(key)!r}, is {new.get(key)!r}: {effect}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+    ]
+
+
+def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:
+    """Says what a folder holds: before the work, unfinished, and as the last step of it."""
+    write_json(folder / _FILE, asdict(fingerprint))
+
+
+def read_fingerprint(folder: Path) -> Fingerprint | None:
+    """What a folder holds, finished or not; None if nothing says it that can be understood."""
+    try:
+        return Fingerprint(**cast("dict[str, Any]", read_json(folder / _FILE)))
+    except (InputError, TypeError):
+        return None

@@ -1,0 +1,219 @@
+"""Stage 1: from corpora on disk to everything that training needs."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from config.schema import Config
+from preprocessors.manifest import Rejection, Splits, Utterance, write_manifest
+from preprocessors.split import write_splits
+from processors.alignment.misfits import SCORES_FILE, list_misfits
+from processors.dataset.store import features_folder, write_index, write_mel_config
+from processors.extraction.fingerprint import (
+    Fingerprint,
+    changes,
+    read_fingerprint,
+    write_fingerprint,
+)
+from processors.extraction.plan import Run, Summary
+from processors.extraction.shards import (
+    ShardReport,
+    read_report,
+    report_path,
+    shard_path,
+    write_report,
+)
+from processors.extraction.summary import check_rejected, make_report, say_notices, write_speakers
+from processors.extraction.tts_plan import plan_features
+from processors.extraction.vocoder_plan import plan_recordings
+from utils.errors import InputError
+from utils.files import write_json, write_jsonl
+from utils.locks import locked
+from utils.logging import get_logger, progress
+from utils.parallel import ChunkResult, run_chunks
+
+
+def prepare_datasets(config: Config, n_jobs: int) -> None:
+    """Runs stage 1 for every dataset of an experiment; see `prepare_dataset`.
+
+    Raises:
+        InputError: Before any work if one of the corpora or the config cannot be used; in the
+            course of it if too many utterances of one are rejected.
+    """
+    runs = [_plan(config, dataset) for dataset in config.dataset]
+    for run in runs:
+        carry_out(run, n_jobs)
+
+
+def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None:
+    """Runs stage 1 for one dataset of an experiment, as `config.task` needs it.
+
+    Work that is done is not done again: neither after an interruption, nor when only some
+    utterances or keys of the config have changed.
+
+    Args:
+        config: The experiment.
+        dataset: One of `config.dataset`.
+        n_jobs: Worker processes.
+
+    Returns:
+        What was done; None if there was nothing to do.
+
+    Raises:
+        InputError: If the corpus or the config cannot be used, or too many utterances are rejected.
+    """
+    return carry_out(_plan(config, dataset), n_jobs)
+
+
+def _plan(config: Config, dataset: str) -> Run:
+    plan = plan_recordings if config.task == "vocoder" else plan_features
+    return plan(config, dataset)
+
+
+def carry_out(run: Run, n_jobs: int) -> Summary | None:
+    """Does what of a run is not done yet: manifest, shards, splits, and what its product adds.
+
+    Returns:
+        What was done; None if there was nothing to do.
+
+    Raises:
+        InputError: If the folder holds something else, another process is at work there, or too
+            many utterances are rejected.
+    """
+    if read_fingerprint(run.folder) == run.fingerprint and _is_complete(run):
+        _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
+        return None
+    with locked(run.folder, "wait for its end, or set preprocess.processed_dir to another folder"):
+        return _work(run, n_jobs)
+
+
+def _work(run: Run, n_jobs: int) -> Summary:
+    start, dataset = time.monotonic(), run.dataset
+    previous = read_fingerprint(run.folder)
+    _check_task(run, previous)
+    if run.check is not None:
+        run.check()
+    for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
+        _log.info("%s: %s", dataset, line)
+    finished = _finished_shards(run)
+    _begin(run, finished)
+    total = ShardReport()
+    for report in [*finished.values(), *_extract(run, finished, n_jobs)]:
+        total.add(report)
+    n_extracted = len(run.listing.utterances) - sum(len(run.shards[name]) for name in finished)
+    summary = _finish(run, total, n_extracted, start)
+    _log.info(
+        "%s: %d utterances, %.2f h, %d rejected, in %.0f s (%d extracted)",
+        dataset,
+        summary.n_usable,
+        summary.hours,
+        summary.n_rejected,
+        summary.wall_seconds,
+        summary.n_extracted,
+    )
+    return summary
+
+
+def _check_task(run: Run, previous: Fingerprint | None) -> None:
+    """Keeps the data of one kind of model, half-made too, from being overwritten by another's."""
+    if previous is not None and previous.task != run.fingerprint.task:
+        raise InputError(
+            f"{run.folder} holds the data of a {previous.task} experiment; set"
+            " preprocess.processed_dir to another folder, or remove this one"
+        )
+
+
+_SAID = ("rejected.jsonl", "report.json")  # of a run; of no use beside what another one makes
+_OUTPUTS = (
+    *("manifest.jsonl", "audio.json", "speakers.json", *_SAID),
+    "features/index.jsonl",
+    *(f"{name}.json" for name in Splits._fields),
+)
+
+
+def _is_complete(run: Run) -> bool:
+    """Whether all files are there still."""
+    shards = (shard_path(run.folder, name) for name in run.shards)
+    outputs = (run.folder / name for name in (*_OUTPUTS, *run.product.outputs))
+    return all(path.is_file() for path in (*outputs, *shards))
+
+
+def _finished_shards(run: Run) -> dict[str, ShardReport]:
+    """Reports on the shards that need no work."""
+    shards = run.fingerprint.shards.items()
+    reports = {name: read_report(run.folder, name, print_) for name, print_ in shards}
+    return {name: report for name, report in reports.items() if report is not None}
+
+
+def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
+    """Takes away what no longer holds, so that a half-made store cannot be mistaken for a whole."""
+    folder = features_folder(run.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
+    own = (run.folder / name for name in (SCORES_FILE, *_SAID, *run.product.outputs))
+    for path in (folder / "index.jsonl", *own):
+        path.unlink(missing_ok=True)
+    keep = {path(run.folder, name) for name in finished for path in (shard_path, report_path)}
+    # reports on shards that are to be made go too: an older configuration may come back.
+    # Hidden files are what a killed run was writing.
+    for path in (*folder.glob("shard-*"), *folder.glob(".*")):
+        if path not in keep:
+            path.unlink()
+    write_manifest(run.folder / "manifest.jsonl", run.listing.utterances)
+    write_mel_config(run.folder, run.config.mel)
+
+
+def _extract(run: Run, finished: Mapping[str, ShardReport], n_jobs: int) -> Iterator[ShardReport]:
+    """Makes the other shards in parallel and gives the report on each."""
+    todo = {name: items for name, items in run.shards.items() if name not in finished}
+    # the largest first: the last ones to run are then short, and no core waits long
+    todo = dict(sorted(todo.items(), key=lambda shard: -len(shard[1])))
+    n_done = sum(len(run.shards[name]) for name in finished)
+    if finished and todo:
+        _log.info("%s: %d of %d shards are done", run.dataset, len(finished), len(run.shards))
+    if run.prepare is not None and todo:
+        run.prepare(n_jobs)
+    n_all = len(run.listing.utterances)
+    with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
+        for done in run_chunks(run.work, todo, n_jobs, run.backend) if todo else ():
+            report = _with_lost(done, run.fingerprint.shards[done.key])
+            write_report(run.folder, done.key, report)
+            bar.advance(len(run.shards[done.key]))
+            yield report
+
+
+def _with_lost(done: ChunkResult[Utterance, ShardReport], fingerprint: str) -> ShardReport:
+    """The report on a shard, with the utterances that crashed a process."""
+    reason = "a worker process crashed on it; is the recording damaged?"
+    report = done.result
+    report.rejected += [Rejection(lost.id, "features", reason) for lost in done.lost]
+    report.fingerprint = fingerprint
+    return report
+
+
+def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Summary:
+    """Writes what follows from all utterances together, the fingerprint last."""
+    rejected = sorted([*run.listing.rejected, *total.rejected])
+    write_jsonl(run.folder / "rejected.jsonl", (rejection._asdict() for rejection in rejected))
+    list_misfits(run.folder, run.listing.utterances, total.scores)
+    check_rejected(run, rejected)
+    say_notices(run, total)
+    run.product.check(run, total)
+    write_index(run.folder, total.rows)
+    splits = run.product.split(run, total)
+    write_splits(run.folder, splits)
+    write_speakers(run, total)
+    run.product.complete(run, splits)
+    summary = Summary(
+        n_extracted=n_extracted,
+        n_usable=len(total.rows),
+        n_rejected=len(rejected),
+        hours=sum(row.seconds for row in total.rows) / 3600,
+        wall_seconds=time.monotonic() - start,
+    )
+    write_json(run.folder / "report.json", make_report(run, total, rejected, splits, summary))
+    write_fingerprint(run.folder, run.fingerprint)
+    return summary
+
+
+_log = get_logger(__name__)

@@ -1,0 +1,217 @@
+"""One shard of a store: which utterances it holds, how it is made, and the report on it."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from modules.mel import MelConfig
+from preprocessors.manifest import Rejection, Utterance
+from processors.dataset.shard_file import IndexRow, shard_writer
+from processors.dataset.store import features_folder
+from processors.extraction.trace import Trace
+from processors.records import AlignmentScore, Extraction
+from utils.errors import InputError, UtteranceError
+from utils.files import read_json, write_json
+from utils.seed import derived_seed
+
+_LEAST_SHARDS = 16  # small corpora too are spread over the cores, and show progress
+_LEAST_SIZE = 8  # utterances per shard, if there are so many
+_COUNTED = ("phones", "text_phones", "out_of_vocabulary", "notices", "cpu_seconds")
+_STAGES = {"mel": "features", "f0": "features"}  # parts that are not a stage of their own
+
+
+@dataclass
+class ShardReport:
+    """What became of a shard's utterances; kept beside it, `shard-00000.json`.
+
+    Attributes:
+        rows: Its part of the index.
+        rejected: Utterances that it does not hold.
+        audio_seconds: Length of each readable recording, by id.
+        phones: Phones and pauses, counted.
+        text_phones: Those that the text frontend gives, counted.
+        out_of_vocabulary: Words pronounced by rule, counted.
+        notices: About audio, counted.
+        cpu_seconds: CPU time by part of the work.
+        scores: How well each recording fits its text, by id, where the aligner says it;
+            also of those that are rejected.
+        fingerprint: Of what it was made from.
+    """
+
+    rows: list[IndexRow] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
+    audio_seconds: dict[str, float] = field(default_factory=dict)
+    phones: Counter[str] = field(default_factory=Counter)
+    text_phones: Counter[str] = field(default_factory=Counter)
+    out_of_vocabulary: Counter[str] = field(default_factory=Counter)
+    notices: Counter[str] = field(default_factory=Counter)
+    cpu_seconds: Counter[str] = field(default_factory=Counter)
+    scores: dict[str, AlignmentScore] = field(default_factory=dict)
+    fingerprint: str = ""
+
+    def count(self, id: str, extraction: Extraction) -> None:
+        """Counts what was found in one utterance."""
+        self.phones.update(extraction.phones)
+        self.text_phones.update(extraction.text_phones)
+        self.out_of_vocabulary.update(extraction.out_of_vocabulary)
+        self.notices.update(extraction.notices)
+
+    def add_trace(self, id: str, trace: Trace) -> None:
+        """Adds what the work on one utterance took, and how well its recording fits its text."""
+        trace.stop()
+        if trace.score is not None:
+            self.scores[id] = trace.score
+        self.cpu_seconds.update(trace.cpu_seconds)
+        if trace.audio_seconds > 0:
+            self.audio_seconds[id] = trace.audio_seconds
+
+    def add(self, other: "ShardReport") -> None:
+        """Adds the report on another shard."""
+        self.rows += other.rows
+        self.rejected += other.rejected
+        self.audio_seconds |= other.audio_seconds
+        self.scores |= other.scores
+        for name in _COUNTED:
+            getattr(self, name).update(getattr(other, name))
+
+
+def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, list[Utterance]]:
+    """Distributes utterances over shards, by id alone.
+
+    The shard of an utterance follows from a hash of its id, by linear hashing (Litwin 1980), so
+    that neither the order nor other utterances matter, and one utterance more or less changes one
+    shard, or the two between which a shard is split when there are too many.
+
+    Args:
+        utterances: In any order.
+        shard_size: Mean number per shard; single shards have up to about twice as many.
+
+    Returns:
+        Utterances sorted by id, by name of the shard; without empty shards.
+    """
+    n_utterances = len(utterances)
+    n_shards = max(
+        math.ceil(n_utterances / shard_size), min(_LEAST_SHARDS, n_utterances // _LEAST_SIZE), 1
+    )
+    shards: dict[str, list[Utterance]] = {}
+    for utterance in sorted(utterances, key=lambda utterance: utterance.id):
+        number = _linear_hash(derived_seed("shard", utterance.id), n_shards)
+        shards.setdefault(f"shard-{number:05d}", []).append(utterance)
+    return dict(sorted(shards.items()))
+
+
+def _linear_hash(key: int, n_shards: int) -> int:
+    """Number of the shard of a key: its lowest bits, one less for shards that are not split yet."""
+    power = 1 << (n_shards - 1).bit_length()
+    number = key % power
+    return number if number < n_shards else number - power // 2
+
+
+class Tools(Protocol):
+    """What a process needs for any number of utterances, built once: it costs more than they do."""
+
+    def prepare(self, utterances: Sequence[Utterance]) -> None:
+        """Makes ready for these utterances; raises InputError for what is no fault of one."""
+
+    def extract(self, utterance: Utterance, trace: Trace) -> Extraction:
+        """Makes the record of one utterance; raises UtteranceError or InputError for its faults."""
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """Makes shards; what workers are given to do.
+
+    Attributes:
+        make_tools: Called once per process; its `repr` tells one dataset's from another's.
+        folder: Where processed data go.
+        mel: Definition of the mels.
+        other: What tools depend on that is not in that `repr`, such as the content of a file:
+            processes outlive a run, and must not go on with what an earlier one read.
+    """
+
+    make_tools: Callable[[], Tools]
+    folder: Path
+    mel: MelConfig
+    other: Mapping[str, object] = field(default_factory=dict)
+
+    def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
+        """Extracts and writes one shard.
+
+        A fault of one utterance becomes a rejection, and so does a bug that one utterance brings to
+        light: it must not cost a day of work. Faults of the disk and of the tools end the work.
+        """
+        tools = _tools_for(self)
+        tools.prepare(utterances)
+        report = ShardReport()
+        ids = [utterance.id for utterance in utterances]
+        with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:
+            for utterance in utterances:
+                trace = Trace()
+                extraction = extract_or_reject(utterance, tools, trace, report.rejected)
+                if extraction is not None:
+                    report.count(utterance.id, extraction)
+                    trace.start("store")
+                    writer.add(extraction.record)
+                report.add_trace(utterance.id, trace)
+        report.rows = writer.rows
+        return report
+
+
+def extract_or_reject(
+    utterance: Utterance, tools: Tools, trace: Trace, rejected: list[Rejection]
+) -> Extraction | None:
+    """Makes the record of one utterance; None if it is rejected, for a fault of its own or ours."""
+    try:
+        return tools.extract(utterance, trace)
+    except (UtteranceError, InputError) as error:
+        reason = str(error)
+    except Exception as error:  # noqa: BLE001  (see ShardWork)
+        reason = f"unexpected {type(error).__name__}: {error}"
+    rejected.append(Rejection(utterance.id, _STAGES.get(trace.part, trace.part), reason))
+    return None
+
+
+_tools: dict[str, Tools] = {}  # one entry: of the dataset that this process works on
+
+
+def _tools_for(work: ShardWork) -> Tools:
+    """The tools of this process: built for the first shard, kept for the next ones."""
+    key = repr(work)
+    if key not in _tools:
+        _tools.clear()
+        _tools[key] = work.make_tools()
+    return _tools[key]
+
+
+def shard_path(folder: Path, name: str) -> Path:
+    """File of a shard."""
+    return features_folder(folder) / f"{name}.safetensors"
+
+
+def report_path(folder: Path, name: str) -> Path:
+    """File of the report on a shard."""
+    return features_folder(folder) / f"{name}.json"
+
+
+def write_report(folder: Path, name: str, report: ShardReport) -> None:
+    """Says that a shard is finished; written after it."""
+    write_json(report_path(folder, name), vars(report))
+
+
+def read_report(folder: Path, name: str, fingerprint: str) -> ShardReport | None:
+    """The report on a finished shard; None if it is not finished or made from something else."""
+    path = report_path(folder, name)
+    if not path.is_file() or not shard_path(folder, name).is_file():
+        return None
+    plain = cast("dict[str, Any]", read_json(path))
+    if plain["fingerprint"] != fingerprint or plain.keys() != vars(ShardReport()).keys():
+        return None
+    for counted in _COUNTED:
+        plain[counted] = Counter(plain[counted])
+    plain["rows"] = [IndexRow(*row) for row in plain["rows"]]
+    plain["scores"] = {id: AlignmentScore(*row) for id, row in plain["scores"].items()}
+    plain["rejected"] = [Rejection(*row) for row in plain["rejected"]]
+    return ShardReport(**plain)

@@ -1,0 +1,49 @@
+"""Distance of log-mels: how far a copy is from what its mel asked for.
+
+The mean over frames and bands of |ln mel - ln mel_hat|, in nats: 0.1 is 10 % of a band's magnitude
+(0.9 dB). Lower is better; 0 is the same mel, of which phases say nothing. The mel is the one that
+the vocoder reads, and the mean over utterances is one over frames. It is the distance that
+HiFi-GAN's generator learns from (Kong et al. 2020, arXiv:2010.05646, eq. 3), there with all bands.
+"""
+
+import functools
+
+import numpy as np
+import torch
+
+from modules.mel import MelConfig, MelSpectrogram
+from processors.scoring.metrics import Copy, Metric, Value
+from processors.scoring.pieces import Pieces, mean_over
+
+METRIC = Metric("nats", better="lower", judges="copy", needs="a whole frame")
+
+
+def score(copy: Copy) -> Value | None:
+    """Judges one copy; None where it has no whole frame."""
+    distance = mel_l1(copy.pieces(), _spectrogram(copy.mel))
+    return None if distance is None else Value(distance, len(copy.wav) // copy.mel.hop_length)
+
+
+def mel_l1(pieces: Pieces, mel: MelSpectrogram) -> float | None:
+    """Mean absolute difference of two log-mels.
+
+    Args:
+        pieces: Parts of a recording and of its copy, (S,) float32 each, in whole frames.
+        mel: Computes the mels, where its weights are.
+
+    Returns:
+        Nats; None if there is no piece.
+    """
+
+    def distance(wav: np.ndarray, wav_hat: np.ndarray) -> float:
+        both = torch.from_numpy(np.stack([wav, wav_hat])).to(mel.window.device)  # (2, S)
+        with torch.inference_mode():
+            theirs, ours = mel(both)  # (M, T) each
+        return float((ours - theirs).abs().mean())
+
+    return mean_over(pieces, distance)
+
+
+@functools.lru_cache(maxsize=1)
+def _spectrogram(config: MelConfig) -> MelSpectrogram:
+    return MelSpectrogram(config)

@@ -1,0 +1,69 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from models.base.assets import Assets, Speaker
+from modules.mel import MelConfig
+from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from processors.text.symbols import arpabet_vocabulary
+from utils.errors import InputError
+
+STAT = Stat(mean=200.0, std=30.0, min=80.0, max=400.0, count=7)
+ASSETS = Assets(
+    mel=MelConfig(hop_length=200),
+    vocabulary=arpabet_vocabulary(),
+    speakers=(Speaker("zoe", "en-gb"), Speaker("anna", "nl")),
+    stats=CorpusStats({"anna": SpeakerStats(STAT, STAT, STAT, STAT, seconds=3.5)}),
+    lexicon="arion  AH0 R AY1 AH0 N\n",
+)
+
+
+def test_assets_come_back_as_they_were(tmp_path):
+    ASSETS.save(tmp_path)
+
+    assert Assets.load(tmp_path) == ASSETS
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "audio.json",
+        "vocabulary.json",
+        "speakers.json",
+        "stats.json",
+        "lexicon.txt",
+    }
+
+
+def test_the_lexicon_of_an_earlier_run_is_removed(tmp_path):
+    ASSETS.save(tmp_path)
+    replace(ASSETS, lexicon=None).save(tmp_path)
+
+    assert Assets.load(tmp_path).lexicon is None
+
+
+def test_a_vocoder_has_a_mel_definition_alone(tmp_path):
+    Assets(MelConfig()).save(tmp_path)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["audio.json"]
+    assert Assets.load(tmp_path) == Assets(MelConfig())
+
+
+def test_a_folder_without_assets_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"audio\.json: No such file"):
+        Assets.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("audio.json", {"hop": 3}),
+        ("audio.json", {"hop_length": 0}),
+        ("vocabulary.json", ["AA0"]),
+        ("speakers.json", [{"nom": "anna"}]),
+        ("stats.json", {}),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path, name, content):
+    ASSETS.save(tmp_path)
+    (tmp_path / name).write_text(json.dumps(content))
+
+    with pytest.raises(InputError, match=name):
+        Assets.load(tmp_path)

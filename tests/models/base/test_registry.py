@@ -1,0 +1,82 @@
+import json
+from types import ModuleType
+
+import pytest
+
+from models.base import registry
+from utils.config import ConfigError, to_plain
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder, **values):
+    path = folder / "exp.json"
+    experiment = {
+        "task": "tts",
+        "model_type": "FastSpeech2",
+        "dataset": ["A"],
+        "dataset_path": {"A": "a"},
+        "log_dir": "ckpts/tts",
+        "train": {"max_steps": 10},
+    }
+    path.write_text(json.dumps(experiment | values))
+    return path
+
+
+def test_a_name_is_a_file_name():
+    assert "fastspeech2" in registry.model_names("tts")
+    assert "griffin_lim" in registry.model_names("vocoder")
+
+
+def test_a_model_is_found_in_any_case():
+    assert registry.find("tts", "FastSpeech2").__name__ == "models.tts.fastspeech2"
+
+
+def test_an_unknown_model_lists_the_known_ones_and_the_nearest():
+    with pytest.raises(
+        ConfigError,
+        match=r"no model 'FastSpeach2' in models/tts; did you mean fastspeech2\? \(known: ",
+    ):
+        registry.find("tts", "FastSpeach2")
+
+
+@pytest.mark.parametrize("name", ["../tts/fastspeech2", "fastspeech2.py", "", "__init__"])
+def test_a_name_that_is_no_name_is_refused(name):
+    with pytest.raises(ConfigError, match="no model"):
+        registry.find("tts", name)
+
+
+def test_the_model_section_is_the_models_own_dataclass_and_comes_back_the_same(folder):
+    config = registry.load_config(write(folder), ["train.batch_size=3"])
+    assert type(config.model) is registry.find("tts", "fastspeech2").CONFIG
+    assert config.train.batch_size == 3
+    (folder / "config.json").write_text(json.dumps(to_plain(config)))
+    assert registry.load_config(folder / "config.json") == config
+
+
+def test_the_file_that_names_an_unknown_model_is_named(folder):
+    with pytest.raises(ConfigError, match=r"^exp\.json: model_type: no model 'x'"):
+        registry.load_config(write(folder, model_type="x"))
+    with pytest.raises(ConfigError, match=r"^--set: model_type: no model 'x'"):
+        registry.load_config(write(folder), ["model_type=x"])
+
+
+def test_a_misspelt_task_or_model_key_is_named(folder):
+    with pytest.raises(
+        ConfigError, match=r'exp\.json: task is "tss", expected one of tts, vocoder'
+    ):
+        registry.load_config(write(folder, task="tss"))
+    with pytest.raises(
+        ConfigError, match=r"exp\.json: unknown key model\.transfomer; did you mean"
+    ):
+        registry.load_config(write(folder, model={"transfomer": {}}))
+
+
+def test_a_model_without_training_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(registry, "find", lambda task, name: ModuleType(name))
+    with pytest.raises(ConfigError, match="FastSpeech2 has nothing to train"):
+        registry.load_config(write(folder))

@@ -1,0 +1,394 @@
+import json
+import os
+from itertools import pairwise
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.checkpoint.importers import amphion_fastspeech2, find
+from models.checkpoint.loading import load_model
+from models.synthesizer.synthesizer import Synthesizer
+from models.training.finetune import initialise
+from models.tts.fastspeech2 import FastSpeech2Task
+from tests.models.checkpoint.importers import fastspeech2_originals as originals
+from tests.models.checkpoint.importers.fastspeech2_originals import SIZES, Levels, checkpoint, speak
+from utils.errors import InputError
+from utils.files import write_json
+
+NEWEST = "epoch-0125_step-0097902_loss-1.074404"
+PITCH = {"mean": 207.58, "std": 46.75, "min": 71.18, "max": 740.46}
+ENERGY = {"mean": 37.32, "std": 26.04, "min": 0.056, "max": 250.48}
+# with the stress and the silences that a forced aligner gives
+TEXTS = {
+    "words": "HH AH0 L OW1 <sp> W ER1 L D",
+    "one phone": "AH0",
+    "silences": "DH AH0 <sil> <spn> K AE1 T <sp> S AE1 T",
+    "longer than the table": "DH AH0 K W IH1 K B R AW1 N F AA1 K S " * 5,
+}
+
+
+def args_json(**preprocess):
+    """As json5.dump writes it, sorted and with trailing commas; base_config is in it already."""
+    values = {
+        "base_config": "config/fs2.json",
+        "dataset": ["LJSpeech"],
+        "model": SIZES | {"text_token_num": 512},
+        "model_type": "FastSpeech2",
+        "preprocess": {
+            "sample_rate": 22050,
+            **{"n_fft": 1024, "win_size": 1024, "hop_size": 256},
+            **{"n_mel": 80, "fmin": 0, "fmax": 8000},
+            "mel_extract_mode": "taco",
+            "processed_dir": "/elsewhere/Amphion/data",
+            **{"use_frame_pitch": False, "use_frame_energy": False},
+            **{"pitch_extractor": "dio", "f0_min": 71, "f0_max": 800},
+            **preprocess,
+        },
+        "train": {"multi_speaker_training": False, "random_seed": 10086},
+    }
+    return json.dumps(values, indent=4).replace("\n    }", ",\n    }").replace("\n}", ",\n}")
+
+
+def statistics(folder, names=("LJSpeech_LJSpeech",), level="phone_", factor=1.0):
+    for kind, numbers in (("pitches", PITCH), ("energys", ENERGY)):
+        position = {name: factor * value for name, value in numbers.items()}
+        position["median"] = 0.0
+        # each holds all numbers, and two of them count
+        voiced, total = position | {"min": 1.0, "max": 2.0}, position | {"mean": 3.0, "std": 4.0}
+        one = {"voiced_positions": voiced, "total_positions": total}
+        write_json(folder / f"{level}{kind}/statistics.json", dict.fromkeys(names, one))
+
+
+def write(root, tensors, weights="pytorch_model.bin", prefix="", **preprocess):
+    """An experiment whose older checkpoints hold other weights, and strangers between them."""
+    others = {name: torch.zeros_like(tensor) for name, tensor in tensors.items()}
+    for folder, content in {
+        "epoch-0005_step-0009999_loss-9.500000": others,
+        "final_epoch-0126_step-0097000_loss-0.900000": others,
+        NEWEST: {prefix + name: tensor for name, tensor in tensors.items()},
+    }.items():
+        path = root / "checkpoint" / folder / weights
+        path.parent.mkdir(parents=True)
+        (save_file if weights.endswith("safetensors") else torch.save)(content, path)
+    (root / "checkpoint" / "epoch-9999_step-9999999_loss-0.000001").mkdir()  # nothing in it
+    (root / "checkpoint" / "notes.txt").touch()
+    (root / "args.json").write_text(args_json(**preprocess))
+    statistics(root / "LJSpeech")
+    return root
+
+
+def check(model, tensors, speaker=None, levels=originals.PHONES):
+    """Durations exactly and the mel to 1e-4, for every text."""
+    for text in TEXTS.values():
+        ids = model.vocabulary.ids(text.split())
+        expected = speak(tensors, ids, speaker, levels)
+        out = model.network.infer(
+            torch.tensor([ids]), torch.tensor([len(ids)]), speaker_ids=torch.tensor([speaker or 0])
+        )
+        assert out.durations[0].tolist() == expected.durations.tolist()
+        torch.testing.assert_close(out.mel[0], expected.mel, rtol=0, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def tensors():
+    return checkpoint(n_rows=152)
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory, tensors):
+    return write(tmp_path_factory.mktemp("amphion"), tensors)
+
+
+@pytest.mark.parametrize("place", [".", "checkpoint", f"checkpoint/{NEWEST}", "file"])
+def test_an_experiment_and_its_checkpoints_give_the_originals_numbers(experiment, tensors, place):
+    place = f"checkpoint/{NEWEST}/pytorch_model.bin" if place == "file" else place
+    model = load_model(experiment / place)
+    check(model, tensors)
+    assert model.step == 97902
+
+
+@pytest.mark.parametrize("weights", ["pytorch_model.bin", "model.safetensors"])
+def test_weights_of_a_parallel_run_in_either_format(tmp_path, tensors, weights):
+    check(load_model(write(tmp_path, tensors, weights, prefix="module.")), tensors)
+
+
+def test_the_settings_come_along(experiment):
+    model = load_model(experiment)
+    assert model.mel.padding == "centre"
+    assert model.config.preprocess.text.pauses == "sp"
+    assert model.config.preprocess.pitch_extractor == "pyworld"
+    assert [tuple(speaker) for speaker in model.speakers] == [("LJSpeech", "en-us")]
+    (stats,) = model.stats.speakers.values()
+    pitch = stats.f0_phone
+    assert (pitch.mean, pitch.std, pitch.min, pitch.max) == tuple(PITCH.values())
+
+
+def test_bins_are_those_of_the_checkpoint(experiment, tensors):
+    edges = load_model(experiment).network.pitch.edges
+    assert edges.equal(tensors["variance_adaptor.pitch_bins"])
+
+
+def test_prosody_is_reported_in_hz_and_controls_are_factors_on_it(experiment, tensors):
+    model = load_model(experiment)
+    ids = model.vocabulary.ids(TEXTS["words"].split())
+    expected = speak(tensors, ids)
+    batch = torch.tensor([ids]), torch.tensor([len(ids)])
+    out = model.network.infer(*batch)
+    hz = expected.pitch * PITCH["std"] + PITCH["mean"]
+    torch.testing.assert_close(out.pitch[0], hz, rtol=1e-5, atol=1e-3)
+    energy = (expected.energy * ENERGY["std"] + ENERGY["mean"]).clamp(min=0)
+    torch.testing.assert_close(out.energy[0], energy, rtol=1e-5, atol=1e-3)
+    higher = model.network.infer(*batch, pitch_control=1.5).pitch[0]
+    torch.testing.assert_close(higher, 1.5 * hz, rtol=1e-5, atol=1e-3)
+
+
+def test_everything_but_the_sinusoids_is_used(experiment):
+    imported = amphion_fastspeech2.read(experiment)
+    assert [line.split(":")[0] for line in imported.unused] == [
+        "encoder.position_enc",
+        "decoder.position_enc",
+    ]
+    assert imported.tensors.keys() == load_model(experiment).network.state_dict().keys()
+
+
+def test_positions_that_are_no_sinusoids_are_kept(tmp_path, tensors):
+    changed = tensors | {"encoder.position_enc": tensors["encoder.position_enc"] * 0.9}
+    model = load_model(write(tmp_path, changed))
+    check(model, changed)
+    assert len(model.network.encoder.positions) == SIZES["max_seq_len"]  # theirs have one more
+    assert amphion_fastspeech2.read(tmp_path).unused == ()
+
+
+def test_values_per_frame(tmp_path, tensors):
+    root = write(tmp_path, tensors, use_frame_energy=True)
+    statistics(root / "LJSpeech", level="", factor=2.0)
+    model = load_model(root)
+    check(model, tensors, levels=Levels("phone", "frame"))
+    assert float(model.network.energy.norm.mean) == pytest.approx(2 * ENERGY["mean"])
+    assert float(model.network.pitch.norm.mean) == pytest.approx(PITCH["mean"])
+
+
+@pytest.mark.parametrize("names", [("LJSpeech_LJSpeech",), ("LJSpeech_ann", "LJSpeech_bob")])
+def test_several_speakers(tmp_path, names):
+    tensors = checkpoint(n_rows=152, n_speakers=2)
+    root = write(tmp_path, tensors)
+    statistics(root / "LJSpeech", names)
+    with pytest.raises(InputError, match=r"weights are of 2 speakers, and there is no spk2id.json"):
+        load_model(root)
+    write_json(root / "spk2id.json", {"LJSpeech_bob": 1, "LJSpeech_ann": 0})
+    model = load_model(root)
+    assert [speaker.name for speaker in model.speakers] == ["ann", "bob"]
+    check(model, tensors, speaker=0)
+    check(model, tensors, speaker=1)
+
+
+@pytest.mark.parametrize("place", ["{root}/data/LJSpeech", "{home}/data/LJSpeech", "{home}"])
+def test_statistics_are_found_where_the_recipe_leaves_them(tmp_path, tensors, place):
+    home = tmp_path / "ckpts/tts/lj"
+    write(home, tensors, processed_dir="data")
+    os.rename(home / "LJSpeech", tmp_path / "moved")  # noqa: PTH104
+    with pytest.raises(InputError) as error:
+        load_model(home)
+    for kind in ("phone_pitches", "phone_energys"):
+        assert f"LJSpeech/{kind}/statistics.json to {home}/LJSpeech/{kind}" in str(error.value)
+    statistics(tmp_path / place.format(root=tmp_path, home=home))
+    check(load_model(home), tensors)
+
+
+def test_a_path_of_another_machine_does_no_harm(tmp_path, tensors):
+    root = write(tmp_path, tensors, processed_dir="/" + "x" * 300)
+    (root / "LJSpeech/phone_pitches/statistics.json").unlink()
+    with pytest.raises(InputError, match=r"LJSpeech/phone_pitches/statistics.json to"):
+        load_model(root)
+
+
+class Malicious:
+    def __reduce__(self):
+        return os.system, ("touch was_run",)
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path, tensors, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    root = write(tmp_path / "lj", tensors)
+    path = root / "checkpoint" / NEWEST / "pytorch_model.bin"
+    torch.save(tensors | {"extra": Malicious()}, path)
+    with pytest.raises(InputError, match=r"pytorch_model.bin: refused: it names \w+\.system"):
+        load_model(root)
+    assert not (tmp_path / "was_run").exists()
+
+
+FAULTS = {
+    "another part": (
+        lambda t: t | {"gst.weight": torch.ones(1)},
+        r"no place for: gst.weight; it is of another architecture",
+    ),
+    "a part missing": (
+        lambda t: {n: v for n, v in t.items() if n != "mel_linear.weight"},
+        r"does not fit .*args.json: missing: mel_linear.weight$",
+    ),
+    "keys missing": (
+        lambda t: {n: v for n, v in t.items() if "layer_stack.1.slf_attn.w_ks.bias" not in n},
+        r"attention lacks its encoder.layers.1.attention.k.bias",
+    ),
+    "other symbols": (
+        lambda t: t | {"encoder.src_word_emb.weight": torch.zeros(90, originals.HIDDEN)},
+        r"src_word_emb.weight has 90 rows, .* 152 \(Amphion\) and of 361",
+    ),
+    "other sizes": (
+        lambda t: t | {"mel_linear.weight": torch.zeros(100, originals.HIDDEN)},
+        r"of another shape: mel_linear.weight \(100, 16\) instead of \(80, 16\)$",
+    ),
+    "a table of positions missing": (
+        lambda t: {n: v for n, v in t.items() if n != "decoder.position_enc"},
+        r"the position_enc of the encoder or the decoder alone",
+    ),
+    "a flat table of positions": (
+        lambda t: t | {"encoder.position_enc": torch.ones(5)},
+        r"encoder.position_enc has the shape \(5,\), expected 3 dimensions",
+    ),
+    "no rows": (
+        lambda t: t | {"encoder.src_word_emb.weight": torch.tensor(1.0)},
+        r"src_word_emb.weight has the shape \(\), expected 2 dimensions",
+    ),
+    "no bins": (
+        lambda t: t | {"variance_adaptor.energy_bins": torch.ones(0)},
+        r"energy_bins has the shape \(0,\), expected 1 dimensions, and values",
+    ),
+    "queries of another size": (
+        lambda t: t | {"encoder.layer_stack.0.slf_attn.w_qs.weight": torch.ones(16, 8)},
+        r"encoder.layers.0.attention.q.weight, .* are of different shapes",
+    ),
+    "a speaker of another size": (
+        lambda t: t | {"speaker_emb.weight": torch.ones(1, 7)},
+        r"speaker_emb.weight does not fit the last layer of the encoder",
+    ),
+    "a speaker without an encoder": (
+        lambda t: {
+            "speaker_emb.weight": torch.ones(1, originals.HIDDEN),
+            "encoder.src_word_emb.weight": t["encoder.src_word_emb.weight"],
+        },
+        r"speaker_emb.weight does not fit the last layer of the encoder",
+    ),
+    "whole numbers": (
+        lambda t: t | {"mel_linear.bias": torch.ones(80, dtype=torch.int32)},
+        r"of another type: mel_linear.bias int32 instead of float32$",
+    ),
+    "NaN": (
+        lambda t: t | {"mel_linear.bias": torch.full((80,), torch.nan)},
+        r"does not fit .*args.json: with infinity or NaN: mel_linear.bias$",
+    ),
+    "bins of an impossible logarithm": (
+        lambda t: (
+            t | {"variance_adaptor.pitch_bins": torch.full((originals.N_BINS - 1,), torch.nan)}
+        ),
+        r"pitch_bins do not rise",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), FAULTS.values(), ids=FAULTS)
+def test_weights_that_do_not_fit_are_refused(tmp_path, tensors, change, message):
+    root = write(tmp_path, tensors)
+    torch.save(change(tensors), root / "checkpoint" / NEWEST / "pytorch_model.bin")
+    with pytest.raises(InputError, match=message):
+        load_model(root)
+
+
+@pytest.mark.parametrize(
+    ("preprocess", "message"),
+    [
+        ({"use_log_scale_pitch": True}, r"use_log_scale_pitch: the logarithm of pitch cannot"),
+        ({"use_min_max_norm_mel": True}, r"use_min_max_norm_mel: mels that are scaled"),
+        ({"hop_size": None}, r"args.json: preprocess.hop_size is null, expected a whole number"),
+        ({"n_mel": "80"}, r"args.json: preprocess.n_mel is \"80\", expected a whole number"),
+    ],
+)
+def test_settings_that_cannot_be_kept_are_refused(tmp_path, tensors, preprocess, message):
+    root = write(tmp_path, tensors, **preprocess)
+    with pytest.raises(InputError, match=message):
+        load_model(root)
+
+
+@pytest.mark.parametrize(
+    ("key", "where"),
+    [
+        ("mel_extract_mode", "preprocess"),
+        ("fmax", "preprocess"),
+        ("encoder_head", "transformer"),
+        ("n_bins", "variance_embedding"),
+    ],
+)
+def test_a_missing_setting_is_named_and_has_no_default(tmp_path, tensors, key, where):
+    path = write(tmp_path, tensors) / "args.json"
+    path.write_text(path.read_text().replace(f'"{key}"', '"other"'))
+    with pytest.raises(InputError, match=rf"args.json: {where}: it does not say {key}; expected"):
+        load_model(tmp_path)
+
+
+def test_phones_that_are_not_those_of_a_lexicon_are_refused(tmp_path, tensors):
+    root = write(tmp_path, tensors, phone_extractor="espeak")
+    assert load_model(root).step == 97902  # it was said, and the phones of an aligner used
+    (root / "symbols.dict").touch()
+    with pytest.raises(InputError, match=r"phone_extractor: its phones are those of symbols.dict"):
+        load_model(root)
+
+
+def test_statistics_that_are_none_are_refused(tmp_path, tensors):
+    path = write(tmp_path, tensors) / "LJSpeech/phone_pitches/statistics.json"
+    write_json(path, {"LJSpeech_LJSpeech": {"voiced_positions": {"mean": 1.0, "std": 0.0}}})
+    with pytest.raises(InputError, match=r"statistics.json: LJSpeech_LJSpeech: expected mean, std"):
+        load_model(tmp_path)
+    write_json(path, {"LJSpeech_ann": {}, "LJSpeech_bob": {}})
+    with pytest.raises(InputError, match=r"nothing on LJSpeech_LJSpeech \(known: LJSpeech_ann, "):
+        load_model(tmp_path)
+
+
+def test_other_experiments_of_amphion_are_left_to_others(tmp_path, tensors):
+    root = write(tmp_path, tensors)
+    args = (root / "args.json").read_text()
+    (root / "args.json").write_text(args.replace("FastSpeech2", "VITS"))
+    assert not amphion_fastspeech2.recognises(root)
+    assert find(root) is None
+
+
+@pytest.fixture(scope="module")
+def voice(experiment):
+    settings = ["inference.griffin_lim_iterations=2", "inference.sentence_pause_s=0.1"]
+    return Synthesizer(experiment, overrides=settings)
+
+
+def test_it_speaks_and_the_words_cover_the_audio(voice):
+    speech = voice("Hello, world! It costs $5 -- {AH0} {T AH0 M EY1 T OW2}.")
+    assert " ".join(speech.phone_names).startswith("HH AH0 L OW1 <sp> W ER1 L D <sil> IH1 T K")
+    words = [word.text for word in speech.words]
+    assert words == ["Hello", "world", "It", "costs", "five", "dollars", "AH0", "T AH0 M EY1 T OW2"]
+    assert speech.words[0].start_s == 0
+    assert speech.words[-1].end_s == pytest.approx(speech.seconds)
+    pauses = {(p.start_s, p.end_s) for p in speech.phones if p.name.startswith("<")}
+    gaps = {(a.end_s, b.start_s) for a, b in pairwise(speech.words) if a.end_s < b.start_s}
+    assert gaps == {(start, end) for start, end in pauses if start < end}
+    assert len(speech.wav) == speech.mel.shape[1] * 256
+
+
+def test_sentences_are_as_they_are_alone_with_the_usual_pause_between(voice):
+    both, first, second = voice("Hello, you. Good bye!"), voice("Hello, you."), voice("Good bye!")
+    pause = round(0.1 * 22050 / 256)
+    assert both.durations.tolist() == [*first.durations, pause, *second.durations]
+
+
+def test_fine_tuning_takes_phones_over_by_name(experiment, voice):
+    from models.base.registry import find as model_of
+    from processors.text.symbols import arpabet_vocabulary
+
+    assets = voice.model.assets
+    own = type(assets)(assets.mel, arpabet_vocabulary(), assets.speakers, assets.stats)
+    network = model_of("tts", "fastspeech2").build_network(voice.model.config, own)
+    transfer = initialise(FastSpeech2Task(network, own), own, experiment)
+    theirs = voice.model.network.phone_embedding.weight
+    for phone in ("AA1", "<sp>", "<sil>", "ZH"):
+        (old,), (new,) = assets.vocabulary.ids([phone]), own.vocabulary.ids([phone])
+        assert network.phone_embedding.weight[new].equal(theirs[old])
+    assert [n for n in transfer.new if n.startswith("phone_embedding")] == [
+        f"phone_embedding.weight: {mark}" for mark in ("<,>", "<.>", "<?>", "<!>")
+    ]

@@ -1,0 +1,290 @@
+from functools import partial
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.base.registry import config_of
+from models.checkpoint.importers import _hifigan, hifigan_amphion
+from models.checkpoint.loading import load_model
+from models.synthesizer.speak_texts import default_output
+from modules.discriminators import PERIODS, WaveDiscriminator
+from tests.models.checkpoint.importers.hifigan_originals import (
+    SIZES,
+    SIZES_OF_TYPE_2,
+    amphion_args,
+    folded,
+    period_judges,
+    random_generator,
+    renamed,
+    scale_judges,
+    speak,
+)
+from utils.config import ConfigError, overridden
+from utils.errors import InputError
+
+NEWEST = "epoch-0002_step-0000300_loss-41.123456"
+
+
+@pytest.fixture
+def mel():
+    torch.manual_seed(3)
+    return torch.randn(1, 8, 7) - 4
+
+
+def write(folder, files):
+    """Files of one checkpoint; what ends in `.safetensors` is written as that."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in files.items():
+        if name.endswith(".safetensors"):
+            save_file(value, folder / name)
+        else:
+            torch.save(value, folder / name)
+    return folder
+
+
+def accelerate_experiment(root, state, weights="pytorch_model.bin", sizes=SIZES):
+    """An experiment whose older checkpoints hold other weights, and strangers between them."""
+    other = random_generator(sizes, seed=9)
+    names = ("epoch-0000_step-0000100_loss-55.000000", "epoch-0001_step-0000200_loss-9.500000")
+    for name in names:
+        write(root / "checkpoint" / name, {weights: other})
+    write(root / "checkpoint" / NEWEST, {weights: state})
+    (root / "checkpoint" / "epoch-0009_eval_audio_ljspeech.wav").touch()
+    (root / "checkpoint" / "epoch-0009_step-0000900_loss-1.000000").mkdir()  # nothing in it
+    (root / "log" / "hifigan").mkdir(parents=True)
+    (root / "args.json").write_text(amphion_args(sizes))
+    return root
+
+
+def published(root, state, prefix=""):
+    """As amphion/hifigan_ljspeech on the Hub."""
+    checkpoints = {
+        "step-0560000_loss-51.2373.pt": {
+            "generator_state_dict": {prefix + name: tensor for name, tensor in state.items()},
+            "discriminators": {"mpd": {"convs.0.bias": torch.ones(3)}},
+            "optimizer_state_dict": {"state": {0: {"exp_avg": torch.ones(1)}}},
+        },
+        "step-0100000_loss-11.0.pt": {"generator_state_dict": random_generator(SIZES, seed=9)},
+    }
+    write(root / "checkpoints", checkpoints)
+    (root / "checkpoints" / "checkpoint").write_text("step-0560000_loss-51.2373.pt")
+    (root / "args.json").write_text(amphion_args())
+    return root
+
+
+@pytest.mark.parametrize("weights", ["pytorch_model.bin", "model.safetensors"])
+@pytest.mark.parametrize("sizes", [SIZES, SIZES_OF_TYPE_2])
+def test_an_experiment_gives_the_original_s_numbers(tmp_path, mel, weights, sizes):
+    state = random_generator(sizes)
+    root = accelerate_experiment(tmp_path / "hifigan", state, weights, sizes)
+    expected = speak(state, sizes, mel)
+    inner = (root, root / "checkpoint", root / "checkpoint" / NEWEST)
+
+    for path in (*inner, inner[2] / weights):
+        model = load_model(path)
+        assert torch.allclose(model.network.infer(mel), expected, atol=1e-5)
+        assert (model.step, model.home) == (300, root)
+        assert default_output(path, model.home) == root / "result"
+
+
+@pytest.mark.parametrize("form", [renamed, folded])
+def test_other_forms_of_the_weights_give_the_same(tmp_path, mel, form):
+    state = random_generator(SIZES)
+    root = accelerate_experiment(tmp_path, form(state))
+
+    assert torch.allclose(load_model(root).network.infer(mel), speak(state, SIZES, mel), atol=1e-5)
+
+
+def test_the_last_epoch_of_the_same_step_is_newest(tmp_path, mel):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES, seed=9))
+    final = "final_epoch-0003_step-0000300_loss-38.000000"
+    state = random_generator(SIZES)
+    write(root / "checkpoint" / final, {"pytorch_model.bin": state})
+
+    model = load_model(root)
+    assert model.folder.name == final
+    assert torch.allclose(model.network.infer(mel), speak(state, SIZES, mel), atol=1e-5)
+
+
+@pytest.mark.parametrize("prefix", ["", "module."])
+def test_the_published_layout_gives_the_original_s_numbers(tmp_path, mel, prefix):
+    state = random_generator(SIZES)
+    root = published(tmp_path / "hifigan_ljspeech", state, prefix)
+    expected = speak(state, SIZES, mel)
+    newest = root / "checkpoints" / "step-0560000_loss-51.2373.pt"
+
+    for path in (root, root / "checkpoints", newest):
+        model = load_model(path)
+        assert torch.allclose(model.network.infer(mel), expected, atol=1e-5)
+        assert (model.step, model.home) == (560000, root)
+
+
+def test_settings_beside_the_weights_are_found_too(tmp_path, mel):
+    root = published(tmp_path, random_generator(SIZES))
+    (root / "args.json").rename(root / "checkpoints" / "args.json")
+
+    assert load_model(root / "checkpoints").home == root / "checkpoints"
+    assert load_model(root).step == 560000
+
+
+def test_what_a_dump_holds_beside_its_generator_is_listed(tmp_path):
+    imported = hifigan_amphion.read(published(tmp_path, random_generator(SIZES)))
+
+    assert imported.unused == (
+        "step-0560000_loss-51.2373.pt: discriminators (1 tensors)",
+        "step-0560000_loss-51.2373.pt: optimizer_state_dict (1 tensors)",
+    )
+    assert imported.others() == type(imported.others())()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
+@pytest.mark.parametrize("form", ["pytorch_model_{}.bin", "model_{}.safetensors"])
+def test_the_scale_discriminator_comes_along_and_the_others_are_listed(tmp_path, monkeypatch, form):
+    period_channels, scale_channels = (2, 4, 4, 6, 6), (4, 16, 16, 32, 16, 16, 16)
+    small = partial(
+        WaveDiscriminator,
+        PERIODS,
+        period_channels=period_channels,
+        scale_channels=scale_channels,
+    )
+    monkeypatch.setattr(_hifigan, "WaveDiscriminator", small)
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    scales = scale_judges(scale_channels).state_dict()
+    judges = [scales, period_judges(period_channels).state_dict(), {"x": torch.ones(1)}]
+    files = {form.format(number): judge for number, judge in enumerate(judges, 1)}
+    folder = write(root / "checkpoint" / NEWEST, files | {"optimizer_1.bin": {}})
+    others = hifigan_amphion.read(folder).others()
+    found = others.tensors["discriminator"]
+
+    assert found.keys() == {name for name in small().state_dict() if name.startswith("msd.")}
+    name = "discriminators.0.convs.2"
+    parts = (".original", ".0._u", ".0._v")
+    for ours, theirs in zip(parts, ("orig", "u", "v"), strict=True):
+        tensor = found[f"msd.{name}.parametrizations.weight{ours}"]
+        assert torch.equal(tensor, scales[f"{name}.weight_{theirs}"])
+    assert sorted(others.unused) == sorted(
+        [
+            f"{form.format(2)}: mpd (90 tensors): its last layer has stride 3, ours 1: another "
+            "network of the same shapes",
+            f"{form.format(3)}: msstftd (1 tensors): no such discriminator here",
+            "optimizer_1.bin: state of training",
+        ]
+    )
+
+
+def test_its_settings_come_along(tmp_path):
+    model = load_model(accelerate_experiment(tmp_path, random_generator(SIZES)))
+
+    assert (model.mel.sample_rate, model.mel.padding, model.mel.f_max) == (8000, "hifigan", 4000)
+    assert model.config.dataset == ("ljspeech",)
+    assert model.config.dataset_path == {}  # those of another machine
+    assert (model.config.train.batch_size, model.config.train.cut_mel_frame) == (5, 16)
+    assert (model.config.train.adam.lr, model.config.train.adam.betas) == (3e-4, (0.6, 0.8))
+    assert model.config.train.lr_scheduler.gamma == 0.98
+
+
+def test_the_mel_is_the_one_it_was_trained_on(tmp_path):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    text = (root / "args.json").read_text()
+    (root / "args.json").write_text(text.replace('"fmin"', '"mel_extract_mode": "taco", "fmin"'))
+    assert load_model(root).mel.padding == "centre"
+
+    (root / "args.json").write_text(text.replace('"fmin"', '"use_min_max_norm_mel": true, "fmin"'))
+    with pytest.raises(InputError, match=r"use_min_max_norm_mel: its generator reads mels that"):
+        load_model(root)
+
+
+@pytest.mark.parametrize("place", ["", "checkpoint", f"checkpoint/{NEWEST}"])
+def test_a_missing_args_json_is_asked_for(tmp_path, place):
+    root = accelerate_experiment(tmp_path / "a" / "b" / "hifigan", random_generator(SIZES))
+    (root / "args.json").unlink()
+
+    with pytest.raises(InputError, match=r"pytorch_model\.bin: there is no args\.json beside it"):
+        load_model(root / place)
+
+
+def test_capital_letters_in_the_names_of_settings_are_no_matter(tmp_path):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    text = (root / "args.json").read_text().replace('"hop_size"', '"Hop_Size"')
+    (root / "args.json").write_text(text.replace('"hifigan": {', '"HiFiGAN": {'))
+
+    assert load_model(root).mel.hop_length == 64
+
+
+def test_a_missing_setting_is_named(tmp_path):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    text = (root / "args.json").read_text().replace('"hop_size"', '"hop"')
+    (root / "args.json").write_text(text)
+
+    with pytest.raises(
+        InputError, match=r"args\.json: preprocess: it does not say hop_size; expected"
+    ):
+        load_model(root)
+
+
+def test_another_generator_of_amphion_is_refused_by_name(tmp_path):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    text = (root / "args.json").read_text().replace('"hifigan",', '"bigvgan",')
+    (root / "args.json").write_text(text)
+
+    with pytest.raises(InputError, match="its generator is bigvgan; of Amphion's vocoders, only"):
+        load_model(root)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('"hifigan": {', '"generator_config": {}, "hifigan": {'), ('"hifigan",', '{"ngf": 32},')],
+)
+def test_a_model_with_a_generator_for_a_part_is_left_to_others(tmp_path, before, after):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES))
+    text = (root / "args.json").read_text()
+    assert hifigan_amphion.recognises(root)
+
+    (root / "args.json").write_text(text.replace(before, after))
+    assert not hifigan_amphion.recognises(root)
+
+
+def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
+    more = {"resblock_kernel_sizes": [3, 5, 7], "resblock_dilation_sizes": 3 * [[1, 2, 4]]}
+    root = accelerate_experiment(tmp_path, random_generator(SIZES | more))
+
+    with pytest.raises(InputError, match=r"json: left over: .* more; of another shape: .* more$"):
+        load_model(root)
+
+
+def test_blocks_of_another_type_are_told_in_one_line(tmp_path):
+    root = accelerate_experiment(tmp_path, random_generator(SIZES_OF_TYPE_2))
+
+    expected = r'args\.json: model\.hifigan: resblock is "1", expected "2": the residual blocks of'
+    with pytest.raises(InputError, match=expected):
+        load_model(root)
+
+
+def test_one_experiment_in_a_folder_is_found_and_several_are_listed(tmp_path, mel):
+    state = random_generator(SIZES)
+    accelerate_experiment(tmp_path / "hifigan_speech", state)
+    expected = speak(state, SIZES, mel)
+    assert torch.allclose(load_model(tmp_path).network.infer(mel), expected, atol=1e-5)
+
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "audio.json").touch()
+    with pytest.raises(
+        InputError, match=r"several models in it \(hifigan_speech, ours\); give one"
+    ):
+        load_model(tmp_path)
+
+    (tmp_path / "ours" / "audio.json").unlink()
+    accelerate_experiment(tmp_path / "hifigan_song", state)
+    with pytest.raises(InputError, match=r"several models in it \(hifigan_song, hifigan_speech\)"):
+        load_model(tmp_path)
+
+
+def test_an_overridden_setting_is_checked_as_in_a_file(tmp_path):
+    tree = load_model(accelerate_experiment(tmp_path, random_generator(SIZES))).tree
+
+    assert config_of(overridden(tree, ["inference.batch_size=3"])).inference.batch_size == 3
+    with pytest.raises(ConfigError, match=r"^--set: unknown key inference\.batch_sise; did you"):
+        config_of(overridden(tree, ["inference.batch_sise=3"]))
+    with pytest.raises(ConfigError, match=r"args\.json: .*multiply to 64.*hop_size is 32"):
+        config_of(overridden(tree, ["preprocess.hop_size=32"]))

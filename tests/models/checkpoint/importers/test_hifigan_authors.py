@@ -1,0 +1,294 @@
+import json
+from functools import partial
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.checkpoint.importers import _hifigan, hifigan_authors
+from models.checkpoint.loading import load_model
+from modules.discriminators import PERIODS, WaveDiscriminator
+from modules.weight_norm import adapt_weight_norm
+from tests.models.checkpoint.importers.hifigan_originals import (
+    SIZES,
+    SIZES_OF_TYPE_2,
+    folded,
+    period_judges,
+    random_generator,
+    renamed,
+    scale_judges,
+    speak,
+    write_authors,
+)
+from utils.errors import InputError
+
+OLD_NAMES = pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
+PERIOD_CHANNELS, SCALE_CHANNELS = (2, 4, 4, 6, 6), (4, 16, 16, 32, 16, 16, 16)
+
+
+@pytest.fixture
+def mel():
+    torch.manual_seed(3)
+    return torch.randn(1, 8, 7) - 4
+
+
+@pytest.fixture
+def small_judges(monkeypatch):
+    """Ours and theirs with few channels; the published ones have 70 million parameters."""
+    build = partial(
+        WaveDiscriminator,
+        PERIODS,
+        period_channels=PERIOD_CHANNELS,
+        scale_channels=SCALE_CHANNELS,
+    )
+    monkeypatch.setattr(_hifigan, "WaveDiscriminator", build)
+    torch.manual_seed(4)
+    return build()
+
+
+@pytest.mark.parametrize("sizes", [SIZES, SIZES_OF_TYPE_2])
+@pytest.mark.parametrize("form", [dict, renamed, folded])
+def test_it_gives_the_original_s_numbers(tmp_path, mel, sizes, form):
+    state = random_generator(sizes)
+    model = load_model(write_authors(tmp_path / "hifigan", form(state), sizes))
+    expected = speak(state, sizes, mel)
+
+    assert expected.abs().max() > 0.1
+    assert torch.allclose(model.network.infer(mel), expected, atol=1e-5)
+    assert (model.step, model.home) == (100, tmp_path / "hifigan")
+
+
+def test_half_precision_and_parallel_runs_load_as_well(tmp_path, mel):
+    halves = {name: tensor.half() for name, tensor in random_generator(SIZES).items()}
+    parallel = {f"module.{name}": tensor for name, tensor in halves.items()}
+    widened = {name: tensor.float() for name, tensor in halves.items()}
+    wav = load_model(write_authors(tmp_path, parallel)).network.infer(mel)
+
+    assert wav.dtype == torch.float32
+    assert torch.allclose(wav, speak(widened, SIZES, mel), atol=1e-5)
+
+
+def test_lists_longer_than_a_block_has_layers_are_cut_as_the_original_cuts_them(tmp_path, mel):
+    state = random_generator(SIZES_OF_TYPE_2)
+    longer = SIZES_OF_TYPE_2 | {"resblock_dilation_sizes": [[1, 2, 9], [2, 6, 9]]}
+    model = load_model(write_authors(tmp_path, state, longer))
+
+    assert torch.allclose(model.network.infer(mel), speak(state, SIZES_OF_TYPE_2, mel), atol=1e-5)
+
+
+def test_the_newest_generator_is_taken_whatever_else_lies_there(tmp_path, mel):
+    for step in (99_995_000, 5000, 100_000_000):
+        write_authors(tmp_path, random_generator(SIZES, seed=step), step=step)
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "g_999.wav").touch()
+    (tmp_path / "g_99999999_copy").touch()
+    newest, named = load_model(tmp_path), load_model(tmp_path / "g_00005000")
+
+    assert (newest.step, named.step) == (100_000_000, 5000)
+    expected = speak(random_generator(SIZES, seed=5000), SIZES, mel)
+    assert torch.allclose(named.network.infer(mel), expected, atol=1e-5)
+
+
+def test_a_generator_converted_to_safetensors_speaks(tmp_path, mel):
+    state = random_generator(SIZES)
+    (write_authors(tmp_path, state) / "g_00000100").unlink()
+    save_file(state, tmp_path / "generator.safetensors")
+    wav = load_model(tmp_path).network.infer(mel)
+
+    assert torch.allclose(wav, speak(state, SIZES, mel), atol=1e-5)
+
+
+def test_a_published_generator_is_found_by_its_name(tmp_path, mel):
+    write_authors(tmp_path, random_generator(SIZES)).joinpath("g_00000100").rename(
+        tmp_path / "generator_v1"
+    )
+    model = load_model(tmp_path)
+
+    assert torch.allclose(
+        model.network.infer(mel), speak(random_generator(SIZES), SIZES, mel), atol=1e-5
+    )
+    assert model.step is None
+    (tmp_path / "generator_v2").touch()
+    with pytest.raises(InputError, match=r"several generators in it \(generator_v1, generator_v2"):
+        load_model(tmp_path)
+
+
+def test_its_settings_come_along(tmp_path):
+    model = load_model(write_authors(tmp_path, random_generator(SIZES), fmin=20, fmax=None))
+
+    assert model.mel.padding == "hifigan"
+    assert (model.mel.sample_rate, model.mel.hop_length, model.mel.n_mels) == (8000, 64, 8)
+    assert (model.mel.f_min, model.mel.f_max) == (20, 4000)
+    assert (model.config.train.batch_size, model.config.train.cut_mel_frame) == (3, 8)
+    assert (model.config.train.adam.lr, model.config.train.adam.betas) == (1e-4, (0.7, 0.9))
+    assert model.config.train.lr_scheduler.gamma == 0.99
+
+
+@OLD_NAMES
+def test_discriminators_come_along_and_judge_as_the_originals_do(tmp_path, small_judges):
+    periods, scales = period_judges(PERIOD_CHANNELS).eval(), scale_judges(SCALE_CHANNELS).eval()
+    write_authors(tmp_path, random_generator(SIZES))
+    optimizer = {"state": {0: {"exp_avg": torch.ones(2), "exp_avg_sq": torch.ones(2)}}}
+    torch.save(
+        {"mpd": periods.state_dict(), "msd": scales.state_dict(), "optim_d": optimizer, "steps": 9},
+        tmp_path / "do_00000100",
+    )
+    others = hifigan_authors.read(tmp_path).others()
+    wanted = small_judges.state_dict().keys()
+    small_judges.load_state_dict(adapt_weight_norm(others.tensors["discriminator"], wanted))
+
+    wav = torch.rand(2, 700) * 2 - 1
+    ours = small_judges.eval()(wav)
+    theirs = [judge(wav) for judge in periods.discriminators]
+    pooled = wav
+    for number, judge in enumerate(scales.discriminators):
+        if number:
+            pooled = torch.nn.functional.avg_pool1d(pooled[:, None], 4, 2, padding=2)[:, 0]
+        theirs.append(judge(pooled))
+    for own, original in zip(ours, theirs, strict=True):
+        scores = (score.sort(dim=1).values for score in (own.score, original))
+        assert torch.allclose(*scores, atol=1e-5)  # in whatever order of phase and time
+    assert others.unused == (
+        "do_00000100: optim_d (2 tensors)",
+        "do_00000100: steps (0 tensors)",
+    )
+
+
+@pytest.mark.usefixtures("small_judges")
+@OLD_NAMES
+def test_random_numbers_after_reading_discriminators_are_those_before(tmp_path):
+    write_authors(tmp_path, random_generator(SIZES))
+    torch.save({"msd": scale_judges(SCALE_CHANNELS).state_dict()}, tmp_path / "do_00000100")
+    state = torch.get_rng_state()
+
+    assert hifigan_authors.read(tmp_path).others().tensors
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.usefixtures("small_judges")
+@OLD_NAMES
+def test_discriminators_of_other_shapes_are_listed(tmp_path):
+    write_authors(tmp_path, random_generator(SIZES))
+    judges = {
+        "mpd": period_judges((2, 4, 4, 6, 8)).state_dict(),
+        "msd": scale_judges(SCALE_CHANNELS).state_dict(),
+    }
+    torch.save(judges, tmp_path / "do_00000100")
+    others = hifigan_authors.read(tmp_path).others()
+
+    assert {name.split(".")[0] for name in others.tensors["discriminator"]} == {"msd"}
+    assert others.unused == ("do_00000100: mpd (90 tensors): of other layers or shapes than here",)
+
+
+def test_speaking_does_not_read_the_discriminators(tmp_path):
+    write_authors(tmp_path, random_generator(SIZES))
+    (tmp_path / "do_00000100").write_bytes(b"broken")
+    model = load_model(tmp_path)
+
+    with pytest.raises(InputError, match=r"do_00000100: not a file of tensors"):
+        model.stored("discriminator")
+
+
+def test_a_missing_config_is_asked_for(tmp_path):
+    write_authors(tmp_path, random_generator(SIZES))
+    (tmp_path / "config.json").unlink()
+
+    with pytest.raises(InputError, match=r"g_00000100: there is no config\.json beside it; .*put"):
+        load_model(tmp_path)
+
+
+def test_a_missing_key_is_named_and_no_default_assumed(tmp_path):
+    write_authors(tmp_path, random_generator(SIZES))
+    values = json.loads((tmp_path / "config.json").read_text())
+    del values["upsample_kernel_sizes"]
+    (tmp_path / "config.json").write_text(json.dumps(values))
+
+    with pytest.raises(InputError, match=r"config\.json: it does not say upsample_kernel_sizes;"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda state: state.pop("ups.1.weight_g"),
+            r"missing: ups\.1\.weight; left over: ups\.1\.weight_v$",
+        ),
+        (
+            lambda state: state.pop("ups.1.weight_v"),
+            r"missing: ups\.1\.weight; left over: ups\.1\.weight_g$",
+        ),
+        (lambda state: state.pop("conv_post.bias"), r"missing: conv_post\.bias$"),
+        (lambda state: state.update(surprise=torch.ones(1)), r"left over: surprise$"),
+        (
+            lambda state: state.update({"conv_pre.bias": torch.ones(3)}),
+            r"of another shape: conv_pre\.bias \(3,\) instead of \(32,\)$",
+        ),
+        (
+            lambda state: state.update({"conv_pre.bias": torch.ones(32, dtype=torch.int8)}),
+            r"of another type: conv_pre\.bias int8 instead of float32$",
+        ),
+        (
+            lambda state: state["ups.0.weight_g"].fill_(torch.nan),
+            r"with infinity or NaN: ups\.0\.weight$",
+        ),
+    ],
+)
+def test_every_tensor_is_used_and_none_is_missing(tmp_path, change, message):
+    state = random_generator(SIZES)
+    change(state)
+
+    with pytest.raises(InputError, match=rf"g_00000100: does not fit .*config\.json: {message}"):
+        load_model(write_authors(tmp_path, state))
+
+
+def test_a_pair_whose_shapes_do_not_fit_one_another_is_named(tmp_path):
+    state = random_generator(SIZES)
+    state["ups.1.weight_g"] = torch.ones(3)
+
+    with pytest.raises(InputError, match=r"g_00000100: ups\.1: magnitudes \(3,\) of directions"):
+        load_model(write_authors(tmp_path, state))
+
+
+def test_settings_that_cannot_be_are_named_by_their_keys_and_ours(tmp_path):
+    state = random_generator(SIZES)
+    with pytest.raises(InputError, match=r"config\.json \(upsample_rates\): model\.generator\.up"):
+        load_model(write_authors(tmp_path / "a", state, upsample_rates="8"))
+    with pytest.raises(InputError, match=r"config\.json \(sampling_rate\): preprocess\.sample_ra"):
+        load_model(write_authors(tmp_path / "c", state, sampling_rate="8 kHz"))
+    with pytest.raises(InputError, match=r"config\.json \(learning_rate\): train\.adam\.lr is"):
+        load_model(write_authors(tmp_path / "d", state, learning_rate="small"))
+    with pytest.raises(InputError, match=r"config\.json: .*multiply to 64.*hop_size is 32"):
+        load_model(write_authors(tmp_path / "b", state, hop_size=32))
+
+
+@pytest.mark.parametrize("kind", ["2", 1, None])
+def test_blocks_of_another_type_than_the_settings_say_are_told_in_one_line(tmp_path, kind):
+    """The original code takes every other value than "1" for type 2."""
+    written = json.dumps(kind)
+    expected = (
+        rf'config\.json: resblock is {written}, expected "1": the residual blocks of the weig'
+    )
+    with pytest.raises(InputError, match=expected):
+        load_model(write_authors(tmp_path, random_generator(SIZES), resblock=kind))
+
+
+def test_a_file_without_a_generator_is_refused(tmp_path):
+    write_authors(tmp_path, random_generator(SIZES))
+    torch.save({"model": torch.ones(2), "epoch": 3}, tmp_path / "g_00000100")
+    with pytest.raises(InputError, match=r"no 'generator' in it.*found epoch, model"):
+        load_model(tmp_path)
+    torch.save({"generator": {"conv_pre.bias": 1.0}}, tmp_path / "g_00000100")
+    with pytest.raises(InputError, match=r"'conv_pre\.bias' is of type float, expected a tensor"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("key", ["upsample_rates", "resblock", "sampling_rate"])
+def test_a_setting_that_is_missing_is_named(tmp_path, key):
+    write_authors(tmp_path, random_generator(SIZES))
+    path = tmp_path / "config.json"
+    settings = json.loads(path.read_text())
+    del settings[key]
+    path.write_text(json.dumps(settings))
+    with pytest.raises(InputError, match=rf"config\.json.*{key}"):
+        load_model(tmp_path)

@@ -1,0 +1,373 @@
+import os
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from models.checkpoint.importers import ming024
+from models.checkpoint.loading import load_model
+from models.synthesizer.synthesizer import Synthesizer
+from modules.mel import MelConfig
+from tests.models.checkpoint.importers.fastspeech2_originals import (
+    PHONES,
+    SIZES,
+    Levels,
+    checkpoint,
+    speak,
+)
+from utils.errors import InputError
+from utils.files import write_json
+
+PITCH, ENERGY = [-2.91, 11.4, 207.6, 46.77], [-1.43, 8.18, 37.3, 26.0]  # min, max, mean, std
+TEXTS = ("HH AH0 L OW1 <sp> W ER1 L D", "AH0", "DH AH0 <sil> K AE1 T " * 12)
+PREPROCESS = {
+    "dataset": "LJSpeech",
+    "path": {
+        "corpus_path": "/elsewhere/LJSpeech-1.1",
+        "lexicon_path": "lexicon/librispeech-lexicon.txt",
+        "raw_path": "./raw_data/LJSpeech",
+        "preprocessed_path": "./preprocessed_data/LJSpeech",
+    },
+    "preprocessing": {
+        "val_size": 512,
+        "text": {"text_cleaners": ["english_cleaners"], "language": "en"},
+        "audio": {"sampling_rate": 22050, "max_wav_value": 32768.0},
+        "stft": {"filter_length": 1024, "hop_length": 256, "win_length": 1024},
+        "mel": {"n_mel_channels": 80, "mel_fmin": 0, "mel_fmax": 8000},
+        "pitch": {"feature": "phoneme_level", "normalization": True},
+        "energy": {"feature": "phoneme_level", "normalization": True},
+    },
+}
+MODEL = SIZES | {"multi_speaker": False, "vocoder": {"model": "HiFi-GAN", "speaker": "LJSpeech"}}
+
+
+class Layout:
+    """Where the files of a model are put, below a folder."""
+
+    def __init__(self, weights, settings, data):
+        self.weights, self.settings, self.data = weights, settings, data
+
+
+LAYOUTS = {
+    "all beside": Layout(".", ".", "."),
+    "settings one up": Layout("ckpt", ".", "."),
+    "the project's": Layout(
+        "output/ckpt/LJSpeech", "config/LJSpeech", "preprocessed_data/LJSpeech"
+    ),
+    "another name": Layout("ckpt/mine", "config/LJSpeech", "preprocessed_data/LJSpeech"),
+}
+
+
+def write(root, tensors, layout="all beside", preprocess=PREPROCESS, model=MODEL, stats=None):
+    """A model with an older checkpoint and a stranger beside it."""
+    layout = LAYOUTS[layout]
+    # the numbers of an optimizer, among them a learning rate of NumPy's
+    optimizer = {"state": {0: {"step": 5}}, "param_groups": [{"lr": np.float64(1e-3)}]}
+    others = {name: torch.zeros_like(tensor) for name, tensor in tensors.items()}
+    (root / layout.weights).mkdir(parents=True, exist_ok=True)
+    for name, content in (("100000", others), ("900000", tensors), ("best", others)):
+        saved = {"model": content, "optimizer": optimizer}
+        torch.save(saved, root / layout.weights / f"{name}.pth.tar")
+    (root / layout.settings).mkdir(parents=True, exist_ok=True)
+    for name, values in (("preprocess", preprocess), ("model", model), ("train", {})):
+        (root / layout.settings / f"{name}.yaml").write_text(yaml.safe_dump(values))
+    write_json(root / layout.data / "stats.json", stats or {"pitch": PITCH, "energy": ENERGY})
+    write_json(root / layout.data / "speakers.json", {"LJSpeech": 0})
+    return root
+
+
+def changed(path, value):
+    """PREPROCESS with one value of its section `preprocessing` changed."""
+    values = deepcopy(PREPROCESS)
+    section = values["preprocessing"]
+    for name in path[:-1]:
+        section = section[name]
+    section[path[-1]] = value
+    return values
+
+
+def check(model, tensors, speaker=None, levels=PHONES):
+    """Durations exactly and the mel to 1e-4, for every text."""
+    for text in TEXTS:
+        ids = model.vocabulary.ids(text.split())
+        expected = speak(tensors, ids, speaker, levels)
+        out = model.network.infer(
+            torch.tensor([ids]), torch.tensor([len(ids)]), speaker_ids=torch.tensor([speaker or 0])
+        )
+        assert out.durations[0].tolist() == expected.durations.tolist()
+        torch.testing.assert_close(out.mel[0], expected.mel, rtol=0, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def tensors():
+    return checkpoint(n_rows=361)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, tensors):
+    return write(tmp_path_factory.mktemp("ming024"), tensors)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_newest_checkpoint_gives_the_originals_numbers(tmp_path, tensors, layout):
+    model = load_model(write(tmp_path, tensors, layout))
+    check(model, tensors)
+    assert model.step == 900000
+    assert model.vocabulary.ids(["AA1", "<sp>", "<spn>", "<sil>"]) == [66, 357, 358, 359]
+
+
+def test_one_checkpoint_can_be_named(tmp_path, tensors):
+    weights = write(tmp_path, tensors, "the project's") / "output/ckpt/LJSpeech"
+    check(load_model(weights / "900000.pth.tar"), tensors)
+    assert load_model(weights / "100000.pth.tar").step == 100000
+    assert load_model(weights / "best.pth.tar").step is None
+
+
+def test_settings_one_folder_up_are_found_from_inside(tmp_path, tensors, monkeypatch):
+    weights = write(tmp_path, tensors, "settings one up") / "ckpt"
+    monkeypatch.chdir(weights)
+    check(load_model("./900000.pth.tar"), tensors)
+
+
+def test_the_settings_come_along(trained):
+    model = load_model(trained)
+    assert [tuple(speaker) for speaker in model.speakers] == [("LJSpeech", "en-us")]
+    pitch = model.stats.speakers["LJSpeech"].f0_phone
+    assert (pitch.mean, pitch.std) == (207.6, 46.77)
+    assert (pitch.min, pitch.max) == pytest.approx((207.6 - 2.91 * 46.77, 207.6 + 11.4 * 46.77))
+    assert model.mel == MelConfig()
+    assert model.config.dataset == ("LJSpeech",)
+
+
+def test_a_setting_that_cannot_be_is_named_by_their_key_and_ours(tmp_path, tensors):
+    preprocess = changed(("stft", "hop_length"), "short")
+    expected = r"yaml \(preprocessing\.stft\.hop_length\): preprocess\.hop_size is \"short\", expec"
+    with pytest.raises(InputError, match=expected):
+        load_model(write(tmp_path, tensors, preprocess=preprocess))
+
+
+def test_a_band_without_an_upper_edge_ends_at_half_the_rate(tmp_path, tensors):
+    preprocess = changed(("mel", "mel_fmax"), None)
+    model = load_model(write(tmp_path, tensors, preprocess=preprocess))
+    assert model.mel.f_max == 11025
+
+
+def test_energy_control_acts_on_energy_alone(trained):
+    model = load_model(trained)
+    ids = torch.tensor([model.vocabulary.ids(TEXTS[0].split())])
+    lengths = torch.tensor([ids.shape[1]])
+    plain = model.network.infer(ids, lengths)
+    louder = model.network.infer(ids, lengths, energy_control=1.3)
+    torch.testing.assert_close(louder.energy, 1.3 * plain.energy, rtol=1e-4, atol=1e-3)
+    assert louder.pitch.equal(plain.pitch)
+
+
+@pytest.mark.parametrize("levels", [("phone", "frame"), ("frame", "phone"), ("frame", "frame")])
+def test_values_per_frame(tmp_path, tensors, levels):
+    preprocess = deepcopy(PREPROCESS)
+    for name, level in zip(("pitch", "energy"), levels, strict=True):
+        feature = {"phone": "phoneme_level", "frame": "frame_level"}[level]
+        preprocess["preprocessing"][name]["feature"] = feature
+    model = load_model(write(tmp_path, tensors, preprocess=preprocess))
+    check(model, tensors, levels=Levels(*levels))
+
+
+def test_values_in_hz_with_logarithmic_bins(tmp_path):
+    tensors = checkpoint(n_rows=361, ranges=torch.tensor([[80.0, 400.0], [-1.5, 2.5]]))
+    low, high = np.log(80), np.log(400)
+    bins = torch.linspace(low, high, len(tensors["variance_adaptor.pitch_bins"])).exp()
+    tensors["variance_adaptor.pitch_bins"] = bins
+    tensors["variance_adaptor.pitch_predictor.linear_layer.weight"] *= 80
+    tensors["variance_adaptor.pitch_predictor.linear_layer.bias"] += 200
+    embedding = SIZES["variance_embedding"] | {"pitch_quantization": "log"}
+    model = load_model(
+        write(
+            tmp_path,
+            tensors,
+            preprocess=changed(("pitch", "normalization"), False),
+            model=MODEL | {"variance_embedding": embedding},
+            stats={"pitch": [80.0, 400.0, 0, 1], "energy": ENERGY},
+        )
+    )
+    check(model, tensors)
+    ids = model.vocabulary.ids(TEXTS[0].split())
+    out = model.network.infer(torch.tensor([ids]), torch.tensor([len(ids)]))
+    expected = speak(tensors, ids).pitch
+    assert float(expected.std()) > 20  # several bins are met
+    torch.testing.assert_close(out.pitch[0], expected.clamp(min=0), rtol=1e-4, atol=1e-3)
+    assert model.network.scales() == {"pitch.edges": "log", "energy.edges": "linear"}
+
+
+def test_bins_of_normalised_values_are_looked_up_among_these_whatever_the_settings(
+    tmp_path, tensors
+):
+    kinds = {"pitch_quantization": "log", "energy_quantization": "log"}
+    embedding = SIZES["variance_embedding"] | kinds
+    model = load_model(write(tmp_path, tensors, model=MODEL | {"variance_embedding": embedding}))
+    check(model, tensors)
+
+
+def test_several_speakers(tmp_path):
+    tensors = checkpoint(n_rows=361, n_speakers=3)
+    write(tmp_path, tensors, "the project's", model=MODEL | {"multi_speaker": True})
+    speakers = tmp_path / "preprocessed_data/LJSpeech/speakers.json"
+    with pytest.raises(InputError, match=r"speakers.json: expected names with the ids 0 to 2"):
+        load_model(tmp_path)
+    write_json(speakers, {"p225": 2, "p226": 0, "p227": 1})
+    model = load_model(tmp_path)
+    assert [speaker.name for speaker in model.speakers] == ["p226", "p227", "p225"]
+    for speaker in range(3):
+        check(model, tensors, speaker)
+    speakers.unlink()
+    with pytest.raises(InputError, match=r"no speakers.json beside it; copy speakers.json of"):
+        load_model(tmp_path)
+
+
+def test_the_vector_of_an_only_speaker_counts(tmp_path):
+    tensors = checkpoint(n_rows=361, n_speakers=1)
+    check(load_model(write(tmp_path, tensors)), tensors, speaker=0)
+
+
+def test_a_version_without_pinyin_is_told_by_its_rows(tmp_path):
+    tensors = checkpoint(n_rows=152)
+    check(load_model(write(tmp_path, tensors)), tensors)
+
+
+class Malicious:
+    def __reduce__(self):
+        return os.system, ("touch was_run",)
+
+
+@pytest.mark.parametrize("place", ["model", "optimizer"])
+def test_a_file_that_would_run_code_is_refused(tmp_path, tensors, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    root = write(tmp_path / "model", tensors)
+    saved = {"model": dict(tensors), "optimizer": {"lr": np.float64(1)}}
+    saved[place]["extra"] = Malicious()
+    torch.save(saved, root / "900000.pth.tar")
+    with pytest.raises(InputError, match=r"900000.pth.tar: refused: it names \w+\.system"):
+        load_model(root)
+    assert not (tmp_path / "was_run").exists()
+
+
+def test_numbers_of_numpy_are_read_as_old_and_new_versions_write_them(tmp_path, tensors):
+    root = write(tmp_path, tensors)
+    new = pickle.dumps(np.float64(0.5), protocol=2)
+    assert b"numpy._core.multiarray\nscalar" in new
+    whole = (root / "900000.pth.tar").read_bytes()
+    torch.save(
+        {"model": tensors, "optimizer": {"lr": np.float64(0.5)}},
+        root / "900000.pth.tar",
+        _use_new_zipfile_serialization=False,
+    )
+    legacy = (root / "900000.pth.tar").read_bytes()
+    assert b"numpy._core.multiarray\nscalar" in legacy
+    assert whole != legacy
+    check(load_model(root), tensors)
+    old = legacy.replace(b"numpy._core.multiarray\nscalar", b"numpy.core.multiarray\nscalar")
+    (root / "900000.pth.tar").write_bytes(old)
+    check(load_model(root), tensors)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("model.yaml", r"no model.yaml beside it, one folder up or in config/.*; copy the"),
+        ("preprocess.yaml", r"no preprocess.yaml beside it"),
+        ("stats.json", r"no stats.json beside it; copy stats.json of the data .*preprocessed_data"),
+    ],
+)
+def test_a_missing_file_is_named(tmp_path, tensors, name, message):
+    (write(tmp_path, tensors) / name).unlink()
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("stats.json", '{"pitch": [1, 2, 3]}', r"stats.json: pitch: expected \[min, max, mean"),
+        ("stats.json", '{"pitch": [1, 2, 3, 0]}', r"stats.json: pitch: .* std is > 0"),
+        ("model.yaml", "a: [", r"model.yaml: not YAML"),
+        ("model.yaml", "- a", r"model.yaml: expected keys with values, found list"),
+        ("model.yaml", "2020-13-45: 1", r"model.yaml: not YAML: month must be in 1..12"),
+        ("model.yaml", "max_seq_len: 9", r"model.yaml: there is no section transformer of the"),
+        (
+            "model.yaml",
+            yaml.safe_dump(MODEL | {"transformer": {"encoder_head": 2}}),
+            r"model.yaml: transformer: it does not say encoder_layer, encoder_hidden, dec",
+        ),
+        (
+            "model.yaml",
+            yaml.safe_dump(MODEL | {"transformer": SIZES["transformer"] | {"encoder_head": "2"}}),
+            r"model.yaml: model.transformer.encoder_head is \"2\", expected a whole number",
+        ),
+        (
+            "preprocess.yaml",
+            "dataset: a",
+            r"preprocess.yaml: preprocessing.audio: it does not say sampling_rate",
+        ),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path, tensors, name, content, message):
+    (write(tmp_path, tensors) / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        load_model(tmp_path)
+
+
+def test_settings_in_another_encoding_are_named(tmp_path, tensors):
+    (write(tmp_path, tensors) / "model.yaml").write_bytes(b"# \xe9")
+    with pytest.raises(InputError, match=r"model.yaml: not UTF-8 at byte 2; save it as UTF-8$"):
+        load_model(tmp_path)
+
+
+def test_a_file_that_is_none_of_its_kind_is_named(tmp_path, tensors):
+    root = write(tmp_path, tensors)
+    torch.save(tensors, root / "900000.pth.tar")
+    with pytest.raises(InputError, match=r"900000.pth.tar: expected 'model' and 'optimizer'"):
+        load_model(root)
+    (root / "900000.pth.tar").write_bytes(b"nothing")
+    with pytest.raises(InputError, match=r"900000.pth.tar: not a file of tensors"):
+        load_model(root)
+
+
+def test_two_models_in_one_folder_must_be_told_apart(tmp_path, tensors):
+    weights = write(tmp_path, tensors, "the project's") / "output/ckpt"
+    (weights / "LibriTTS").mkdir()
+    (weights / "LJSpeech/100000.pth.tar").rename(weights / "LibriTTS/100000.pth.tar")
+    with pytest.raises(InputError, match=r"several models in it \(.*LJSpeech, .*LibriTTS\); give"):
+        load_model(tmp_path)
+    check(load_model(weights / "LJSpeech"), tensors)
+
+
+def test_between_models_whose_names_tell_nothing_the_user_decides(tmp_path, tensors):
+    root = write(tmp_path, tensors)
+    (root / "100000.pth.tar").unlink()
+    (root / "900000.pth.tar").rename(root / "last.pth.tar")
+    with pytest.raises(InputError, match=r"several models in it \(best.pth.tar, last.pth.tar\); g"):
+        load_model(root)
+    check(load_model(root / "last.pth.tar"), tensors)
+
+
+def test_it_speaks_and_the_words_cover_the_audio(trained):
+    voice = Synthesizer(trained, overrides=["inference.griffin_lim_iterations=2"])
+    speech = voice("Hello, my world!")
+    assert " ".join(speech.phone_names) == "HH AH0 L OW1 <sp> M AY1 W ER1 L D"
+    assert [word.text for word in speech.words] == ["Hello", "my", "world"]
+    assert speech.words[0].start_s == 0
+    assert speech.words[-1].end_s == pytest.approx(speech.seconds)
+
+
+def test_a_voice_of_another_language_says_what_it_cannot_read(tmp_path, tensors):
+    preprocess = changed(("text", "language"), "zh")
+    voice = Synthesizer(write(tmp_path, tensors, preprocess=preprocess))
+    with pytest.raises(InputError, match=r"the lexicon speaks English, the text is 'cmn'"):
+        voice("Hello")
+
+
+def test_the_optimizer_is_listed(trained):
+    imported = ming024.read(trained)
+    assert imported.others().unused == ("optimizer: it starts afresh",)

@@ -1,0 +1,161 @@
+import json
+import logging
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from models.checkpoint.folders import (
+    fault_of,
+    latest_checkpoint,
+    prune,
+    remove_partial,
+    step_folder,
+    steps_of,
+    write_checkpoint,
+)
+from utils.errors import InputError
+
+FILES = {"model.safetensors": b"weights", "trainer_state.json": b"{}"}
+
+
+def test_a_checkpoint_is_written_whole_with_a_manifest(tmp_path):
+    path = write_checkpoint(tmp_path, 12, FILES)
+
+    assert path == tmp_path / "step-00000012"
+    assert sorted(p.name for p in path.iterdir()) == [
+        "manifest.json",
+        "model.safetensors",
+        "trainer_state.json",
+    ]
+    assert fault_of(path) == ""
+    assert steps_of(tmp_path) == [12]
+
+
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (lambda p: (p / "model.safetensors").write_bytes(b"weightz"), "model.safetensors has chan"),
+        (lambda p: (p / "model.safetensors").write_bytes(b"weig"), "model.safetensors has changed"),
+        (lambda p: (p / "trainer_state.json").unlink(), "incomplete"),
+        (lambda p: (p / "manifest.json").unlink(), "manifest.json"),
+        (lambda p: (p / "manifest.json").write_text('{"model'), "not JSON"),
+    ],
+)
+def test_a_broken_checkpoint_is_passed_over_with_a_warning(tmp_path, caplog, damage, fault):
+    older = write_checkpoint(tmp_path, 1, FILES)
+    newer = write_checkpoint(tmp_path, 2, FILES)
+    damage(newer)
+
+    with caplog.at_level(logging.WARNING):
+        assert latest_checkpoint(tmp_path) == older
+    assert "step-00000002 is not used" in caplog.text
+    assert fault in caplog.text
+
+
+def test_without_a_whole_checkpoint_there_is_an_error_and_no_fresh_start(tmp_path):
+    for step in (1, 2):
+        (write_checkpoint(tmp_path, step, FILES) / "model.safetensors").write_bytes(b"")
+
+    with pytest.raises(
+        InputError, match="none of its 2 checkpoints is whole; copy them again, or train"
+    ):
+        latest_checkpoint(tmp_path)
+
+
+def test_a_folder_without_checkpoints_says_so(tmp_path):
+    with pytest.raises(InputError, match="there is no checkpoint in it"):
+        latest_checkpoint(tmp_path / "nowhere")
+
+
+def test_a_broken_checkpoint_of_the_same_update_is_replaced(tmp_path):
+    (write_checkpoint(tmp_path, 1, FILES) / "model.safetensors").unlink()
+    write_checkpoint(tmp_path, 1, FILES)
+
+    assert fault_of(latest_checkpoint(tmp_path)) == ""
+
+
+def test_other_folders_are_no_checkpoints(tmp_path):
+    write_checkpoint(tmp_path, 7, FILES)
+    for name in ("step-00000009.partial", "step-x", "notes"):
+        (tmp_path / name).mkdir()
+
+    assert steps_of(tmp_path) == [7]
+
+
+def test_the_newest_and_the_best_survive_pruning(tmp_path):
+    for step in range(1, 8):
+        write_checkpoint(tmp_path, step, FILES)
+    prune(tmp_path, keep_last=2, best=3)
+
+    assert steps_of(tmp_path) == [3, 6, 7]
+
+
+def test_the_newest_is_never_pruned(tmp_path):
+    write_checkpoint(tmp_path, 1, FILES)
+    prune(tmp_path, keep_last=0, best=None)
+
+    assert steps_of(tmp_path) == [1]
+
+
+def test_a_full_disk_keeps_older_checkpoints_and_leaves_nothing_behind(tmp_path):
+    older = write_checkpoint(tmp_path, 1, FILES)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(InputError, match="step-00000002: the checkpoint could not be written"):
+            write_checkpoint(tmp_path, 2, FILES | {"big.pt": bytes(1_000_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert [path.name for path in tmp_path.iterdir()] == [older.name]
+    assert fault_of(older) == ""
+
+
+_SAVE_LOOP = """
+import sys
+from itertools import count
+from pathlib import Path
+from models.checkpoint.folders import prune, write_checkpoint
+
+for step in count(1):
+    content = {f"{i}.bin": step.to_bytes(4, "big") * 250_000 for i in range(4)}
+    write_checkpoint(Path(sys.argv[1]), step, content)
+    prune(Path(sys.argv[1]), 2, None)
+    print(step, flush=True)
+"""
+
+
+@pytest.mark.parametrize("n_saves", range(1, 7))
+def test_a_kill_during_a_save_leaves_the_last_checkpoint_whole(tmp_path, n_saves):
+    root = str(Path(__file__).parents[3])
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SAVE_LOOP, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": root},
+        cwd=root,
+    )
+    for _ in range(n_saves):
+        last = int(process.stdout.readline())
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+    newest = latest_checkpoint(tmp_path)
+    step = steps_of(tmp_path)[-1]
+    assert step >= last
+    assert newest == step_folder(tmp_path, step)
+    assert (newest / "0.bin").read_bytes()[:4] == step.to_bytes(4, "big")
+    remove_partial(tmp_path)
+    assert all(fault_of(path) == "" for path in tmp_path.iterdir())
+
+
+def test_a_manifest_holds_the_digest_of_every_file(tmp_path):
+    manifest = json.loads((write_checkpoint(tmp_path, 1, FILES) / "manifest.json").read_text())
+
+    assert manifest.keys() == FILES.keys()
+    assert all(len(digest) == 64 for digest in manifest.values())

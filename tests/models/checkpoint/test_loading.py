@@ -1,0 +1,195 @@
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from safetensors.torch import load_file, save_file
+
+from models.base.registry import load_config
+from models.checkpoint.folders import step_folder
+from models.checkpoint.loading import load_model
+from models.training.experiment import train
+from models.training.state import read_state
+from tests.models.fakes import PREPROCESS, make_processed, write_voice_config
+from utils.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    root = tmp_path_factory.mktemp("trained")
+    AcceleratorState._reset_state(reset_partial_state=True)
+    make_processed(root / "data" / "mini")
+    train(load_config(write_voice_config(root, max_steps=4)), "voice")
+    return root / "ckpts" / "voice"
+
+
+@pytest.fixture
+def experiment(trained, tmp_path):
+    """A copy of the experiment in another place; the processed data is not there."""
+    return Path(shutil.copytree(trained, tmp_path / "moved"))
+
+
+def speak(model):
+    phones = torch.tensor([model.vocabulary.ids(["<sil>", "AA1", "S", "<.>"])])
+    durations = torch.tensor([[2, 3, 1, 2]])
+    return model.network.infer(phones, torch.tensor([4]), durations=durations).mel
+
+
+def test_a_moved_experiment_speaks_without_the_data_it_was_trained_on(trained, experiment):
+    before = speak(load_model(trained))
+    hidden = trained.parents[1] / "data"
+    hidden.rename(hidden.with_name("gone"))
+    try:
+        model = load_model(experiment)
+    finally:
+        hidden.with_name("gone").rename(hidden)
+
+    assert torch.equal(speak(model), before)
+    assert model.step == 4
+    assert model.mel == PREPROCESS.mel
+    assert [speaker.name for speaker in model.speakers] == ["anna"]
+    assert model.stats.speakers.keys() == {"anna"}
+    assert not model.network.training
+
+
+def test_a_checkpoint_and_a_published_folder_load_as_well(experiment, tmp_path):
+    checkpoint = step_folder(experiment / "checkpoints", 2)
+    published = tmp_path / "published"
+    published.mkdir()
+    shutil.copy(checkpoint / "model.safetensors", published)
+    for path in experiment.glob("*.json"):
+        shutil.copy(path, published)
+
+    assert load_model(checkpoint).step == 2
+    assert load_model(published).step is None
+    assert load_model(published / "model.safetensors").folder == published
+    assert torch.equal(speak(load_model(published)), speak(load_model(str(checkpoint))))
+
+
+def test_a_checkpoint_is_found_from_inside_and_through_a_link(experiment, tmp_path, monkeypatch):
+    folder = experiment / "checkpoints"
+    best = tmp_path / "best"
+    best.symlink_to(step_folder(folder, 2))
+    assert (load_model(best).step, load_model(best).home) == (2, experiment)
+    assert (load_model(folder).step, load_model(folder).home) == (4, experiment)
+
+    for inside in (folder, step_folder(folder, 4)):
+        monkeypatch.chdir(inside)
+        assert load_model(".").step == 4
+        assert load_model(".").origin == "moved, 4 updates"
+    assert load_model("../step-00000002/model.safetensors").step == 2
+
+
+def test_settings_of_another_project_beside_our_own_are_a_stranger(experiment, monkeypatch):
+    (experiment / "args.json").write_text('{"model_type": "FastSpeech2"}')
+    folder = experiment / "checkpoints"
+    monkeypatch.chdir(step_folder(folder, 4))
+
+    for path in (experiment, folder, step_folder(folder, 4), Path()):
+        assert load_model(path).stats.speakers.keys() == {"anna"}
+
+
+def test_the_newest_whole_checkpoint_speaks(experiment):
+    newest = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-1])
+
+    assert load_model(experiment).step == 2
+    with pytest.raises(InputError, match=r"model\.safetensors has changed since it was written"):
+        load_model(newest.parent)
+
+
+def test_a_checkpoint_without_its_training_state_speaks(experiment):
+    checkpoint = step_folder(experiment / "checkpoints", 4)
+    (checkpoint / "training_state.pt").unlink()
+
+    assert load_model(experiment).step == 4
+
+
+class Malicious:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
+
+
+@pytest.mark.parametrize("name", ["model.pt", "model.safetensors"])
+def test_a_pickle_is_refused_and_not_run(experiment, tmp_path, name):
+    marker = tmp_path / "marker"
+    folder = step_folder(experiment / "checkpoints", 4)
+    (folder / "manifest.json").unlink()
+    (folder / name).write_bytes(pickle.dumps(Malicious(marker)))
+
+    with pytest.raises(InputError, match="safetensors"):
+        load_model(folder / name)
+    assert not marker.exists()
+
+
+def test_a_pickle_in_the_training_state_is_not_run(experiment, tmp_path):
+    path = tmp_path / "training_state.pt"
+    torch.save({"optimizers": Malicious(tmp_path / "marker")}, path)
+
+    with pytest.raises(InputError, match="not a training state of tensors alone"):
+        read_state(path)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_a_huge_header_is_refused(experiment):
+    path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
+    path.write_bytes((2**60).to_bytes(8, "little") + b"{}")
+    (path.parent / "manifest.json").unlink()
+
+    with pytest.raises(InputError, match="not a whole safetensors file"):
+        load_model(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tensors: tensors.pop("mel_linear.bias"), r"missing: mel_linear\.bias$"),
+        (lambda tensors: tensors.update(surprise=torch.ones(1)), r"left over: surprise$"),
+        (
+            lambda tensors: tensors.update({"mel_linear.bias": torch.ones(3)}),
+            r"another shape: mel_linear\.bias \(3,\) instead of",
+        ),
+    ],
+)
+def test_every_tensor_is_used_and_none_is_missing(experiment, change, message):
+    path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
+    tensors = load_file(path)
+    change(tensors)
+    save_file(tensors, path)
+    (path.parent / "manifest.json").unlink()
+
+    with pytest.raises(InputError, match=message):
+        load_model(path.parent)
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path, experiment):
+    with pytest.raises(InputError, match="neither an experiment nor a folder with"):
+        load_model(tmp_path)
+    with pytest.raises(InputError, match="no such file or folder"):
+        load_model(tmp_path / "missing")
+    (experiment / "config.json").unlink()
+    with pytest.raises(InputError, match=r"no config\.json"):
+        load_model(experiment)
+
+
+def test_the_config_comes_back(experiment):
+    plain = json.loads((experiment / "config.json").read_text())
+
+    assert load_model(experiment).config.train.max_steps == plain["train"]["max_steps"] == 4
+
+
+def test_half_precision_speaks_in_float32(experiment):
+    path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
+    halves = {n: t.half() if t.is_floating_point() else t for n, t in load_file(path).items()}
+    save_file(halves, path)
+    (path.parent / "manifest.json").unlink()
+    state = load_model(path).network.state_dict()
+
+    assert {t.dtype for t in state.values() if t.is_floating_point()} == {torch.float32}
+    assert all(torch.equal(state[name], tensor.to(state[name])) for name, tensor in halves.items())

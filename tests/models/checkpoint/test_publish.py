@@ -1,0 +1,354 @@
+import json
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from huggingface_hub import ModelCard, constants
+from safetensors.torch import load_file, save_file
+
+from models.base.registry import load_config
+from models.checkpoint.history import History
+from models.checkpoint.loading import load_model
+from models.checkpoint.publish import collect, publish, without_local_paths, write
+from models.training.experiment import train
+from models.training.finetune import initialise
+from tests.models.fakes import make_processed, write_voice_config
+from tests.models.vocoder_fakes import MEL, make_gan, make_recordings, write_vocoder_config
+from tests.utils.hub_server import OWNER, READER
+from utils.errors import InputError
+from utils.files import write_json
+from utils.hub_push import Target
+
+TARGET = Target("org/voice")
+SCORES = {  # as stage 4 writes it
+    "confidence": 0.95,
+    "utterances": 9,
+    "seconds": 40.5,
+    "vocoder": "/models/v2",
+    "scores": {
+        "mel_l1": {"unit": "nat", "better": "lower", "mean": 0.25, "low": 0.2, "high": 0.3, "n": 9},
+        "pesq": {"unit": "", "better": "higher", "mean": 3.5, "low": None, "high": None, "n": 1},
+    },
+    "skipped": {},
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A voice and a vocoder after four updates."""
+    root = tmp_path_factory.mktemp("trained")
+    make_processed(root / "data" / "mini")
+    voice = load_config(write_voice_config(root, max_steps=4))
+    AcceleratorState._reset_state(reset_partial_state=True)
+    train(voice, "voice")
+    shutil.rmtree(root / "data")
+    make_recordings(root / "data" / "mini")
+    AcceleratorState._reset_state(reset_partial_state=True)
+    train(load_config(write_vocoder_config(root)), "vocoder")
+    return root / "ckpts"
+
+
+@pytest.fixture
+def voice(trained, tmp_path):
+    return Path(shutil.copytree(trained / "voice", tmp_path / "ckpts" / "voice"))
+
+
+@pytest.fixture
+def vocoder(trained, tmp_path):
+    return Path(shutil.copytree(trained / "vocoder", tmp_path / "ckpts" / "vocoder"))
+
+
+@pytest.fixture
+def owner(monkeypatch, hub):
+    monkeypatch.setenv("HF_TOKEN", OWNER)
+    return hub
+
+
+def send(experiment, target=TARGET, *, dry_run=False, licence="mit", with_discriminators=False):
+    package = collect(
+        experiment, target.repository, licence=licence, with_discriminators=with_discriminators
+    )
+    publish(package, target, dry_run=dry_run)
+
+
+def speak(model):
+    phones = torch.tensor([model.vocabulary.ids(["<sil>", "AA1", "S", "<.>"])])
+    durations = torch.tensor([[2, 3, 1, 2]])
+    return model.network.infer(phones, torch.tensor([4]), durations=durations).mel
+
+
+def test_what_was_published_speaks_the_same_by_its_name(owner, voice):
+    send(voice)
+    assert set(owner.files("org/voice")) == {
+        *("model.safetensors", "config.json", "audio.json", "vocabulary.json", "stats.json"),
+        *("speakers.json", "README.md", ".gitattributes"),
+    }
+    model = load_model("org/voice")
+    assert torch.equal(speak(model), speak(load_model(voice)))
+    assert model.speakers == load_model(voice).speakers
+    assert model.origin == f"org/voice@{owner.repos['org/voice'].refs['main']}"
+
+
+def test_a_vocoder_sounds_the_same_by_its_name(owner, vocoder):
+    send(vocoder, Target("org/vocoder"))
+    mel = torch.randn(1, MEL.n_mels, 12)
+    before = load_model(vocoder).network.infer(mel)
+    assert torch.equal(load_model("org/vocoder").network.infer(mel), before)
+    assert "discriminator.safetensors" not in owner.files("org/vocoder")
+
+
+def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner, vocoder):
+    send(vocoder, Target("org/vocoder"), with_discriminators=True)
+    assert "discriminator.safetensors" in owner.files("org/vocoder")
+    folder = load_model("org/vocoder").folder
+    assert not (folder / "discriminator.safetensors").exists()
+    task = make_gan()
+    transfer = initialise(task, load_model(vocoder).assets, "org/vocoder")
+    assert transfer.new == []
+    assert transfer.source.startswith("org/vocoder@")
+    assert (folder / "discriminator.safetensors").exists()
+    # without them, those of other weights would stay behind
+    send(vocoder, Target("org/vocoder"))
+    assert "discriminator.safetensors" not in owner.files("org/vocoder")
+
+
+def test_the_checkpoint_that_was_given_goes_up(owner, voice):
+    older = voice / "checkpoints" / "step-00000002"
+    send(older)
+    assert torch.equal(speak(load_model("org/voice")), speak(load_model(older)))
+    card = owner.files("org/voice")["README.md"].decode()
+    assert "for 2 updates." in card
+    assert "| validation |" not in card, "that was measured on the newest weights"
+
+
+def test_a_checkpoint_that_is_not_whole_does_not_go_up(owner, voice):
+    newest = voice / "checkpoints" / "step-00000004" / "model.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-1])
+    send(voice)
+    assert "for 2 updates" in owner.files("org/voice")["README.md"].decode()
+
+
+def test_the_same_again_makes_no_commit_and_a_change_makes_one(owner, voice, caplog):
+    send(voice)
+    commits = len(owner.repos["org/voice"].messages)
+    with caplog.at_level(logging.INFO):
+        send(voice)
+    assert "org/voice: nothing has changed, commit" in caplog.text
+    assert len(owner.repos["org/voice"].messages) == commits
+    owner.asked.clear()
+    send(voice, TARGET._replace(message="Another licence"), licence="cc0-1.0")
+    assert owner.repos["org/voice"].messages[commits:] == ["Another licence"]
+    assert not any(asked.startswith("PUT") for asked in owner.asked), "the weights are there"
+
+
+def test_what_an_earlier_push_left_is_removed_and_other_files_stay(owner, voice):
+    (voice / "lexicon.txt").write_text("arion  AA1 R\n")
+    write_json(voice / "scores.json", SCORES)
+    send(voice)
+    assert load_model("org/voice").assets.lexicon == "arion  AA1 R\n"
+    owner.publish("org/voice", {"sample.wav": b"RIFF"})
+    (voice / "lexicon.txt").unlink()
+    (voice / "scores.json").unlink()
+    send(voice)
+    files = set(owner.files("org/voice"))
+    assert {"lexicon.txt", "scores.json"} & files == set()
+    assert "sample.wav" in files
+    assert load_model("org/voice").assets.lexicon is None
+
+
+def test_what_stage_4_found_goes_up_and_onto_the_card_of_the_weights_it_judged(owner, voice):
+    write_json(voice / "result" / "scores.json", SCORES)
+    send(voice)
+    listed = (
+        "| scores | mel_l1 0.25 nat (0.2 to 0.3, 9 utterances); pesq 3.5 (1 utterances); vocoder"
+    )
+    assert f"{listed} v2 |" in owner.files("org/voice")["README.md"].decode()
+    assert json.loads(owner.files("org/voice")["scores.json"])["vocoder"] == "v2"
+    send(voice / "checkpoints" / "step-00000002")
+    assert "scores.json" not in owner.files("org/voice")
+    assert "mel_l1" not in owner.files("org/voice")["README.md"].decode()
+    without_numbers = SCORES | {"scores": {"wer": SCORES["scores"]["pesq"] | {"mean": "low"}}}
+    for other in ({"scores": [1, 2]}, without_numbers):
+        write_json(voice / "result" / "scores.json", other)
+        with pytest.raises(InputError, match=r"scores\.json: not what stage 4 writes"):
+            send(voice)
+
+
+def test_a_branch_is_made_and_main_is_left_alone(owner, voice):
+    owner.publish("org/voice", {"README.md": b"---\n---\nold"})
+    send(voice, TARGET._replace(branch="v2"))
+    assert owner.files("org/voice") == {"README.md": b"---\n---\nold"}
+    assert torch.equal(speak(load_model("org/voice@v2")), speak(load_model(voice)))
+    send(voice, TARGET._replace(branch="v2"))
+
+
+def test_private_means_private(owner, voice, monkeypatch):
+    send(voice, TARGET._replace(private=True))
+    assert owner.repos["org/voice"].private
+    send(voice, TARGET._replace(private=True))
+    monkeypatch.setenv("HF_TOKEN", READER)
+    with pytest.raises(InputError, match="neither a local folder nor a repository"):
+        load_model("org/voice")
+
+
+def test_nothing_goes_into_a_public_repository_that_should_be_private(owner, voice):
+    owner.publish("org/voice", {"README.md": b""})
+    with pytest.raises(InputError, match=r"^org/voice: exists and is public; make it private"):
+        send(voice, TARGET._replace(private=True))
+    assert owner.files("org/voice") == {"README.md": b""}
+
+
+def test_a_dry_run_lists_and_asks_nobody(hub, voice, caplog):
+    with caplog.at_level(logging.INFO):
+        send(voice, dry_run=True)
+    assert hub.asked == []
+    size = (voice / "checkpoints/step-00000004/model.safetensors").stat().st_size
+    assert any(
+        line.split() == ["model.safetensors", f"{size / 1e3:.1f}", "kB"] for line in caplog.messages
+    )
+    assert "--dry_run: nothing was sent to org/voice" in caplog.text
+
+
+def test_no_file_tells_where_it_was_made(owner, voice, trained):
+    config = json.loads((voice / "config.json").read_text())
+    assert str(trained.parent) in json.dumps(config), "else this test shows nothing"
+    send(voice)
+    for name, content in owner.files("org/voice").items():
+        assert str(trained.parent).encode() not in content, name
+        assert str(voice.parent).encode() not in content, name
+    published = json.loads(owner.files("org/voice")["config.json"])
+    assert published["dataset_path"] == {}
+    assert published["log_dir"] == "ckpts"
+    assert published["model"] == config["model"]
+
+
+def test_local_paths_are_cut_to_their_last_part():
+    plain = {
+        "dataset_path": {"a": "relative/to/it"},
+        "textgrid_dir": "/corpora/a/TextGrid",
+        "many": ["~/a/b.txt", "~anna/d.txt", "../anna/e.txt", r"C:\data\c.txt", "ckpts/tts", 3],
+        "delimiter": "/",
+        "name": "~",
+    }
+    assert without_local_paths(plain) == {
+        "dataset_path": {},
+        "textgrid_dir": "TextGrid",
+        "many": ["b.txt", "d.txt", "e.txt", "c.txt", "ckpts/tts", 3],
+        "delimiter": "/",
+        "name": "~",
+    }
+
+
+def test_the_card_names_the_repository_and_the_licence_and_keeps_the_notes(owner, voice):
+    readme = voice / "README.md"
+    readme.write_text(readme.read_text() + "Anna has agreed.\n")
+    send(voice, licence="cc-by-4.0")
+    text = owner.files("org/voice")["README.md"].decode()
+    assert ModelCard(text).data.license == "cc-by-4.0"
+    assert "# voice\n" in text
+    assert 'Synthesizer("org/voice")' in text
+    assert text.endswith("Anna has agreed.\n")
+
+
+def test_unknown_licences_are_warned_of(hub, voice, caplog):
+    send(voice, licence=None, dry_run=True)
+    assert "no --license: the card says that the licence of the weights is unknown" in caplog.text
+    assert "the licence of the recordings of mini is unknown" in caplog.text
+    config = json.loads((voice / "config.json").read_text())
+    config["preprocess"]["corpus"] = {"mini": {"licence": "public domain"}}
+    (voice / "config.json").write_text(json.dumps(config))
+    caplog.clear()
+    send(voice, dry_run=True)
+    assert caplog.text == ""
+
+
+def test_an_imported_model_keeps_its_story(owner, voice):
+    checkpoint = voice / "checkpoints" / "step-00000004" / "model.safetensors"
+    shutil.move(checkpoint, voice)
+    shutil.rmtree(voice / "checkpoints")
+    History(imported_from="FastSpeech 2 of somebody", step=97902).save(voice)
+    send(voice)
+    card = owner.files("org/voice")["README.md"].decode()
+    assert "FastSpeech 2 of somebody" in card
+    assert "| updates | 97902 |" in card
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"licence": "CC BY"}, r"--license 'CC BY': expected an identifier"),
+        ({"target": Target("voice")}, "'voice': expected the name of a repository"),
+        ({"target": Target("a/b/c")}, "'a/b/c': expected the name of a repository"),
+        ({"target": Target("org/a--b")}, "^org/a--b: not a name that the Hub allows"),
+        ({"with_discriminators": True}, "nothing for --with_discriminators"),
+    ],
+)
+def test_what_cannot_go_is_refused(owner, voice, change, said):
+    with pytest.raises(InputError, match=said):
+        send(voice, **change)
+    assert owner.repos == {}
+
+
+def test_without_a_token_nothing_is_sent(hub, voice):
+    with pytest.raises(InputError, match=r"^org/voice: .*log in with a token that may write"):
+        send(voice)
+    assert hub.asked == []
+
+
+def test_a_token_that_may_not_write(hub, voice, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", READER)
+    with pytest.raises(InputError, match=r"^org/voice: your token does not allow this: .*rights"):
+        send(voice)
+    hub.publish("org/voice", {"README.md": b""})
+    with pytest.raises(InputError, match=r"^org/voice: your token does not allow this: .*rights"):
+        send(voice)
+
+
+def test_offline_nothing_is_sent(owner, voice, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match=r"^org/voice: offline mode is on"):
+        send(voice)
+
+
+def test_weights_that_the_hub_does_not_take(owner, voice, monkeypatch):
+    monkeypatch.setattr("tests.utils.hub_server.sha256", lambda _: "another")
+    with pytest.raises(InputError, match=r"^org/voice: the Hub refused: .*than announced"):
+        send(voice)
+    assert set(owner.files("org/voice")) == {".gitattributes"}
+
+
+def test_an_export_in_16_bits_sounds_nearly_the_same(vocoder, tmp_path):
+    target = tmp_path / "exported"
+    write(collect(vocoder, "exported", licence="mit", half=True), target)
+    assert {path.name for path in target.iterdir()} == {
+        *("model.safetensors", "config.json", "audio.json", "speakers.json", "README.md")
+    }
+    stored = load_file(target / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
+    assert "conv_pre.weight" in stored  # weight normalisation is folded
+    mel = torch.randn(1, MEL.n_mels, 12)
+    whole, short = (load_model(folder).network for folder in (vocoder, target))
+    assert {p.dtype for p in short.parameters()} == {torch.float32}
+    torch.testing.assert_close(short.infer(mel), whole.infer(mel), atol=1e-3, rtol=1e-2)
+
+
+def test_weights_too_large_for_16_bits_are_not_exported(vocoder):
+    weights = next(vocoder.rglob("model.safetensors"))
+    (weights.parent / "manifest.json").unlink()
+    tensors = load_file(weights)
+    tensors["conv_post.bias"] = torch.tensor([1e6])
+    save_file(tensors, weights)
+    with pytest.raises(InputError, match=r"conv_post\.bias holds numbers too large for 16 bits"):
+        collect(weights.parent, "exported", licence="mit", half=True)
+
+
+def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):
+    package = collect(voice, "exported", licence="mit")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="mine exists and is not empty"):
+        write(package, tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]

@@ -1,0 +1,167 @@
+import os
+import pickle
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.checkpoint.tensors import misfits, named_tensors, not_finite, read_pickled, read_tensors
+from utils.errors import InputError
+
+
+class Command:
+    """Runs a command where it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.marker}",)
+
+
+def old_format(value, path):
+    torch.save(value, path, _use_new_zipfile_serialization=False)
+
+
+@pytest.mark.parametrize("save", [torch.save, old_format])
+def test_tensors_in_containers_come_back(tmp_path, save):
+    value = {"generator": OrderedDict(a=torch.arange(3.0)), "steps": 7, "betas": [0.5, (1, "x")]}
+    save(value, tmp_path / "g")
+    found = read_pickled(tmp_path / "g")
+
+    assert torch.equal(found["generator"].pop("a"), torch.arange(3.0))
+    assert found == {"generator": {}, "steps": 7, "betas": [0.5, (1, "x")]}
+
+
+def pickled(value, path):
+    path.write_bytes(pickle.dumps(value, protocol=2))
+
+
+@pytest.mark.parametrize("save", [torch.save, old_format, pickled])
+def test_a_file_that_would_run_a_command_is_refused_and_runs_nothing(tmp_path, save):
+    marker, path = tmp_path / "marker", tmp_path / "g"
+    save({"generator": {"a": [1.0]}, "extra": Command(marker)}, path)
+
+    with pytest.raises(InputError, match=r"g: refused: it names \w+\.system, which is no tensor"):
+        read_pickled(path)
+    assert not marker.exists()
+
+
+def test_a_number_of_numpy_is_read_where_it_is_allowed(tmp_path):
+    path = tmp_path / "x.pth.tar"
+    torch.save({"model": {"a": torch.ones(1)}, "lr": np.float64(0.5)}, path)
+    with pytest.raises(InputError, match=r"refused: it names numpy\.\S*multiarray\.scalar"):
+        read_pickled(path)
+
+    scalar = np.float64(0.5).__reduce__()[0]
+    allowed = [scalar, np.dtype, type(np.dtype("float64"))]
+    assert read_pickled(path, allowed)["lr"] == 0.5
+    with pytest.raises(InputError, match="refused"):  # nor is it allowed from then on
+        read_pickled(path)
+
+
+def test_what_is_no_file_of_tensors_is_refused(tmp_path):
+    whole = tmp_path / "whole"
+    torch.save({"a": torch.ones(1000)}, whole)
+    for name, content in {
+        "text": b"step-0560000.pt",
+        "cut": whole.read_bytes()[:900],
+        "empty": b"",
+        "lfs": b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=rf"{name}: not a file of tensors that torch can read"):
+            read_pickled(tmp_path / name)
+    with pytest.raises(InputError, match="No such file"):
+        read_pickled(tmp_path / "missing")
+
+
+def test_half_precision_is_widened(tmp_path):
+    values = torch.tensor([0.1, 2.0])
+    path = tmp_path / "model.safetensors"
+    save_file({"a": values.half(), "b": values.bfloat16(), "c": values, "d": values.double()}, path)
+    found = read_tensors(path)
+
+    assert torch.equal(found["a"], values.half().float())
+    assert torch.equal(found["b"], values.bfloat16().float())
+    assert [found[name].dtype for name in "abcd"] == [torch.float32] * 3 + [torch.float64]
+
+
+def test_the_prefix_of_a_parallel_run_is_dropped_where_all_have_it():
+    one = torch.ones(1)
+
+    assert named_tensors({"module.a": one, "module.b": one}, "x").keys() == {"a", "b"}
+    assert named_tensors({"module.a": one, "b": one}, "x").keys() == {"module.a", "b"}
+
+
+def test_what_is_not_tensors_by_name_is_refused():
+    with pytest.raises(InputError, match=r"^g: generator: expected tensors by name, found list"):
+        named_tensors([torch.ones(1)], "g: generator")
+    with pytest.raises(InputError, match="'a' is of type int, expected a tensor"):
+        named_tensors({"a": 1}, "g")
+    with pytest.raises(InputError, match="found dict"):
+        named_tensors({}, "g")
+    with pytest.raises(InputError, match=r"^g: found 1, expected the name of a tensor"):
+        named_tensors({1: torch.ones(1)}, "g")
+
+
+@pytest.mark.parametrize(
+    ("tensor", "message"),
+    [
+        (torch.ones(2, dtype=torch.complex64), "is of type complex64"),
+        (torch.ones(2).to(torch.float8_e4m3fn), "is of type float8_e4m3fn"),
+        (torch.eye(2).to_sparse(), "is sparse, or has no values"),
+        (torch.ones(2, device="meta"), "is sparse, or has no values"),
+        (
+            torch.ones(1, dtype=torch.half).expand(10**12),
+            r"has the shape \(1000000000000,\) and fewer numbers",
+        ),
+    ],
+)
+def test_tensors_that_are_no_weights_are_refused(tmp_path, tensor, message):
+    torch.save({"a": torch.ones(1), "b": tensor}, tmp_path / "g")
+    value = read_pickled(tmp_path / "g")
+
+    with pytest.raises(InputError, match=f"^g: b {message}; expected plain numbers"):
+        named_tensors(value, "g")
+
+
+def test_a_file_of_safetensors_with_other_types_is_refused(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_file({"a": torch.ones(1, dtype=torch.complex64)}, path)
+
+    with pytest.raises(InputError, match=r"model\.safetensors: a is of type complex64; expected"):
+        read_tensors(path)
+
+
+def test_what_does_not_fill_a_network_is_listed_by_kind():
+    own = {name: torch.ones(2) for name in "abcde"} | {"n": torch.ones((), dtype=torch.int64)}
+    stored = {
+        "a": torch.ones(2).double(),
+        "b": torch.ones(3),
+        "c": torch.ones(2, dtype=torch.int32),
+        "d": torch.tensor([1.0, torch.nan]),
+        "n": torch.ones((), dtype=torch.int32),
+        "x": torch.ones(1),
+    }
+
+    assert misfits(own, own) == ""
+    assert misfits(own, stored) == (
+        "missing: e; left over: x; of another shape: b (3,) instead of (2,); "
+        "of another type: c int32 instead of float32; with infinity or NaN: d"
+    )
+    assert misfits({f"a{n}": torch.ones(1) for n in range(9)}, {}) == (
+        "missing: a0, a1, a2, a3, a4 and 4 more"
+    )
+
+
+def test_infinity_and_nan_are_found_wherever_they_stand():
+    tensors = {"fine": torch.tensor([-3e38, 3e38]), "none": torch.ones(0), "n": torch.tensor(1)}
+    for name, value in (("nan", torch.nan), ("inf", torch.inf), ("minus", -torch.inf)):
+        tensors[name] = torch.ones(3, 5)
+        tensors[name][1, 3] = value
+
+    assert not_finite(tensors) == ["nan", "inf", "minus"]

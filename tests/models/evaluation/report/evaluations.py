@@ -1,0 +1,123 @@
+"""Evaluations to be shown, made of tones and of numbers that are not measured."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from models.evaluation.bootstrap import estimate_differences
+from models.evaluation.scores import (
+    Comparison,
+    Evaluation,
+    Report,
+    System,
+    arrays_of,
+    scores_of,
+    summarise,
+)
+from modules.mel import MelConfig
+from processors.audio.files import write_wav
+from processors.records import TimedPhone
+from processors.scoring.checks import Flag
+from processors.scoring.metrics import Value
+from processors.scoring.utterance import Column, Item, Scored, Spoken
+
+MEL = MelConfig(sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=20, f_max=4000.0)
+COLUMNS = (
+    Column("mcd", "dB", "lower"),
+    Column("pesq", "MOS", "higher"),
+    Column("wer", "%", "lower"),
+    Column("wer_recorded", "%", ""),
+    Column("wer_difference", "%", "lower"),
+)
+PHONES = (TimedPhone("HH", 0.0, 0.1), TimedPhone("AH0", 0.1, 0.25), TimedPhone("<.>", 0.25, 0.4))
+
+
+def tone(hz: float = 150.0, seconds: float = 0.4, sample_rate: int = 8000) -> np.ndarray:
+    """A buzz with a pitch, (S,) float32."""
+    time = np.arange(round(seconds * sample_rate)) / sample_rate
+    harmonics = [np.sin(2 * np.pi * hz * n * time) / n for n in range(1, 8)]
+    return (0.2 * np.sum(harmonics, axis=0)).astype(np.float32)
+
+
+def item_of(
+    folder: Path,
+    id: str,
+    systems: tuple[str, ...] = ("voice",),
+    *,
+    text: str = "the cat",
+    wav: np.ndarray | None = None,
+    sample_rate: int = 8000,
+    recorded: bool = True,
+    phones: bool = True,
+) -> Item:
+    """An utterance with a file of each system."""
+    spoken = {}
+    for n, system in enumerate(systems):
+        file = folder / f"{len(list(folder.iterdir()))}.wav"
+        write_wav(file, tone(150 + 20 * n) if wav is None else wav, sample_rate)
+        spoken[system] = Spoken(file, PHONES if phones else (), is_copy=system == "copy")
+    return Item(
+        id,
+        partial(tone, 140.0, 0.5) if recorded else None,
+        text,
+        "en-us",
+        "somebody",
+        partial(tuple, PHONES) if phones and recorded else None,
+        spoken,
+    )
+
+
+def scored_of(id: str, mcd: float, heard: str = "the cat", flags: tuple[Flag, ...] = ()) -> Scored:
+    """What was found out about an utterance."""
+    values = {
+        "mcd": Value(mcd),
+        "pesq": Value(4 - mcd / 4),
+        "wer": Value(50.0, 2, heard),
+        "wer_recorded": Value(0.0, 2, "the cat"),
+        "wer_difference": Value(50.0, 2),
+    }
+    return Scored(id, 0.4, values, flags)
+
+
+def evaluation_of(
+    items: list[Item], scored: dict[str, list[Scored]], references: tuple[str, ...] = ()
+) -> Evaluation:
+    """A run of stage 4 with these scores, by system."""
+    systems = tuple(
+        System(
+            name,
+            Path("ckpts") / name / "result",
+            _report_of(found),
+            {one.id: one for one in found},
+            is_reference=name in references,
+        )
+        for name, found in scored.items()
+    )
+    own = [system for system in systems if not system.is_reference]
+    comparisons = tuple(
+        _comparison(first, second) for n, first in enumerate(own) for second in own[n + 1 :]
+    )
+    return Evaluation(systems, tuple(items), MEL, comparisons)
+
+
+def _report_of(found: list[Scored]) -> Report:
+    checks = sorted({flag.check for one in found for flag in one.flags})
+    flags = {
+        name: sum(flag.check == name for one in found for flag in one.flags) for name in checks
+    }
+    return Report(
+        len(found),
+        sum(one.seconds for one in found),
+        "griffin-lim",
+        summarise(COLUMNS, found),
+        {"stoi": "not installed (pip install pystoi)"},
+        flags,
+    )
+
+
+def _comparison(first: System, second: System) -> Comparison:
+    sides = [arrays_of(COLUMNS, list(system.scored.values())) for system in (first, second)]
+    values, weights = zip(*sides, strict=True)
+    differences = scores_of(COLUMNS, estimate_differences(*values, *weights))
+    return Comparison(first.name, second.name, differences)

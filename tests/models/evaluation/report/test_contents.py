@@ -1,0 +1,111 @@
+from dataclasses import replace
+
+import pytest
+
+from models.evaluation.report.contents import contents_of, digits_for, heard_of, ordered
+from models.evaluation.scores import Score
+from processors.scoring.checks import Flag
+from processors.scoring.metrics import Value
+from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
+
+
+@pytest.fixture
+def evaluation(tmp_path):
+    """Two utterances by a voice; the copy has one of them."""
+    items = [item_of(tmp_path, "a", ("voice", "copy")), item_of(tmp_path, "b", ("voice",))]
+    flag = Flag("clicks", "at 0.1 s")
+    scored = {
+        "voice": [scored_of("a", 5.0, flags=(flag,)), scored_of("b", 7.0)],
+        "copy": [scored_of("a", 2.0)],
+    }
+    return evaluation_of(items, scored, references=("copy",))
+
+
+def contents(evaluation):
+    return contents_of(ordered(evaluation.systems), evaluation.items)
+
+
+def test_references_stand_between_the_recording_and_the_voices(evaluation):
+    assert contents(evaluation).voices == [
+        ("recording", "recorded", True),
+        ("copy", "copy", True),
+        ("voice", "system-1", False),
+    ]
+
+
+def test_voices_have_six_colours_and_then_the_first_again(tmp_path):
+    names = [f"voice {n}" for n in range(7)]
+    scored = {name: [scored_of("a", 5.0)] for name in names}
+    evaluation = evaluation_of([item_of(tmp_path, "a", tuple(names))], scored)
+    slots = [voice.slot for voice in contents(evaluation).voices]
+    assert slots[1:] == [*(f"system-{n}" for n in range(1, 7)), "system-1"]
+
+
+def test_scores_of_recordings_are_values_of_the_recording_and_no_columns(evaluation):
+    found = contents(evaluation)
+    names = [column.name for column in found.columns]
+    assert names == ["mcd", "pesq", "wer", "wer_difference"]
+    assert [column.label for column in found.columns][-1] == "wer difference"
+    a, b = found.utterances
+    assert a.values == [
+        [None, None, 0.0, None],
+        [2.0, 3.5, 50.0, 50.0],
+        [5.0, 2.75, 50.0, 50.0],
+    ]
+    assert b.values[1] is None
+    assert found.sort == names.index("mcd")
+
+
+def test_flags_say_whose_they_are(evaluation):
+    voice = evaluation.systems[0]
+    scored = {id: replace_recorded(one) for id, one in voice.scored.items()}
+    systems = [replace(voice, scored=scored)]
+    a, b = contents_of(systems, evaluation.items).utterances
+    assert a.flags == [(0, "level", "too quiet"), (1, "clicks", "at 0.1 s")]
+    assert b.flags == [(0, "level", "too quiet")]
+
+
+def replace_recorded(scored):
+    return scored._replace(recorded_flags=(Flag("level", "too quiet"),))
+
+
+def test_texts_are_shown_as_they_were_typed_and_heard_in_words(evaluation):
+    item = replace(evaluation.items[0], text="two cats", written="2 cats!")
+    systems = ordered(evaluation.systems)
+    assert contents_of(systems, [item]).utterances[0].text == "2 cats!"
+    assert [word for word, _ in heard_of(item, systems)[0].words if word == "two"] == ["two"]
+
+
+def test_what_was_heard_of_an_utterance_is_that_of_its_own_voices(evaluation):
+    systems = ordered(evaluation.systems)
+    assert [voice for voice, _ in heard_of(evaluation.items[0], systems)] == [0, 1, 2]
+    assert [voice for voice, _ in heard_of(evaluation.items[1], systems)] == [0, 2]
+
+
+def test_without_a_recogniser_nothing_was_heard(evaluation):
+    voice = evaluation.systems[0]
+    scored = {id: one._replace(values={"mcd": Value(5.0)}) for id, one in voice.scored.items()}
+    assert heard_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
+
+
+def test_the_widest_number_of_a_row_decides_how_many_digits_fit():
+    wide = Score("", "lower", 26.7913, 20.9747, 32.2458, 10)
+    assert digits_for([wide, Score("", "lower", 0.0421, 0.0418, 0.0424, 100)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high", "digits"),
+    [
+        (6.12, 5.9, 6.4, 1),
+        (6.123, 6.05, 6.19, 2),
+        (250.0, 200.0, 300.0, 0),
+        (0.5, None, None, 3),
+        (25.0, None, None, 1),
+        (0.0, 0.0, 0.0, 0),
+        (1e-9, 0.0, 2e-9, 4),
+        (26.7913, 26.79, 26.792, 2),
+        (12345.678, 12345.677, 12345.679, 0),
+    ],
+)
+def test_numbers_have_as_many_digits_as_they_are_sure_of(mean, low, high, digits):
+    assert digits_for([Score("", "lower", mean, low, high, 20)]) == digits

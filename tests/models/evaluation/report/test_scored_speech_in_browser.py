@@ -1,0 +1,96 @@
+"""From faulty files to what Chromium shows of them: run by `make test-page`, where there is one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from models.evaluation.evaluate import evaluate
+from models.evaluation.place import place_of_config
+from models.evaluation.report import write_page
+from models.evaluation.selection import Selection
+from models.synthesizer.speech import faded
+from processors.audio.files import write_wav
+from tests.models.evaluation.report.browser import Browser, find_browser
+
+pytestmark = [
+    pytest.mark.page,
+    pytest.mark.skipif(find_browser() is None, reason="no Chromium or Chrome is installed"),
+]
+EGS = Path(__file__).parents[4] / "egs"
+CORPUS = EGS / "_demo" / "LJSpeech-mini"
+IDS = ("LJ001-0002", "LJ001-0008", "LJ002-0020")
+CHECKS = ("clicks", "clipping", "dc", "level", "rate", "silence", "truncation")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Of three sentences: one with a second of silence before it, one that is clipped, one good."""
+    folder = tmp_path_factory.mktemp("faulty") / "spoken"
+    folder.mkdir()
+    wavs = {id: recorded(id) for id in IDS}
+    wavs["LJ001-0002"] = np.concatenate([np.zeros(22050, np.float32), wavs["LJ001-0002"]])
+    wavs["LJ001-0008"] = np.clip(2 * wavs["LJ001-0008"] / np.abs(wavs["LJ001-0008"]).max(), -1, 1)
+    for id, wav in wavs.items():
+        write_wav(folder / f"{id}.wav", wav, 22050)
+    config = EGS / "tts" / "FastSpeech2" / "exp_config_demo.json"
+    place = place_of_config(config, [folder], [], CORPUS / "wavs")
+    place = place.with_texts(CORPUS / "metadata.csv")
+    evaluation = evaluate(place, Selection(("energy_rmse",), checks=CHECKS), 1)
+    write_page(folder / "report.html", evaluation, n_jobs=1)
+    return folder / "report.html"
+
+
+def recorded(id: str) -> np.ndarray:
+    wav, sample_rate = soundfile.read(CORPUS / "wavs" / f"{id}.flac", dtype="float32")
+    return faded(wav, sample_rate)
+
+
+def notes(browser, id: str) -> str:
+    """What the card of an utterance says."""
+    return browser.run(
+        f"(() => {{ const card = cards.find(({{ utterance }}) => utterance.id === '{id}');"
+        " fill(card); return card.element.innerText; })()"
+    )
+
+
+def test_failures_are_listed_and_lead_to_their_utterances(browser, page):
+    browser.open(page)
+    links = "[...document.querySelectorAll('button[data-flag]')].map((link) => link.dataset.flag)"
+
+    assert browser.run(links) == ["clipping", "silence"]
+    browser.run("document.querySelector('button[data-flag=silence]').click()")
+    assert browser.run("shown.map((card) => card.utterance.id)") == ["LJ001-0002"]
+    assert browser.faults == []
+
+
+def test_each_failure_is_said_in_numbers_beside_its_recording(browser, page):
+    browser.open(page)
+
+    assert "1.0 s of silence before the speech, recorded: 0.0 s" in notes(browser, "LJ001-0002")
+    assert "flat tops at 1.00 of full scale, recorded: 0; the" in notes(browser, "LJ001-0008")
+    assert "silence" not in notes(browser, "LJ002-0020")
+    assert browser.faults == []
+
+
+def test_the_real_speech_is_drawn_and_decoded(browser, page):
+    browser.open(page)
+    curves = browser.run("cards.forEach(fill), document.querySelectorAll('.curve[d*=L]').length")
+    lengths = browser.run(
+        "Promise.all([...document.querySelectorAll('audio')].map((audio) => new Promise((done) => {"
+        " audio.onloadedmetadata = () => done(audio.duration); audio.onerror = () => done(-1);"
+        " audio.preload = 'auto'; audio.load(); })))"
+    )
+
+    assert curves == 6  # of three recordings and what was spoken
+    files = [*page.parent.glob("*.wav"), *(CORPUS / "wavs" / f"{id}.flac" for id in IDS)]
+    durations = [soundfile.info(file).duration for file in files]
+    assert sorted(lengths) == pytest.approx(sorted(durations), abs=0.01)

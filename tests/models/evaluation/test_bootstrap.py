@@ -1,0 +1,120 @@
+import time
+
+import numpy as np
+import pytest
+
+from models.evaluation.bootstrap import _outside, estimate_differences, estimate_means
+
+
+def one(values, weights=None):
+    """The estimate of a single column."""
+    column = np.array(values, dtype=float)[:, None]
+    weighing = np.ones_like(column) if weights is None else np.array(weights, dtype=float)[:, None]
+    (estimate,) = estimate_means(column, weighing)
+    return estimate
+
+
+def test_a_mean_is_weighted_and_leaves_out_what_is_missing():
+    estimate = one([1.0, np.nan, 4.0], [1, 50, 2])
+    assert (estimate.mean, estimate.n) == (pytest.approx(3.0), 2)
+    assert one([np.nan, np.nan]) is None
+    assert one([2.0, np.nan])[:] == (2.0, None, None, 1)
+
+
+def test_the_interval_is_that_of_scipy():
+    stats = pytest.importorskip("scipy.stats")
+    values = np.random.default_rng(2).gamma(2.0, size=200)
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20000, method="percentile", random_state=1
+    ).confidence_interval
+    estimate = one(values)
+    width = theirs.high - theirs.low
+    assert estimate.low == pytest.approx(theirs.low, abs=0.05 * width)
+    assert estimate.high == pytest.approx(theirs.high, abs=0.05 * width)
+
+
+def test_intervals_hold_the_true_mean_as_often_as_they_say():
+    generator = np.random.default_rng(3)
+    values = generator.exponential(size=(100, 1000))  # 1000 experiments with 100 utterances
+    weights = generator.uniform(1, 5, size=values.shape)
+    estimates = estimate_means(values, weights)
+    held = np.mean([estimate.low <= 1.0 <= estimate.high for estimate in estimates])
+    assert 0.92 <= held <= 0.97
+
+
+@pytest.mark.parametrize("n", [12, 20, 50])
+def test_intervals_of_few_utterances_are_not_too_narrow(n):
+    values = np.random.default_rng(9).normal(size=(n, 2000))
+    estimates = estimate_means(values, np.ones_like(values))
+    held = np.mean([estimate.low <= 0 <= estimate.high for estimate in estimates])
+    assert 0.925 <= held <= 0.965
+
+
+@pytest.mark.parametrize("n", [3, 4, 10, 100])
+def test_the_share_outside_is_that_of_students_interval(n):
+    stats = pytest.importorskip("scipy.stats")
+    expected = stats.norm.cdf(-stats.t.ppf(0.975, n - 1) * np.sqrt(n / (n - 1)))
+    assert _outside(n) == pytest.approx(expected, rel=0.12, abs=2e-6)
+
+
+def test_intervals_of_differences_hold_the_true_one_as_often_as_they_say():
+    generator = np.random.default_rng(4)
+    shape = (100, 1000)
+    hard = 5 * generator.exponential(size=shape)  # what both find hard
+    ours = hard + generator.normal(0.5, 1, size=shape)
+    theirs = hard + generator.normal(0.0, 1, size=shape)
+    weights = np.ones(shape)
+    estimates = estimate_differences(ours, theirs, weights, weights)
+    held = np.mean([estimate.low <= 0.5 <= estimate.high for estimate in estimates])
+    assert 0.92 <= held <= 0.97
+    found = np.mean([estimate.low > 0 for estimate in estimates])
+    assert found > 0.9  # though either mean alone is uncertain by 1
+
+
+def test_a_paired_interval_is_that_of_the_differences():
+    generator = np.random.default_rng(5)
+    ours, theirs = generator.normal(size=(2, 60, 1))
+    weights = generator.integers(1, 20, size=(60, 1)).astype(float)
+    (paired,) = estimate_differences(ours, theirs, weights, weights)
+    (of_differences,) = estimate_means(ours - theirs, weights)
+    assert paired == pytest.approx(of_differences, abs=1e-12)
+
+
+def test_a_difference_is_that_of_the_means_also_where_weights_differ():
+    ours, theirs = np.array([[1.0], [5.0], [9.0]]), np.array([[2.0], [2.0], [np.nan]])
+    first, second = np.array([[3.0], [1.0], [1.0]]), np.array([[1.0], [1.0], [1.0]])
+    (estimate,) = estimate_differences(ours, theirs, first, second)
+    assert estimate.n == 2  # the third has no partner
+    assert estimate.mean == pytest.approx((3 * 1 + 5) / 4 - 2)
+
+
+def test_one_that_is_always_better_is_surely_better():
+    values = np.random.default_rng(6).normal(size=(20, 1))
+    ones = np.ones_like(values)
+    (estimate,) = estimate_differences(values + 0.25, values, ones, ones)
+    assert estimate[:3] == pytest.approx((0.25, 0.25, 0.25))
+    (nothing,) = estimate_differences(values, values, ones, ones)
+    assert nothing[:3] == (0.0, 0.0, 0.0)
+
+
+def test_columns_do_not_change_each_other():
+    generator = np.random.default_rng(7)
+    values = generator.normal(size=(30, 3))
+    values[::3, 1] = np.nan
+    weights = generator.uniform(1, 2, size=values.shape)
+    together = estimate_means(values, weights)
+    for k, estimate in enumerate(together):
+        assert estimate_means(values[:, [k]], weights[:, [k]]) == [pytest.approx(estimate)]
+
+
+def test_a_value_of_few_utterances_has_an_interval():
+    values = np.full(1000, np.nan)
+    values[[3, 500]] = 1.0, 3.0
+    assert one(values) == (2.0, 1.0, 3.0, 2)
+
+
+def test_a_thousand_utterances_and_25_columns_take_no_time():
+    values = np.random.default_rng(8).normal(size=(1000, 25))
+    start = time.process_time()
+    estimate_means(values, np.ones_like(values))
+    assert time.process_time() - start < 1.0

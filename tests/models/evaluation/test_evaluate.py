@@ -1,0 +1,426 @@
+import importlib.util
+import math
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from models.evaluation import evaluation, judges
+from models.evaluation.place import Place, place_of_config
+from models.evaluation.references import References
+from models.evaluation.scores import Report
+from models.evaluation.selection import Selection
+from models.evaluation.subjects import Extras
+from processors.audio.files import write_wav
+from processors.scoring.metrics import Copy, Value, mel_l1, pesq
+from processors.scoring.plugins import Plugins, load_function
+from processors.scoring.utterance import Item, Scored, ScoringTask, score_item
+from tests.models.stage_3 import (
+    RATE,
+    clip_line,
+    make_store,
+    preprocess_of,
+    text_line,
+    write_copies,
+    write_results,
+)
+from utils.errors import InputError
+from utils.files import read_json, read_jsonl, write_json
+from utils.parallel import ChunkResult
+
+
+@pytest.fixture
+def recogniser(monkeypatch):
+    """Hears "one" in quiet sounds, and "one two three" in loud ones."""
+
+    def recognise(wav: np.ndarray, sample_rate: int) -> str:
+        assert sample_rate == RATE
+        return "one two three" if np.abs(wav).max() > 0.25 else "one"
+
+    pytest.importorskip("jiwer")
+    monkeypatch.setattr("processors.scoring.recognition.recognise", recognise)
+
+
+@pytest.fixture
+def copies(tmp_path) -> Place:
+    """Copies of two recordings at half their level, with their texts."""
+    folder = write_copies(tmp_path, make_store(tmp_path))
+    return Place((folder,), References(preprocess_of(tmp_path)))
+
+
+def evaluate(place: Place, selection: Selection, n_jobs: int) -> Report:
+    """What is found out about the only system."""
+    return evaluation.evaluate(place, selection, n_jobs).systems[0].report
+
+
+def only(*metrics: str) -> Selection:
+    return Selection(metrics=metrics)
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_copies_are_scored_by_known_answers_and_the_files_say_so(copies):
+    report = evaluate(copies, only("mel_l1", "mstft", "wer"), n_jobs=1)
+    means = {name: score.mean for name, score in report.scores.items()}
+    assert means == {
+        "mel_l1": pytest.approx(math.log(2), abs=2e-3),
+        "mstft": pytest.approx(0.5 + math.log(2), abs=2e-3),
+        "wer": pytest.approx(100 * 2 / 3, abs=1e-4),
+        "wer_recorded": 0,
+        "wer_difference": pytest.approx(100 * 2 / 3, abs=1e-4),
+    }
+    assert {score.n for score in report.scores.values()} == {2}
+    assert (report.utterances, report.vocoder) == (2, "a vocoder")
+    assert report.seconds == pytest.approx((48 + 70) * 64 / RATE, abs=1e-3)
+    written = read_json(copies.folders[0] / "scores.json")
+    assert {name: score["mean"] for name, score in written["scores"].items()} == means
+    rows = read_jsonl(copies.folders[0] / "scores.jsonl")
+    assert [row["id"] for row in rows] == ["rec-008", "rec-009"]
+    assert rows[0]["notes"] == {"wer": "one", "wer_recorded": "one two three"}
+    assert rows[1]["weights"]["mel_l1"] == 70
+
+
+def without_pesq(monkeypatch) -> None:
+    """As if it were not installed."""
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec",
+        lambda name, *more: None if name == "pesq" else real(name, *more),
+    )
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_all_leaves_out_what_is_not_installed_and_says_so_once(copies, monkeypatch, caplog):
+    without_pesq(monkeypatch)
+    with caplog.at_level("INFO", "arion"):
+        report = evaluate(copies, Selection(), n_jobs=1)
+    assert report.skipped["pesq"] == "not installed (pip install pesq)"
+    assert caplog.text.count("without pesq: not installed (pip install pesq)") == 1
+    assert {"mel_l1", "mstft", "stoi", "wer_difference"} <= set(report.scores)
+    assert read_json(copies.folders[0] / "scores.json")["skipped"] == report.skipped
+
+
+def test_a_metric_that_was_asked_for_and_is_not_installed_is_an_error(copies, monkeypatch):
+    without_pesq(monkeypatch)
+    with pytest.raises(InputError, match=r"--metrics pesq: not installed \(pip install pesq\)"):
+        evaluate(copies, only("mel_l1", "pesq"), n_jobs=1)
+    assert not (copies.folders[0] / "scores.json").exists()
+
+
+def test_an_unknown_metric_is_an_error(copies):
+    with pytest.raises(InputError, match="no metric 'mel'"):
+        evaluate(copies, only("mel"), n_jobs=1)
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_spoken_texts_are_judged_by_what_is_heard_alone(tmp_path, caplog):
+    make_store(tmp_path)
+    # a third as long as the recording: a text has its own timing
+    wavs = [np.full(900, level) for level in (0.2, 0.3)]
+    write_results(tmp_path / "out", [text_line("rec-008"), text_line("rec-009")], wavs)
+    place = Place((tmp_path / "out",), References(preprocess_of(tmp_path)))
+    with caplog.at_level("INFO", "arion"):
+        report = evaluate(place, Selection(), n_jobs=1)
+    means = {name: score.mean for name, score in report.scores.items()}
+    assert means == means | {
+        "wer": pytest.approx(100 * 2 / 6, abs=1e-4),
+        "wer_recorded": 0,
+        "wer_difference": pytest.approx(100 * 2 / 6, abs=1e-4),
+    }
+    assert set(report.skipped) >= {"mel_l1", "mstft", "pesq", "stoi"}
+    assert not set(means) & {"mel_l1", "mstft", "pesq", "stoi"}
+    with pytest.raises(InputError, match="--metrics mel_l1: compares copies with their recordings"):
+        evaluate(place, only("mel_l1"), n_jobs=1)
+
+
+def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
+    folder = write_copies(tmp_path, make_store(tmp_path, text=""))
+    place = Place((folder,), References(preprocess_of(tmp_path)))
+    with caplog.at_level("INFO", "arion"):
+        report = evaluate(place, Selection(), n_jobs=1)
+    assert report.skipped["wer"].startswith("no utterance has a text in English")
+    assert "without cer, wer: no utterance has a text in English" in caplog.text
+    with pytest.raises(InputError, match="--metrics wer: no utterance has a text in English"):
+        evaluate(place, only("wer"), n_jobs=1)
+
+
+def test_utterances_that_cannot_be_judged_are_told(copies, monkeypatch, caplog):
+    score = mel_l1.score
+    monkeypatch.setattr(mel_l1, "score", lambda copy: None if len(copy.wav) < 4000 else score(copy))
+    with caplog.at_level("WARNING", "arion"):
+        report = evaluate(copies, only("mel_l1"), n_jobs=1)
+    assert report.scores["mel_l1"].n == 1
+    assert "mel_l1: 1 of 2 have no score, for lack of a whole frame: rec-008" in caplog.text
+
+
+def test_nothing_that_could_be_computed_is_an_error(copies, monkeypatch):
+    monkeypatch.setattr(judges, "metric_names", lambda: ["pesq"])
+    monkeypatch.setattr(pesq, "METRIC", pesq.METRIC.__class__("", "higher", "copy", "", ("none",)))
+    with pytest.raises(InputError, match="no metric is left that could be computed"):
+        evaluate(copies, Selection(), n_jobs=1)
+
+
+def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp_path):
+    base = Path(__file__).parents[3] / "config" / "vocoder" / "hifigan.json"
+    config = tmp_path / "exp_config.json"
+    write_json(
+        config, {"base_config": str(base), "dataset": ["Anna"], "dataset_path": {"Anna": "a"}}
+    )
+    overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.fmax=7000"]
+    place = place_of_config(config, [tmp_path / "out"], overrides, tmp_path / "recordings")
+    assert place.folders == (tmp_path / "out",)
+    assert place.references.recordings == tmp_path / "recordings"
+    assert place.references.preprocess.mel.f_max == 7000
+    assert place.references.preprocess.processed_dir == str(tmp_path)
+
+
+def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
+    wav = np.full(3000, 0.1)
+    write_wav_of_another(tmp_path, wav)
+    chosen = {
+        None: 3,
+        ("Anna", None): 2,
+        ("Anna", "test"): 2,
+    }
+    for choice, n in chosen.items():
+        dataset, split = choice or (None, None)
+        selection = Selection(("mel_l1",), dataset, split)
+        assert evaluate(copies, selection, n_jobs=1).utterances == n
+    with pytest.raises(InputError, match=r"nothing of the data set 'Bert' \(spoken: Anna\)"):
+        evaluate(copies, Selection(("mel_l1",), "Bert"), n_jobs=1)
+    with pytest.raises(InputError, match=r"6 utterances of the split train were not spoken \(rec-"):
+        evaluate(copies, Selection(("mel_l1",), "Anna", "train"), n_jobs=1)
+
+
+def write_wav_of_another(root: Path, wav: np.ndarray) -> None:
+    """A file of the user's, beside the copies of the data set."""
+    write_wav(root / "mine.wav", wav * np.sin(np.arange(3000)), RATE)
+    line = clip_line("mine", root / "mine.wav", dataset="")
+    write_results(root / "out", [line], [wav])
+
+
+def test_a_mean_over_several_vocoders_is_refused(tmp_path, copies):
+    line = clip_line("rec-001", tmp_path / "data" / "Anna", vocoder="another")
+    write_results(copies.folders[0], [line], [np.full(16 * 64, 0.1)])
+    with pytest.raises(InputError, match="holds files of several vocoders: a vocoder, another"):
+        evaluate(copies, only("mel_l1"), n_jobs=1)
+
+
+def test_an_utterance_that_crashes_its_process_is_named(copies, monkeypatch):
+    def crash(function, chunks, n_jobs, backend):
+        for key, items in chunks.items():
+            yield ChunkResult(key, [], tuple(items))
+
+    monkeypatch.setattr(evaluation, "run_chunks", crash)
+    with pytest.raises(InputError, match=r"rec-008\.wav: a metric crashed the process"):
+        evaluate(copies, only("mel_l1"), n_jobs=1)
+
+
+def test_processes_give_the_scores_of_one(copies):
+    def in_processes(backend: str) -> Place:
+        preprocess = copies.references.preprocess
+        fields = {**vars(preprocess), "backend": backend}
+        return copies._replace(references=References(type(preprocess)(**fields)))
+
+    reports = [
+        evaluate(in_processes(backend), only("mel_l1", "mstft"), n_jobs=2)
+        for backend in ("loky", "sequential")
+    ]
+    assert reports[0] == reports[1]
+
+
+def write_levels(root: Path, store, **levels: float) -> list[Path]:
+    """Copies of the test split at several levels, a folder each."""
+    folders = []
+    for name, level in levels.items():
+        write_copies(root, store, level).rename(root / name)
+        folders.append(root / name)
+    return folders
+
+
+def test_systems_are_scored_together_and_compared(tmp_path):
+    store = make_store(tmp_path)
+    folders = write_levels(tmp_path, store, quarter=0.25, half=0.5)
+    place = Place(tuple(folders), References(preprocess_of(tmp_path)))
+    found = evaluation.evaluate(place, only("mel_l1"), 1)
+    assert [system.name for system in found.systems] == ["quarter", "half"]
+    assert [list(system.scored) for system in found.systems] == [["rec-008", "rec-009"]] * 2
+    assert [item.id for item in found.items] == ["rec-008", "rec-009"]
+    means = [system.report.scores["mel_l1"].mean for system in found.systems]
+    assert means == pytest.approx([math.log(4), math.log(2)], abs=5e-3)
+    (comparison,) = found.comparisons
+    difference = comparison.differences["mel_l1"]
+    assert difference.mean == pytest.approx(means[0] - means[1], abs=1e-6)
+    assert difference.low > 0.69
+    for folder, mean in zip(folders, means, strict=True):
+        assert read_json(folder / "scores.json")["scores"]["mel_l1"]["mean"] == mean
+    written = read_json(folders[0] / "comparison" / "comparison.json")
+    assert written["comparisons"][0]["differences"]["mel_l1"]["first_is"] == "too few"
+
+
+def test_a_comparison_lies_in_the_first_folder_or_where_it_is_told(tmp_path):
+    store = make_store(tmp_path)
+    folders = write_levels(tmp_path, store, a=0.5, b=0.25)
+    references = References(preprocess_of(tmp_path))
+    alone = evaluation.evaluate(Place((folders[0],), references), only("mel_l1"), 1)
+    assert alone.folder == folders[0]
+    both = Place(tuple(folders), references)
+    assert evaluation.evaluate(both, only("mel_l1"), 1).folder == folders[0] / "comparison"
+    there = Extras(folder=tmp_path / "there")
+    assert evaluation.evaluate(both, only("mel_l1"), 1, there).folder == tmp_path / "there"
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["comparison.json"]
+
+
+def test_files_may_have_any_name_that_is_unicode(tmp_path):
+    (folder,) = write_levels(tmp_path, make_store(tmp_path), a=0.5)
+    recordings, spoken = tmp_path / "recordings [1]", tmp_path / "café <&|> '$x' %20"
+    place = Place((spoken,), References(preprocess_of(tmp_path), recordings))
+    for target in (recordings, spoken):
+        target.mkdir()
+        shutil.copy(folder / "rec-008.wav", target / "über #1?\n.wav")
+    evaluate(place, only("mel_l1"), n_jobs=2)
+    assert [row["id"] for row in read_jsonl(spoken / "scores.jsonl")] == ["über #1?\n"]
+    (spoken / "über #1?\n.wav").rename(spoken / os.fsdecode(b"\xfcber.wav"))
+    with pytest.raises(InputError, match="its name is not UTF-8"):
+        evaluate(place, only("mel_l1"), n_jobs=2)
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_a_second_reading_says_what_as_good_as_the_speaker_means(tmp_path):
+    store = make_store(tmp_path)
+    wavs = [np.full(900, level) for level in (0.2, 0.3)]
+    write_results(tmp_path / "out", [text_line("rec-008"), text_line("rec-009")], wavs)
+    write_wav(tmp_path / "again" / "rec-001.wav", np.full(900, 0.2), RATE)
+    write_wav(tmp_path / "again" / "rec-008.wav", np.full(900, 0.3), RATE)
+    references = References(preprocess_of(tmp_path), datasets=("Anna",))
+    extras = Extras(natural=tmp_path / "again")
+    place = Place((tmp_path / "out",), references)
+    found = evaluation.evaluate(place, only("wer"), 1, extras)
+    own, copy, natural = found.systems
+    assert (own.is_reference, copy.is_reference, natural.is_reference) == (False, True, True)
+    assert (natural.name, list(natural.scored)) == ("natural", ["rec-001", "rec-008"])
+    assert [item.id for item in found.items] == ["rec-008", "rec-009"]
+    assert [list(item.spoken) for item in found.items] == [
+        ["out", "copy", "natural"], ["out", "copy"],
+    ]  # fmt: skip
+    floor = own.report.references["natural"]["wer"]
+    assert (floor.mean, floor.n) == (pytest.approx(100 * 2 / 6, abs=1e-4), 2)
+    assert own.report.references["copy"]["wer"].n == 2
+    written = read_json(tmp_path / "out" / "scores.json")
+    assert written["references"]["natural"]["wer"]["n"] == 2
+    assert not (tmp_path / "again" / "scores.json").exists()
+    assert len(store.ids) > 2
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_texts_of_the_users_own_are_scored_without_recordings(tmp_path, caplog):
+    wavs = [np.full(900, level) for level in (0.2, 0.3)]
+    lines = [text_line(f"text-000{n}", dataset="") for n in (1, 2)]
+    write_results(tmp_path / "single", lines, wavs)
+    references = References(preprocess_of(tmp_path), languages={"anna": "en-us"})
+    with caplog.at_level("INFO", "arion"):
+        report = evaluate(Place((tmp_path / "single",), references), Selection(), n_jobs=1)
+    assert report.scores["wer"].mean == pytest.approx(100 * 2 / 6, abs=1e-4)
+    assert not {"wer_recorded", "wer_difference", "mcd"} & set(report.scores)
+    assert "mcd, mcd_frames, speech_rate, v_uv_f1: there are no recordings to" in caplog.text
+    assert "dc" in report.flags
+    assert report.recorded_flags == {}
+    with pytest.raises(InputError, match="--metrics mcd: there are no recordings"):
+        evaluate(Place((tmp_path / "single",), references), only("mcd"), n_jobs=1)
+
+
+def test_failures_are_found_and_counted(tmp_path):
+    store = make_store(tmp_path)
+    (folder,) = write_levels(tmp_path, store, loud=0.5)
+    wav, _ = soundfile.read(folder / "rec-009.wav")
+    write_wav(folder / "rec-009.wav", wav * 0.2 + 0.3, RATE)
+    place = Place((folder,), References(preprocess_of(tmp_path)))
+    selection = Selection(("mel_l1",), checks=("dc",))
+    report = evaluate(place, selection, n_jobs=1)
+    assert (report.flags, report.recorded_flags) == ({"dc": 1}, {"dc": 0})
+    rows = read_jsonl(folder / "scores.jsonl")
+    assert rows[0]["flags"] == {}
+    assert list(rows[1]["flags"]) == ["dc"]
+
+
+@pytest.mark.usefixtures("recogniser")
+def test_a_metric_that_breaks_down_leaves_all_other_scores(copies, monkeypatch, caplog):
+    def break_down(copy: Copy) -> Value:
+        raise IndexError("list index out of range")
+
+    score = mel_l1.score
+    monkeypatch.setattr(
+        mel_l1, "score", lambda copy: break_down(copy) if len(copy.wav) < 4000 else score(copy)
+    )
+    monkeypatch.setattr(pesq, "score", break_down)
+    with caplog.at_level("WARNING", "arion"):
+        report = evaluate(copies, Selection(checks=("dc",)), n_jobs=1)
+    assert report.scores["mel_l1"].n == 1
+    assert report.scores["mstft"].n == 2
+    assert caplog.text.count("mel_l1 breaks down at rec-008 of out: IndexError: list index") == 1
+    assert "mel_l1: breaks down at 1 of 2: rec-008" in caplog.text
+    assert report.skipped["pesq"] == "it breaks down: IndexError: list index out of range"
+    rows = read_jsonl(copies.folders[0] / "scores.jsonl")
+    assert list(rows[0]["failed"]) == ["mel_l1", "pesq"]
+    with pytest.raises(InputError, match="--metrics pesq: it breaks down: IndexError"):
+        evaluate(copies, only("pesq"), n_jobs=1)
+
+
+def test_a_run_that_was_stopped_goes_on(copies, monkeypatch, caplog):
+    """The second utterance interrupts the first run; the next one scores that alone."""
+    folder, scored = copies.folders[0], []
+
+    def interrupted(item: Item, task: ScoringTask) -> dict[str, Scored]:
+        if scored:
+            raise KeyboardInterrupt
+        return watched(item, task)
+
+    def watched(item: Item, task: ScoringTask) -> dict[str, Scored]:
+        scored.append(item.id)
+        return score_item(item, task)
+
+    whole = evaluate(copies, only("mel_l1", "mstft"), n_jobs=1)
+    rows = read_jsonl(folder / "scores.jsonl")
+    assert not (folder / "unfinished").exists()
+    monkeypatch.setattr(evaluation, "score_item", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(copies, only("mel_l1", "mstft"), n_jobs=1)
+    monkeypatch.setattr(evaluation, "score_item", watched)
+    with caplog.at_level("INFO", "arion"):
+        assert evaluate(copies, only("mel_l1", "mstft"), n_jobs=1) == whole
+    assert scored == ["rec-008", "rec-009"]
+    assert "1 of 2 were scored by a run that was stopped" in caplog.text
+    assert read_jsonl(folder / "scores.jsonl") == rows
+    assert not (folder / "unfinished").exists()
+
+
+def boom(wav: np.ndarray, sample_rate: int, language: str) -> str:
+    raise OSError("no model\nat all")
+
+
+def test_a_recogniser_that_fails_ends_the_run_at_once_with_the_utterance(copies):
+    recogniser = load_function(f"{__name__}:boom")
+    extras = Extras(plugins=Plugins(recogniser=recogniser))
+    with pytest.raises(InputError) as error:
+        evaluation.evaluate(copies, only("mel_l1", "wer"), 2, extras)
+    line = str(error.value)
+    assert re.match(r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluation.py, ", line)
+    assert "\n" not in line
+
+
+def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):
+    folder = write_copies(tmp_path, make_store(tmp_path))
+    for id in ("rec-008", "rec-009"):
+        write_wav(folder / f"{id}.wav", np.full(50, 0.1), RATE)
+    place = Place((folder,), References(preprocess_of(tmp_path)))
+    with pytest.raises(InputError, match="2 of 2 utterances could not be scored") as error:
+        evaluate(place, only("mel_l1"), n_jobs=1)
+    lines = str(error.value).splitlines()[1:]
+    assert [("rec-008" in line, "rec-009" in line) for line in lines] == [
+        (True, False), (False, True),
+    ]  # fmt: skip
+    assert all("50 samples, and its recording has" in line for line in lines)
+    assert not (folder / "scores.json").exists()

@@ -1,0 +1,185 @@
+from types import SimpleNamespace
+
+import pytest
+
+from models.evaluation import judges
+from models.evaluation.judges import Judges, Kind
+from processors.scoring import utterance as scoring
+from processors.scoring.checks import Check, Flag
+from processors.scoring.metrics import Metric, Value
+from processors.scoring.plugins import Plugins
+from processors.scoring.utterance import Scored
+from utils.errors import InputError
+
+METRICS = {
+    "copied": Metric("nats", "lower", "copy", "a whole frame"),
+    "paired": Metric("dB", "lower", "pair", "sound"),
+    "spoken": Metric("%", "lower", "speech", "a text"),
+    "distant": Metric("%", "lower", "speech", "a text", packages=("no-such-package",)),
+    "encoded": Metric("", "higher", "pair", "sound", plugin="encoder"),
+}
+CHECKS = {"quiet": Check("quiet speech"), "gone": Check("", packages=("no-such-package",))}
+SPEECH, COPIES = Kind(copies=False, recorded=True), Kind(copies=True, recorded=True)
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch):
+    found = {name: SimpleNamespace(METRIC=metric) for name, metric in METRICS.items()}
+    checks = {name: SimpleNamespace(CHECK=check) for name, check in CHECKS.items()}
+    monkeypatch.setattr(judges, "metric_names", lambda: list(METRICS))
+    monkeypatch.setattr(judges, "check_names", lambda: list(CHECKS))
+    monkeypatch.setattr(judges, "find_check", checks.__getitem__)
+    for module in (judges, scoring):
+        monkeypatch.setattr(module, "find", found.__getitem__)
+
+
+def judges_of(*wanted, checks=None, plugins=None, **systems: Kind) -> Judges:
+    return Judges(wanted or ("all",), checks, systems, plugins or Plugins())
+
+
+def scored(id: str, *names: str, **changes) -> Scored:
+    return Scored(id, 1.0, {name: Value(1.0) for name in names}, **changes)
+
+
+def test_each_system_has_what_can_be_computed_of_it_and_reasons_for_the_rest(caplog):
+    with caplog.at_level("INFO", "arion"):
+        found = judges_of(speech=SPEECH, copies=COPIES, alone=Kind(copies=False, recorded=False))
+    assert found.metrics == ("copied", "paired", "spoken")
+    assert {system: sorted(reasons) for system, reasons in found.skipped.items()} == {
+        "speech": ["check gone", "copied", "distant", "encoded"],
+        "copies": ["check gone", "distant", "encoded"],
+        "alone": ["check gone", "copied", "distant", "encoded", "paired"],
+    }
+    assert "without distant, check gone: not installed (pip install no-such-package)" in caplog.text
+    assert "without encoded: it needs a function of yours: --speaker_encoder" in caplog.text
+    assert "without copied of speech, alone: compares copies with their" in caplog.text
+    assert "without paired of alone: there are no recordings to compare with" in caplog.text
+    assert [column.name for column in found.columns("alone")] == [
+        "spoken", "spoken_recorded", "spoken_difference",
+    ]  # fmt: skip
+    assert [column.name for column in found.own_columns] == ["copied", "paired", "spoken"]
+
+
+def test_the_users_encoder_is_used():
+    found = judges_of(speech=SPEECH, plugins=Plugins(encoder=lambda wav, rate: wav))
+    assert "encoded" in found.metrics
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("distant", "--metrics distant: not installed"),
+        ("copied", "--metrics copied: compares copies with their recordings"),
+        ("encoded", "--metrics encoded: it needs a function of yours"),
+    ],
+)
+def test_a_metric_that_was_asked_for_must_be_possible(metric, message):
+    with pytest.raises(InputError, match=message):
+        judges_of("paired", metric, speech=SPEECH)
+
+
+def test_references_need_not_have_what_was_asked_for(caplog):
+    with caplog.at_level("INFO", "arion"):
+        found = judges_of("copied", mine=COPIES, natural=SPEECH._replace(is_reference=True))
+    assert found.metrics == ("copied",)
+    assert "copied" in found.skipped["natural"]
+    assert caplog.text == ""
+
+
+def test_what_only_a_reference_has_is_computed_of_it():
+    found = judges_of(mine=SPEECH, copy=COPIES._replace(is_reference=True))
+    assert "copied" in found.metrics
+    assert "copied" in found.skipped["mine"]
+
+
+def test_what_had_nothing_to_judge_is_told(caplog):
+    found = judges_of(one=SPEECH, two=SPEECH)
+    with caplog.at_level("INFO", "arion"):
+        found.settle(
+            {
+                "one": [scored("a", "paired", "spoken"), scored("b", "spoken")],
+                "two": [scored("a", "paired"), scored("b", "paired")],
+            }
+        )
+    assert "paired of one: 1 of 2 have no score, for lack of sound: b" in caplog.text
+    assert "without spoken of two: no utterance has a text" in caplog.text
+    assert found.skipped["two"]["spoken"] == "no utterance has a text"
+    assert [column.name for column in found.columns("two")] == ["paired"]
+
+
+def test_a_metric_that_was_asked_for_must_have_something_to_judge():
+    found = judges_of("spoken", "paired", one=SPEECH)
+    with pytest.raises(InputError, match="--metrics spoken: no utterance has a text"):
+        found.settle({"one": [scored("a", "paired")]})
+
+
+def test_a_metric_that_was_asked_for_may_be_missing_in_one_of_several_systems(caplog):
+    found = judges_of("spoken", "copied", one=SPEECH, two=COPIES)
+    assert "without copied of one: compares copies with their recordings" in caplog.text
+    found.settle({"one": [scored("a")], "two": [scored("a", "copied", "spoken")]})
+    assert "without spoken of one: no utterance has a text" in caplog.text
+    assert found.columns("one") == []
+    with pytest.raises(InputError, match="--metrics spoken: no utterance has a text"):
+        found.settle({"one": [scored("a")], "two": [scored("a", "copied")]})
+
+
+def test_texts_are_asked_for_where_none_is_known():
+    unknown = judges_of("spoken", speech=SPEECH._replace(texts=False))
+    with pytest.raises(InputError, match=r"--metrics spoken: no utterance has a text; give --te"):
+        unknown.settle({"speech": [scored("a")]})
+    known = judges_of("spoken", speech=SPEECH)
+    with pytest.raises(InputError, match=r"--metrics spoken: no utterance has a text$"):
+        known.settle({"speech": [scored("a")]})
+
+
+def test_no_score_at_all_is_an_error():
+    with pytest.raises(InputError, match="no metric is left that could be computed"):
+        judges_of(one=SPEECH).settle({"one": [scored("a")]})
+
+
+def test_checks_are_made_with_all_metrics_or_where_they_are_chosen():
+    assert judges_of(one=SPEECH).checks == ("quiet",)
+    assert judges_of("paired", one=SPEECH).checks == ()
+    assert judges_of("paired", checks=("all",), one=SPEECH).checks == ("quiet",)
+    assert judges_of(checks=(), one=SPEECH).checks == ()
+
+
+def test_failures_are_counted_by_check_and_by_utterance():
+    found = judges_of(one=SPEECH)
+    utterances = [
+        scored("a", "paired", flags=(Flag("quiet", "-60 dB"),)),
+        scored("b", "paired", flags=(Flag("quiet", "-70 dB"),)),
+        scored("c", "paired", unchecked=(Flag("quiet", "it is empty"),)),
+    ]
+    found.settle({"one": utterances})
+    assert found.flags_of("one", [one.flags for one in utterances]) == {"quiet": 2}
+    assert found.flags_of("one", [(), ()]) == {"quiet": 0}
+
+
+def test_what_breaks_down_is_told_with_its_utterances_and_left_out_where_it_always_does(caplog):
+    broken = {"failed": (Flag("spoken", "KeyError: 7"), Flag("quiet", "OSError: 5"))}
+    found = judges_of(one=SPEECH, two=SPEECH)
+    with caplog.at_level("INFO", "arion"):
+        found.settle(
+            {
+                "one": [scored("a", "spoken", "paired"), scored("b", "paired", **broken)],
+                "two": [scored("a", "paired", **broken), scored("b", "paired", **broken)],
+            }
+        )
+    assert "spoken of one: breaks down at 1 of 2: b" in caplog.text
+    assert "spoken of one: 1 of 2 have no score" not in caplog.text
+    assert "spoken of two: breaks down at 2 of 2" not in caplog.text
+    assert found.skipped["two"]["spoken"] == "it breaks down: KeyError: 7"
+    assert "quiet of one: breaks down at 1 of 2: b" in caplog.text
+    assert found.skipped["two"]["check quiet"] == "it breaks down: OSError: 5"
+    assert found.flags_of("two", [(), ()]) == {}
+    assert found.flags_of("one", [(), ()]) == {"quiet": 0}
+
+
+def test_a_check_that_could_judge_nothing_counts_no_failures(caplog):
+    found = judges_of(one=SPEECH)
+    with caplog.at_level("INFO", "arion"):
+        found.settle({"one": [scored("a", "paired", unchecked=(Flag("quiet", "needs sound"),))]})
+    assert found.flags_of("one", [()]) == {}
+    assert found.skipped["one"]["check quiet"] == "needs sound"
+    assert "without check quiet: needs sound" in caplog.text

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+from models.synthesizer.speech import (
+    PEAK,
+    Part,
+    Speech,
+    faded,
+    faded_pieces,
+    join,
+    silence,
+)
+from processors.records import TimedPhone, TimedWord, Word
+
+HOP, RATE = 100, 1000
+
+
+def part(phones: str, words: tuple[Word, ...], durations: list[int], level: float = 0.5) -> Part:
+    T = sum(durations)
+    return Part(
+        normalized=" ".join(word.text for word in words),
+        phones=tuple(phones.split()),
+        words=words,
+        durations=np.array(durations),
+        wav=np.full(T * HOP, level, dtype=np.float32),
+        mel=np.zeros((2, T), dtype=np.float32),
+        f0=np.full(T, 100, dtype=np.float32),
+        energy=np.ones(T, dtype=np.float32),
+    )
+
+
+def joined(*parts: Part) -> Speech:
+    return join(parts, text="", speaker="one", sample_rate=RATE, hop_length=HOP)
+
+
+def hello() -> Part:
+    return part("<sil> HH AY <.>", (Word("hi", 1, 3),), [1, 2, 3, 1])
+
+
+def test_words_and_phones_have_times_in_the_whole():
+    pause = silence("<sil>", 2, hop_length=HOP, n_mels=2, floor=-11.5)
+    speech = joined(hello(), pause, hello())
+    assert speech.words == (
+        TimedWord("hi", pytest.approx(0.1), pytest.approx(0.6)),
+        TimedWord("hi", pytest.approx(1.0), pytest.approx(1.5)),
+    )
+    assert speech.phones[4] == TimedPhone("<sil>", pytest.approx(0.7), pytest.approx(0.9))
+
+
+def test_phones_cover_the_wav_without_gaps():
+    speech = joined(hello(), hello())
+    ends = [phone.end_s for phone in speech.phones]
+    assert [phone.start_s for phone in speech.phones] == pytest.approx([0.0, *ends[:-1]])
+    assert ends[-1] == pytest.approx(speech.seconds) == pytest.approx(1.4)
+
+
+def test_mel_f0_and_energy_have_a_value_per_frame():
+    speech = joined(hello(), silence("<sil>", 3, hop_length=HOP, n_mels=2, floor=-11.5))
+    assert speech.mel.shape == (2, 10)
+    assert speech.mel[:, 7:].tolist() == [[-11.5] * 3] * 2
+    assert speech.f0.tolist() == [100.0] * 7 + [0.0] * 3
+    assert len(speech.energy) == 10
+    assert len(speech.wav) == 10 * HOP
+
+
+def test_edges_fade_over_five_milliseconds_and_the_middle_stays():
+    wav = np.ones(1000, dtype=np.float32)
+    edge = faded(wav, sample_rate=1000)
+    assert edge[[0, -1]].tolist() == [0.0, 0.0]
+    assert edge[1:5] == pytest.approx([0.0955, 0.3455, 0.6545, 0.9045], abs=1e-4)
+    assert (edge[5:-5] == 1).all()
+    assert (wav == 1).all()
+
+
+def test_there_is_no_step_where_parts_meet():
+    wav = joined(hello(), hello()).wav
+    assert abs(wav[700]) < 1e-6  # the second part starts here
+    assert np.abs(np.diff(wav)).max() < 0.2  # of a level of 0.5
+
+
+def test_a_wav_of_one_sample_survives_its_fades():
+    assert faded(np.ones(1, dtype=np.float32), 22050).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("sizes", [[100], [1, 3, 50, 46], [99, 1], [4, 96]])
+def test_pieces_fade_as_the_whole_does(sizes):
+    wav = np.random.default_rng(0).standard_normal(100).astype(np.float32)
+    pieces = np.split(wav, np.cumsum(sizes)[:-1])
+    together = np.concatenate(list(faded_pieces(pieces, 100, sample_rate=1000)))
+    assert np.array_equal(together, faded(wav, sample_rate=1000))
+
+
+def test_loud_speech_is_scaled_down_as_a_whole():
+    speech = joined(part("A", (), [2], level=2.0), part("A", (), [2], level=1.0))
+    assert np.abs(speech.wav).max() == pytest.approx(PEAK)
+    assert speech.gain == pytest.approx(PEAK / 2)
+    assert speech.wav[300] == pytest.approx(PEAK / 2)  # the quiet part keeps its distance
+
+
+def test_speech_within_full_scale_keeps_its_level():
+    speech = joined(part("A", (), [2], level=1.0))
+    assert speech.gain == 1.0
+    assert np.abs(speech.wav).max() == 1.0

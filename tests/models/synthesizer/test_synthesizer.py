@@ -1,0 +1,383 @@
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from models.base.assets import Assets, Speaker
+from models.base.registry import find, load_config
+from models.checkpoint import loading as checkpoint
+from models.synthesizer.synthesizer import Synthesizer, choose_speaker
+from modules.mel import MelConfig
+from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from processors.records import TimedWord
+from processors.text.symbols import arpabet_vocabulary
+from tests.models.synthesizer.test_vocoders import make_vocoder
+from utils.errors import InputError
+from utils.files import read_json, write_json
+
+LONG_TEXT = (
+    "In 1813 the first of 42 books was printed. Was it beautiful? Dr. Smith said so, and I agree! "
+    "It cost $3.50; nobody read it, however, because the letters, which were cut in wood, "
+    "were small, and the lines, which ran from edge to edge, were long. The end."
+)
+MEL = MelConfig()
+
+
+LEXICON_GONE = {"preprocess": {"text": {"lexicon_path": "/gone/lexicon.txt"}}}
+
+
+def make_voice(folder: Path, *speakers: Speaker, pause_s: float = 0.25) -> Path:
+    """An untrained FastSpeech 2 of 20,000 parameters that takes about five frames per phone."""
+    sizes = {"encoder_layer": 1, "decoder_layer": 1, "encoder_hidden": 16, "decoder_hidden": 16}
+    config = {
+        "task": "tts",
+        "model_type": "FastSpeech2",
+        "dataset": ["tiny"],
+        "dataset_path": {"tiny": "data/tiny"},
+        "log_dir": "ckpts/tts",
+        "model": {
+            "transformer": {**sizes, "conv_filter_size": 32, "conv_kernel_size": [3, 1]},
+            "variance_predictor": {"filter_size": 16},
+            "use_postnet": False,
+        },
+        "train": {"max_steps": 1},
+        "inference": {"griffin_lim_iterations": 4, "batch_size": 3, "sentence_pause_s": pause_s},
+    }
+    write_json(folder / "config.json", config)
+    speakers = speakers or (Speaker("one", "en-us"),)
+    f0, energy = Stat(200.0, 50.0, 80.0, 400.0), Stat(30.0, 20.0, 0.0, 120.0)
+    stats = SpeakerStats(f0, f0, energy, energy, seconds=60.0)
+    assets = Assets(
+        mel=MEL,
+        vocabulary=arpabet_vocabulary(),
+        speakers=speakers,
+        stats=CorpusStats({speaker.name: stats for speaker in speakers}),
+    )
+    assets.save(folder)
+    torch.manual_seed(0)
+    network = find("tts", "fastspeech2").build_network(load_config(folder / "config.json"), assets)
+    torch.nn.init.constant_(network.duration_predictor.linear.bias, np.log(6.0))
+    torch.nn.init.constant_(network.mel_linear.bias, -4.0)
+    save_file(network.state_dict(), folder / "model.safetensors")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory) -> Synthesizer:
+    return Synthesizer(make_voice(tmp_path_factory.mktemp("voice")))
+
+
+@pytest.fixture(scope="module")
+def two_voices(tmp_path_factory) -> Synthesizer:
+    folder = tmp_path_factory.mktemp("two")
+    return Synthesizer(make_voice(folder, Speaker("anna", "en-us"), Speaker("bert", "en-gb")))
+
+
+def batched(voice: Synthesizer, batch_size: int) -> Synthesizer:
+    """The same voice with another batch size."""
+    folder = voice.model.folder
+    return Synthesizer(folder, overrides=[f"inference.batch_size={batch_size}"])
+
+
+def test_every_word_of_a_long_text_is_spoken_in_order(voice):
+    speech = voice(LONG_TEXT)
+    said = " ".join(word.text.lower() for word in speech.words)
+    for phrase in (
+        "in eighteen thirteen the first of forty two books was printed",
+        "was it beautiful",
+        "said so and i agree",
+        "fifty cents nobody read it however because the letters which were cut in wood",
+        "ran from edge to edge were long the end",
+    ):
+        assert phrase in said.replace("-", " ")
+
+
+def test_words_and_phones_have_rising_times_within_the_wav(voice):
+    speech = voice(LONG_TEXT)
+    starts = [word.start_s for word in speech.words]
+    assert starts == sorted(starts)
+    assert all(word.start_s < word.end_s for word in speech.words)
+    assert speech.words[-1].end_s <= speech.seconds
+    assert speech.phones[-1].end_s == pytest.approx(speech.seconds)
+    assert all(a.end_s == b.start_s for a, b in zip(speech.phones, speech.phones[1:], strict=False))
+
+
+def test_mel_curves_and_wav_have_the_length_of_the_durations(voice):
+    speech = voice(LONG_TEXT)
+    T = int(speech.durations.sum())
+    assert speech.mel.shape == (80, T)
+    assert speech.f0.shape == speech.energy.shape == (T,)
+    assert speech.wav.shape == (T * MEL.hop_length,)
+    assert speech.wav.dtype == np.float32
+    assert speech.sample_rate == 22050
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 8])
+def test_what_is_heard_does_not_depend_on_the_batches(voice, batch_size):
+    alone, together = batched(voice, batch_size)(LONG_TEXT), voice(LONG_TEXT)
+    assert alone.durations.tolist() == together.durations.tolist()
+    assert alone.mel == pytest.approx(together.mel, abs=1e-4)
+    assert alone.wav == pytest.approx(together.wav, abs=1e-3)
+
+
+def test_a_sentence_sounds_alone_as_it_does_in_a_text(voice):
+    first, alone = voice("The first one. And another, longer one."), voice("The first one.")
+    assert first.wav[: len(alone.wav)] == pytest.approx(alone.wav, abs=1e-3)
+
+
+def test_the_same_call_gives_the_same_samples(voice):
+    assert (voice("Again.", seed=3).wav == voice("Again.", seed=3).wav).all()
+
+
+def test_speaking_leaves_the_random_numbers_of_the_program_alone(voice):
+    torch.manual_seed(1)
+    wanted = torch.rand(3).tolist()
+    torch.manual_seed(1)
+    voice("Hello.", seed=5)
+    assert torch.rand(3).tolist() == wanted
+
+
+def test_sentences_are_parted_by_the_configured_pause(tmp_path):
+    short = Synthesizer(make_voice(tmp_path / "a", pause_s=0.0))("One. Two.")
+    long = Synthesizer(make_voice(tmp_path / "b", pause_s=0.5))("One. Two.")
+    assert long.seconds - short.seconds == pytest.approx(0.5, abs=0.006)  # half a frame
+    pauses = [phone for phone in long.phones if phone.name == "<sil>"]
+    assert pauses[1].end_s - pauses[1].start_s == pytest.approx(0.5, abs=0.006)
+
+
+def test_the_pause_is_silent_and_no_edge_clicks(voice):
+    speech = voice("One. Two.")
+    pause = [phone for phone in speech.phones if phone.name == "<sil>"][1]
+    first, last = (round(time * speech.sample_rate) for time in pause[1:])
+    assert (speech.wav[first:last] == 0).all()
+    assert speech.wav[[0, first - 1, last, -1]] == pytest.approx([0, 0, 0, 0], abs=1e-6)
+
+
+def test_a_sentence_beyond_max_phones_is_cut_at_its_clauses(voice):
+    whole = voice(LONG_TEXT)
+    cut = Synthesizer(voice.model.folder, overrides=["inference.max_phones=40"])(LONG_TEXT)
+    assert [word.text for word in cut.words] == [word.text for word in whole.words]
+    assert cut.phone_names.count("<sil>") > whole.phone_names.count("<sil>")
+    assert cut.phone_names.count("<.>") == whole.phone_names.count("<.>")
+
+
+def test_duration_control_makes_speech_and_pauses_longer(voice):
+    normal, slow = voice("One. And two."), voice("One. And two.", duration_control=2.0)
+    assert slow.seconds / normal.seconds == pytest.approx(2.0, rel=0.05)
+
+
+def test_pitch_control_acts_in_hertz(voice):
+    normal, high = voice("Hello there."), voice("Hello there.", pitch_control=1.2)
+    assert high.f0 == pytest.approx(1.2 * normal.f0, rel=1e-3)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 99.0])
+def test_a_control_out_of_range_is_refused(voice, value):
+    with pytest.raises(InputError, match=r"duration_control is .*expected 0.1 to 10"):
+        voice("Hello.", duration_control=value)
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "...", "— ?!"])
+def test_a_text_without_words_is_refused(voice, text):
+    with pytest.raises(InputError, match="no word to say"):
+        voice(text)
+
+
+def test_bytes_that_are_not_utf_8_are_refused(voice):
+    with pytest.raises(InputError, match="not UTF-8 at character 3"):
+        voice("abc\udcff")
+
+
+def test_stray_punctuation_between_sentences_does_no_harm(voice):
+    assert [word.text.lower() for word in voice("Yes. ... No.").words] == ["yes", "no"]
+
+
+def test_a_single_short_word_is_spoken(voice):
+    speech = voice("Oh")
+    assert [word.text.lower() for word in speech.words] == ["oh"]
+    assert speech.seconds > 0.1
+
+
+def test_phones_written_inline_are_spoken(voice):
+    assert voice("{HH AH0 L OW1}").phone_names[1:5] == ("HH", "AH0", "L", "OW1")
+
+
+def test_of_several_speakers_one_must_be_chosen(two_voices):
+    with pytest.raises(InputError, match=r"has 2 speakers; choose one \(known: anna, bert\)"):
+        two_voices("Hello.")
+    assert two_voices("Hello.", speaker="bert").speaker == "bert"
+
+
+def test_speakers_sound_different(two_voices):
+    anna, bert = (two_voices("Hello.", speaker=name).mel for name in ("anna", "bert"))
+    T = min(anna.shape[1], bert.shape[1])
+    assert not np.allclose(anna[:, :T], bert[:, :T])
+
+
+def test_an_unknown_speaker_is_an_error_that_lists_the_known_ones(two_voices):
+    with pytest.raises(InputError, match=r"no speaker 'berta'.*known: anna, bert"):
+        two_voices("Hello.", speaker="berta")
+
+
+def test_a_name_is_wanted_even_of_the_only_speaker_if_one_is_given():
+    with pytest.raises(InputError, match=r"no speaker 'two'.*known: one"):
+        choose_speaker([Speaker("one", "en-us")], "two")
+
+
+def test_loud_speech_is_scaled_down_and_said(voice, caplog, monkeypatch):
+    infer = voice._vocoder.infer
+    monkeypatch.setattr(voice._vocoder, "infer", lambda *x: 4 * infer(*x) / infer(*x).abs().max())
+    with caplog.at_level(logging.INFO):
+        speech = voice("Loud.")
+    assert np.abs(speech.wav).max() == pytest.approx(0.99)
+    assert "scaled down by" in caplog.text
+
+
+def test_values_that_are_not_finite_are_an_error(voice, monkeypatch):
+    monkeypatch.setattr(voice._vocoder, "infer", lambda mel, lengths: mel[:, 0] * torch.nan)
+    with pytest.raises(InputError, match="not finite"):
+        voice("Hello.")
+
+
+@pytest.fixture(scope="module")
+def trained_voice(voice, tmp_path_factory) -> Synthesizer:
+    """The voice with a HiFi-GAN, which gives pieces of sentences."""
+    folder = make_vocoder(tmp_path_factory.mktemp("vocoder") / "v")
+    return Synthesizer(voice.model.folder, folder)
+
+
+def test_pieces_of_a_text_join_up_to_its_speech(trained_voice):
+    pieces = list(trained_voice.generate(LONG_TEXT))
+    speech = trained_voice(LONG_TEXT)
+    assert len(pieces) > 10
+    assert all(piece.dtype == np.float32 for piece in pieces)
+    assert np.abs(np.concatenate(pieces) - speech.wav).max() < 1e-6
+
+
+def test_griffin_lim_gives_a_text_by_its_sentences(voice):
+    pieces = list(voice.generate("One. And two."))
+    assert len(pieces) == 3  # with the pause
+    # the search for phases magnifies what a batch rounds otherwise
+    assert np.abs(np.concatenate(pieces) - voice("One. And two.").wav).max() < 1e-4
+
+
+def test_the_first_piece_comes_before_the_second_sentence_is_computed(trained_voice, monkeypatch):
+    spoken = []
+    mels = trained_voice._mels
+    monkeypatch.setattr(trained_voice, "_mels", lambda *given: spoken.append(1) or mels(*given))
+    pieces = trained_voice.generate("One. And two. And three.")
+    assert next(pieces).size > 0
+    assert len(spoken) == 1
+    assert len(list(pieces)) > 0
+    assert len(spoken) == 3
+
+
+def test_pieces_follow_the_controls(trained_voice):
+    slow = np.concatenate(list(trained_voice.generate("One. Two.", duration_control=2.0)))
+    expected = trained_voice("One. Two.", duration_control=2.0).wav
+    assert np.abs(slow - expected).max() < 1e-6
+
+
+def test_faults_of_a_text_are_said_before_its_first_piece(trained_voice):
+    with pytest.raises(InputError, match="no word to say"):
+        trained_voice.generate("...")
+    with pytest.raises(InputError, match="pitch_control is 99"):
+        trained_voice.generate("Hello.", pitch_control=99)
+
+
+def test_pieces_are_cut_at_full_scale(trained_voice, monkeypatch):
+    generate = trained_voice._vocoder.generate
+    monkeypatch.setattr(
+        trained_voice._vocoder, "generate", lambda *given: (1000 * wav for wav in generate(*given))
+    )
+    wav = np.concatenate(list(trained_voice.generate("Loud.")))
+    assert np.abs(wav).max() == 1
+
+
+def test_pieces_that_are_not_finite_are_an_error(trained_voice, monkeypatch):
+    monkeypatch.setattr(
+        trained_voice._vocoder, "generate", lambda mel, _: iter([mel[:, 0] * torch.nan])
+    )
+    with pytest.raises(InputError, match="not finite"):
+        next(trained_voice.generate("Hello."))
+
+
+def test_random_numbers_of_others_are_left_alone_while_pieces_come(trained_voice):
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    pieces = trained_voice.generate("One. Two.")
+    drawn = []
+    for _ in zip(range(3), pieces, strict=False):
+        drawn.append(torch.rand(1))
+        assert torch.is_grad_enabled()
+        assert not torch.is_inference_mode_enabled()
+    assert torch.equal(torch.cat(drawn), expected)
+
+
+def test_a_vocoder_that_does_not_fit_is_refused_before_any_weights_are_read(
+    voice, tmp_path, monkeypatch
+):
+    folder = make_vocoder(tmp_path / "v", MelConfig(f_max=7600.0))
+    monkeypatch.setattr(checkpoint, "read_tensors", None)
+    with pytest.raises(InputError, match=r"f_max 8000.0 and 7600.0"):
+        Synthesizer(voice.model.folder, folder)
+
+
+def test_a_vocoder_of_another_rate_is_resampled_to_that_of_the_voice(voice, tmp_path):
+    mel = MelConfig(sample_rate=16000, hop_length=200, win_length=800)
+    folder = make_vocoder(tmp_path / "v", mel, rates=(5, 5, 8))
+    resampled = Synthesizer(voice.model.folder, folder, resample=True)
+    speech = resampled(LONG_TEXT)
+    assert speech.sample_rate == 22050
+    assert len(speech.wav) == speech.mel.shape[1] * 256
+    pieces = list(resampled.generate(LONG_TEXT))
+    assert np.abs(np.concatenate(pieces) - speech.wav).max() < 1e-6
+
+
+def test_an_acoustic_model_is_no_vocoder(voice):
+    with pytest.raises(InputError, match="is an acoustic model; expected a vocoder"):
+        Synthesizer(voice.model.folder, vocoder=voice.model.folder)
+
+
+def test_griffin_lim_is_said_when_it_is_used(voice, caplog):
+    with caplog.at_level(logging.INFO):
+        Synthesizer(voice.model.folder)
+    assert "no vocoder given: Griffin-Lim, 4 iterations" in caplog.text
+
+
+def test_a_checkpoint_of_an_experiment_takes_overrides_from_its_experiment(voice, tmp_path):
+    experiment = make_voice(tmp_path / "experiment")
+    checkpoint = experiment / "checkpoints" / "step-00000001"
+    checkpoint.mkdir(parents=True)
+    (experiment / "model.safetensors").rename(checkpoint / "model.safetensors")
+    loaded = Synthesizer(checkpoint, overrides=["inference.batch_size=1"])
+    assert loaded.config.inference.batch_size == 1
+    assert isinstance(loaded("Hello.").words[0], TimedWord)
+
+
+def test_a_moved_experiment_keeps_its_lexicon_and_an_override_replaces_it(tmp_path):
+    folder = make_voice(tmp_path / "voice")
+    config = read_json(folder / "config.json")
+    write_json(folder / "config.json", config | LEXICON_GONE)
+    (folder / "lexicon.txt").write_text("hello  B UW1\n")
+    (tmp_path / "other.txt").write_text("hello  M OW1\n")
+    other = f"preprocess.text.lexicon_path={tmp_path / 'other.txt'}"
+
+    assert Synthesizer(folder)("Hello.").phone_names[1:3] == ("B", "UW1")
+    assert Synthesizer(folder, overrides=[other])("Hello.").phone_names[1:3] == ("M", "OW1")
+
+
+def test_the_path_to_speech_imports_no_slow_package():
+    slow = "librosa matplotlib tensorboard accelerate joblib scipy.signal sklearn pandas numba"
+    code = (
+        "import sys; import models.synthesizer.synthesizer;"
+        f"print(*[name for name in '{slow}'.split() if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []

@@ -1,0 +1,320 @@
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+
+from models.base.registry import load_config
+from models.checkpoint.folders import fault_of, steps_of
+from models.training.experiment import train
+from processors.dataset.store import FeatureStore, write_shard
+from tests.models.fakes import PREPROCESS, make_features, make_processed, write_voice_config
+from tests.models.training.test_validation_sentences import write_corpus
+from utils.errors import InputError
+from utils.locks import locked
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _accelerate():
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def root(tmp_path):
+    make_processed(tmp_path / "data" / "mini", speakers=("anna", "ben"))
+    return tmp_path
+
+
+def run(root, *overrides, name="voice", **flags):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    return train(load_config(write_voice_config(root), overrides), name, **flags)
+
+
+def test_an_experiment_is_self_contained(root, monkeypatch):
+    monkeypatch.chdir(root)
+    run(root)
+    folder = root / "ckpts" / "voice"
+    config = json.loads((folder / "config.json").read_text())
+
+    assert {path.name for path in folder.iterdir()} == {
+        *("config.json", "audio.json", "vocabulary.json", "speakers.json", "stats.json"),
+        *("README.md", "history.json", "checkpoints", ".lock"),
+    }
+    assert steps_of(folder / "checkpoints") == [2, 4]
+    assert fault_of(folder / "checkpoints" / "step-00000004") == ""
+    assert config["preprocess"]["processed_dir"] == "data"
+    assert str(root) not in (folder / "config.json").read_text()
+    assert json.loads((folder / "speakers.json").read_text()) == [
+        {"name": "anna", "language": "en-us"},
+        {"name": "ben", "language": "en-us"},
+    ]
+
+
+def test_a_second_run_of_a_name_is_kept_out(root):
+    folder = root / "ckpts" / "voice"
+    with (
+        locked(folder, ""),
+        pytest.raises(InputError, match="is at work there; wait for its end, or give another --n"),
+    ):
+        run(root)
+    assert [path.name for path in folder.iterdir()] == [".lock"]
+    run(root)
+    assert steps_of(folder / "checkpoints") == [2, 4]
+
+
+def test_the_model_card_says_what_it_is(root):
+    run(root)
+    card = (root / "ckpts" / "voice" / "README.md").read_text()
+
+    for part in ("FastSpeech2", "4 updates", "8000 Hz", "8 bands", "anna, ben", "mini", "mel "):
+        assert part in card
+    assert card.startswith('---\nlicense: "unknown"\nlanguage: ["en"]\n')
+
+
+def test_the_card_says_whose_weights_it_began_with_and_a_resumed_run_does_too(root):
+    run(root)
+    run(root, "train.max_steps=2", name="second", init_from=str(root / "ckpts" / "voice"))
+    row = "| initialised from | voice, 4 updates |"
+    assert row in (root / "ckpts" / "second" / "README.md").read_text()
+    run(root, name="second", resume=True)
+    card = (root / "ckpts" / "second" / "README.md").read_text()
+    assert row in card
+    assert "for 4 updates" in card
+
+
+def test_an_earlier_run_is_neither_overwritten_nor_continued_unasked(root):
+    run(root)
+
+    with pytest.raises(InputError, match=r"up to update 4: give --resume .* --restart"):
+        run(root)
+
+
+def test_resume_goes_on_and_restart_begins_again(root, caplog):
+    run(root)
+    run(root, "train.max_steps=6", resume=True)
+    checkpoints = root / "ckpts" / "voice" / "checkpoints"
+    assert steps_of(checkpoints)[-1] == 6
+
+    with caplog.at_level(logging.WARNING):
+        run(root, "train.max_steps=2", restart=True)
+    assert steps_of(checkpoints) == [2]
+    assert "--restart: deleting the checkpoints (" in caplog.text
+
+
+def test_resuming_does_not_need_the_statistics_of_the_data(root):
+    run(root)
+    for name in ("stats.json", "phones.json", "speakers.json"):
+        (root / "data" / "mini" / name).unlink()
+
+    assert run(root, "train.max_steps=5", resume=True) is None
+
+
+def test_keys_that_make_another_run_cannot_change_on_resume(root):
+    run(root)
+
+    with pytest.raises(
+        InputError,
+        match=r"model\.transformer\.encoder_layer was 1, is 2; train\.batch_size was 3, is 4; put",
+    ):
+        run(
+            root,
+            "train.batch_size=4",
+            "model.transformer.encoder_layer=2",
+            "train.log_steps=7",
+            "train.dataloader.num_worker=1",
+            resume=True,
+        )
+
+
+def test_a_schedule_that_ends_elsewhere_on_resume_is_said(root, caplog):
+    run(root, "train.scheduler=cosine")
+    run(root, "train.scheduler=cosine", resume=True)
+    assert "learning rate jumps" not in caplog.text
+    run(root, "train.scheduler=cosine", "train.max_steps=5", resume=True)
+    assert "cosine ends with training, which now ends elsewhere" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"resume": True, "restart": True}, "--resume goes on, --restart begins again"),
+        ({"resume": True, "init_from": "x"}, "--resume goes on with its own weights"),
+        ({"resume": True}, "no checkpoint to go on from"),
+        ({"name": "../voice"}, "expected the name of a folder"),
+        ({"name": ""}, "expected the name of a folder"),
+    ],
+)
+def test_flags_that_do_not_fit_are_refused(root, flags, message):
+    with pytest.raises(InputError, match=message):
+        run(root, **flags)
+    assert not (root / "ckpts").exists()
+
+
+def test_checkpoints_that_are_all_broken_are_no_fresh_start(root):
+    run(root)
+    for path in (root / "ckpts" / "voice" / "checkpoints").iterdir():
+        (path / "model.safetensors").write_bytes(b"")
+
+    with pytest.raises(InputError, match="none of its 2 checkpoints is whole"):
+        run(root, resume=True)
+
+
+def test_training_needs_what_stage_1_writes(root):
+    shutil.rmtree(root / "data")
+
+    with pytest.raises(InputError, match="run it"):
+        run(root)
+
+
+def test_half_precision_is_refused_on_a_cpu(root, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    with pytest.raises(InputError, match="fp16 needs a GPU"):
+        run(root, "train.mixed_precision=fp16")
+
+
+def test_bf16_trains_on_a_cpu(root):
+    assert run(root, "train.mixed_precision=bf16") is None
+
+
+def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+
+    with pytest.raises(InputError, match=r"wandb is not installed: .* train\.tracker=none"):
+        run(root, "train.tracker=wandb")
+
+
+def test_tensorboard_gets_curves_pictures_and_speech(root):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run(root, "train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
+    run(root, "train.tracker=tensorboard", "train.max_steps=6", "train.log_steps=1", resume=True)
+    events = EventAccumulator(str(root / "ckpts" / "voice" / "log"))
+    events.Reload()
+    tags = events.Tags()
+
+    assert {"train/mel", "train/lr", "train/frames_per_s", "valid/loss"} < set(tags["scalars"])
+    assert "train/grad_norm/model" in tags["scalars"]
+    assert [event.step for event in events.Scalars("train/mel")] == [1, 2, 3, 4, 5, 6]
+    assert tags["images"] == ["samples/utt-010/mel"]
+    assert tags["audio"] == ["samples/utt-010/synthesised"]
+    assert events.Audio("samples/utt-010/synthesised")[0].sample_rate == 8000
+
+
+def test_validation_sentences_are_scored_beside_their_recordings(root, caplog):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    write_corpus(root, FeatureStore(root / "data" / "mini"))
+    scores = ("train.score_steps=2", 'train.score_metrics=["mcd","duration_rmse"]')
+    with caplog.at_level(logging.INFO):
+        run(root, "train.tracker=tensorboard", *scores)
+    events = EventAccumulator(str(root / "ckpts" / "voice" / "log"))
+    events.Reload()
+
+    said = "scores every 2 updates, 10 s at most: mcd, duration_rmse of 2 validation sentences"
+    assert said in caplog.messages
+    for name in ("mcd", "duration_rmse", "utterances"):
+        assert [event.step for event in events.Scalars(f"score/{name}")] == [2, 4], name
+    assert events.Scalars("score/utterances")[0].value == 2
+    assert "score/mcd" in (root / "ckpts" / "voice" / "README.md").read_text()
+
+
+def test_a_metric_that_does_not_exist_is_refused_before_any_work(root):
+    with pytest.raises(InputError, match=r"train\.score_metrics: no metric 'mdc'.*mcd"):
+        run(root, 'train.score_metrics=["mdc"]')
+    assert not (root / "ckpts").exists()
+
+
+def test_without_the_corpus_training_goes_on_without_scores(root, caplog):
+    write_corpus(root, FeatureStore(root / "data" / "mini"))
+    shutil.rmtree(root / "corpus")
+    with caplog.at_level(logging.INFO):
+        assert run(root, "train.score_steps=2") is None
+    (root / "data" / "mini" / "manifest.jsonl").unlink()
+    with caplog.at_level(logging.INFO):
+        assert run(root, "train.score_steps=2", name="second") is None
+
+    lines = [line for line in caplog.messages if "score" in line]
+    assert len(lines) == 2
+    assert re.fullmatch(r"no scores while training: .*/corpus/utt-01\d\.wav is missing", lines[0])
+    assert re.fullmatch(r"no scores while training: utt-01\d is not in .*manifest\.jsonl", lines[1])
+
+
+def command(root, *flags):
+    return subprocess.run(
+        [sys.executable, "-m", "bins.train", *map(str, flags)],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_the_command_trains_and_reports_faults_in_one_line(root):
+    config = write_voice_config(root)
+    done = command(root, "--config", config, "--name", "voice", "--set", "train.max_steps=2")
+    again = command(root, "--config", config, "--name", "voice", "--seed", "3")
+
+    assert done.returncode == 0, done.stderr
+    assert "update 2: validation loss" in done.stderr
+    assert again.returncode == 1
+    assert again.stderr.startswith("error: ")
+    assert again.stderr.count("\n") == 1
+
+
+def test_help_does_not_wait_for_torch():
+    code = "import sys, bins.train; print('torch' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert result.stdout.strip() == "False"
+
+
+def test_two_processes_train_one_experiment(root):
+    """Saving, validation, scores and resuming with random states of both processes."""
+    write_corpus(root, FeatureStore(root / "data" / "mini"))
+    config = write_voice_config(root, score_steps=2)
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    arguments = [*launcher, "-m", "bins.train", "--config", config, "--name", "voice"]
+    for flags in ([], ["--resume", "--set", "train.max_steps=6"]):
+        result = subprocess.run(
+            [sys.executable, *map(str, arguments), *flags],
+            cwd=ROOT,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+    checkpoint = root / "ckpts" / "voice" / "checkpoints" / "step-00000006"
+
+    assert fault_of(checkpoint) == ""
+    assert len(json.loads((checkpoint / "trainer_state.json").read_text())["random"]) == 2
+    assert "begins again" not in result.stderr
+    assert result.stderr.count("update 6: scores of 2 utterances: mcd ") == 1
+
+
+def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):
+    broken = [make_features(i) for i in range(14)]
+    broken[3].durations[0] += 1
+    shard = root / "data" / "mini" / "features" / "shard-00000.safetensors"
+    write_shard(shard, broken, PREPROCESS.mel)
+    config = write_voice_config(root)
+    done = command(
+        root, "--config", config, "--name", "voice", "--set", "train.dataloader.num_worker=1"
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: utt-003: durations sum to")

@@ -1,0 +1,37 @@
+import os
+import signal
+
+import pytest
+
+from models.training.interrupts import Interrupts
+
+
+def test_a_second_sigterm_does_not_cut_off_the_save():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupts.received == signal.SIGTERM
+
+
+@pytest.fixture
+def _ctrl_c_interrupts():
+    """As in a terminal: what runs in the background may have been told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c_interrupts")
+def test_a_second_ctrl_c_is_not_caught():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupts.received == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_signals_are_as_before_afterwards():
+    before = signal.getsignal(signal.SIGTERM)
+    with Interrupts():
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before

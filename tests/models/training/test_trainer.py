@@ -1,0 +1,216 @@
+import logging
+import math
+import os
+import signal
+from types import SimpleNamespace
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+
+from config.schema import AdamConfig, ScheduleConfig
+from models.base.task import Sample
+from models.checkpoint.folders import steps_of
+from models.training.trainer import last_update
+from models.training.validation import Validation, validate
+from models.training.validation_scores import Scores
+from tests.models.fakes import (
+    TinyGan,
+    TinyTask,
+    make_processed,
+    make_trainer,
+    train_config,
+)
+from utils.errors import InputError
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_processed(tmp_path / "data")
+
+
+@pytest.fixture
+def checkpoints(tmp_path):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    return tmp_path / "run" / "checkpoints"
+
+
+def weights_of(trainer):
+    return trainer._task.networks[trainer._task.exported].state_dict()
+
+
+def test_training_fits_a_small_corpus(store, checkpoints):
+    trainer = make_trainer(store, checkpoints, train_config(max_steps=300, valid_steps=300))
+    before = validate(trainer._task, trainer._data.valid, torch.device("cpu")).loss
+    assert trainer.fit() is None
+
+    assert trainer.position.step == 300
+    assert trainer.position.best < before / 5
+
+
+def test_max_steps_and_max_epoch_both_end_it(store, checkpoints):
+    by_steps = make_trainer(store, checkpoints, train_config(max_steps=3))
+    by_steps.fit()
+    by_epochs = make_trainer(store, checkpoints, train_config(max_steps=0, max_epoch=2))
+    n_batches = len(by_epochs._data.sampler.plan(0)) + len(by_epochs._data.sampler.plan(1))
+    by_epochs.fit()
+    first = make_trainer(store, checkpoints, train_config(max_steps=3, max_epoch=9))
+    first.fit()
+
+    assert by_steps.position.step == first.position.step == 3
+    assert (by_epochs.position.epoch, by_epochs.position.step) == (2, n_batches)
+
+
+def test_steps_count_updates_not_micro_batches(store, checkpoints):
+    config = train_config(max_steps=4, gradient_accumulation_step=2)
+    trainer = make_trainer(store, checkpoints, config)
+    trainer.fit()
+
+    assert trainer.position.step == 4
+    per_epoch = len(trainer._data.sampler.plan(0))
+    assert trainer.position.epoch * per_epoch + trainer.position.batch == 8
+
+
+def test_the_rate_of_each_update_is_that_of_the_schedule(store, checkpoints):
+    config = train_config(
+        max_steps=3,
+        scheduler="linear",
+        adam=AdamConfig(lr=0.4),
+        lr_scheduler=ScheduleConfig(num_warmup=2),
+    )
+    trainer = make_trainer(store, checkpoints, config)
+    rates = []
+    for _ in trainer._updates():
+        rates.append(trainer._updater.optimizers["model"].param_groups[0]["lr"])
+
+    assert rates == pytest.approx([0.2, 0.4, 0.0])
+
+
+def test_a_gan_trains_both_networks_and_exports_one(store, checkpoints):
+    task = TinyGan(torch.float32)
+    before = {
+        name: [p.clone() for p in network.parameters()] for name, network in task.networks.items()
+    }
+    make_trainer(store, checkpoints, train_config(max_steps=2), task).fit()
+
+    for name, network in task.networks.items():
+        moved = [
+            not torch.equal(old, new)
+            for old, new in zip(before[name], network.parameters(), strict=True)
+        ]
+        assert any(moved), name
+    saved = {path.name for path in (checkpoints / "step-00000002").iterdir()}
+    assert {"model.safetensors", "discriminator.safetensors"} < saved
+
+
+def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypatch):
+    config = train_config(max_steps=9, save_steps=2, valid_steps=1, keep_last=2)
+    losses = iter([5.0, 4.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    monkeypatch.setattr(
+        "models.training.trainer.validate", lambda *_: Validation(next(losses), {}, {})
+    )
+    trainer = make_trainer(store, checkpoints, config)
+    trainer.fit()
+
+    assert trainer.position.best_step == 3
+    assert steps_of(checkpoints) == [3, 8, 9]
+
+
+class Speaking(TinyTask):
+    """Says the id of a batch."""
+
+    def samples(self, batch):
+        yield Sample(batch.ids[0], {}, {})
+
+
+def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog):
+    said = []
+
+    def score(speak):
+        said.append(speak(trainer._data.validation_batch(1)).id)
+        return Scores({"mcd": 6.5 + len(said), "fpc": math.nan}, {"mcd": "dB", "fpc": ""}, 1, 0.5)
+
+    config = train_config(max_steps=5, score_steps=2)
+    scoring = SimpleNamespace(run=score)
+    trainer = make_trainer(store, checkpoints, config, Speaking(), scoring=scoring)
+    with caplog.at_level(logging.INFO):
+        trainer.fit()
+
+    assert said == ["utt-011"] * 3
+    assert [line for line in caplog.messages if "scores of" in line] == [
+        "update 2: scores of 1 utterances: mcd 7.5 dB, fpc - (0.5 s)",
+        "update 4: scores of 1 utterances: mcd 8.5 dB, fpc - (0.5 s)",
+        "update 5: scores of 1 utterances: mcd 9.5 dB, fpc - (0.5 s)",
+    ]
+    assert trainer.scores["score/mcd"] == 9.5
+
+
+class Exploding(TinyTask):
+    """Its loss is NaN in the updates named."""
+
+    def __init__(self, bad_updates):
+        super().__init__()
+        self.bad_updates = bad_updates
+        self.updates = 0
+
+    def training_step(self, batch):
+        self.updates += 1
+        for update in super().training_step(batch):
+            if self.updates in self.bad_updates:
+                update.losses["mel"].total.data.fill_(math.nan)
+            yield update
+
+
+def test_a_step_that_is_not_finite_is_skipped_and_training_goes_on(store, checkpoints, caplog):
+    task = Exploding({2, 4})
+    trainer = make_trainer(store, checkpoints, train_config(max_steps=5, max_bad_steps=2), task)
+    with caplog.at_level(logging.WARNING):
+        trainer.fit()
+
+    assert trainer.position.step == 5
+    assert all(bool(t.isfinite().all()) for t in weights_of(trainer).values())
+    messages = [record.getMessage() for record in caplog.records]
+    assert len([m for m in messages if "skipped, not finite: model: loss mel" in m]) == 2
+    assert all("utterances: utt-" in m for m in messages)
+
+
+def test_too_many_bad_steps_in_a_row_stop_training_with_the_last_good_checkpoint(
+    store, checkpoints
+):
+    task = Exploding({4, 5, 6, 7})
+    config = train_config(max_steps=20, save_steps=2, max_bad_steps=3)
+    trainer = make_trainer(store, checkpoints, config, task)
+
+    with pytest.raises(InputError, match=r"stopped at update 6: 3 updates in a row .* utt-\d+"):
+        trainer.fit()
+    assert steps_of(checkpoints)[0] == 2
+
+
+def test_a_signal_saves_and_leaves(store, checkpoints):
+    class Interrupted(TinyTask):
+        def training_step(self, batch):
+            os.kill(os.getpid(), signal.SIGTERM)
+            yield from super().training_step(batch)
+
+    trainer = make_trainer(store, checkpoints, train_config(max_steps=9), Interrupted())
+
+    assert trainer.fit() == signal.SIGTERM
+    assert steps_of(checkpoints) == [1]
+
+
+def test_a_finished_run_does_nothing(store, checkpoints):
+    config = train_config(max_steps=2)
+    make_trainer(store, checkpoints, config).fit()
+    trainer = make_trainer(store, checkpoints, config)
+    trainer.resume(checkpoints / "step-00000002")
+
+    assert trainer.fit() is None
+    assert trainer.position.step == 2
+
+
+def test_the_end_is_the_nearer_of_steps_and_epochs():
+    window = {"gradient_accumulation_step": 2}
+
+    assert last_update(train_config(max_steps=7, max_epoch=0, **window), 10) == 7
+    assert last_update(train_config(max_steps=0, max_epoch=3, **window), 10) == 15
+    assert last_update(train_config(max_steps=99, max_epoch=3, **window), 10) == 15

@@ -1,0 +1,86 @@
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from models.base.task import Score
+from models.training.validation import evaluation, validate
+from tests.models.fakes import TinyTask, make_data, make_processed, train_config
+from utils.seed import seed_everything
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_processed(tmp_path / "data")
+
+
+def test_validation_is_a_mean_over_elements_and_leaves_no_trace(store):
+    task = TinyTask(dropout=0.5)
+    config = train_config(batch_size=1)
+    task.networks["model"].train()
+    generator = torch.get_rng_state()
+    loss, losses, _ = validate(task, make_data(store, config).valid, torch.device("cpu"))
+    together, *_ = validate(
+        task, make_data(store, train_config(batch_size=9)).valid, torch.device("cpu")
+    )
+
+    assert loss == pytest.approx(losses["mel"] + 0.1 * losses["duration"])
+    assert loss == pytest.approx(together, rel=1e-6)
+    assert task.networks["model"].training
+    assert torch.equal(torch.get_rng_state(), generator)
+
+
+class Scored(TinyTask):
+    """Gives items with an even number a score: that number."""
+
+    def validation_step(self, batch):
+        numbers = [int(id[-3:]) for id in batch.ids]
+        even = [number for number in numbers if number % 2 == 0]
+        scores = {"even": Score(sum(even), len(even)), "none": Score(0.0, 0)}
+        return super().validation_step(batch) | scores
+
+
+def test_scores_are_means_over_the_items_that_have_one_and_no_part_of_the_loss(store):
+    data = make_data(store, train_config(batch_size=1))
+    loss, losses, scores = validate(Scored(), data.valid, torch.device("cpu"))
+
+    assert scores == {"even": (10 + 12) / 2}
+    assert losses.keys() == {"mel", "duration"}
+    assert loss == validate(TinyTask(), data.valid, torch.device("cpu")).loss
+
+
+def test_validation_without_batches_gives_no_number():
+    loss, losses, scores = validate(TinyTask(), [], torch.device("cpu"))
+
+    assert math.isnan(loss)
+    assert losses == scores == {}
+
+
+def test_a_validation_that_fails_leaves_networks_in_training_mode_as_well():
+    network = TinyTask().networks["model"]
+
+    def fail():
+        with evaluation([network], torch.device("cpu")):
+            assert not network.training
+            assert not torch.is_grad_enabled()
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        fail()
+    assert network.training
+    assert torch.is_grad_enabled()
+
+
+def test_nothing_that_is_drawn_in_evaluation_is_missed_afterwards():
+    def draw():
+        return random.random(), np.random.rand(), float(torch.rand(1))  # noqa: NPY002
+
+    seed_everything(5)
+    expected = draw()
+    seed_everything(5)
+    with evaluation([], torch.device("cpu")):
+        drawn = [draw() for _ in range(3)]
+
+    assert drawn[0] == draw() == expected

@@ -1,0 +1,288 @@
+import logging
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from models.base.task import Sample
+from models.training.validation_scores import (
+    Scoring,
+    check_score_metrics,
+    scoring_of,
+    start_stopwatch,
+)
+from models.training.validation_sentences import Sentence
+from modules.mel import MelConfig
+from processors.audio.files import AudioError
+from processors.dataset.batch import VocoderBatch
+from processors.records import TimedPhone
+from processors.scoring.metrics import Copy, Value, mel_l1, v_uv_f1
+from processors.scoring.recognition import Speech
+from tests.models.fakes import PREPROCESS, train_config
+from utils.errors import InputError
+
+RATE = 16000
+MEL = MelConfig(sample_rate=RATE, f_max=8000)
+
+
+def tone(seed=0, seconds=0.5):
+    """A harmonic tone that glides."""
+    times = np.arange(round(seconds * RATE)) / RATE
+    phase = 2 * np.pi * (120 + 10 * seed + 40 * times) * times
+    return (0.1 * sum(np.sin(k * phase) / k for k in range(1, 9))).astype(np.float32)
+
+
+def sentence(seed, batch="a batch"):
+    return Sentence(f"s{seed}", batch, lambda: Speech(tone(seed), RATE, "", "", recorded=True))
+
+
+SENTENCES = [sentence(seed) for seed in range(4)]
+
+
+def scoring(*metrics, sentences=SENTENCES, seconds=10.0, times=((0,) * 9,) * 9):
+    """`times`: what the stopwatch of each scoring says, whenever it is looked at."""
+    watches = (iter(seen).__next__ for seen in times)
+    return Scoring(sentences, metrics, MEL, seconds, watches.__next__)
+
+
+class Speaker:
+    """Says what the next recording says, changed."""
+
+    def __init__(self, change=lambda wav: wav, n=4):
+        self.change = change
+        self.n = n
+        self.batches = []
+
+    def __call__(self, batch):
+        wav = self.change(tone(len(self.batches) % self.n))
+        self.batches.append(batch)
+        return Sample("", {"synthesised": torch.from_numpy(wav)}, {})
+
+
+def test_speech_that_is_the_recording_has_the_best_scores():
+    found = scoring("mcd", "f0rmse_cents", "v_uv_f1").run(Speaker())
+
+    assert found.values == pytest.approx({"mcd": 0, "f0rmse_cents": 0, "v_uv_f1": 1})
+    assert found.units == {"mcd": "dB", "f0rmse_cents": "cents", "v_uv_f1": ""}
+    assert found.n == 4
+
+
+def test_scores_are_means_over_the_sentences_by_their_weights(monkeypatch):
+    """Those without a value, or one that is no number, do not count."""
+    values = iter([Value(1.0, 1), None, Value(4.0, 2), Value(math.nan), *[None] * 4])
+    monkeypatch.setattr(v_uv_f1, "score", lambda _pair: next(values))
+    judge = scoring("v_uv_f1")
+
+    assert judge.run(Speaker()).values == {"v_uv_f1": 3.0}
+    assert math.isnan(judge.run(Speaker()).values["v_uv_f1"])
+
+
+def test_each_recording_is_read_once():
+    read = []
+
+    def reads(seed):
+        def read_it():
+            read.append(seed)
+            return Speech(tone(seed), RATE, "", "", recorded=True)
+
+        return Sentence(f"s{seed}", "a batch", read_it)
+
+    judge = scoring("mcd", sentences=[reads(0), reads(1)])
+    first, second = judge.run(Speaker(n=2)), judge.run(Speaker(n=2))
+
+    assert read == [0, 1]
+    assert first.values == second.values
+
+
+def test_copies_are_judged_sample_by_sample():
+    batch = VocoderBatch(("s0",), None, None, None)
+    wav_hat = 0.5 * tone()[: 31 * 256]
+    found = scoring("mel_l1", sentences=[sentence(0, batch)]).run(Speaker(lambda _wav: wav_hat))
+
+    assert found.values["mel_l1"] == mel_l1.score(Copy(tone()[: 31 * 256], wav_hat, MEL)).value
+
+
+def test_what_does_not_fit_into_the_budget_is_left_out_for_good_and_said_once(caplog):
+    """A sentence takes 2.4 s, so that four fit into 10 s; one of them is left out as a reserve.
+
+    The first scoring has 15 s, into which all five fit.
+    """
+    sentences = [sentence(seed) for seed in range(5)]
+    looks = (2.4, 4.8, 7.2, 9.6, 12.0)
+    judge = scoring("mcd", sentences=sentences, times=(looks, (*looks[:4], 9.9), looks, looks))
+    with caplog.at_level(logging.INFO):
+        found = [judge.run(Speaker(n=5)) for _ in range(4)]
+
+    assert [one.n for one in found] == [5, 3, 3, 3]
+    assert [one.seconds for one in found] == [12.0, 9.9, 7.2, 7.2]
+    assert caplog.messages == [
+        "scores: for 3 of 5 sentences train.score_seconds 10 is enough; the others are left out "
+        "from here on"
+    ]
+
+
+def test_scores_of_the_scoring_that_takes_too_long_are_those_of_the_sentences_that_stay(
+    monkeypatch,
+):
+    values = iter([Value(1.0), Value(2.0), Value(90.0)])
+    monkeypatch.setattr(v_uv_f1, "score", lambda _pair: next(values))
+    judge = scoring("v_uv_f1", times=((1, 2, 12, 12),))
+
+    assert judge.run(Speaker()).values == {"v_uv_f1": 1.5}
+    assert [one.id for one in judge.sentences] == ["s0", "s1"]
+
+
+def test_one_sentence_is_scored_however_long_it_takes():
+    judge = scoring("mcd", times=((99, 99), (100, 100)))
+
+    assert [judge.run(Speaker()).n for _ in range(2)] == [1, 1]
+
+
+def test_time_in_which_others_work_does_not_count(monkeypatch):
+    passed, worked = iter([100.0, 109.0, 110.0, 200.0]), iter([5.0, 7.0, 65.0, 9.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(passed))
+    monkeypatch.setattr("time.process_time", lambda: next(worked))
+    watch = start_stopwatch()
+
+    assert [watch(), watch()] == [2.0, 10.0]
+    assert watch() == 20.0  # a fifth: other processes do not wait for ever
+
+
+def test_the_sentences_are_the_same_ones_each_time():
+    batches = [f"batch {n}" for n in range(3)]
+    judge = scoring("mcd", sentences=[sentence(n, batch) for n, batch in enumerate(batches)])
+    speaker = Speaker()
+    judge.run(speaker)
+    judge.run(speaker)
+
+    assert speaker.batches == batches * 2
+
+
+def test_what_fails_is_told_once_and_training_goes_on(caplog):
+    def fail(_batch):
+        raise RuntimeError("no speech today")
+
+    judge = scoring("mcd")
+    with caplog.at_level(logging.INFO):
+        assert [judge.run(fail) for _ in range(3)] == [None] * 3
+
+    assert caplog.messages == ["from here on there are no scores: no speech today"]
+    assert "Traceback" in caplog.text
+
+
+def test_a_recording_that_cannot_be_read_is_told_without_a_traceback(caplog):
+    def read():
+        raise AudioError("a.wav: not readable as audio")
+
+    scoring("mcd", sentences=[Sentence("a", "a batch", read)]).run(Speaker())
+
+    assert caplog.messages == ["from here on there are no scores: a.wav: not readable as audio"]
+    assert "Traceback" not in caplog.text
+
+
+def test_sounds_that_are_not_finite_have_no_score():
+    found = scoring("mcd", "v_uv_f1").run(Speaker(lambda wav: wav * math.nan))
+
+    assert all(math.isnan(value) for value in found.values.values())
+
+
+def test_speech_that_never_ends_is_cut_before_it_is_judged(monkeypatch):
+    spoken = []
+    monkeypatch.setattr(v_uv_f1, "score", lambda pair: spoken.append(pair.spoken))
+    scoring("v_uv_f1", sentences=SENTENCES[:1]).run(Speaker(lambda wav: np.tile(wav, 100)))
+
+    assert len(spoken[0].wav) == 3 * len(tone()) + RATE
+
+
+def test_phones_of_both_reach_the_metrics(monkeypatch):
+    pairs = []
+    monkeypatch.setattr(v_uv_f1, "score", pairs.append)
+    phones = (TimedPhone("AA1", 0.0, 0.5),)
+    recorded = Speech(tone(), RATE, "", "", phones, recorded=True)
+    one = Sentence("s", "a batch", lambda: recorded)
+    spoken = (TimedPhone("AA1", 0.0, 0.4),)
+    sample = Sample("", {"synthesised": torch.from_numpy(tone())}, {}, spoken)
+    scoring("v_uv_f1", sentences=[one]).run(lambda _batch: sample)
+
+    assert (pairs[0].recorded.phones, pairs[0].spoken.phones) == (phones, spoken)
+    assert not pairs[0].same_timing
+
+
+def config_of(task="tts", **changes):
+    train = train_config(**({"score_steps": 5} | changes))
+    return SimpleNamespace(task=task, train=train, preprocess=PREPROCESS)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "fault"),
+    [
+        (("mcdd",), r"no metric 'mcdd'.* mcd\b.*known: cer, "),
+        (("mcd", "mcd"), "mcd stands there twice"),
+        (("mel_l1",), "mel_l1 judges copies of recordings; an acoustic model has its own timing"),
+    ],
+)
+def test_metrics_that_cannot_be_are_refused(metrics, fault):
+    with pytest.raises(InputError, match=rf"train\.score_metrics: {fault}"):
+        check_score_metrics(config_of(score_metrics=metrics))
+
+
+def test_a_metric_that_needs_the_users_function_is_refused(monkeypatch):
+    monkeypatch.setattr(v_uv_f1, "METRIC", replace(v_uv_f1.METRIC, plugin="encoder"))
+    with pytest.raises(InputError, match="v_uv_f1 needs a function of yours, which only stage 4"):
+        check_score_metrics(config_of(score_metrics=("v_uv_f1",)))
+
+
+def test_vocoders_may_be_judged_by_copies_and_by_pairs():
+    check_score_metrics(config_of("vocoder", score_metrics=("mel_l1", "mcd")))
+
+
+def without(monkeypatch, *packages):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in packages else name)
+
+
+@pytest.fixture
+def _sentences(monkeypatch):
+    monkeypatch.setattr("models.training.validation_scores.sentences_of", lambda *_: SENTENCES)
+
+
+@pytest.mark.usefixtures("_sentences")
+def test_metrics_whose_packages_are_missing_are_named_in_one_line(monkeypatch, caplog):
+    without(monkeypatch, "pesq", "pystoi")
+    config = config_of("vocoder", score_metrics=("pesq", "mcd", "stoi"))
+    with caplog.at_level(logging.INFO):
+        judge = scoring_of(config, None)
+
+    assert judge.metrics == ("mcd",)
+    assert caplog.messages == [
+        "scores without pesq, stoi: not installed (pip install pesq pystoi)",
+        "scores every 5 updates, 10 s at most: mcd of 4 validation sentences",
+    ]
+
+
+@pytest.mark.usefixtures("_sentences")
+def test_without_any_metric_there_are_no_scores_and_one_line(monkeypatch, caplog):
+    without(monkeypatch, "pesq")
+    with caplog.at_level(logging.INFO):
+        assert scoring_of(config_of("vocoder", score_metrics=("pesq",)), None) is None
+
+    assert caplog.messages == ["no scores while training: pesq: not installed (pip install pesq)"]
+
+
+def test_without_the_packages_that_read_audio_there_are_no_scores_and_one_line(monkeypatch, caplog):
+    without(monkeypatch, "soundfile", "soxr")
+    config = config_of(score_metrics=("mcd",))
+    check_score_metrics(config)
+    with caplog.at_level(logging.INFO):
+        assert scoring_of(config, None) is None
+
+    assert caplog.messages == ["no scores while training: not installed: soundfile, soxr"]
+
+
+@pytest.mark.parametrize("change", [{"score_steps": 0}, {"score_metrics": ()}])
+def test_nothing_is_said_where_nobody_asked_for_scores(change, caplog):
+    with caplog.at_level(logging.INFO):
+        assert scoring_of(config_of(**change), None) is None
+    assert caplog.messages == []

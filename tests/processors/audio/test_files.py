@@ -1,0 +1,309 @@
+import resource
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from config.schema import PreprocessConfig
+from processors.audio.files import AudioError, read_audio, write_wav, write_wav_blocks
+
+DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini/wavs"
+RATE = 22050
+CONFIG = PreprocessConfig(sample_rate=RATE)
+
+
+def tone(seconds=1.0, rate=RATE, level=0.5, hz=220.0):
+    return level * np.sin(2 * np.pi * hz * np.arange(round(seconds * rate)) / rate)
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """Writes samples to a file and gives its path."""
+
+    def write(samples, rate=RATE, subtype="PCM_16", name="clip.wav"):
+        path = tmp_path / name
+        soundfile.write(path, samples, rate, subtype=subtype)
+        return path
+
+    return write
+
+
+def test_a_real_clip_is_read_sample_by_sample_and_without_notices():
+    wav, notices = read_audio(DEMO / "LJ001-0002.flac", CONFIG)
+    samples, _ = soundfile.read(DEMO / "LJ001-0002.flac", dtype="int16")
+    assert wav.dtype == np.float32
+    assert np.array_equal(wav * 32768, samples)
+    assert notices == ()
+
+
+def test_empty_file_of_0_bytes_is_rejected(tmp_path):
+    path = tmp_path / "clip.wav"
+    path.touch()
+    with pytest.raises(AudioError, match=r"clip\.wav: the file is empty \(0 bytes\)"):
+        read_audio(path, CONFIG)
+
+
+def test_text_renamed_to_wav_is_rejected(tmp_path):
+    path = tmp_path / "clip.wav"
+    path.write_text("<html>404 Not Found</html>" * 100)
+    with pytest.raises(AudioError, match=r"clip\.wav: not readable as audio \(Format not"):
+        read_audio(path, CONFIG)
+
+
+def test_a_missing_file_is_rejected(tmp_path):
+    with pytest.raises(AudioError, match=r"clip\.wav: cannot be opened: No such file"):
+        read_audio(tmp_path / "clip.wav", CONFIG)
+
+
+def test_wav_cut_to_half_is_rejected(recording):
+    path = recording(tone())
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert soundfile.info(path).frames > 0  # libsndfile says nothing
+    with pytest.raises(AudioError, match="promises 44100 bytes of audio, the file holds 22028"):
+        read_audio(path, CONFIG)
+
+
+@pytest.mark.parametrize(("form", "endian"), [("WAV", "BIG"), ("RF64", "FILE")])
+def test_other_kinds_of_wav_are_read_whole_and_rejected_when_cut(tmp_path, form, endian):
+    path = tmp_path / "clip.wav"
+    soundfile.write(path, tone(), RATE, format=form, endian=endian, subtype="PCM_16")
+    assert len(read_audio(path, CONFIG).wav) == RATE
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(AudioError, match="promises 44100 bytes of audio"):
+        read_audio(path, CONFIG)
+
+
+def test_flac_cut_to_half_is_rejected(recording):
+    path = recording(tone() + 0.1 * np.random.default_rng(0).standard_normal(RATE), name="a.flac")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(AudioError, match=r"a\.flac: not readable as audio"):
+        read_audio(path, CONFIG)
+
+
+def test_wav_with_other_chunks_before_its_audio_is_read(recording):
+    path = recording(tone())
+    content = path.read_bytes()
+    note = struct.pack("<4sI", b"note", 5) + b"hello\0"  # an odd size is padded
+    path.write_bytes(content[:12] + note + content[12:])
+    assert len(read_audio(path, CONFIG).wav) == RATE
+
+
+def test_wav_piped_by_a_program_that_did_not_know_its_length_is_read(recording):
+    path = recording(tone())
+    content = bytearray(path.read_bytes())
+    content[4:8] = content[40:44] = b"\xff" * 4
+    path.write_bytes(content)
+    assert len(read_audio(path, CONFIG).wav) == RATE
+
+
+def test_flac_without_a_length_is_rejected(recording):
+    path = recording(tone(), name="clip.flac")
+    content = bytearray(path.read_bytes())
+    content[21] &= 0xF0  # 36 bits of STREAMINFO hold the number of samples
+    content[22:26] = bytes(4)
+    path.write_bytes(content)
+    with pytest.raises(AudioError, match="the header gives no length"):
+        read_audio(path, CONFIG)
+
+
+def test_wav_of_a_header_alone_is_rejected(recording):
+    with pytest.raises(AudioError, match="a header and 0 samples"):
+        read_audio(recording(np.zeros(0)), CONFIG)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_are_rejected_with_their_place(recording, value):
+    samples = tone()
+    samples[[100, 200]] = value
+    with pytest.raises(AudioError, match="2 samples are NaN or infinite, the first is number 100"):
+        read_audio(recording(samples, subtype="FLOAT"), CONFIG)
+
+
+def test_float_wav_beyond_full_scale_is_rejected(recording):
+    with pytest.raises(AudioError, match=r"the peak is 4, .* set preprocess\.rescale"):
+        read_audio(recording(tone(level=4.0, hz=RATE / 4), subtype="FLOAT"), CONFIG)
+
+
+def test_float_wav_beyond_full_scale_is_scaled_down_when_configured(recording):
+    loud = tone(level=4.0)
+    config = PreprocessConfig(rescale=True)
+    wav, notices = read_audio(recording(loud, subtype="FLOAT"), config)
+    assert np.allclose(wav, loud / np.abs(loud).max(), atol=1e-6)
+    assert notices == ("peak 4 scaled down to 1.0",)
+
+
+def test_too_short_clip_is_rejected(recording):
+    with pytest.raises(AudioError, match=r"0\.050 s is too short \(preprocess\.min_seconds is 0.3"):
+        read_audio(recording(tone(0.05)), CONFIG)
+
+
+def test_clip_shorter_than_one_analysis_window_is_rejected(recording):
+    config = PreprocessConfig(min_seconds=0.0)
+    with pytest.raises(AudioError, match=r"882 samples are fewer than one analysis window \(1024"):
+        read_audio(recording(tone(0.04)), config)
+
+
+def test_ten_minutes_are_rejected_without_reading_them(recording, monkeypatch):
+    path = recording(np.zeros(600 * 8000, np.int16), rate=8000)
+    monkeypatch.delattr(soundfile, "read")
+    with pytest.raises(AudioError, match=r"600\.0 s is too long \(preprocess\.max_seconds is 30\)"):
+        read_audio(path, CONFIG)
+
+
+def test_stereo_is_averaged_with_one_notice(recording):
+    left, right = tone(hz=200), tone(hz=300)
+    wav, notices = read_audio(recording(np.stack([left, right], axis=1)), CONFIG)
+    assert np.allclose(wav, (left + right) / 2, atol=1 / 32768)
+    assert notices == ("2 channels averaged to mono",)
+
+
+def test_stereo_with_one_empty_channel_is_accepted(recording):
+    wav, _ = read_audio(recording(np.stack([tone(), np.zeros(RATE)], axis=1)), CONFIG)
+    assert np.allclose(wav, tone() / 2, atol=1 / 32768)
+
+
+def test_stereo_whose_channels_cancel_out_is_rejected(recording):
+    with pytest.raises(AudioError, match=r"cancel each other out .* export one of them as mono"):
+        read_audio(recording(np.stack([tone(), -tone()], axis=1)), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("subtype", "step"),
+    [
+        ("PCM_U8", 1 / 128),
+        ("PCM_16", 1 / 32768),
+        ("PCM_24", 1 / 2**23),
+        ("PCM_32", 1e-7),
+        ("FLOAT", 1e-7),
+        ("DOUBLE", 1e-7),
+        ("ULAW", 1 / 50),
+    ],
+)
+def test_every_sample_format_gives_the_same_audio(recording, subtype, step):
+    wav, notices = read_audio(recording(tone(), subtype=subtype), CONFIG)
+    assert np.abs(wav - tone()).max() <= step
+    assert notices == ()
+
+
+@pytest.mark.parametrize("rate", [8000, 16000, 24000, 44100, 48000])
+def test_another_rate_is_resampled_with_a_notice(recording, rate):
+    wav, notices = read_audio(recording(tone(rate=rate), rate=rate), CONFIG)
+    assert len(wav) == RATE
+    inside = slice(RATE // 10, -RATE // 10)  # filters ring at the edges
+    assert np.abs(wav - tone())[inside].max() < 1e-3
+    assert notices[0].startswith(f"resampled from {rate} to {RATE} Hz")
+    assert ("nothing above" in notices[0]) == (rate < RATE)
+
+
+def test_another_rate_is_rejected_when_configured(recording):
+    config = PreprocessConfig(strict_sample_rate=True)
+    with pytest.raises(AudioError, match="the rate is 16000 Hz, expected 22050 Hz"):
+        read_audio(recording(tone(rate=16000), rate=16000), config)
+
+
+def test_resampling_never_leaves_full_scale(recording):
+    square = np.sign(tone(rate=16000)) * 32767 / 32768
+    wav, notices = read_audio(recording(square, rate=16000), CONFIG)
+    assert np.abs(wav).max() <= 1
+    assert any("level lowered" in notice for notice in notices)
+
+
+def test_more_than_one_percent_of_clipped_samples_is_noticed(recording):
+    wav, notices = read_audio(recording(np.clip(tone(level=2.0), -1, 1)), CONFIG)
+    share = np.mean(np.abs(tone(level=2.0)) >= 0.99)
+    assert notices == (f"{100 * share:.1f} % of the samples are clipped",)
+    assert np.abs(wav).max() <= 1
+
+
+@pytest.mark.parametrize("level", [0.0, 0.25, 1e-5])
+def test_pure_silence_is_rejected_with_and_without_an_offset(recording, level):
+    with pytest.raises(AudioError, match="the recording is silent"):
+        read_audio(recording(np.full(RATE, level), subtype="FLOAT"), CONFIG)
+
+
+def test_silence_in_all_channels_is_silence_and_not_cancellation(recording):
+    with pytest.raises(AudioError, match="the recording is silent"):
+        read_audio(recording(np.zeros((RATE, 2))), CONFIG)
+
+
+def test_a_very_quiet_recording_is_accepted(recording):
+    wav, notices = read_audio(recording(tone(level=0.003)), CONFIG)
+    assert np.abs(wav).max() == pytest.approx(0.003, abs=1 / 32768)
+    assert notices == ()
+
+
+def test_written_audio_is_read_back_bit_by_bit(tmp_path):
+    wav, _ = read_audio(DEMO / "LJ001-0002.flac", CONFIG)
+    assert write_wav(tmp_path / "deep/er/out.wav", wav, RATE) == 1.0
+    info = soundfile.info(tmp_path / "deep/er/out.wav")
+    assert (info.samplerate, info.channels, info.subtype) == (RATE, 1, "PCM_16")
+    assert np.array_equal(read_audio(tmp_path / "deep/er/out.wav", CONFIG).wav, wav)
+
+
+def test_full_scale_is_written_without_wrapping_around(tmp_path):
+    write_wav(tmp_path / "out.wav", np.array([1.0, -1.0, 0.5]), RATE)
+    samples, _ = soundfile.read(tmp_path / "out.wav", dtype="int16")
+    assert samples.tolist() == [32767, -32768, 16384]
+
+
+def test_audio_beyond_full_scale_is_written_scaled_down_and_the_factor_returned(tmp_path):
+    assert write_wav(tmp_path / "out.wav", np.array([2.0, -4.0, 1.0]), RATE) == 0.25
+    samples, _ = soundfile.read(tmp_path / "out.wav", dtype="int16")
+    assert samples.tolist() == [16384, -32768, 8192]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_audio_that_is_not_finite_is_never_written(tmp_path, value):
+    with pytest.raises(AudioError, match=r"out\.wav: not written, the audio holds NaN"):
+        write_wav(tmp_path / "out.wav", np.array([0.0, value]), RATE)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 100)])
+def test_audio_of_another_shape_is_never_written(tmp_path, shape):
+    with pytest.raises(AudioError, match=r"expected mono audio of shape \(S,\), found"):
+        write_wav(tmp_path / "out.wav", np.zeros(shape), RATE)
+
+
+@pytest.fixture
+def little_room():
+    """Files of more than 4 kB cannot be written, as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize(
+    "write", [write_wav, lambda path, *rest: write_wav_blocks(path, [rest[0]], rest[1])]
+)
+def test_a_full_disk_leaves_the_old_file_and_is_named_with_the_file(tmp_path, little_room, write):
+    path = tmp_path / "out.wav"
+    write(path, tone(0.05), RATE)
+    before = path.read_bytes()
+    with pytest.raises(OSError, match=r"too large.*out\.wav'"):
+        write(path, tone(), RATE)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+
+
+def test_blocks_are_written_one_after_another_and_cut_at_full_scale(tmp_path):
+    blocks = [np.array([0.0, 0.5]), np.array([-1.5, 1.5, 2**-15], dtype=np.float32)]
+    assert write_wav_blocks(tmp_path / "a" / "out.wav", blocks, RATE) == 5
+    samples, rate = soundfile.read(tmp_path / "a" / "out.wav", dtype="int16")
+    assert samples.tolist() == [0, 16384, -32768, 32767, 1]
+    assert rate == RATE
+
+
+def test_blocks_that_end_in_an_error_leave_no_file(tmp_path):
+    def blocks():
+        yield np.zeros(100)
+        raise AudioError("no more")
+
+    with pytest.raises(AudioError, match="no more"):
+        write_wav_blocks(tmp_path / "out.wav", blocks(), RATE)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from processors.audio.speech_level import FLOOR_DB, active_level, frame_levels, sounding
+
+RATE = 16000
+
+
+def tone(seconds: float, rms: float = 0.1, rate: int = RATE) -> np.ndarray:
+    time = np.arange(round(seconds * rate)) / rate
+    return (rms * np.sqrt(2) * np.sin(2 * np.pi * 200 * time)).astype(np.float32)
+
+
+def silence(seconds: float) -> np.ndarray:
+    return np.zeros(round(seconds * RATE), dtype=np.float32)
+
+
+def plain_active_level(wav: np.ndarray, rate: int) -> tuple[float, float]:
+    """ITU-T P.56, method B, sample by sample as its text says it."""
+    decay = np.exp(-1 / (rate * 0.03))
+    hangover = int(np.ceil(rate * 0.2))
+    thresholds = [2.0**-j for j in range(15, 0, -1)]
+    active, since = [0] * len(thresholds), [hangover] * len(thresholds)
+    p = q = 0.0
+    for sample in np.abs(wav.astype(np.float64)).tolist():
+        p = decay * p + (1 - decay) * sample
+        q = decay * q + (1 - decay) * p
+        for j, threshold in enumerate(thresholds):
+            since[j] = 0 if q >= threshold else since[j] + 1
+            active[j] += since[j] <= hangover
+    total = float(np.sum(np.square(wav, dtype=np.float64)))
+    levels = [10 * np.log10(total / count) if count else None for count in active]
+    last = None
+    for level, threshold in zip(levels, thresholds, strict=True):
+        margin = level - 20 * np.log10(threshold)
+        if margin <= 15.9:
+            share = (last[1] - 15.9) / (last[1] - margin)
+            level = last[0] + share * (level - last[0])
+            return level, total / len(wav) / 10 ** (level / 10)
+        last = level, margin
+    raise AssertionError
+
+
+def test_the_level_is_that_of_p56_sample_by_sample():
+    generator = np.random.default_rng(0)
+    parts = [silence(0.4), tone(0.7), silence(0.5), tone(0.3, 0.03), tone(0.6, 0.2), silence(0.9)]
+    wav = np.concatenate(parts)
+    wav = (wav + 1e-4 * generator.normal(size=len(wav))).astype(np.float32)
+
+    level, activity = plain_active_level(wav, RATE)
+    loudness = active_level(wav, RATE)
+
+    assert loudness.level_db == pytest.approx(level, abs=0.02)
+    assert loudness.activity == pytest.approx(activity, abs=0.01)
+
+
+@pytest.mark.parametrize(("tone_rms", "noise_rms"), [(0.05, 0.001), (0.1, 0.006)])
+def test_the_level_of_a_short_tone_in_noise_is_that_of_p56(tone_rms, noise_rms):
+    """In louder noise the margin falls through 15.9 dB, rises above the noise, and falls again."""
+    noise = noise_rms * np.random.default_rng(0).normal(size=6 * RATE)
+    wav = np.concatenate([silence(2), tone(0.1, tone_rms), silence(3.9)]) + noise
+    level, activity = plain_active_level(wav.astype(np.float32), RATE)
+    loudness = active_level(wav.astype(np.float32), RATE)
+
+    assert loudness.level_db == pytest.approx(level, abs=0.005)
+    assert loudness.activity == pytest.approx(activity, abs=0.001)
+
+
+@pytest.mark.parametrize("rate", [8000, 22050, 48000])
+def test_a_steady_tone_has_its_rms_at_any_rate(rate):
+    assert active_level(tone(4, 0.1, rate), rate).level_db == pytest.approx(-20, abs=0.1)
+
+
+def test_an_offset_and_silence_change_no_level():
+    wav = tone(2)
+    alone = active_level(wav, RATE).level_db
+
+    assert active_level(wav + np.float32(0.3), RATE).level_db == pytest.approx(alone, abs=0.01)
+    surrounded = active_level(np.concatenate([silence(6), wav, silence(6)]), RATE)
+    assert surrounded.level_db == pytest.approx(alone, abs=0.7)  # 0.2 s of hangover count as speech
+    assert surrounded.activity == pytest.approx(2.2 / 14, abs=0.02)
+
+
+@pytest.mark.parametrize("wav", [silence(0), silence(1), silence(1) + np.float32(0.5)])
+def test_silence_has_no_level(wav):
+    assert active_level(wav, RATE) is None
+    assert sounding(wav, RATE) is None
+
+
+def test_frames_are_hundredths_of_a_second():
+    rate = 22050  # 220.5 samples a frame
+    levels = frame_levels(np.concatenate([np.zeros(rate), tone(1, 0.1, rate)]), rate)
+
+    assert levels.shape == (200,)
+    assert levels[:100].max() == pytest.approx(FLOOR_DB, abs=10)
+    assert levels[100:] == pytest.approx(-20, abs=1.0)
+    assert frame_levels(np.zeros(220), rate).shape == (0,)
+
+
+def test_sound_is_found_between_silences():
+    parts = [silence(0.3), tone(1), silence(0.5), tone(0.4), silence(0.05), tone(0.5), silence(0.7)]
+    sound = sounding(np.concatenate(parts), RATE)
+
+    assert (sound.start_s, sound.end_s) == pytest.approx((0.3, 2.75), abs=1e-6)
+    assert np.ravel(sound.pauses) == pytest.approx([1.3, 0.5, 2.2, 0.05])
+    assert sound.speaking_s == pytest.approx(1.95)  # what is short is no pause

@@ -1,0 +1,103 @@
+import math
+
+import pytest
+import torch
+
+from processors.dataset.batch import TtsItem, VocoderItem, collate, collate_recordings, on_device
+from utils.errors import InputError
+
+FLOOR = math.log(1e-5)
+
+
+def item(id="a", durations=(2, 0, 1), phones=3, frames=3, **changes):
+    values = {
+        "id": id,
+        "phone_ids": torch.arange(1, phones + 1),
+        "speaker_id": 4,
+        "durations": None if durations is None else torch.tensor(durations),
+        "mel": torch.ones(2, frames) * frames,
+        "f0": torch.full((frames,), 100.0),
+        "energy": torch.full((frames,), 2.0),
+    }
+    return TtsItem(**(values | changes))
+
+
+def test_shorter_items_are_padded_with_silence():
+    batch = collate([item(), item("b", durations=(1,), phones=1, frames=1)], FLOOR)
+
+    assert batch.ids == ("a", "b")
+    assert batch.phone_ids.tolist() == [[1, 2, 3], [1, 0, 0]]
+    assert batch.phone_lengths.tolist() == [3, 1]
+    assert batch.speaker_ids.tolist() == [4, 4]
+    assert batch.durations.tolist() == [[2, 0, 1], [1, 0, 0]]
+    assert batch.mel.shape == (2, 2, 3)
+    assert batch.mel[1].tolist() == [[1, pytest.approx(FLOOR), pytest.approx(FLOOR)]] * 2
+    assert batch.mel_lengths.tolist() == [3, 1]
+    assert batch.f0[1].tolist() == [100, 0, 0]
+    assert batch.energy[1].tolist() == [2, 0, 0]
+
+
+def test_the_mel_of_an_item_is_not_changed():
+    mel = torch.randn(5, 3)
+
+    assert torch.equal(collate([item(mel=mel)], FLOOR).mel[0], mel)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ({"durations": (2, 1, 1)}, "bad: durations sum to 4 frames, the mel has 3; run stage 1"),
+        ({"durations": (4, -2, 1)}, "bad: durations sum to 3"),
+        ({"durations": (2, 1)}, "bad: 3 phones and 2 durations"),
+        ({"f0": torch.ones(4)}, "bad: f0 has 4 frames, the mel has 3"),
+        ({"energy": torch.ones(2)}, "bad: energy has 2 frames"),
+        ({"mel": torch.full((2, 3), math.nan)}, "bad: mel holds numbers that are not finite"),
+        ({"durations": (), "phones": 0, "frames": 0}, "bad: 0 phones and 0 frames"),
+        ({"durations": None}, "bad: no durations, where other utterances have them"),
+    ],
+)
+def test_an_utterance_that_contradicts_itself_is_named(fault, message):
+    with pytest.raises(InputError, match=message):
+        collate([item("good"), item("bad", **fault)], FLOOR)
+
+
+def recording(id: str, n_frames: int, hop: int = 4) -> VocoderItem:
+    return VocoderItem(id, torch.randn(3, n_frames), torch.rand(n_frames * hop))
+
+
+def test_recordings_are_padded_with_silence():
+    items = [recording("a", 2), recording("b", 5)]
+    batch = collate_recordings(items, hop_length=4, log_floor=-11.5)
+    assert batch.ids == ("a", "b")
+    assert batch.mel_lengths.tolist() == [2, 5]
+    assert torch.equal(batch.mel[0, :, :2], items[0].mel)
+    assert torch.equal(batch.mel[0, :, 2:], torch.full((3, 3), -11.5))
+    assert torch.equal(batch.wav[0], torch.cat([items[0].wav, torch.zeros(12)]))
+    assert torch.equal(batch.wav[1], items[1].wav)
+    assert batch.mel.is_contiguous()
+
+
+@pytest.mark.parametrize(
+    ("item", "fault"),
+    [
+        (recording("b", 5, hop=3), "b: 15 samples and 5 frames; expected 4 samples per frame"),
+        (recording("b", 0), "b: 0 samples and 0 frames"),
+        (VocoderItem("b", torch.full((3, 1), torch.nan), torch.zeros(4)), "b: mel holds numbers"),
+    ],
+)
+def test_a_faulty_recording_is_named(item, fault):
+    with pytest.raises(InputError, match=fault):
+        collate_recordings([recording("a", 2), item], hop_length=4, log_floor=-11.5)
+
+
+def test_without_durations_there_are_none_in_the_batch():
+    batch = collate([item(durations=None), item("b", None, 1, 1)], FLOOR)
+
+    assert batch.durations is None
+    assert batch.phone_ids.tolist() == [[1, 2, 3], [1, 0, 0]]
+    assert on_device(batch, torch.device("cpu")).durations is None
+
+
+def test_without_durations_an_utterance_needs_a_frame_for_each_phone():
+    with pytest.raises(InputError, match="bad: 3 phones and 2 frames; there must be a frame"):
+        collate([item("bad", None, frames=2)], FLOOR)

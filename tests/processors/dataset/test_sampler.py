@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+
+from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
+from utils.errors import InputError
+
+
+def ljspeech_lengths(n_utterances=13100):
+    """LJSpeech's lengths: 1.1 to 10.1 s, mean 6.6 s, more long ones than short ones."""
+    seconds = 1.1 + 9.0 * np.random.default_rng(0).beta(2.2, 1.4, n_utterances)
+    return np.round(seconds * 22050 / 256).astype(np.int64)
+
+
+def batches_of(sampler):
+    return [[draw.item for draw in batch] for batch in sampler]
+
+
+def test_padding_stays_under_three_percent_at_the_lengths_of_ljspeech():
+    lengths = ljspeech_lengths()
+    budget = frame_budget(lengths, batch_size=16, batch_frames=0)
+    plan = FrameBudgetSampler(lengths, budget, seed=1).plan(0)
+
+    computed = sum(len(batch) * lengths[batch].max() for batch in plan)
+    assert 1 - lengths.sum() / computed < 0.03
+    assert 14.5 < np.mean([len(batch) for batch in plan]) <= 16
+
+
+def test_no_batch_exceeds_its_budget_but_a_single_long_utterance():
+    lengths = np.array([10, 11, 12, 9, 500, 10, 11])
+    plan = FrameBudgetSampler(lengths, budget=36, seed=0).plan(3)
+
+    assert [4] in plan
+    assert all(len(b) * lengths[b].max() <= 36 for b in plan if b != [4])
+
+
+def test_every_utterance_comes_once_per_epoch():
+    sampler = FrameBudgetSampler(ljspeech_lengths(503), 8000, seed=0, window=3, processes=2)
+
+    for epoch in range(3):
+        plan = sampler.plan(epoch)
+        assert sorted(i for batch in plan for i in batch) == list(range(503))
+
+
+def test_the_order_is_a_function_of_seed_and_epoch_alone():
+    lengths = ljspeech_lengths(300)
+    one, other = (FrameBudgetSampler(lengths, 8000, seed=5) for _ in range(2))
+    np.random.seed(3)  # noqa: NPY002
+
+    assert one.plan(7) == other.plan(7)
+    assert one.plan(7) != one.plan(8)
+    assert one.plan(7) != FrameBudgetSampler(lengths, 8000, seed=6).plan(7)
+
+
+def test_neighbours_change_from_epoch_to_epoch():
+    sampler = FrameBudgetSampler(ljspeech_lengths(2000), 8000, seed=0)
+    first, second = ({frozenset(batch) for batch in sampler.plan(epoch)} for epoch in (1, 2))
+
+    assert len(first & second) < 0.05 * len(first)
+
+
+def test_the_longest_utterances_come_first_in_the_first_epoch_alone():
+    lengths = ljspeech_lengths(1000)
+    sampler = FrameBudgetSampler(lengths, 8000, seed=0, processes=2)
+    longest = sorted((lengths[batch].max() for batch in sampler.plan(0)), reverse=True)
+
+    assert [lengths[batch].max() for batch in sampler.plan(0)[:2]] == longest[:2]
+    assert [lengths[batch].max() for batch in sampler.plan(0)] != longest
+    assert lengths[sampler.plan(1)[0]].max() != longest[0]
+
+
+def test_processes_share_an_epoch_in_whole_windows():
+    lengths = ljspeech_lengths(307)
+    samplers = [
+        FrameBudgetSampler(lengths, 8000, seed=0, window=3, processes=2, rank=rank)
+        for rank in range(2)
+    ]
+    shares = [batches_of(sampler) for sampler in samplers]
+
+    assert len(shares[0]) == len(shares[1]) == len(samplers[0])
+    assert len(shares[0]) % 3 == 0
+    assert sorted(i for share in shares for batch in share for i in batch) == list(range(307))
+
+
+def test_a_small_corpus_is_split_rather_than_repeated():
+    sampler = FrameBudgetSampler([10, 20, 30, 40], budget=1000, seed=0, window=2, processes=2)
+
+    assert sorted(sampler.plan(0)) == [[0], [1], [2], [3]]
+
+
+@pytest.mark.parametrize(("n_utterances", "window"), [(3, 2), (5, 4), (7, 3)])
+def test_too_few_long_utterances_for_whole_windows_are_joined(n_utterances, window):
+    lengths = np.arange(100, 100 + n_utterances)
+    plan = FrameBudgetSampler(lengths, budget=100, seed=0, window=window).plan(0)
+
+    assert len(plan) == n_utterances // window * window
+    assert sorted(i for batch in plan for i in batch) == list(range(n_utterances))
+    assert [n_utterances - 1] in plan  # the longest stays alone
+
+
+def test_fewer_utterances_than_micro_batches_are_refused():
+    with pytest.raises(InputError, match=r"3 training utterances .* 2 processes x 2"):
+        FrameBudgetSampler([10, 20, 30], budget=100, seed=0, window=2, processes=2)
+
+
+def test_a_start_skips_batches_of_the_next_iteration_only():
+    sampler = FrameBudgetSampler(ljspeech_lengths(200), 8000, seed=0)
+    sampler.set_epoch(4)
+    whole = list(sampler)
+    sampler.set_epoch(4, start=5)
+
+    assert list(sampler) == whole[5:]
+    assert list(sampler) == whole
+
+
+def test_draws_carry_the_epoch_to_the_dataset():
+    sampler = FrameBudgetSampler([5, 6], budget=100, seed=0)
+    sampler.set_epoch(9)
+
+    assert sorted(next(iter(sampler))) == [Draw(9, 0), Draw(9, 1)]
+
+
+def test_there_is_no_batch_size_for_accelerate_to_shard_by():
+    assert not hasattr(FrameBudgetSampler([5], budget=9, seed=0), "batch_size")
+
+
+def test_the_budget_follows_from_the_batch_size_unless_it_is_given():
+    assert frame_budget([100, 200, 300], batch_size=16, batch_frames=0) == 3200
+    assert frame_budget([100, 200, 300], batch_size=16, batch_frames=5000) == 5000

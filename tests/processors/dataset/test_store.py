@@ -1,0 +1,205 @@
+"""The feature store gives back what was written, and notices what has changed since."""
+
+import json
+import os
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from modules.mel import MelConfig
+from processors.dataset.store import (
+    FeatureStore,
+    features_folder,
+    write_index,
+    write_mel_config,
+    write_shard,
+)
+from processors.records import Features
+from utils.errors import InputError
+
+MEL = MelConfig()
+PHONES = ("<sil>", "HH", "AY1", "ˈaɪ", "<.>")
+
+
+def features(id: str, n_frames: int = 7, speaker: str = "ann") -> Features:
+    random = np.random.default_rng(len(id) + n_frames)
+    durations = np.array([1, 2, 0, n_frames - 4, 1])
+    return Features(
+        id=id,
+        speaker=speaker,
+        phones=PHONES,
+        durations=durations,
+        mel=random.standard_normal((80, n_frames)).astype(np.float32),
+        f0=random.uniform(100, 200, n_frames).astype(np.float32),
+        energy=random.uniform(1, 90, n_frames).astype(np.float32),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A store of three utterances in two shards."""
+    shards = features_folder(tmp_path)
+    rows = write_shard(shards / "shard-00000.safetensors", [features("c", 9), features("a")], MEL)
+    rows += write_shard(shards / "shard-00001.safetensors", [features("b", 5, "bob")], MEL)
+    write_mel_config(tmp_path, MEL)
+    write_index(tmp_path, rows)
+    return tmp_path
+
+
+def assert_same(left: Features, right: Features) -> None:
+    assert (left.id, left.speaker, left.phones) == (right.id, right.speaker, right.phones)
+    for name in ("durations", "mel", "f0", "energy"):
+        found, expected = getattr(left, name), getattr(right, name)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def damage(path, offset: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[offset] ^= 1
+    path.write_bytes(content)
+
+
+def test_what_was_written_is_read_by_id_and_by_position(folder):
+    store = FeatureStore(folder)
+    assert_same(store.read("c"), features("c", 9))
+    assert_same(store.read(0), features("a"))
+    assert_same(store.read("b"), features("b", 5, "bob"))
+
+
+def test_a_transposed_mel_is_stored_as_it_reads(tmp_path):
+    mel = np.arange(160, dtype=np.float32).reshape(2, 80).T  # (80, 2), not contiguous
+    item = replace(features("a", 5), mel=mel)
+    rows = write_shard(features_folder(tmp_path) / "shard-00000.safetensors", [item], MEL)
+    write_mel_config(tmp_path, MEL)
+    write_index(tmp_path, rows)
+    np.testing.assert_array_equal(FeatureStore(tmp_path).read("a").mel, mel)
+
+
+def test_names_and_lengths_are_in_memory_sorted_by_id(folder):
+    store = FeatureStore(folder)
+    assert store.ids == ("a", "b", "c")
+    assert store.speakers == ("ann", "bob", "ann")
+    assert store.frames.tolist() == [7, 5, 9]
+    assert store.phones_count.tolist() == [5, 5, 5]
+    assert store.seconds == pytest.approx([n * 256 / 22050 for n in (7, 5, 9)])
+    assert len(store) == 3
+    assert "b" in store
+    assert "d" not in store
+
+
+def test_a_shard_is_read_by_any_safetensors_reader(folder):
+    path = features_folder(folder) / "shard-00001.safetensors"
+    with safe_open(path, framework="pt") as file:
+        assert file.get_tensor("b/mel").shape == (80, 5)
+        assert file.get_tensor("b/phones").numpy().tobytes().decode().split() == list(PHONES)
+
+
+def test_prosody_is_read_without_the_mel(folder):
+    prosody = FeatureStore(folder).read_prosody("a")
+    np.testing.assert_array_equal(prosody.f0, features("a").f0)
+    np.testing.assert_array_equal(prosody.durations, [1, 2, 0, 3, 1])
+
+
+def test_a_store_that_was_read_can_be_sent_to_another_process(folder):
+    store = FeatureStore(folder)
+    store.read("a")
+    assert_same(pickle.loads(pickle.dumps(store)).read("b"), features("b", 5, "bob"))
+
+
+def test_the_same_features_give_the_same_bytes(tmp_path):
+    paths = [tmp_path / name / "shard-00000.safetensors" for name in ("one", "two")]
+    for path in paths:
+        write_shard(path, [features("a"), features("b")], MEL)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_verify_is_silent_about_a_whole_store(folder):
+    assert FeatureStore(folder).verify() == []
+
+
+def test_verify_names_the_record_whose_bytes_changed(folder):
+    path = features_folder(folder) / "shard-00000.safetensors"
+    with safe_open(path, framework="numpy") as file:
+        mel = file.get_tensor("c/mel").tobytes()
+    damage(path, path.read_bytes().index(mel) + 100)
+    (line,) = FeatureStore(folder).verify()
+    assert line == "c: its data in shard-00000 differ from what was written"
+
+
+def test_verify_names_all_records_of_a_shard_that_was_cut_short(folder):
+    path = features_folder(folder) / "shard-00000.safetensors"
+    os.truncate(path, path.stat().st_size // 2)
+    assert [line.split(":")[0] for line in FeatureStore(folder).verify()] == ["a", "c"]
+
+
+def test_reading_from_a_missing_shard_says_what_to_do(folder):
+    (features_folder(folder) / "shard-00001.safetensors").unlink()
+    with pytest.raises(InputError, match=r"shard-00001.*cannot read b.*run stage 1 again"):
+        FeatureStore(folder).read("b")
+
+
+def test_an_unknown_utterance_is_named(folder):
+    with pytest.raises(InputError, match="no features of 'd'"):
+        FeatureStore(folder).read("d")
+
+
+def test_another_mel_definition_is_refused_with_both_values(folder):
+    FeatureStore(folder, MEL)
+    with pytest.raises(InputError, match=r"n_mels is 80, expected 100; f_max is 8000.0, expected"):
+        FeatureStore(folder, replace(MEL, n_mels=100, f_max=11025.0))
+
+
+@pytest.mark.parametrize("missing", ["audio.json", "features/index.jsonl"])
+def test_an_unfinished_store_is_refused(folder, missing):
+    (folder / missing).unlink()
+    with pytest.raises(InputError, match="stage 1 was not run or not finished"):
+        FeatureStore(folder)
+
+
+def test_an_index_of_another_version_is_refused(folder):
+    (features_folder(folder) / "index.jsonl").write_text(json.dumps({"id": "a", "file": 1}) + "\n")
+    with pytest.raises(InputError, match="not an index of this version"):
+        FeatureStore(folder)
+
+
+def test_shards_can_be_read_by_whom_other_files_can_be_read_by(folder):
+    paths = [features_folder(folder) / name for name in ("shard-00000.safetensors", "index.jsonl")]
+    assert paths[0].stat().st_mode == paths[1].stat().st_mode
+
+
+def test_a_shard_without_utterances_is_a_file_too(tmp_path):
+    path = features_folder(tmp_path) / "shard-00000.safetensors"
+    assert write_shard(path, [], MEL) == []
+    assert path.is_file()
+
+
+def test_utterances_without_durations_are_stored_without_them(tmp_path):
+    item = replace(features("a"), durations=None)
+    rows = write_shard(features_folder(tmp_path) / "shard-00000.safetensors", [item], MEL)
+    write_mel_config(tmp_path, MEL)
+    write_index(tmp_path, rows)
+    store = FeatureStore(tmp_path)
+    found = store.read("a")
+
+    assert not store.timed
+    assert found.durations is None
+    assert found.phones == PHONES
+    np.testing.assert_array_equal(found.mel, item.mel)
+    prosody = store.read_prosody("a")
+    assert prosody.durations is None
+    np.testing.assert_array_equal(prosody.f0, item.f0)
+    assert store.verify() == []
+
+
+def test_an_index_of_before_says_nothing_of_durations_and_has_them(folder):
+    path = features_folder(folder) / "index.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        del row["timed"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    assert FeatureStore(folder).timed

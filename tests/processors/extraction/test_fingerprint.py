@@ -1,0 +1,284 @@
+"""What a second run does after the config or the corpus has changed: only what depends on it."""
+
+import json
+import logging
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from config.schema import PreprocessConfig, SplitConfig, TextConfig
+from preprocessors.manifest import Listing, Utterance
+from processors.dataset.store import FeatureStore
+from processors.extraction.fingerprint import (
+    Fingerprint,
+    changes,
+    fingerprint_of,
+    read_fingerprint,
+    write_fingerprint,
+)
+from processors.extraction.run import prepare_dataset
+from processors.extraction.tts_plan import feature_dependence
+from tests.processors.small_corpus import (
+    DEMO,
+    IDS,
+    SPLIT,
+    config_of,
+    copy_corpus,
+    texts,
+    write_texts,
+)
+from utils.errors import InputError
+from utils.files import read_json
+
+ID = "LJ001-0011"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """A corpus and what stage 1 made of it."""
+    folder = tmp_path_factory.mktemp("finished")
+    prepare_dataset(config_of(copy_corpus(folder / "corpus"), folder / "data"), "LJSpeech", 1)
+    return folder
+
+
+@pytest.fixture
+def place(finished, tmp_path) -> Path:
+    """A copy of both, times included, to change something in."""
+    shutil.copytree(finished, tmp_path / "place")
+    return tmp_path / "place"
+
+
+def prepare(place: Path, **keys: object):
+    return prepare_dataset(config_of(place / "corpus", place / "data", **keys), "LJSpeech", 1)
+
+
+def shard_of(place: Path, id: str) -> set[str]:
+    """All utterances of the shard that an utterance is in."""
+    store = FeatureStore(place / "data/LJSpeech")
+    shard = store._shards[store.index_of(id)]
+    return {other for other, name in zip(store.ids, store._shards, strict=True) if name == shard}
+
+
+def test_a_second_run_finds_nothing_to_do(place, caplog):
+    index = place / "data/LJSpeech/features/index.jsonl"
+    before = index.stat().st_mtime_ns
+    with caplog.at_level(logging.INFO):
+        assert prepare(place) is None
+    assert "nothing to do" in caplog.text
+    assert index.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"backend": "loky"}, {"textgrid_dir": "moved"}, {"processed_dir": "moved"}],
+    ids=lambda keys: next(iter(keys)),
+)
+def test_keys_without_effect_make_nothing_again(keys, place, monkeypatch):
+    monkeypatch.chdir(place)
+    if "textgrid_dir" in keys:
+        shutil.move(place / "corpus/TextGrid", place / "moved")
+        keys = {"textgrid_dir": str(place / "moved")}
+    if "processed_dir" in keys:
+        shutil.move(place / "data", place / "moved")
+    assert prepare(place, **keys) is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        ({"split": replace(SPLIT, valid_ids=("LJ001-0008",))}, "preprocess.split.valid_ids"),
+        ({"pitch_remove_outlier": False}, "preprocess.pitch_remove_outlier"),
+        ({"energy_remove_outlier": False}, "preprocess.energy_remove_outlier"),
+        ({"max_bad_ratio": 0.5}, "preprocess.max_bad_ratio"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_keys_of_splits_and_statistics_keep_the_features(keys, name, place, caplog):
+    with caplog.at_level(logging.INFO):
+        summary = prepare(place, **keys)
+    assert (summary.n_extracted, summary.n_usable) == (0, 9)
+    assert f"{name} was" in caplog.text
+    assert "features are kept" in caplog.text
+    assert prepare(place, **keys) is None
+
+
+def test_a_new_split_gives_other_splits_and_statistics(place):
+    folder = place / "data/LJSpeech"
+    before = (folder / "stats.json").read_bytes()
+    prepare(place, split=replace(SPLIT, valid_ids=("LJ001-0008",)))
+    assert read_json(folder / "valid.json") == ["LJ001-0008"]
+    assert (folder / "stats.json").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        ({"n_mel": 40}, "preprocess.n_mel was 80, is 40"),
+        ({"f0_max": 400.0}, "preprocess.f0_max was 600.0, is 400.0"),
+        (
+            {"text": TextConfig(normalizer="none")},
+            "preprocess.text.normalizer was 'english', is 'none'",
+        ),
+    ],
+    ids=["mel", "f0", "text"],
+)
+def test_keys_of_features_make_all_of_them_again_and_are_named(keys, name, place, caplog):
+    with caplog.at_level(logging.INFO):
+        summary = prepare(place, **keys)
+    assert summary.n_extracted == 9
+    assert f"{name}: features are made again" in " ".join(caplog.text.split())
+    store = FeatureStore(place / "data/LJSpeech", config_of(place, place, **keys).preprocess.mel)
+    assert store.verify() == []
+
+
+def test_going_back_to_an_older_config_half_way_trusts_nothing_stale(place, monkeypatch):
+    def no_space(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("processors.extraction.run.write_report", no_space)
+        with pytest.raises(OSError, match="No space"):
+            prepare(place, n_mel=40)
+    assert prepare(place).n_extracted == 9
+    assert {FeatureStore(place / "data/LJSpeech").read(id).mel.shape[0] for id in IDS} == {80}
+
+
+def test_a_changed_text_makes_only_its_shard_again(place):
+    shard = shard_of(place, ID)
+    write_texts(place / "corpus", {id: texts()[id] for id in IDS} | {ID: "Something else."})
+    assert prepare(place).n_extracted == len(shard) < 9
+
+
+@pytest.mark.parametrize("backend", ["sequential", "loky"])
+def test_a_changed_lexicon_is_read_again_by_processes_that_had_read_it(backend, place):
+    lexicon, keys = place / "lexicon.txt", {"backend": backend}
+    for pronunciation in ("M AA1", "ZH ZH ZH"):
+        lexicon.write_text(f"MODERN  {pronunciation}\n")
+        prepare(place, text=TextConfig(lexicon_path=str(lexicon)), max_bad_ratio=1.0, **keys)
+    reports = (place / "data/LJSpeech/features").glob("*.json")
+    assert sum(read_json(path)["text_phones"].get("ZH", 0) for path in reports) == 3
+
+
+def test_changed_audio_makes_only_its_shard_again(place):
+    shard = shard_of(place, ID)
+    os.utime(place / f"corpus/wavs/{ID}.flac")
+    assert prepare(place).n_extracted == len(shard) < 9
+
+
+def test_a_changed_alignment_makes_only_its_shard_again(place):
+    shard = shard_of(place, ID)
+    os.utime(place / f"corpus/TextGrid/{ID}.TextGrid")
+    assert prepare(place).n_extracted == len(shard) < 9
+
+
+def test_a_removed_utterance_makes_only_its_shard_again(place):
+    shard = shard_of(place, ID)
+    write_texts(place / "corpus", {id: texts()[id] for id in IDS if id != ID})
+    summary = prepare(place)
+    assert (summary.n_extracted, summary.n_usable) == (len(shard) - 1, 8)
+    assert ID not in FeatureStore(place / "data/LJSpeech")
+
+
+def test_an_added_utterance_gives_the_same_as_a_fresh_run(place, tmp_path):
+    added = "LJ001-0004"
+    for folder, suffix in (("wavs", ".flac"), ("TextGrid", ".TextGrid")):
+        shutil.copy2(DEMO / folder / f"{added}{suffix}", place / "corpus" / folder)
+    write_texts(place / "corpus", {id: texts()[id] for id in sorted([*IDS, added])})
+    summary = prepare(place)
+    assert summary.n_extracted < summary.n_usable == 10
+    prepare_dataset(config_of(place / "corpus", tmp_path / "fresh"), "LJSpeech", 1)
+    for name in ("features/index.jsonl", "stats.json"):
+        fresh = tmp_path / "fresh/LJSpeech" / name
+        assert (place / "data/LJSpeech" / name).read_bytes() == fresh.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["stats.json", "features/index.jsonl", "train.json"])
+def test_a_lost_file_is_made_again_without_new_features(name, place):
+    path = place / "data/LJSpeech" / name
+    before = path.read_bytes()
+    path.unlink()
+    assert prepare(place).n_extracted == 0
+    assert path.read_bytes() == before
+
+
+def test_a_lost_shard_is_made_again_alone(place):
+    shard = shard_of(place, ID)
+    store = FeatureStore(place / "data/LJSpeech")
+    name = store._shards[store.index_of(ID)]
+    (place / f"data/LJSpeech/features/{name}.safetensors").unlink()
+    assert prepare(place).n_extracted == len(shard)
+
+
+def fingerprint(config: PreprocessConfig, *utterances: Utterance) -> Fingerprint:
+    listing = Listing(list(utterances), [], [])
+    dependence = feature_dependence(config, Path("corpus"))
+    return fingerprint_of(config, listing, {"shard-00000": utterances}, dependence)
+
+
+UTTERANCE = Utterance("a", Path("missing.wav"), "Hello.", "ann")
+
+
+def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
+    made = fingerprint(PreprocessConfig(split=SplitConfig(test_ids=("a",))), UTTERANCE)
+    write_fingerprint(tmp_path, made)
+    assert read_fingerprint(tmp_path) == made
+    assert changes(made, made) == []
+
+
+def test_a_damaged_fingerprint_counts_as_none(tmp_path):
+    (tmp_path / "fingerprint.json").write_text('{"a": 1}')
+    assert read_fingerprint(tmp_path) is None
+
+
+@pytest.mark.parametrize("field", ["id", "text", "speaker", "language"])
+def test_every_field_of_an_utterance_counts(field):
+    changed = replace(UTTERANCE, **{field: "xyz"})
+    config = PreprocessConfig()
+    assert fingerprint(config, UTTERANCE) != fingerprint(config, changed)
+
+
+def test_the_place_of_audio_and_text_does_not_count():
+    moved = replace(UTTERANCE, audio=Path("elsewhere.wav"), source="metadata.csv:9")
+    config = PreprocessConfig()
+    assert fingerprint(config, UTTERANCE) == fingerprint(config, moved)
+
+
+def test_a_lexicon_counts_by_its_content(tmp_path):
+    paths = [tmp_path / name for name in ("one", "two")]
+    configs = [PreprocessConfig(text=TextConfig(lexicon_path=str(path))) for path in paths]
+    for path in paths:
+        path.write_text("ARION  ER0 AY1 AH0 N\n")
+    assert fingerprint(configs[0]) == fingerprint(configs[1])
+    paths[0].write_text("ARION  AE1 R IY0 AH0 N\n")
+    assert fingerprint(configs[0]) != fingerprint(configs[1])
+    paths[0].unlink()
+    with pytest.raises(InputError, match="lexicon_path: no file"):
+        fingerprint(configs[0])
+
+
+def test_features_are_not_said_to_be_kept_when_they_are_made_again():
+    old = fingerprint(PreprocessConfig(), UTTERANCE)
+    both = PreprocessConfig(n_mel=40, max_bad_ratio=0.5)
+    assert [line.split(": ")[1] for line in changes(old, fingerprint(both, UTTERANCE))] == [
+        "features are made again",
+        "splits and statistics are made again",
+    ]
+
+
+def test_another_version_of_the_features_is_said():
+    old = replace(fingerprint(PreprocessConfig(), UTTERANCE), version=1)
+    (line,) = changes(old, fingerprint(PreprocessConfig(), UTTERANCE))
+    assert "version 1, now 2: all are made again" in line
+
+
+def test_what_an_older_version_wrote_is_made_again_and_said(place, caplog):
+    path = place / "data/LJSpeech/fingerprint.json"
+    old = read_json(path)
+    del old["task"]
+    path.write_text(json.dumps(old | {"version": 1}))
+    with caplog.at_level(logging.INFO):
+        prepare(place)
+    assert "are of version 1, now 2: all are made again" in " ".join(caplog.text.split())

@@ -1,0 +1,535 @@
+"""Stage 1 on small real corpora: whole, broken, and killed half way."""
+
+import json
+import logging
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from config.schema import CorpusConfig
+from modules.mel import MelConfig
+from preprocessors.manifest import Utterance, read_manifest
+from preprocessors.split import read_splits
+from processors.dataset.statistics import CorpusStats, corpus_stats
+from processors.dataset.store import FeatureStore
+from processors.extraction import shards
+from processors.extraction.run import prepare_dataset
+from processors.extraction.shards import plan_shards
+from tests.processors.small_corpus import (
+    IDS,
+    SPLIT,
+    config_of,
+    copy_corpus,
+    texts,
+    write_texts,
+)
+from utils.errors import InputError
+from utils.files import read_json, read_jsonl
+from utils.locks import locked
+from utils.parallel import ChunkResult
+
+SAME_EVERYWHERE = (
+    "features/index.jsonl",
+    *("stats.json", "phones.json", "oov.txt", "rejected.jsonl", "manifest.jsonl", "audio.json"),
+    *("train.json", "valid.json", "test.json", "golden_test.json", "speakers.json"),
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory) -> Path:
+    return copy_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def prepared(corpus, tmp_path_factory) -> Path:
+    """What stage 1 makes of the corpus, in this process."""
+    processed = tmp_path_factory.mktemp("prepared")
+    prepare_dataset(config_of(corpus, processed), "LJSpeech", 1)
+    return processed / "LJSpeech"
+
+
+def reasons(folder: Path) -> dict[str, tuple[str, str]]:
+    return {r["id"]: (r["stage"], r["reason"]) for r in read_jsonl(folder / "rejected.jsonl")}
+
+
+def assert_same_output(left: Path, right: Path) -> None:
+    for name in SAME_EVERYWHERE:
+        assert (left / name).read_bytes() == (right / name).read_bytes(), name
+    shards = sorted(path.name for path in (left / "features").glob("*.safetensors"))
+    assert shards == sorted(path.name for path in (right / "features").glob("*.safetensors"))
+    for name in shards:
+        assert (left / "features" / name).read_bytes() == (right / "features" / name).read_bytes()
+
+
+def test_every_utterance_becomes_features_that_fit_together(prepared):
+    store = FeatureStore(prepared, MelConfig())
+    assert list(store.ids) == IDS
+    assert store.verify() == []
+    for id in IDS:
+        features = store.read(id)
+        T = features.mel.shape[1]
+        assert features.durations.sum() == T == len(features.f0) == len(features.energy)
+        assert features.speaker == "LJSpeech"
+        assert features.start == store.starts[store.index_of(id)]
+    assert len(set(store.starts.tolist())) > 1  # some begin after a silence
+
+
+def test_the_dataset_folder_says_all_about_it(prepared):
+    assert [u.id for u in read_manifest(prepared / "manifest.jsonl")] == IDS
+    assert read_splits(prepared).test == ["LJ002-0035"]
+    assert read_json(prepared / "speakers.json") == [{"name": "LJSpeech", "language": "en-us"}]
+    phones = read_json(prepared / "phones.json")
+    assert phones["<sil>"] == len(IDS)
+    assert phones["<.>"] == len(IDS) + 1  # LJ002-0035 holds two sentences
+    report = read_json(prepared / "report.json")
+    assert (report["utterances"], report["rejected"]) == (9, {})
+    assert report["splits"] == {"train": 7, "valid": 1, "test": 1, "golden_test": 1}
+    assert set(report["cpu_seconds"]) == {"audio", "text", "alignment", "mel", "f0", "store"}
+
+
+def test_statistics_are_of_the_training_split_only(prepared, corpus):
+    store, config = FeatureStore(prepared), config_of(corpus, prepared).preprocess
+    stats = CorpusStats.from_plain(read_json(prepared / "stats.json"))
+    assert stats == corpus_stats(store, read_splits(prepared).train, config)
+    assert stats != corpus_stats(store, IDS, config)
+    assert 150 < stats.pooled.f0_frame.mean < 280
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_workers_change_nothing(n_jobs, corpus, prepared, tmp_path):
+    summary = prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", n_jobs)
+    assert (summary.n_extracted, summary.n_usable) == (9, 9)
+    assert_same_output(tmp_path / "LJSpeech", prepared)
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from processors.extraction import run as extraction
+from tests.processors.small_corpus import config_of
+
+write_report, n_written = extraction.write_report, 0
+
+def kill_after_two(*arguments):
+    global n_written
+    if n_written == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    n_written += 1
+    write_report(*arguments)
+
+extraction.write_report = kill_after_two
+config = config_of(Path({corpus!r}), Path({processed!r}), backend={backend!r})
+extraction.prepare_dataset(config, "LJSpeech", 2)
+"""
+
+
+@pytest.mark.parametrize("backend", ["sequential", "loky"])
+def test_after_kill_9_finished_shards_stay_and_the_result_is_the_same(
+    backend, corpus, prepared, tmp_path
+):
+    root = str(Path(__file__).parents[2])
+    script = KILLED.format(root=root, corpus=str(corpus), processed=str(tmp_path), backend=backend)
+    killed = subprocess.run([sys.executable, "-c", script], cwd=root, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    folder = tmp_path / "LJSpeech"
+    with pytest.raises(InputError, match="not finished"):
+        FeatureStore(folder)
+    finished = {
+        path.with_suffix(".safetensors"): path.with_suffix(".safetensors").stat().st_mtime_ns
+        for path in (folder / "features").glob("*.json")
+    }
+    assert len(finished) == 2
+    summary = prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+    assert 0 < summary.n_extracted < 9
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert_same_output(folder, prepared)
+
+
+def test_what_a_killed_run_was_writing_is_removed(corpus, tmp_path):
+    features = tmp_path / "LJSpeech" / "features"
+    features.mkdir(parents=True)
+    (features / ".shard-00000.77.safetensors").write_bytes(b"half")
+    prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+    assert not list(features.glob(".*"))
+
+
+def test_an_utterance_that_crashed_a_process_is_rejected_once(corpus, tmp_path, monkeypatch):
+    def run_with_a_crash(work, chunks, n_jobs, backend):
+        for key, items in chunks.items():
+            lost = tuple(item for item in items if item.id == "LJ001-0011")
+            rest = [item for item in items if item not in lost]
+            yield ChunkResult(key, work(key, rest), lost)
+
+    monkeypatch.setattr("processors.extraction.run.run_chunks", run_with_a_crash)
+    config = config_of(corpus, tmp_path)
+    summary = prepare_dataset(config, "LJSpeech", 1)
+    assert (summary.n_usable, summary.n_rejected) == (8, 1)
+    assert "crashed" in reasons(tmp_path / "LJSpeech")["LJ001-0011"][1]
+    assert prepare_dataset(config, "LJSpeech", 1) is None
+
+
+@pytest.mark.slow
+def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("processors.extraction.tts_plan.ShardWork", CrashOn("LJ001-0011"))
+    prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
+    stage, reason = reasons(tmp_path / "LJSpeech")["LJ001-0011"]
+    assert stage == "features"
+    assert "crashed" in reason
+    assert len(FeatureStore(tmp_path / "LJSpeech")) == 8
+
+
+class CrashOn:
+    """Stands in for ShardWork: kills the process that comes to one utterance."""
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+    def __call__(self, *arguments: object) -> "CrashingWork":
+        return CrashingWork(self.id, shards.ShardWork(*arguments))
+
+
+class CrashingWork:
+    def __init__(self, id: str, work: shards.ShardWork) -> None:
+        self.id, self.work = id, work
+
+    def __call__(self, name: str, utterances: list[Utterance]) -> shards.ShardReport:
+        if any(utterance.id == self.id for utterance in utterances):
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return self.work(name, utterances)
+
+
+# --- faults of a corpus, one copy of each ------------------------------------------------------
+
+
+def good_wav() -> tuple[np.ndarray, int]:
+    return soundfile.read(copy_of("LJ001-0002"), dtype="float32")
+
+
+def copy_of(id: str) -> Path:
+    return Path(__file__).parents[2] / f"egs/_demo/LJSpeech-mini/wavs/{id}.flac"
+
+
+def write(path: Path, wav: np.ndarray, rate: int = 22050, subtype: str = "PCM_16") -> None:
+    soundfile.write(path, wav, rate, subtype=subtype)
+
+
+def truncate(path: Path) -> None:
+    write(path, good_wav()[0])
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def with_nan(path: Path) -> None:
+    wav, rate = good_wav()
+    wav[100] = np.nan
+    write(path, wav, rate, "FLOAT")
+
+
+def header_only(path: Path) -> None:
+    write(path, np.zeros(0))
+
+
+BAD_AUDIO = {
+    "empty": (lambda path: path.touch(), "empty"),
+    "text": (lambda path: path.write_text("hello"), "not readable as audio"),
+    "truncated": (truncate, "cut short"),
+    "header_only": (header_only, "0 samples"),
+    "nan": (with_nan, "NaN"),
+    "loud": (lambda path: write(path, 8 * good_wav()[0], subtype="FLOAT"), "beyond full scale"),
+    "short": (lambda path: write(path, good_wav()[0][:1100]), "too short"),
+    "long": (lambda path: write(path, np.full(31 * 8000, 0.1), 8000), "too long"),
+    "antiphase": (
+        lambda path: write(path, np.stack([good_wav()[0], -good_wav()[0]], axis=1)),
+        "cancel each other out",
+    ),
+    "silent": (lambda path: write(path, np.zeros(22050)), "silent"),
+}
+GOOD_AUDIO = {
+    "stereo": lambda path: write(path, np.stack([good_wav()[0]] * 2, axis=1)),
+    "pcm24": lambda path: write(path, good_wav()[0], subtype="PCM_24"),
+    "pcm8": lambda path: write(path, good_wav()[0], subtype="PCM_U8"),
+    "double": lambda path: write(path, good_wav()[0], subtype="DOUBLE"),
+    "clipped": lambda path: write(path, np.clip(30 * good_wav()[0], -1, 1)),
+    "slow": lambda path: write(path, good_wav()[0][::2], 11025),
+}
+
+
+@pytest.fixture(scope="module")
+def broken_corpus(tmp_path_factory) -> Path:
+    """The good utterances and one of each fault."""
+    root = copy_corpus(tmp_path_factory.mktemp("broken"))
+    by_id = {id: texts()[id] for id in IDS}
+    for name, make in ({id: fault[0] for id, fault in BAD_AUDIO.items()} | GOOD_AUDIO).items():
+        make(root / f"wavs/{name}.wav")
+        by_id[name] = texts()["LJ001-0002"]
+    by_id |= {
+        "emoji": "\U0001f600 \u200f",
+        "control": "\x01\x02",
+        "huge": f"about {10**400} and 1e400",
+    }
+    by_id |= {"overlong": texts()["LJ001-0002"], "unaligned": texts()["LJ001-0002"]}
+    by_id |= {"no_text": "", "no_audio": "Nobody recorded this.", "../../outside": "Elsewhere."}
+    for name in (*GOOD_AUDIO, "emoji", "control", "huge", "overlong"):
+        shutil.copy(root / "TextGrid/LJ001-0002.TextGrid", root / f"TextGrid/{name}.TextGrid")
+    for name in ("emoji", "control", "huge", "unaligned"):
+        shutil.copy(root / "wavs/LJ001-0002.flac", root / f"wavs/{name}.flac")
+    write(root / "wavs/overlong.wav", good_wav()[0][:22050])
+    write(root / "wavs/unlisted.wav", good_wav()[0])
+    write_texts(root, by_id)
+    with (root / "metadata.csv").open("a", encoding="utf-8") as file:
+        file.write("one_column_only\n")
+    return root
+
+
+@pytest.fixture(scope="module")
+def survived(broken_corpus, tmp_path_factory) -> Path:
+    """What stage 1 makes of it when any number of faults is allowed."""
+    processed = tmp_path_factory.mktemp("survived")
+    prepare_dataset(config_of(broken_corpus, processed, max_bad_ratio=1.0), "LJSpeech", 1)
+    return processed / "LJSpeech"
+
+
+@pytest.mark.parametrize("name", BAD_AUDIO)
+def test_bad_audio_is_rejected_with_its_reason(name, survived):
+    stage, reason = reasons(survived)[name]
+    assert stage == "audio"
+    assert BAD_AUDIO[name][1] in reason
+
+
+@pytest.mark.parametrize("name", [*GOOD_AUDIO, *IDS])
+def test_odd_but_sound_audio_is_used(name, survived):
+    assert name in FeatureStore(survived)
+    assert name not in reasons(survived)
+
+
+@pytest.mark.parametrize(("name", "tolerance"), [("pcm24", 1e-6), ("double", 1e-6), ("pcm8", 2.0)])
+def test_other_sample_formats_give_the_same_features(name, tolerance, survived):
+    store = FeatureStore(survived)
+    found, expected = store.read(name), store.read("LJ001-0002")
+    loud = expected.mel > -4  # below, the noise of 8 bits is heard
+    assert np.abs(found.mel - expected.mel)[loud].max() < tolerance
+    np.testing.assert_array_equal(found.durations, expected.durations)
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "part"),
+    [
+        ("emoji", "text", ""),
+        ("control", "text", ""),
+        ("no_text", "corpus", "metadata.csv:"),
+        ("no_audio", "corpus", "no audio file"),
+        ("../../outside", "corpus", "not a safe id"),
+        ("one_column_only", "corpus", "metadata.csv:"),
+        ("unaligned", "alignment", "unaligned"),
+    ],
+)
+def test_bad_entries_are_rejected_with_stage_and_reason(name, stage, part, survived):
+    found, reason = reasons(survived)[name]
+    assert found == stage
+    assert part in reason
+
+
+def test_an_alignment_longer_than_the_audio_is_rejected_and_not_cropped(survived):
+    stage, reason = reasons(survived)["overlong"]
+    assert stage in ("alignment", "features")
+    assert reason
+
+
+def test_a_number_of_400_digits_is_no_reason_to_stop(survived):
+    # its alignment is that of another text; all that counts is that nothing unexpected happened
+    assert "unexpected" not in reasons(survived).get("huge", ("", ""))[1]
+
+
+def test_nothing_unexpected_happened_and_nothing_was_lost(survived, broken_corpus):
+    found = reasons(survived)
+    assert not [reason for _, reason in found.values() if "unexpected" in reason]
+    n_lines = len((broken_corpus / "metadata.csv").read_text(encoding="utf-8").splitlines())
+    assert len(FeatureStore(survived)) + len(found) == n_lines
+
+
+def test_nothing_is_written_outside_of_the_processed_folder(survived):
+    assert [path.name for path in survived.parent.iterdir()] == ["LJSpeech"]
+    assert not list(survived.parent.parent.rglob("outside*"))
+
+
+def test_statistics_stay_finite_in_bad_company(survived):
+    stats = json.loads((survived / "stats.json").read_text())
+    assert np.isfinite(list(stats["pooled"]["f0_frame"].values())).all()
+
+
+def test_the_report_counts_faults_and_notices(survived):
+    report = read_json(survived / "report.json")
+    assert report["rejected"]["audio"] == len(BAD_AUDIO)
+    notices = report["audio_notices"]
+    assert notices["2 channels averaged to mono"] == 1
+    assert any("resampled from 11025" in notice for notice in notices)
+    assert any("clipped" in notice for notice in notices)
+    assert any("unlisted" in notice for notice in report["notices"])
+
+
+def test_more_faults_than_allowed_end_the_stage_with_the_first_reasons(broken_corpus, tmp_path):
+    with pytest.raises(InputError, match=r"max_bad_ratio 0\.01 allows.*rejected\.jsonl") as caught:
+        prepare_dataset(config_of(broken_corpus, tmp_path), "LJSpeech", 1)
+    assert str(caught.value).count("\n") == 5
+    assert len(reasons(tmp_path / "LJSpeech")) > 10
+    summary = prepare_dataset(config_of(broken_corpus, tmp_path, max_bad_ratio=0.9), "LJSpeech", 1)
+    assert summary.n_extracted == 0  # the work done is kept
+
+
+def test_one_bad_file_does_not_stop_a_small_corpus_unless_none_is_allowed(corpus, tmp_path):
+    root = tmp_path / "corpus"
+    shutil.copytree(corpus, root)
+    (root / "wavs/LJ001-0011.flac").write_bytes(b"")
+    summary = prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+    assert (summary.n_usable, summary.n_rejected) == (8, 1)
+    with pytest.raises(InputError, match="1 of 9 utterances cannot be used"):
+        prepare_dataset(config_of(root, tmp_path / "data", max_bad_ratio=0.0), "LJSpeech", 1)
+
+
+def test_text_in_another_encoding_ends_the_stage_before_any_work(corpus, tmp_path):
+    root = tmp_path / "corpus"
+    shutil.copytree(corpus, root)
+    (root / "metadata.csv").write_bytes("LJ001-0002|caf\xe9\n".encode("latin-1"))
+    with pytest.raises(InputError, match="encoding"):
+        prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"aligner": "imported"}, "no folder"), ({"textgrid_dir": "elsewhere"}, "no folder")],
+)
+def test_an_aligner_that_cannot_work_leaves_what_another_made(corpus, tmp_path, change, reason):
+    config = config_of(corpus, tmp_path)
+    prepare_dataset(config, "LJSpeech", 1)
+    before = contents(tmp_path)
+    changed = replace(config, preprocess=replace(config.preprocess, **change))
+    with pytest.raises(InputError, match=reason):
+        prepare_dataset(changed, "LJSpeech", 1)
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return {path: path.read_bytes() for path in files}
+
+
+def test_a_byte_order_mark_and_windows_line_ends_change_nothing(corpus, prepared, tmp_path):
+    root = tmp_path / "corpus"
+    shutil.copytree(corpus, root)
+    table = (root / "metadata.csv").read_bytes()
+    (root / "metadata.csv").write_bytes(b"\xef\xbb\xbf" + table.replace(b"\n", b"\r\n"))
+    prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+    index = "features/index.jsonl"
+    assert (tmp_path / "data/LJSpeech" / index).read_bytes() == (prepared / index).read_bytes()
+
+
+def test_an_id_that_stands_twice_ends_the_stage_with_both_lines(corpus, tmp_path):
+    root = tmp_path / "corpus"
+    shutil.copytree(corpus, root)
+    with (root / "metadata.csv").open("a", encoding="utf-8") as file:
+        file.write("LJ001-0002|again|again\n")
+    with pytest.raises(InputError, match=r"metadata.csv:1 and .*metadata.csv:10"):
+        prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+
+
+def test_alignments_in_another_phone_set_than_the_text_end_the_stage(corpus, tmp_path):
+    root = shutil.copytree(corpus, tmp_path / "corpus")
+    for path in (root / "TextGrid").iterdir():
+        path.write_text(re.sub(r'"([A-Z]{2})[012]"', r'"\1"', path.read_text()))  # no stress
+    with pytest.raises(InputError, match=r"% of the phones .* AH0 \(.*text\.lexicon_path"):
+        prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+
+
+def test_phones_of_the_text_that_no_alignment_holds_are_named(corpus, tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+    named = [line for line in caplog.messages if "are in no alignment" in line]
+    assert len(named) == 1
+    assert "LJSpeech: " in named[0]
+
+
+def test_what_was_changed_in_recordings_is_said_and_counted(corpus, tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
+    said = [line for line in caplog.messages if "resampled" in line]
+    assert said == [f"LJSpeech: {len(IDS)} of its recordings: resampled from 22050 to 16000 Hz"]
+
+
+def test_a_language_that_the_frontend_does_not_know_is_no_fault_of_the_utterances(corpus, tmp_path):
+    options = {"corpus": {"LJSpeech": CorpusConfig(language="nl")}}
+    with pytest.raises(InputError, match=r"lexicon.*nl|nl.*lexicon"):
+        prepare_dataset(config_of(corpus, tmp_path / "data", **options), "LJSpeech", 1)
+
+
+def test_a_fault_in_the_split_shows_before_any_work(corpus, tmp_path):
+    split = {"split": type(SPLIT)(test_ids=("nobody",))}
+    with pytest.raises(InputError, match="nobody"):
+        prepare_dataset(config_of(corpus, tmp_path, **split), "LJSpeech", 1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unusable_utterance_moves_no_other_one_to_another_split(
+    broken_corpus, survived, tmp_path
+):
+    # the same corpus, now without the alignment of one training utterance
+    before = read_splits(survived)
+    root = tmp_path / "corpus"
+    shutil.copytree(broken_corpus, root)
+    (root / f"TextGrid/{before.train[0]}.TextGrid").unlink()
+    config = config_of(root, tmp_path / "data", max_bad_ratio=1.0)
+    prepare_dataset(config, "LJSpeech", 1)
+    after = read_splits(tmp_path / "data/LJSpeech")
+    assert after == before._replace(train=before.train[1:])
+
+
+def utterance(id: str) -> Utterance:
+    return Utterance(id, Path(f"{id}.wav"), "text", "speaker")
+
+
+def test_one_utterance_more_changes_at_most_two_shards_at_any_size():
+    everyone = [utterance(f"LJ{i:04d}") for i in range(300)]
+    for n in range(1, 300):
+        old, new = plan_shards(everyone[:n], 10), plan_shards(everyone[: n + 1], 10)
+        changed = [name for name in old | new if old.get(name) != new.get(name)]
+        assert len(changed) <= 3, (n, changed)  # its own, and the two of a split
+
+
+def test_a_plan_depends_on_ids_alone_and_fills_shards_evenly():
+    everyone = [utterance(f"p{i % 7}_{i:05d}") for i in range(4000)]
+    plan = plan_shards(everyone, 200)
+    assert plan == plan_shards(everyone[::-1], 200)
+    assert sorted(u.id for items in plan.values() for u in items) == sorted(u.id for u in everyone)
+    assert len(plan) == 20
+    assert max(len(items) for items in plan.values()) < 2 * 200
+
+
+def test_two_runs_at_once_in_one_folder_are_refused(corpus, tmp_path):
+    with (
+        locked(tmp_path / "LJSpeech", ""),
+        pytest.raises(InputError, match=r"at work there; wait for its end, or set preprocess\.pro"),
+    ):
+        prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+
+
+def test_a_run_that_ends_early_leaves_nothing_of_what_the_last_one_said(corpus, tmp_path):
+    root = tmp_path / "corpus"
+    shutil.copytree(corpus, root)
+    prepare_dataset(config_of(root, tmp_path / "data"), "LJSpeech", 1)
+    folder = tmp_path / "data/LJSpeech"
+    (folder / "alignment_scores.jsonl").write_text("{}\n")
+    (root / "wavs/LJ001-0011.flac").write_bytes(b"")
+    with pytest.raises(InputError, match="1 of 9 utterances cannot be used"):
+        prepare_dataset(config_of(root, tmp_path / "data", max_bad_ratio=0.0), "LJSpeech", 1)
+    assert not (folder / "alignment_scores.jsonl").exists()
+    assert not (folder / "report.json").exists()
+    assert list(reasons(folder)) == ["LJ001-0011"]

@@ -1,0 +1,42 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from processors.scoring.metrics.cer import character_error, score
+from processors.scoring.plugins import Plugins
+from processors.scoring.recognition import Speech
+
+pytest.importorskip("jiwer")
+SPEECH = Speech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", "en-us")
+
+
+@pytest.mark.parametrize(
+    ("heard", "errors"),
+    [
+        ("the cat sat", 0),
+        ("the cats sat", 1),  # one letter more
+        ("the cat", 4),  # three letters and the space before them
+        ("th cat mat", 2),
+        ("", 11),
+    ],
+)
+def test_errors_are_counted_per_character(heard, errors):
+    assert character_error("the cat sat", heard) == pytest.approx(errors / 11)
+
+
+def test_a_score_is_in_percent_and_weighs_its_characters_and_says_what_was_heard():
+    speech = replace(SPEECH, plugins=Plugins(recogniser=lambda *_: "The Cats sat"))
+    assert score(speech) == (pytest.approx(100 / 11), 11, "the cats sat")
+
+
+def test_words_without_spaces_between_them_are_compared():
+    speech = replace(SPEECH, text="今日は晴れ。", language="ja")
+    assert score(replace(speech, plugins=Plugins(recogniser=lambda *_: "今日は雨"))) == (
+        pytest.approx(100 * 2 / 5), 5, "今日は雨",
+    )  # fmt: skip
+
+
+def test_no_text_and_languages_nobody_listens_to_have_no_score():
+    assert score(replace(SPEECH, text="...")) is None
+    assert score(replace(SPEECH, language="ja")) is None

@@ -1,0 +1,68 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from processors.scoring.metrics.wer import score, word_error
+from processors.scoring.plugins import Plugins
+from processors.scoring.recognition import Speech
+
+pytest.importorskip("jiwer")
+WORDS = "the cat sat on the mat"
+SPEECH = Speech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat on the mat.", "en-us")
+
+
+def edits(words: list[str], heard: list[str]) -> int:
+    """Fewest substitutions, deletions and insertions, by trying them."""
+    if not words or not heard:
+        return len(words) + len(heard)
+    if words[0] == heard[0]:
+        return edits(words[1:], heard[1:])
+    return 1 + min(edits(words[1:], heard[1:]), edits(words[1:], heard), edits(words, heard[1:]))
+
+
+def hearing(speech: Speech, heard: str) -> Speech:
+    return replace(speech, plugins=Plugins(recogniser=lambda *_: heard))
+
+
+@pytest.mark.parametrize(
+    ("heard", "errors"),
+    [
+        ("the cat sat on the mat", 0),
+        ("the cat sat on mat", 1),
+        ("a cat sat on on the mat", 2),
+        ("", 6),
+        ("dogs bark and bark at cats and rats", 8),
+    ],
+)
+def test_errors_are_counted_per_word(heard, errors):
+    assert errors == edits(WORDS.split(), heard.split())
+    assert word_error(WORDS, heard) == pytest.approx(errors / 6)
+
+
+def test_a_score_is_in_percent_and_weighs_its_words_and_says_what_was_heard():
+    value, weight, note = score(hearing(SPEECH, "A CAT sat on the... mat?"))
+    assert (value, weight, note) == (pytest.approx(100 / 6), 6, "a cat sat on the mat")
+
+
+def test_numbers_are_compared_in_words():
+    five = replace(SPEECH, text="It is five dollars.")
+    assert score(hearing(five, "It is $5"))[:2] == (0, 4)
+
+
+def test_in_silence_pocketsphinx_hears_no_word():
+    assert score(SPEECH) == (100, 6, "")
+
+
+def test_no_text_and_languages_nobody_listens_to_have_no_score():
+    assert score(replace(SPEECH, text="... -")) is None
+    assert score(replace(SPEECH, text="12")).weight == 1
+    assert score(replace(SPEECH, language="de")) is None
+    assert score(hearing(replace(SPEECH, language="de", text="Ja, gut"), "ja gut")).value == 0
+
+
+def test_recordings_without_transcripts_have_no_score(tmp_path):
+    (tmp_path / "a.txt").write_text("the cat")
+    spoken = replace(SPEECH, id="a", plugins=Plugins(transcripts=tmp_path))
+    assert score(spoken).value == pytest.approx(100 * 4 / 6)
+    assert score(replace(spoken, recorded=True)) is None

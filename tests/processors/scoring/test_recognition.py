@@ -1,0 +1,101 @@
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from processors.scoring import recognition
+from processors.scoring.plugins import Plugins
+from processors.scoring.recognition import Speech, hear, recognise, words_of
+from utils.errors import InputError
+
+DEMO = Path(__file__).parents[2] / "egs" / "_demo" / "LJSpeech-mini"
+CLIP = "LJ001-0008"  # 1.8 s
+SOUND = Speech(np.full(4, 0.5, dtype=np.float32), 8000, "", "nl", id="a")
+
+
+@pytest.fixture(scope="module")
+def clip() -> Speech:
+    wav, rate = soundfile.read(DEMO / "wavs" / f"{CLIP}.flac", dtype="float32")
+    with (DEMO / "metadata.csv").open(encoding="utf-8") as file:
+        texts = {row[0]: row[-1] for row in csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE)}
+    return Speech(wav, rate, texts[CLIP], "en-us", id=CLIP)
+
+
+def test_a_recording_is_read_at_any_level_and_silence_as_nothing(clip):
+    heard = recognise(clip.wav, clip.sample_rate)
+    assert len(set(heard.split()) & set(words_of(clip.text, "en-us").split())) >= 2
+    assert recognise(0.1 * clip.wav, clip.sample_rate) == heard
+    assert recognise(np.zeros(16000, dtype=np.float32), 16000) == ""
+    assert recognise(np.zeros(0, dtype=np.float32), 16000) == ""
+    assert recognise(clip.wav[:3], 16000) == ""
+
+
+def test_what_is_heard_does_not_depend_on_what_was_heard_before(clip):
+    noise = np.random.default_rng(0).normal(0, 0.2, 3 * clip.sample_rate).astype(np.float32)
+    noisy = clip.wav + 0.2 * noise[: len(clip.wav)]
+    recognition._decoder.cache_clear()
+    first = recognise(noisy, clip.sample_rate)
+    recognise(noise, clip.sample_rate)
+    assert recognise(noisy, clip.sample_rate) == first
+    assert first
+
+
+def test_pocketsphinx_listens_to_english_and_nobody_to_other_languages(clip):
+    assert hear(clip) == recognise(clip.wav, clip.sample_rate)
+    assert hear(replace(clip, language="de")) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("en-us", "The Uncle’s cat -- it's 'his', he said: \"No!\"",
+         "the uncle's cat it's his he said no"),
+        ("en", "Mr. Lee paid $5 (well-known).", "mister lee paid five dollars well known"),
+        ("en", "Привет, hello", "привет hello"),
+        ("fr-fr", "«L’École» – c'est 12 ans; où\xa0?", "l'école c'est 12 ans où"),
+        ("de", "STRASSE", "strasse"),
+        ("hi", "नमस्ते, दुनिया।", "नमस्ते दुनिया"),
+        ("", "Hello!", "hello"),
+        ("en-us", "... -", ""),
+    ],
+)  # fmt: skip
+def test_words_are_compared_without_case_and_punctuation(language, text, words):
+    assert words_of(text, language) == words
+
+
+def test_a_recogniser_of_ones_own_listens_to_any_language():
+    def listen(wav, sample_rate, language):
+        return f"{len(wav)} {wav.dtype} {sample_rate} {language}"
+
+    sound = replace(SOUND, plugins=Plugins(recogniser=listen))
+    assert sound.heard == "4 float32 8000 nl"
+
+
+def test_a_recogniser_listens_once():
+    heard = []
+    sound = replace(SOUND, plugins=Plugins(recogniser=lambda *_: str(heard.append(1))))
+    assert (sound.heard, sound.heard, len(heard)) == ("None", "None", 1)
+
+
+def test_a_recogniser_gives_text():
+    sound = replace(SOUND, plugins=Plugins(recogniser=lambda *_: {"text": "hello"}))
+    with pytest.raises(InputError, match="gave dict for a; a recogniser gives the text"):
+        hear(sound)
+
+
+def test_transcripts_come_before_a_recogniser_and_one_of_each_must_be_there(tmp_path):
+    plugins = Plugins(recogniser=lambda *_: "from the recogniser", transcripts=tmp_path)
+    spoken, recorded = (replace(SOUND, plugins=plugins, recorded=r) for r in (False, True))
+    (tmp_path / "a.txt").write_text("\ufeffEén kop koffie.\n", encoding="utf-8")
+    assert hear(spoken) == "Eén kop koffie.\n"
+    assert hear(recorded) is None
+    (tmp_path / "recorded").mkdir()
+    with pytest.raises(InputError, match=r"recorded.a\.txt: No such file.*must hold one of every"):
+        hear(recorded)
+    (tmp_path / "recorded" / "a.txt").write_text("een kop")
+    assert hear(recorded) == "een kop"
+    with pytest.raises(InputError, match=r"b\.txt: No such file"):
+        hear(replace(spoken, id="b"))

@@ -1,0 +1,225 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import soundfile
+
+from modules.mel import MelConfig
+from processors.records import TimedPhone
+from processors.scoring import judge as judging
+from processors.scoring import utterance as scoring
+from processors.scoring.checks import Checked, Flag
+from processors.scoring.metrics import Metric, Value
+from processors.scoring.pair import Pair
+from processors.scoring.plugins import Plugins
+from processors.scoring.recognition import Speech
+from processors.scoring.utterance import Column, Item, ScoringTask, Spoken, columns_of, score_item
+from utils.errors import InputError
+
+MEL = MelConfig()
+COPY = Metric("s", better="lower", judges="copy", needs="sound")
+PAIR = Metric("dB", better="lower", judges="pair", needs="sound")
+SPEECH = Metric("%", better="lower", judges="speech", needs="a text")
+
+
+@pytest.fixture
+def metrics(monkeypatch):
+    """Three metrics that say how they were called."""
+    known = {
+        "longer": SimpleNamespace(
+            METRIC=COPY, score=lambda copy: Value(len(copy.wav) + len(copy.wav_hat) / 1e6)
+        ),
+        "nan": SimpleNamespace(METRIC=COPY, score=lambda _: Value(math.nan)),
+        "level": SimpleNamespace(
+            METRIC=SPEECH,
+            score=lambda s: (
+                Value(float(np.abs(s.wav).max()), len(s.text), str(s.sample_rate))
+                if s.text
+                else None
+            ),
+        ),
+    }
+    for module in (scoring, judging):
+        monkeypatch.setattr(module, "find", known.__getitem__)
+
+
+def noise(n_samples: int = 4000) -> np.ndarray:
+    return np.random.default_rng(0).uniform(-0.5, 0.5, n_samples).astype(np.float32)
+
+
+def make_item(folder: Path, n_hat: int = 4000, rate: int = 22050, text: str = "hello") -> Item:
+    path = folder / "a.wav"
+    soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
+    return Item("a", noise, text, "en-us", "anna", None, {"mine": Spoken(path, is_copy=True)})
+
+
+def score(item: Item, *names: str):
+    return score_item(item, ScoringTask(names, MEL))["mine"]
+
+
+@pytest.mark.usefixtures("metrics")
+def test_speech_is_judged_in_both_and_the_difference_taken(tmp_path):
+    scored = score(make_item(tmp_path, 8000, 44100), "level")
+    peak = float(np.abs(noise()).max())
+    assert scored.values["level"] == (pytest.approx(0.25, abs=1e-3), 5, "44100")
+    assert scored.values["level_recorded"] == (peak, 5, "22050")
+    assert scored.values["level_difference"].value == pytest.approx(0.25 - peak, abs=1e-3)
+    assert scored.values["level_difference"].weight == 5
+    assert (scored.id, scored.seconds) == ("a", 8000 / 44100)
+    assert [column.name for column in columns_of(["longer", "level"])] == [
+        "longer", "level", "level_recorded", "level_difference",
+    ]  # fmt: skip
+    assert columns_of(["level"])[1] == Column("level_recorded", "%", "")
+
+
+@pytest.mark.usefixtures("metrics")
+@pytest.mark.parametrize("n_hat", [4000 - 512, 3999, 4000, 4000 + 512])
+def test_a_copy_is_cut_to_the_shorter_of_both(tmp_path, n_hat):
+    value = score(make_item(tmp_path, n_hat), "longer").values["longer"].value
+    assert value == pytest.approx(min(n_hat, 4000) * (1 + 1e-6), rel=1e-9)
+
+
+@pytest.mark.usefixtures("metrics")
+@pytest.mark.parametrize("n_hat", [4000 - 513, 4000 + 513])
+def test_a_copy_of_another_length_is_refused_unless_nothing_needs_it(tmp_path, n_hat):
+    item = make_item(tmp_path, n_hat)
+    with pytest.raises(InputError, match=rf"a\.wav: {n_hat} samples, and its recording has 4000"):
+        score(item, "level", "longer")
+    assert "level" in score(item, "level").values
+
+
+@pytest.mark.usefixtures("metrics")
+def test_a_copy_at_another_rate_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"a\.wav: 16000 Hz, and the mel is one of 22050 Hz"):
+        score(make_item(tmp_path, rate=16000), "longer")
+
+
+@pytest.mark.usefixtures("metrics")
+def test_what_could_not_be_judged_has_no_value(tmp_path):
+    assert score(make_item(tmp_path, text=""), "level", "nan").values == {}
+
+
+def test_the_real_metrics_agree_on_a_copy_at_half_the_level(tmp_path):
+    values = score(make_item(tmp_path), "mel_l1", "mstft").values
+    assert values["mel_l1"] == (pytest.approx(math.log(2), abs=1e-3), 4000 // 256, "")
+    assert values["mstft"].value == pytest.approx(0.5 + math.log(2), abs=1e-3)
+
+
+def heard_by(plugins: Plugins) -> str:
+    """What a fake recogniser is called."""
+    return str(plugins.transcripts)
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    """Metrics and checks that count what they judge."""
+    judged: list[tuple[str, object]] = []
+
+    def speech(one: Speech) -> Value:
+        judged.append(("speech", (one.recorded, one.id, heard_by(one.plugins))))
+        return Value(float(np.abs(one.wav).max()))
+
+    def pair(one: Pair) -> Value:
+        judged.append(("pair", id(one.recorded)))
+        return Value(len(one.recorded.phones) + 10 * len(one.spoken.phones) + 100 * one.same_timing)
+
+    def checks(one: Speech, recorded: Speech | None, names: tuple[str, ...]) -> Checked:
+        judged.append(("checks", (one.recorded, recorded is not None)))
+        note = "recording" if one.recorded else "speech"
+        return Checked((Flag(names[0], note),), {names[1]: "needs an ear"}, {})
+
+    known = {
+        "speech": SimpleNamespace(METRIC=SPEECH, score=speech),
+        "pair": SimpleNamespace(METRIC=PAIR, score=pair),
+        "copy": SimpleNamespace(METRIC=COPY, score=lambda _: Value(1.0)),
+    }
+    for module in (scoring, judging):
+        monkeypatch.setattr(module, "find", known.__getitem__)
+        monkeypatch.setattr(module, "run_checks", checks)
+    return judged
+
+
+def spoken_by(folder: Path, *systems: str) -> dict[str, Spoken]:
+    """A file for each system, the first of which is a copy."""
+    phones = (TimedPhone("a", 0.0, 0.1), TimedPhone("b", 0.1, 0.2))
+    spoken = {}
+    for n, system in enumerate(systems):
+        soundfile.write(folder / f"{system}.wav", noise() / (n + 2), 22050, subtype="PCM_16")
+        spoken[system] = Spoken(folder / f"{system}.wav", phones, is_copy=n == 0)
+    return spoken
+
+
+TASK = ScoringTask(("speech", "pair", "copy"), MEL, ("loud", "odd"))
+
+
+def test_a_recording_is_read_and_judged_once_for_all_systems(tmp_path, counting):
+    read = []
+
+    def recorded() -> np.ndarray:
+        read.append(1)
+        return noise()
+
+    phones = (TimedPhone("a", 0.0, 0.2),)
+    item = Item("u", recorded, "hello", "en-us", "", lambda: phones, spoken_by(tmp_path, "x", "y"))
+    by_system = score_item(item, TASK)
+    assert len(read) == 1
+    recordings = [what for kind, what in counting if kind == "speech" and what[0]]
+    assert recordings == [(True, "u", "None")]
+    assert len({what for kind, what in counting if kind == "pair"}) == 1
+    assert counting.count(("checks", (True, False))) == 1
+    assert counting.count(("checks", (False, True))) == 2
+    values = {name: one.values for name, one in by_system.items()}
+    assert [values[name]["pair"].value for name in "xy"] == [1 + 20 + 100, 1 + 20]
+    assert "copy" in values["x"]
+    assert "copy" not in values["y"]
+    assert values["y"]["speech_difference"].value == pytest.approx(-2 / 3 * 0.5, abs=1e-3)
+    for one in by_system.values():
+        assert one.flags == (Flag("loud", "speech"),)
+        assert one.recorded_flags == (Flag("loud", "recording"),)
+        assert one.unchecked == (Flag("odd", "needs an ear"),)
+
+
+@pytest.mark.usefixtures("counting")
+def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
+    item = Item("u", None, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    by_system = score_item(item, TASK)
+    assert set(by_system["x"].values) == {"speech"}
+    assert by_system["x"].flags == (Flag("loud", "speech"),)
+    assert by_system["x"].recorded_flags == ()
+
+
+def test_transcripts_are_those_of_the_system(tmp_path, counting):
+    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x", "y"))
+    theirs = {"y": Plugins(transcripts=Path("of_y"))}
+    score_item(item, replace(TASK, plugins_of=theirs))
+    heard = [what[2] for kind, what in counting if kind == "speech"]
+    assert heard == ["None", "None", "of_y"]  # of x, of the recording, of y
+
+
+def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatch):
+    def fail(_: object) -> Value:
+        raise ZeroDivisionError("division by zero\nin line 7")
+
+    known = {
+        "rate": SimpleNamespace(METRIC=SPEECH, score=fail),
+        "level": SimpleNamespace(METRIC=SPEECH, score=lambda _: Value(1.0)),
+    }
+    monkeypatch.setattr(judging, "find", known.__getitem__)
+    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    by_system = score_item(item, ScoringTask(("rate", "level"), MEL))
+    assert by_system["x"].failed == (Flag("rate", "ZeroDivisionError: division by zero"),)
+    assert by_system["x"].values["level"] == Value(1.0)
+    assert "rate" not in by_system["x"].values
+
+
+def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypatch):
+    def refuse(_: object) -> Value:
+        raise InputError("u.txt is missing")
+
+    monkeypatch.setattr(judging, "find", lambda _: SimpleNamespace(METRIC=SPEECH, score=refuse))
+    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    with pytest.raises(InputError, match=r"u\.txt is missing"):
+        score_item(item, ScoringTask(("rate",), MEL))
