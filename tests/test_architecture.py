@@ -79,7 +79,7 @@ def imported_packages(path):
 
 
 def modules_of(package):
-    return sorted(path for path in (REPOSITORY / package).rglob("*.py"))
+    return sorted((REPOSITORY / package).rglob("*.py"))
 
 
 def text_files():

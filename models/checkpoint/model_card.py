@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from config.schema import Config, CorpusConfig
 from models.base.assets import Assets
-from models.checkpoint.history import History
+from models.checkpoint.history import History, Position
 from preprocessors.corpora import licence_of, on_the_hub
 from utils.files import read_text, replacing
 
-if TYPE_CHECKING:  # trainer and importers take time to import, and publishing needs neither
-    from models.checkpoint.history import Position
+if TYPE_CHECKING:  # importing importers costs time, and publishing needs none
     from models.checkpoint.importers import Imported
 
 UNKNOWN = "unknown"  # also what the Hub calls a licence that nobody gave

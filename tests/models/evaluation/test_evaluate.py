@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.evaluation import evaluation, judges
+from models.evaluation import evaluate as evaluation
+from models.evaluation import judges
 from models.evaluation.place import Place, place_of_config
 from models.evaluation.references import References
 from models.evaluation.scores import Report
@@ -407,7 +408,7 @@ def test_a_recogniser_that_fails_ends_the_run_at_once_with_the_utterance(copies)
     with pytest.raises(InputError) as error:
         evaluation.evaluate(copies, only("mel_l1", "wer"), 2, extras)
     line = str(error.value)
-    assert re.match(r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluation.py, ", line)
+    assert re.match(r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluate.py, ", line)
     assert "\n" not in line
 
 

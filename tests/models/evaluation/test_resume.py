@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from models.evaluation import kept
 from models.evaluation.resume import KeptScores
 from modules.mel import MelConfig
 from processors.records import TimedPhone
@@ -84,7 +83,7 @@ def test_other_code_or_another_mel_scores_anew(tmp_path, item, monkeypatch):
     key = kept_in(tmp_path).key_of(item)
     other = replace(TASK, mel=replace(TASK.mel, f_max=7000.0))
     assert kept_in(tmp_path, other).key_of(item) != key
-    monkeypatch.setattr(kept, "_code", lambda: "other")
+    monkeypatch.setattr(resume, "_code", lambda: "other")
     assert kept_in(tmp_path).key_of(item) != key
 
 

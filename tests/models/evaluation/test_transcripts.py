@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.evaluation import evaluation
+from models.evaluation import evaluate as evaluation
 from models.evaluation.place import Place
 from models.evaluation.references import References
 from models.evaluation.scores import Report, Score, System
