@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from models.evaluation import resume
 from models.evaluation.resume import KeptScores
 from modules.mel import MelConfig
 from processors.records import TimedPhone
