@@ -38,17 +38,6 @@ class TtsOutput(NamedTuple):
         return regulate(values.unsqueeze(2), self.durations, T).squeeze(2)
 
 
-def vocabulary_size(assets: Assets) -> int:
-    """Rows of a phone embedding, padding included.
-
-    Raises:
-        InputError: If there is no vocabulary.
-    """
-    if assets.vocabulary is None:
-        raise InputError("an acoustic model needs a vocabulary and found none; run stage 1 again")
-    return len(assets.vocabulary)
-
-
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
     """Statistics of one quantity ("f0_phone", "energy_frame" ...), in the order of the speakers.
 

@@ -17,6 +17,7 @@ from utils.files import read_json, read_text, replacing, write_json
 T = TypeVar("T")
 AUDIO = "audio.json"  # every experiment has it
 LEXICON = "lexicon.txt"
+VOCABULARY = "vocabulary.json"
 SPEAKERS = "speakers.json"
 
 
@@ -45,11 +46,28 @@ class Assets:
     stats: CorpusStats | None = None
     lexicon: str | None = None
 
+    def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:
+        """The vocabulary of an acoustic model.
+
+        Args:
+            folder: Where the assets were read from, for the message.
+
+        Raises:
+            InputError: If there is none.
+        """
+        if self.vocabulary is None:
+            place = "" if folder is None else f"{folder}: "
+            raise InputError(
+                f"{place}no {VOCABULARY}, which an acoustic model needs to read text; "
+                "run stage 1 again, or give the folder of an acoustic model"
+            )
+        return self.vocabulary
+
     def save(self, folder: Path) -> None:
         """Writes audio.json, and what there is of the others."""
         write_json(folder / AUDIO, asdict(self.mel))
         if self.vocabulary is not None:
-            write_json(folder / "vocabulary.json", self.vocabulary.to_plain())
+            write_json(folder / VOCABULARY, self.vocabulary.to_plain())
         if self.speakers:
             write_json(folder / SPEAKERS, [s._asdict() for s in self.speakers])
         if self.stats is not None:
@@ -68,7 +86,7 @@ class Assets:
         """
         return cls(
             mel=_read(folder / AUDIO, lambda plain: MelConfig(**plain)),
-            vocabulary=_read_if_there(folder / "vocabulary.json", Vocabulary.from_plain),
+            vocabulary=_read_if_there(folder / VOCABULARY, Vocabulary.from_plain),
             speakers=_read_if_there(folder / SPEAKERS, _speakers) or (),
             stats=_read_if_there(folder / "stats.json", CorpusStats.from_plain),
             lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,

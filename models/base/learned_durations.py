@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import Config, require_at_least
-from models.base.acoustic import vocabulary_size
 from models.base.assets import Assets
 from models.base.task import LossTerm
 from modules.aligner import Aligner, beta_binomial_log_prior
@@ -193,7 +192,7 @@ def build_aligner(aligner: AlignerConfig, assets: Assets) -> AlignerNetwork:
     Raises:
         InputError: If the vocabulary is missing.
     """
-    n_phones, n_speakers = vocabulary_size(assets), max(1, len(assets.speakers))
+    n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
     return AlignerNetwork(aligner, n_phones, assets.mel.n_mels, n_speakers)
 
 

@@ -120,9 +120,8 @@ def _drawn_mels(
 
 def _names(assets: Assets, phone_ids: Tensor) -> list[str]:
     """Names of phones (N,)."""
-    if assets.vocabulary is None:
-        raise ValueError("acoustic models need a vocabulary")
-    return [assets.vocabulary.symbols[phone] for phone in phone_ids.tolist()]
+    symbols = assets.required_vocabulary().symbols
+    return [symbols[phone] for phone in phone_ids.tolist()]
 
 
 def _frame_s(mel: MelConfig) -> float:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from safetensors.torch import save
 
-from models.base.assets import AUDIO, LEXICON, SPEAKERS
+from models.base.assets import AUDIO, LEXICON, SPEAKERS, VOCABULARY
 from models.base.layout import SCORES
 from models.checkpoint.history import History
 from models.checkpoint.loading import WEIGHTS, LoadedModel, importer_of, load_model
@@ -20,7 +20,7 @@ from utils.hub_push import Target, push
 from utils.logging import get_logger
 
 CARD = "README.md"
-_ASSETS = (AUDIO, "vocabulary.json", "stats.json", SPEAKERS, LEXICON)
+_ASSETS = (AUDIO, VOCABULARY, "stats.json", SPEAKERS, LEXICON)
 # What an earlier push may have left and this one does without: it would be loaded with the rest.
 _OURS = {
     WEIGHTS,

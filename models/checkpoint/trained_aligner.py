@@ -61,10 +61,9 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
     aligner, store = load_aligner(voice), FeatureStore(folder, voice.mel)
     if store.timed:
         raise InputError(f"{folder} holds durations of an aligner already; export those")
-    if voice.vocabulary is None:
-        raise ValueError("acoustic models have a vocabulary")
+    vocabulary = voice.assets.required_vocabulary(voice.home)
     speakers = [speaker.name for speaker in voice.speakers]
-    items = FeatureDataset([store], [store.ids], voice.vocabulary, speakers)
+    items = FeatureDataset([store], [store.ids], vocabulary, speakers)
 
     def find(features: Features) -> Features:
         item = items[Draw(0, store.index_of(features.id))]

@@ -25,7 +25,7 @@ from models.synthesizer.clauses import Reader
 from models.synthesizer.speech import Part, Speech, faded_pieces, join, silence
 from models.synthesizer.vocoders import open_vocoder
 from processors.records import SpokenText
-from processors.text.symbols import SILENCE, Vocabulary
+from processors.text.symbols import SILENCE
 from utils.config import nearest, overridden
 from utils.errors import InputError
 from utils.logging import get_logger
@@ -86,7 +86,7 @@ class Synthesizer:
         self.model = opened.load(device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
         self._network = cast("AcousticModel", self.model.network)
-        self._vocabulary = known_phones(self.model)
+        self._vocabulary = self.model.assets.required_vocabulary(self.model.home)
         self.config = with_overrides(self.model, overrides)
         self._device = torch.device(device)
         self._vocoder = fitting.load(self.config.inference, device)
@@ -290,17 +290,6 @@ def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
             f"{clause.text!r}: the model gives values that are not finite; its weights are "
             "damaged or its training diverged"
         )
-
-
-def known_phones(model: LoadedModel) -> Vocabulary:
-    """The phones that an acoustic model knows.
-
-    Raises:
-        InputError: If it comes without them.
-    """
-    if model.vocabulary is None:
-        raise InputError(f"{model.folder}: there is no vocabulary.json; it cannot read text")
-    return model.vocabulary
 
 
 def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:

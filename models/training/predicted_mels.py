@@ -198,9 +198,7 @@ class PredictionWork:
         n_threads: int,
         aligner: AlignerNetwork | None = None,
     ) -> None:
-        vocabulary = acoustic.vocabulary
-        if vocabulary is None:
-            raise ValueError("acoustic models have a vocabulary")
+        vocabulary = acoustic.assets.required_vocabulary(acoustic.home)
         self._acoustic = acoustic
         self._store = store
         self._mel = config.mel

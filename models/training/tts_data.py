@@ -85,18 +85,17 @@ def tts_datasets(
     stores = _stores(config, assets.mel, folders)
     splits = [read_splits(folder) for folder in folders]
     train, names = config.train, [speaker.name for speaker in assets.speakers]
-    if assets.vocabulary is None:
-        raise ValueError("acoustic models need a vocabulary")
+    vocabulary = assets.required_vocabulary()
     training = FeatureDataset(
         stores,
         [split.train for split in splits],
-        assets.vocabulary,
+        vocabulary,
         names,
         crop_phones=train.crop_phones,
         seed=train.random_seed,
     )
     valid = [split.valid for split in splits]
-    return training, FeatureDataset(stores, valid, assets.vocabulary, names)
+    return training, FeatureDataset(stores, valid, vocabulary, names)
 
 
 def tts_collator(assets: Assets) -> Callable[[Sequence[TtsItem]], TtsBatch]:

@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from config.schema import Config
-from models.base.acoustic import contour_stats, count_valid, durations_in, vocabulary_size
+from models.base.acoustic import contour_stats, count_valid, durations_in
 from models.base.assets import Assets
 from models.base.learned_durations import ALIGNER, DurationLearner, learner_of
 from models.base.samples import spoken_samples, with_alignments
@@ -153,7 +153,7 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
     model = cast("FastSpeech2Config", config.model)
     return FastSpeech2(
         model,
-        n_phones=vocabulary_size(assets),
+        n_phones=len(assets.required_vocabulary()),
         n_mels=assets.mel.n_mels,
         pitch=contour_stats(assets, f"f0_{model.pitch_level}"),
         energy=contour_stats(assets, f"energy_{model.energy_level}"),

@@ -169,10 +169,9 @@ def mel_errors(voice: Prepared, id: str, span: tuple[int, int]) -> tuple[float, 
 
 def _batch_of(voice: Prepared, id: str) -> TtsBatch:
     model = voice.model
-    if model.vocabulary is None:
-        raise ValueError(f"{model.origin} does not speak")
+    vocabulary = model.assets.required_vocabulary(model.home)
     speakers = [speaker.name for speaker in model.speakers]
-    items = FeatureDataset([voice.store], [[id]], model.vocabulary, speakers)
+    items = FeatureDataset([voice.store], [[id]], vocabulary, speakers)
     return collate([items[Draw(0, 0)]], model.mel.log_floor_value)
 
 

@@ -67,3 +67,9 @@ def test_a_damaged_file_is_named(tmp_path, name, content):
 
     with pytest.raises(InputError, match=name):
         Assets.load(tmp_path)
+
+
+def test_a_missing_vocabulary_is_an_error_that_names_the_folder(tmp_path):
+    assert ASSETS.required_vocabulary(tmp_path) is ASSETS.vocabulary
+    with pytest.raises(InputError, match=f"^{tmp_path}: no vocabulary.json, .* run stage 1 again"):
+        replace(ASSETS, vocabulary=None).required_vocabulary(tmp_path)

@@ -10,6 +10,7 @@ from modules.mel import MelSpectrogram
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.text.symbols import arpabet_vocabulary
 from tests.models.vocoder_fakes import MEL, make_gan, make_recording
+from utils.errors import InputError
 
 CPU = torch.device("cpu")
 HOP = MEL.hop_length
@@ -99,6 +100,6 @@ def test_what_an_acoustic_model_says_has_its_phones_with_times_and_no_picture_un
     )
 
 
-def test_an_acoustic_model_without_a_vocabulary_is_a_mistake():
-    with pytest.raises(ValueError, match="need a vocabulary"):
+def test_an_acoustic_model_without_a_vocabulary_is_an_input_error():
+    with pytest.raises(InputError, match=r"no vocabulary.json"):
         list(spoken_samples(Speaker(), phones(4), Assets(MEL)))
