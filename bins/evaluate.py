@@ -142,7 +142,7 @@ def main() -> None:
     if given.page == "no":
         return
 
-    from models.base.layout import PAGE
+    from models.base.result_files import PAGE
     from models.evaluation.report import write_page
 
     page, backend = evaluation.folder / PAGE, place.references.preprocess.backend

@@ -74,7 +74,7 @@ def durations_in(batch: TtsBatch) -> Tensor:
     return batch.durations
 
 
-def speakers_of(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
+def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
     """The speakers of a batch, (B,); with a single one they need not be given.
 
     Raises:

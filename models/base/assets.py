@@ -93,7 +93,7 @@ class Assets:
         )
 
 
-def speakers_of(folders: Sequence[Path]) -> tuple[Speaker, ...]:
+def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
     """The speakers of datasets as stage 1 wrote them, each once, sorted by name.
 
     Raises:

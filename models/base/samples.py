@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _GRIFFIN_LIM_ITERATIONS = 30  # enough to judge a voice by, at half the time of synthesis
 
 
-def spoken_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> Iterator[Sample]:
+def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> Iterator[Sample]:
     """Speaks utterances from their phones by Griffin-Lim, and draws mel, f0 and energy.
 
     Args:
@@ -48,7 +48,7 @@ def spoken_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> I
         yield Sample(id, {"synthesised": wav}, {"mel": draw}, phones)
 
 
-def with_alignments(
+def add_alignment_figures(
     samples: Iterator[Sample], batch: TtsBatch, durations: Tensor, assets: Assets
 ) -> Iterator[Sample]:
     """Adds pictures of the recordings, with the durations that an aligner finds in them.
@@ -93,7 +93,7 @@ def _drawn(
     )
 
 
-def copied_samples(
+def resynthesis_samples(
     batch: VocoderBatch, wav_hat: Tensor, mel: MelConfig, mel_of: Callable[[Tensor], Tensor]
 ) -> Iterator[Sample]:
     """Recordings beside their copies, and both mels one over the other.

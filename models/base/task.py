@@ -27,7 +27,7 @@ class LossTerm(NamedTuple):
     weight: float = 1.0
 
 
-class Score(NamedTuple):
+class MetricTerm(NamedTuple):
     """What is watched and not minimised: a sum over those items of a batch that have a score."""
 
     total: float
@@ -87,7 +87,7 @@ class Task(Protocol, Generic[Batch]):
     def training_step(self, batch: Batch) -> Iterator[Update]:
         """Yields one Update per optimizer step, in order."""
 
-    def validation_step(self, batch: Batch) -> Mapping[str, LossTerm | Score]:
+    def validation_step(self, batch: Batch) -> Mapping[str, LossTerm | MetricTerm]:
         """Losses of a validation batch, without gradients; their weighted sum chooses the best."""
 
     def samples(self, batch: Batch) -> Iterator[Sample]:

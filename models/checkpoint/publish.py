@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from safetensors.torch import save
 
 from models.base.assets import AUDIO, LEXICON, SPEAKERS, VOCABULARY
-from models.base.layout import SCORES
+from models.base.result_files import SCORES
 from models.checkpoint.history import History
 from models.checkpoint.loading import WEIGHTS, LoadedModel, importer_of, load_model
 from models.checkpoint.model_card import UNKNOWN, Card, card_text, licences_of, notes_in

@@ -1,13 +1,13 @@
-"""Durations by the aligner that was trained with a voice (models.base.learned_durations)."""
+"""Durations by the aligner that was trained with a voice (models.base.joint_aligner)."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from models.base.learned_durations import (
+from models.base.joint_aligner import (
     ALIGNER,
-    AlignerConfig,
-    AlignerNetwork,
+    JointAligner,
+    JointAlignerConfig,
     build_aligner,
     find_durations,
 )
@@ -21,14 +21,14 @@ from processors.records import Features
 from utils.errors import InputError
 
 
-def load_aligner(voice: LoadedModel) -> AlignerNetwork:
+def load_aligner(voice: LoadedModel) -> JointAligner:
     """The aligner of a voice, on the CPU and in eval mode.
 
     Raises:
         InputError: If it was trained without one, or published without it.
     """
     settings = getattr(voice.config.model, "aligner", None)
-    if voice.config.preprocess.aligner != "learned" or not isinstance(settings, AlignerConfig):
+    if voice.config.preprocess.aligner != "learned" or not isinstance(settings, JointAlignerConfig):
         raise InputError(
             f"{voice.folder}: it was trained with preprocess.aligner"
             f" {voice.config.preprocess.aligner}, and has no aligner of its own; give a voice that"

@@ -6,7 +6,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from models.base.layout import COMPARISON
+from models.base.result_files import COMPARISON
 from models.evaluation.bootstrap import CONFIDENCE, FEWEST, estimate_differences
 from models.evaluation.scores import Comparison, Evaluation, Score, System, arrays_of, scores_of
 from processors.scoring.utterance import Column

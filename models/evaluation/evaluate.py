@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from models.base.layout import UNFINISHED
+from models.base.result_files import UNFINISHED
 from models.evaluation.comparison import compare, write_comparison
 from models.evaluation.formats import tell_formats
 from models.evaluation.inputs import SHOWN, refuse

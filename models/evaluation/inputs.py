@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from models.base.layout import METADATA
+from models.base.result_files import METADATA
 from models.synthesizer.copy_synthesis import ClipLine
 from models.synthesizer.mel_sources import files_of
 from models.synthesizer.results import Line

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.base.layout import SCORES, UTTERANCES
+from models.base.result_files import SCORES, UTTERANCES
 from models.evaluation.bootstrap import CONFIDENCE, Estimate, estimate_means
 from modules.mel import MelConfig
 from processors.scoring.utterance import Column, Item, Scored

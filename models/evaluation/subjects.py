@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from models.base.layout import COMPARISON
+from models.base.result_files import COMPARISON
 from models.evaluation.copies import copies_of, open_copying_vocoder
 from models.evaluation.inputs import Result, read_results, sounds_in
 from models.evaluation.items import NATURAL, items_of, with_natural

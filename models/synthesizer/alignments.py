@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from models.base.layout import METADATA
+from models.base.result_files import METADATA
 from models.synthesizer.results import Line, read_lines
 from processors.durations.formats import AlignedSpeech, find_writer
 from processors.records import TimedPhone, TimedWord, timed_phones

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar, cast
 
-from models.base.layout import COMPARISON, METADATA, PAGE, SCORES, UNFINISHED, UTTERANCES
+from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UNFINISHED, UTTERANCES
 from models.synthesizer.speech import Speech
 from utils.errors import InputError
 from utils.files import read_jsonl, write_jsonl

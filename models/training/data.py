@@ -43,11 +43,11 @@ class ValidationItems(Items, Protocol):
         """The store that an item is in."""
 
 
-class Place(NamedTuple):
+class ProcessRank(NamedTuple):
     """This process among the processes of the run."""
 
-    processes: int = 1
     rank: int = 0
+    n_processes: int = 1
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ def collect_assets(config: Config) -> Assets:
     return make(config, dataset_folders(config))
 
 
-def load_data(config: Config, assets: Assets, place: Place, device: torch.device) -> TrainingData:
+def load_data(
+    config: Config, assets: Assets, place: ProcessRank, device: torch.device
+) -> TrainingData:
     """Opens what stage 1 wrote for training.
 
     Raises:
@@ -112,14 +114,19 @@ def data_of(
     validation: ValidationItems,
     collator: Callable[[Sequence[Any]], TtsBatch | VocoderBatch],
     train: TrainConfig,
-    place: Place,
+    place: ProcessRank,
     device: torch.device,
 ) -> TrainingData:
     """Loaders over two datasets; `collator` makes a batch of their items."""
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
     window = train.gradient_accumulation_step
     sampler = FrameBudgetSampler(
-        training.lengths, budget, seed=train.random_seed, window=window, **place._asdict()
+        training.lengths,
+        budget,
+        seed=train.random_seed,
+        window=window,
+        processes=place.n_processes,
+        rank=place.rank,
     )
     chosen = range(min(train.valid_samples, len(validation)))
     samples = [validation[Draw(0, item)] for item in chosen]
@@ -148,16 +155,16 @@ def data_of(
         validation=validation,
         samples=collator(samples) if samples else None,
         n_utterances=len(training),
-        plan=_fingerprint(training, budget, window, place.processes),
+        plan=_fingerprint(training, budget, window, place.n_processes),
     )
 
 
-def _fixed_batches(dataset: Items, budget: int, place: Place) -> list[list[Draw]]:
+def _fixed_batches(dataset: Items, budget: int, place: ProcessRank) -> list[list[Draw]]:
     """Validation batches of one process; the numbers of batches may differ by one."""
     if not len(dataset):
         return []
     plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)
-    return [[Draw(0, item) for item in batch] for batch in plan[place.rank :: place.processes]]
+    return [[Draw(0, item) for item in batch] for batch in plan[place.rank :: place.n_processes]]
 
 
 def _fingerprint(dataset: Items, budget: int, window: int, processes: int) -> str:

@@ -20,11 +20,17 @@ from models.checkpoint.folders import latest_checkpoint, remove_partial, steps_o
 from models.checkpoint.history import History, history_of
 from models.checkpoint.loading import CHECKPOINTS
 from models.checkpoint.model_card import card_writer
-from models.training.data import Place, TrainingData, collect_assets, dataset_folders, load_data
+from models.training.data import (
+    ProcessRank,
+    TrainingData,
+    collect_assets,
+    dataset_folders,
+    load_data,
+)
 from models.training.finetune import initialise
+from models.training.periodic_scoring import build_scoring, check_score_metrics
 from models.training.tracking import Tracker, check_tracker
 from models.training.trainer import Observers, Trainer
-from models.training.validation_scores import check_score_metrics, scoring_of
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import user_path, write_json
@@ -107,7 +113,7 @@ def train(
         kind, rate = config.train.tracker, assets.mel.sample_rate
         tracker = Tracker(accelerator, kind, folder, rate, _step_of(checkpoint))
         card = card_writer(folder, config, assets, history)
-        scoring = scoring_of(config, data) if accelerator.is_main_process else None
+        scoring = build_scoring(config, data) if accelerator.is_main_process else None
         observers = Observers(tracker, card, scoring)
         checkpoints = folder / CHECKPOINTS
         trainer = Trainer(task, data, config.train, accelerator, checkpoints, observers)
@@ -224,7 +230,7 @@ def _build(
 ) -> tuple[Task[Any], TrainingData]:
     seed_everything(config.train.random_seed)
     task = find(config.task, config.model_type).build_task(config, assets)
-    place = Place(accelerator.num_processes, accelerator.process_index)
+    place = ProcessRank(accelerator.process_index, accelerator.num_processes)
     return task, load_data(config, assets, place, accelerator.device)
 
 

@@ -18,7 +18,7 @@ from torch import nn
 
 from config.schema import Config, PreprocessConfig
 from models.base.interfaces import AcousticModel
-from models.base.learned_durations import AlignerNetwork, find_durations
+from models.base.joint_aligner import JointAligner, find_durations
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, load_model
 from models.checkpoint.trained_aligner import load_aligner
@@ -196,7 +196,7 @@ class PredictionWork:
         config: PreprocessConfig,
         folder: Path,
         n_threads: int,
-        aligner: AlignerNetwork | None = None,
+        aligner: JointAligner | None = None,
     ) -> None:
         vocabulary = acoustic.assets.required_vocabulary(acoustic.home)
         self._acoustic = acoustic

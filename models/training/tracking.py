@@ -9,9 +9,9 @@ from accelerate import Accelerator
 
 from models.base.task import Sample
 from models.checkpoint.history import Position
+from models.training.periodic_scoring import ScoringResult
 from models.training.updates import WindowReport
 from models.training.validation import Validation
-from models.training.validation_scores import Scores
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -106,7 +106,7 @@ class Tracker:
         }
         self._accelerator.log(curves | {"valid/loss": found.loss}, step=step)
 
-    def log_scores(self, found: Scores, step: int) -> None:
+    def log_scores(self, found: ScoringResult, step: int) -> None:
         """One log line, and curves under `score/`, among them how many utterances they are of."""
         listed = ", ".join(
             f"{name} {value:.4g} {found.units[name]}".strip()

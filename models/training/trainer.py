@@ -17,14 +17,14 @@ from models.base.task import Sample, Scheduled, Task
 from models.checkpoint.folders import prune, write_checkpoint
 from models.checkpoint.history import Position
 from models.training.data import TrainingData, windows
-from models.training.interrupts import Interrupts
 from models.training.optim import build_optimizer, learning_rate
+from models.training.periodic_scoring import PeriodicScoring
 from models.training.processes import take_from_first
+from models.training.signals import Interrupts
 from models.training.state import pack, random_states, unpack, weight_files
 from models.training.tracking import Meter, Tracker
 from models.training.updates import Updater, WindowReport
 from models.training.validation import evaluation, validate
-from models.training.validation_scores import Scoring
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress
@@ -39,12 +39,12 @@ class Observers(NamedTuple):
         tracker: Takes curves and samples.
         write_card: Called after each checkpoint, with the position, and the losses of the last
             validation and the last scores.
-        scoring: Scores validation sentences; None: nothing does.
+        scoring: Scores validation utterances; None: they are not scored.
     """
 
     tracker: Tracker
     write_card: Card = lambda _position, _found: None
-    scoring: Scoring | None = None
+    scoring: PeriodicScoring | None = None
 
 
 class Trainer:
@@ -243,7 +243,7 @@ class Trainer:
             self._observers.tracker.log_samples(samples, self.position.step)
 
     def _score(self) -> None:
-        """Scores some validation sentences; other processes wait for the first at the next update.
+        """Scores some validation utterances; other processes wait for the first at the next update.
 
         `train.score_seconds` keeps that far below the time after which they would give up.
         """

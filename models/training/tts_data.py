@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from config.schema import Config
-from models.base.assets import Assets, speakers_of
+from models.base.assets import Assets, read_speakers
 from modules.mel import MelConfig
 from preprocessors.split import read_splits
 from processors.dataset.batch import TtsBatch, TtsItem, collate
@@ -35,7 +35,7 @@ def tts_assets(config: Config, folders: Sequence[Path]) -> Assets:
     return Assets(
         mel=config.preprocess.mel,
         vocabulary=_vocabulary(config, folders),
-        speakers=speakers_of(folders),
+        speakers=read_speakers(folders),
         stats=reduce(CorpusStats.merge, stats),
         lexicon=read_text(Path(lexicon)) if lexicon else None,
     )

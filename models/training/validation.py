@@ -11,7 +11,7 @@ import torch
 from accelerate.utils import gather_object, send_to_device
 from torch import nn
 
-from models.base.task import LossTerm, Score, Task, Unit
+from models.base.task import LossTerm, MetricTerm, Task, Unit
 from models.training.processes import take_from_first
 
 
@@ -28,13 +28,15 @@ class _Sums:
     """Sums over the batches of one process."""
 
     losses: dict[str, LossTerm] = field(default_factory=dict)
-    scores: dict[str, Score] = field(default_factory=dict)
+    scores: dict[str, MetricTerm] = field(default_factory=dict)
     counts: dict[Unit, int] = field(default_factory=dict)
 
-    def add_batch(self, terms: Mapping[str, LossTerm | Score], counts: Mapping[Unit, int]) -> None:
+    def add_batch(
+        self, terms: Mapping[str, LossTerm | MetricTerm], counts: Mapping[Unit, int]
+    ) -> None:
         """Adds what the task says of one batch, and how many valid elements that has."""
         losses = {name: term for name, term in terms.items() if isinstance(term, LossTerm)}
-        scores = {name: term for name, term in terms.items() if isinstance(term, Score)}
+        scores = {name: term for name, term in terms.items() if isinstance(term, MetricTerm)}
         self.add(_Sums(losses, scores, dict(counts)))
 
     def add(self, other: "_Sums") -> None:
@@ -45,8 +47,8 @@ class _Sums:
             known = self.losses.get(name)
             self.losses[name] = term._replace(total=total if known is None else known.total + total)
         for name, score in other.scores.items():
-            total_so_far, n_items = self.scores.get(name, Score(0.0, 0))
-            self.scores[name] = Score(total_so_far + score.total, n_items + score.n_items)
+            total_so_far, n_items = self.scores.get(name, MetricTerm(0.0, 0))
+            self.scores[name] = MetricTerm(total_so_far + score.total, n_items + score.n_items)
         for unit, count in other.counts.items():
             self.counts[unit] = self.counts.get(unit, 0) + count
 

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from config.schema import Config
-from models.base.assets import Assets, speakers_of
+from models.base.assets import Assets, read_speakers
 from preprocessors.split import read_splits
 from processors.dataset.batch import VocoderBatch, VocoderItem, collate_recordings
 from processors.dataset.segments import RecordingDataset, SegmentDataset
@@ -27,7 +27,7 @@ def vocoder_assets(config: Config, folders: Sequence[Path]) -> Assets:
     """
     for folder in folders:
         RecordingStore(folder, config.preprocess.mel)  # refuses what is unfinished or another mel
-    return Assets(mel=config.preprocess.mel, speakers=speakers_of(folders))
+    return Assets(mel=config.preprocess.mel, speakers=read_speakers(folders))
 
 
 def vocoder_datasets(

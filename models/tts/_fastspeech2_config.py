@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from config.schema import require_at_least, require_share
-from models.base.learned_durations import AlignerConfig
+from models.base.joint_aligner import JointAlignerConfig
 from modules.variance import Level
 
 
@@ -65,7 +65,8 @@ class FastSpeech2Config:
     pitch_level: Level = "phone"  # one value per phone or per frame
     energy_level: Level = "phone"
     use_postnet: bool = True
-    aligner: AlignerConfig = field(default_factory=AlignerConfig)  # preprocess.aligner `learned`
+    # with preprocess.aligner `learned`
+    aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
     max_seq_len: int = 1000  # positions kept ready
     stored_positions: bool = False  # these belong to the weights: imported ones, not sinusoids
 

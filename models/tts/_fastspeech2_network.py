@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from models.base.acoustic import TtsOutput, durations_in, speakers_of
+from models.base.acoustic import TtsOutput, durations_in, resolve_speakers
 from models.tts._fastspeech2_config import FastSpeech2Config
 from modules.conv import Linear, clear_padding
 from modules.length_regulator import regulate, whole_frames
@@ -231,7 +231,7 @@ class FastSpeech2(nn.Module):
         Raises:
             ValueError: If there are several speakers and no speaker_ids.
         """
-        speaker_ids = speakers_of(speaker_ids, self.n_speakers, phone_lengths)
+        speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
         phones = self.encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         if durations is None:

@@ -28,8 +28,8 @@ from torch import nn
 from config.schema import Config
 from models.base.acoustic import contour_stats, count_valid, durations_in
 from models.base.assets import Assets
-from models.base.learned_durations import ALIGNER, DurationLearner, learner_of
-from models.base.samples import spoken_samples, with_alignments
+from models.base.joint_aligner import ALIGNER, AlignerTraining, build_aligner_training
+from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Unit, Update
 from models.tts._fastspeech2_config import (
     FastSpeech2Config,
@@ -62,25 +62,25 @@ class FastSpeech2Task:
     Args:
         network: Trains.
         assets: Mel definition and vocabulary, for the samples.
-        learner: Learns the durations; None where the batches have them.
+        aligner_training: Learns the durations; None where the batches have them.
     """
 
     exported = "model"
 
     def __init__(
-        self, network: FastSpeech2, assets: Assets, learner: DurationLearner | None = None
+        self, network: FastSpeech2, assets: Assets, aligner_training: AlignerTraining | None = None
     ) -> None:
         self.network = network
         self.assets = assets
-        self.learner = learner
+        self.aligner_training = aligner_training
         self.networks: dict[str, nn.Module] = {"model": network}
-        if learner is not None:
-            self.networks[ALIGNER] = learner.network
+        if aligner_training is not None:
+            self.networks[ALIGNER] = aligner_training.network
 
     def begin_update(self, step: int) -> None:
         """Sets the weights of the losses for the update after so many."""
-        if self.learner is not None:
-            self.learner.step = step
+        if self.aligner_training is not None:
+            self.aligner_training.step = step
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
         """Valid elements of the batch, by unit."""
@@ -88,28 +88,28 @@ class FastSpeech2Task:
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """One update of the network, after one of the aligner where it is trained along."""
-        if self.learner is not None:
-            found = self.learner.align(batch)
-            yield Update(ALIGNER, self.learner.losses(found, batch))
+        if self.aligner_training is not None:
+            found = self.aligner_training.align(batch)
+            yield Update(ALIGNER, self.aligner_training.losses(found, batch))
             batch = batch._replace(durations=found.durations)
         yield Update("model", self.losses(batch))
 
     @torch.no_grad()
     def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
         """The losses of training, teacher-forced."""
-        if self.learner is None:
+        if self.aligner_training is None:
             return self.losses(batch)
-        found = self.learner.align(batch)
+        found = self.aligner_training.align(batch)
         losses = self.losses(batch._replace(durations=found.durations))
-        return losses | self.learner.watched(found, batch)
+        return losses | self.aligner_training.validation_losses(found, batch)
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:
         """Speaks from the phones alone."""
-        spoken = spoken_samples(self.network, batch, self.assets)
-        if self.learner is None:
+        spoken = synthesis_samples(self.network, batch, self.assets)
+        if self.aligner_training is None:
             return spoken
-        durations = self.learner.align(batch).durations
-        return with_alignments(spoken, batch, durations, self.assets)
+        durations = self.aligner_training.align(batch).durations
+        return add_alignment_figures(spoken, batch, durations, self.assets)
 
     def losses(self, batch: TtsBatch) -> dict[str, LossTerm]:
         """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy."""
@@ -165,4 +165,4 @@ def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
     """What the trainer trains."""
     model = cast("FastSpeech2Config", config.model)
     network = build_network(config, assets)
-    return FastSpeech2Task(network, assets, learner_of(config, assets, model.aligner))
+    return FastSpeech2Task(network, assets, build_aligner_training(config, assets, model.aligner))

@@ -22,8 +22,8 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from config.schema import Config
 from models.base.assets import Assets
-from models.base.samples import copied_samples
-from models.base.task import LossTerm, Sample, Score, Unit, Update
+from models.base.samples import resynthesis_samples
+from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._hifigan_config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
 from models.vocoder._hifigan_generator import HiFiGAN, Precision, reach_of
 from modules.discriminators import WaveDiscriminator
@@ -127,7 +127,7 @@ class HiFiGANTask:
         return losses
 
     @torch.no_grad()
-    def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | Score]:
+    def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
         """Copies whole recordings: L1 of the mel that vocoders read, and STFT distance."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths).float()
         mel_of = self._input_mel.to(wav_hat.device)
@@ -139,14 +139,14 @@ class HiFiGANTask:
             stft_total += self._stft.to(wav_hat.device)(ours, theirs).sum()
         return {
             "mel_l1": LossTerm(mel_total, "frames"),
-            "stft": Score(float(stft_total), len(batch.ids)),
+            "stft": MetricTerm(float(stft_total), len(batch.ids)),
         }
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
         """Copies recordings."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
         mel_of = self._input_mel.to(wav_hat.device)
-        return copied_samples(batch, wav_hat, mel_of.config, mel_of)
+        return resynthesis_samples(batch, wav_hat, mel_of.config, mel_of)
 
     def _mel_of(self, wav: Tensor) -> Tensor:
         return self._mel.to(wav.device)(wav)

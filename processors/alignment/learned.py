@@ -1,4 +1,4 @@
-"""No aligner: the model finds the durations while it trains (models.base.learned_durations).
+"""No aligner: the model finds the durations while it trains (models.base.joint_aligner).
 
 Stage 1 keeps the phones of the text, with a pause at both ends and at punctuation, and cuts off the
 silence around the speech. A pause where no punctuation stands has no phone of its own.

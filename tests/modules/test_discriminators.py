@@ -9,7 +9,7 @@ from modules.discriminators import (
     WaveDiscriminator,
 )
 from tests.models.vocoder.plain_hifigan import PlainDiscriminator
-from tests.models.vocoder_fakes import DISCRIMINATOR
+from tests.models.vocoder.small_hifigan import DISCRIMINATOR
 
 S = 1280  # samples
 

@@ -4,12 +4,12 @@ import torch
 
 from models.base.acoustic import TtsOutput
 from models.base.assets import Assets
-from models.base.samples import spoken_samples
+from models.base.samples import synthesis_samples
 from models.training.validation import evaluation
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.text.symbols import arpabet_vocabulary
-from tests.models.vocoder_fakes import MEL, make_gan, make_recording
+from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recording
 from utils.errors import InputError
 
 CPU = torch.device("cpu")
@@ -77,7 +77,7 @@ def phones(*lengths) -> TtsBatch:
 
 def test_an_acoustic_model_speaks_and_draws_its_phones():
     vocabulary = arpabet_vocabulary()
-    samples = list(spoken_samples(Speaker(), phones(4, 9), Assets(MEL, vocabulary)))
+    samples = list(synthesis_samples(Speaker(), phones(4, 9), Assets(MEL, vocabulary)))
 
     assert [sample.id for sample in samples] == ["utt-4", "utt-9"]
     assert [len(sample.audio["synthesised"]) for sample in samples] == [12 * HOP, 27 * HOP]
@@ -91,7 +91,7 @@ def test_what_an_acoustic_model_says_has_its_phones_with_times_and_no_picture_un
 
     monkeypatch.setattr("models.base.samples.plot_synthesis", draw)
     vocabulary = arpabet_vocabulary()
-    (sample,) = spoken_samples(Speaker(), phones(4), Assets(MEL, vocabulary))
+    (sample,) = synthesis_samples(Speaker(), phones(4), Assets(MEL, vocabulary))
 
     assert [phone.name for phone in sample.phones] == list(vocabulary.symbols[1:5])
     frame_s = HOP / MEL.sample_rate
@@ -102,4 +102,4 @@ def test_what_an_acoustic_model_says_has_its_phones_with_times_and_no_picture_un
 
 def test_an_acoustic_model_without_a_vocabulary_is_an_input_error():
     with pytest.raises(InputError, match=r"no vocabulary.json"):
-        list(spoken_samples(Speaker(), phones(4), Assets(MEL)))
+        list(synthesis_samples(Speaker(), phones(4), Assets(MEL)))

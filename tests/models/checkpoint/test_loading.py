@@ -13,7 +13,7 @@ from models.checkpoint.folders import step_folder
 from models.checkpoint.loading import load_model
 from models.training.experiment import train
 from models.training.state import read_state
-from tests.models.fakes import PREPROCESS, make_processed, write_voice_config
+from tests.models.training.small_tasks import PREPROCESS, make_processed, write_voice_config
 from utils.errors import InputError
 
 

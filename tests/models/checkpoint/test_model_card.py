@@ -16,7 +16,7 @@ from models.checkpoint.model_card import (
     write_card,
 )
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from tests.models.fakes import write_voice_config
+from tests.models.training.small_tasks import write_voice_config
 
 HUB = "org/name@" + "0" * 40
 

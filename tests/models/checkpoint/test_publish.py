@@ -15,8 +15,8 @@ from models.checkpoint.loading import load_model
 from models.checkpoint.publish import collect, publish, without_local_paths, write
 from models.training.experiment import train
 from models.training.finetune import initialise
-from tests.models.fakes import make_processed, write_voice_config
-from tests.models.vocoder_fakes import MEL, make_gan, make_recordings, write_vocoder_config
+from tests.models.training.small_tasks import make_processed, write_voice_config
+from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
 from tests.utils.hub_server import OWNER, READER
 from utils.errors import InputError
 from utils.files import write_json

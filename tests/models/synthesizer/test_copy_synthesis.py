@@ -26,7 +26,7 @@ from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.pcm import from_pcm16
 from tests.models.checkpoint.importers import hifigan_originals
-from tests.models.fakes import PREPROCESS, write_voice_config
+from tests.models.training.small_tasks import PREPROCESS, write_voice_config
 from tests.processors.recordings import MEL, make_recorded
 from utils.errors import InputError
 from utils.files import write_json

@@ -15,7 +15,7 @@ from models.synthesizer.speak_each import (
 )
 from preprocessors.manifest import Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
-from tests.models.fakes import write_voice_config
+from tests.models.training.small_tasks import write_voice_config
 from utils.errors import InputError
 
 

@@ -6,10 +6,10 @@ import torch
 
 from config.schema import DataLoaderConfig
 from models.base.registry import load_config
-from models.training.data import Place, collect_assets, windows
+from models.training.data import ProcessRank, collect_assets, windows
 from processors.dataset.store import write_index, write_shard
 from processors.text.symbols import MARKS, arpabet_vocabulary
-from tests.models.fakes import (
+from tests.models.training.small_tasks import (
     PREPROCESS,
     FeatureStore,
     make_data,
@@ -87,7 +87,7 @@ def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
 def test_processes_share_the_validation_utterances(tmp_path):
     store = make_processed(tmp_path)
     config = train_config(batch_size=1)
-    shares = [make_data(store, config, Place(3, rank)).valid for rank in range(3)]
+    shares = [make_data(store, config, ProcessRank(rank, 3)).valid for rank in range(3)]
     ids = [id for share in shares for batch in share for id in batch.ids]
 
     assert sorted(ids) == [f"utt-{i:03d}" for i in range(10, 14)]
@@ -115,7 +115,7 @@ def test_the_fingerprint_is_that_of_the_batches(tmp_path):
 
     assert make_data(store, replace(config, max_steps=99, log_steps=1)).plan == plan
     assert make_data(store, replace(config, batch_size=4)).plan != plan
-    assert make_data(store, config, Place(2, 1)).plan != plan
+    assert make_data(store, config, ProcessRank(1, 2)).plan != plan
 
 
 def test_a_model_that_needs_durations_is_told_where_there_are_none(tmp_path):

@@ -15,8 +15,13 @@ from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
 from models.training.experiment import train
 from processors.dataset.store import FeatureStore, write_shard
-from tests.models.fakes import PREPROCESS, make_features, make_processed, write_voice_config
-from tests.models.training.test_validation_sentences import write_corpus
+from tests.models.training.small_tasks import (
+    PREPROCESS,
+    make_features,
+    make_processed,
+    write_voice_config,
+)
+from tests.models.training.test_scored_utterances import write_corpus
 from utils.errors import InputError
 from utils.locks import locked
 
@@ -210,7 +215,7 @@ def test_tensorboard_gets_curves_pictures_and_speech(root):
     assert events.Audio("samples/utt-010/synthesised")[0].sample_rate == 8000
 
 
-def test_validation_sentences_are_scored_beside_their_recordings(root, caplog):
+def test_scored_utterances_are_scored_beside_their_recordings(root, caplog):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     write_corpus(root, FeatureStore(root / "data" / "mini"))

@@ -11,7 +11,7 @@ from models.training.data import collect_assets
 from models.training.experiment import train
 from models.training.finetune import initialise
 from processors.text.symbols import Vocabulary
-from tests.models.fakes import make_processed, write_voice_config
+from tests.models.training.small_tasks import make_processed, write_voice_config
 from utils.errors import InputError
 
 

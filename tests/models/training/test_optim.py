@@ -5,7 +5,7 @@ import torch
 
 from config.schema import AdamConfig, ScheduleConfig
 from models.training.optim import build_optimizer, learning_rate
-from tests.models.fakes import train_config
+from tests.models.training.small_tasks import train_config
 
 
 def rate(update, epoch=0, last=100, *, scheduler, **schedule):

@@ -16,7 +16,7 @@ from models.base.registry import find, load_config
 from models.checkpoint.loading import load_model
 from models.checkpoint.trained_aligner import duration_finder
 from models.training import predicted_mels
-from models.training.data import Place, collect_assets, load_data
+from models.training.data import ProcessRank, collect_assets, load_data
 from models.training.predicted_mels import prepare_from_acoustic
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
@@ -159,7 +159,7 @@ def test_the_splits_are_those_of_the_acoustic_model(place):
 def test_a_vocoder_is_trained_on_them(place):
     config = vocoder_config(place)
     prepare_from_acoustic(config, place / "ckpts/voice")
-    data = load_data(config, collect_assets(config), Place(), torch.device("cpu"))
+    data = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu"))
     (batch,) = data.train
     assert sorted(batch.ids) == [id for id in IDS if not id.startswith("LJ002")]
     assert batch.wav.shape == (7, 32 * 256)

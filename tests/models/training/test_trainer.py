@@ -11,10 +11,10 @@ from accelerate.state import AcceleratorState
 from config.schema import AdamConfig, ScheduleConfig
 from models.base.task import Sample
 from models.checkpoint.folders import steps_of
+from models.training.periodic_scoring import ScoringResult
 from models.training.trainer import last_update
 from models.training.validation import Validation, validate
-from models.training.validation_scores import Scores
-from tests.models.fakes import (
+from tests.models.training.small_tasks import (
     TinyGan,
     TinyTask,
     make_processed,
@@ -128,7 +128,9 @@ def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog
 
     def score(speak):
         said.append(speak(trainer._data.validation_batch(1)).id)
-        return Scores({"mcd": 6.5 + len(said), "fpc": math.nan}, {"mcd": "dB", "fpc": ""}, 1, 0.5)
+        return ScoringResult(
+            {"mcd": 6.5 + len(said), "fpc": math.nan}, {"mcd": "dB", "fpc": ""}, 1, 0.5
+        )
 
     config = train_config(max_steps=5, score_steps=2)
     scoring = SimpleNamespace(run=score)

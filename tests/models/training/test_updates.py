@@ -8,13 +8,19 @@ import torch
 from torch import nn
 
 from models.base.task import LossTerm, Update
-from models.training.data import Place
+from models.training.data import ProcessRank
 from models.training.optim import build_optimizer
 from models.training.processes import sum_gradients
 from models.training.updates import Updater
 from processors.dataset.batch import collate
 from processors.dataset.sampler import Draw
-from tests.models.fakes import TinyGan, TinyTask, make_data, make_processed, train_config
+from tests.models.training.small_tasks import (
+    TinyGan,
+    TinyTask,
+    make_data,
+    make_processed,
+    train_config,
+)
 
 CPU = torch.device("cpu")
 
@@ -210,13 +216,14 @@ import sys
 from pathlib import Path
 import torch
 from accelerate import Accelerator
-from models.training.data import Place, windows
-from tests.models.fakes import FeatureStore, TinyGan, TinyTask, make_data, train_config
+from models.training.data import ProcessRank, windows
+from tests.models.training.small_tasks import FeatureStore, TinyGan, TinyTask, make_data
+from tests.models.training.small_tasks import train_config
 from tests.models.training.test_updates import updater_of
 from utils.cli import leave
 
 accelerator = Accelerator(cpu=True)
-place = Place(accelerator.num_processes, accelerator.process_index)
+place = ProcessRank(accelerator.process_index, accelerator.num_processes)
 result = []
 for task in (TinyTask(dtype=torch.float64), TinyGan()):
     config = train_config(gradient_accumulation_step=int(sys.argv[3]))
@@ -264,4 +271,4 @@ def test_two_processes_make_the_updates_of_one(tmp_path):
 
 
 def test_a_process_without_a_place_is_alone():
-    assert Place() == (1, 0)
+    assert ProcessRank() == (0, 1)

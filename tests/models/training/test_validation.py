@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.base.task import Score
+from models.base.task import MetricTerm
 from models.training.validation import evaluation, validate
-from tests.models.fakes import TinyTask, make_data, make_processed, train_config
+from tests.models.training.small_tasks import TinyTask, make_data, make_processed, train_config
 from utils.seed import seed_everything
 
 
@@ -38,7 +38,7 @@ class Scored(TinyTask):
     def validation_step(self, batch):
         numbers = [int(id[-3:]) for id in batch.ids]
         even = [number for number in numbers if number % 2 == 0]
-        scores = {"even": Score(sum(even), len(even)), "none": Score(0.0, 0)}
+        scores = {"even": MetricTerm(sum(even), len(even)), "none": MetricTerm(0.0, 0)}
         return super().validation_step(batch) | scores
 
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from models.base.registry import load_config
-from models.training.data import Place, collect_assets, load_data
-from tests.models.fakes import make_processed, train_config
+from models.training.data import ProcessRank, collect_assets, load_data
+from tests.models.training.small_tasks import make_processed, train_config
 from tests.processors.recordings import FRAMES, MEL, make_recorded
 from utils.config import to_plain
 from utils.errors import InputError
@@ -48,7 +48,7 @@ def root(tmp_path):
     return tmp_path
 
 
-def load(config, place=Place()):  # noqa: B008
+def load(config, place=ProcessRank()):  # noqa: B008
     return load_data(config, collect_assets(config), place, CPU)
 
 
@@ -75,7 +75,7 @@ def test_an_epoch_holds_one_segment_of_every_training_recording(root):
 
 
 def test_processes_share_an_epoch(root):
-    parts = [load(config_of(root, batch_size=2), Place(2, rank)) for rank in range(2)]
+    parts = [load(config_of(root, batch_size=2), ProcessRank(rank, 2)) for rank in range(2)]
     ids = [id for part in parts for batch in part.train for id in batch.ids]
     assert len(parts[0].sampler) == len(parts[1].sampler)
     assert sorted(ids) == [f"rec-{number:03d}" for number in range(6)]

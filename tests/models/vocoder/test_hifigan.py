@@ -25,7 +25,7 @@ from tests.models.vocoder.plain_hifigan import (
     fool_loss,
     judge_loss,
 )
-from tests.models.vocoder_fakes import (
+from tests.models.vocoder.small_hifigan import (
     DISCRIMINATOR,
     GENERATOR,
     MEL,

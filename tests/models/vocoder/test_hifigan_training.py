@@ -21,14 +21,14 @@ from models.training.updates import Updater
 from models.training.validation import evaluation, validate
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
-from tests.models.test_resume import everything
+from tests.models.training.test_state import everything
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,
     fool_loss,
     judge_loss,
 )
-from tests.models.vocoder_fakes import (
+from tests.models.vocoder.small_hifigan import (
     DISCRIMINATOR,
     GENERATOR,
     MEL,
@@ -239,7 +239,7 @@ _TRAINING = """
 import sys
 from pathlib import Path
 from processors.dataset.store import RecordingStore
-from tests.models.vocoder_fakes import gan_config, make_gan, make_gan_trainer
+from tests.models.vocoder.small_hifigan import gan_config, make_gan, make_gan_trainer
 
 task = make_gan()
 step = task.training_step

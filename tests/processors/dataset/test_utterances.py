@@ -10,7 +10,7 @@ from processors.dataset.batch import collate
 from processors.dataset.sampler import Draw, FrameBudgetSampler
 from processors.dataset.utterances import FeatureDataset, crop
 from processors.text.symbols import Vocabulary, arpabet_vocabulary
-from tests.models.fakes import make_features, make_processed
+from tests.models.training.small_tasks import make_features, make_processed
 from utils.errors import InputError
 
 

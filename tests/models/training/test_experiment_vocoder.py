@@ -18,11 +18,11 @@ from models.checkpoint.loading import load_model
 from models.training.experiment import train
 from models.training.finetune import initialise
 from modules.weight_norm import adapt_weight_norm
-from tests.models.fakes import make_processed, write_voice_config
-from tests.models.vocoder_fakes import MEL, make_gan, make_recordings, write_vocoder_config
+from tests.models.training.small_tasks import make_processed, write_voice_config
+from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
 from utils.errors import InputError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)

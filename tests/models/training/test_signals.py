@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from models.training.interrupts import Interrupts
+from models.training.signals import Interrupts
 
 
 def test_a_second_sigterm_does_not_cut_off_the_save():

@@ -8,20 +8,20 @@ import pytest
 import torch
 
 from models.base.task import Sample
-from models.training.validation_scores import (
-    Scoring,
+from models.training.periodic_scoring import (
+    PeriodicScoring,
+    build_scoring,
     check_score_metrics,
-    scoring_of,
     start_stopwatch,
 )
-from models.training.validation_sentences import Sentence
+from models.training.scored_utterances import ValidationUtterance
 from modules.mel import MelConfig
 from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch
 from processors.records import TimedPhone
 from processors.scoring.metrics import Copy, Value, mel_l1, v_uv_f1
 from processors.scoring.recognition import Speech
-from tests.models.fakes import PREPROCESS, train_config
+from tests.models.training.small_tasks import PREPROCESS, train_config
 from utils.errors import InputError
 
 RATE = 16000
@@ -36,7 +36,9 @@ def tone(seed=0, seconds=0.5):
 
 
 def sentence(seed, batch="a batch"):
-    return Sentence(f"s{seed}", batch, lambda: Speech(tone(seed), RATE, "", "", recorded=True))
+    return ValidationUtterance(
+        f"s{seed}", batch, lambda: Speech(tone(seed), RATE, "", "", recorded=True)
+    )
 
 
 SENTENCES = [sentence(seed) for seed in range(4)]
@@ -45,7 +47,7 @@ SENTENCES = [sentence(seed) for seed in range(4)]
 def scoring(*metrics, sentences=SENTENCES, seconds=10.0, times=((0,) * 9,) * 9):
     """`times`: what the stopwatch of each scoring says, whenever it is looked at."""
     watches = (iter(seen).__next__ for seen in times)
-    return Scoring(sentences, metrics, MEL, seconds, watches.__next__)
+    return PeriodicScoring(sentences, metrics, MEL, seconds, watches.__next__)
 
 
 class Speaker:
@@ -88,7 +90,7 @@ def test_each_recording_is_read_once():
             read.append(seed)
             return Speech(tone(seed), RATE, "", "", recorded=True)
 
-        return Sentence(f"s{seed}", "a batch", read_it)
+        return ValidationUtterance(f"s{seed}", "a batch", read_it)
 
     judge = scoring("mcd", sentences=[reads(0), reads(1)])
     first, second = judge.run(Speaker(n=2)), judge.run(Speaker(n=2))
@@ -177,7 +179,7 @@ def test_a_recording_that_cannot_be_read_is_told_without_a_traceback(caplog):
     def read():
         raise AudioError("a.wav: not readable as audio")
 
-    scoring("mcd", sentences=[Sentence("a", "a batch", read)]).run(Speaker())
+    scoring("mcd", sentences=[ValidationUtterance("a", "a batch", read)]).run(Speaker())
 
     assert caplog.messages == ["from here on there are no scores: a.wav: not readable as audio"]
     assert "Traceback" not in caplog.text
@@ -202,7 +204,7 @@ def test_phones_of_both_reach_the_metrics(monkeypatch):
     monkeypatch.setattr(v_uv_f1, "score", pairs.append)
     phones = (TimedPhone("AA1", 0.0, 0.5),)
     recorded = Speech(tone(), RATE, "", "", phones, recorded=True)
-    one = Sentence("s", "a batch", lambda: recorded)
+    one = ValidationUtterance("s", "a batch", lambda: recorded)
     spoken = (TimedPhone("AA1", 0.0, 0.4),)
     sample = Sample("", {"synthesised": torch.from_numpy(tone())}, {}, spoken)
     scoring("v_uv_f1", sentences=[one]).run(lambda _batch: sample)
@@ -245,7 +247,7 @@ def without(monkeypatch, *packages):
 
 @pytest.fixture
 def _sentences(monkeypatch):
-    monkeypatch.setattr("models.training.validation_scores.sentences_of", lambda *_: SENTENCES)
+    monkeypatch.setattr("models.training.periodic_scoring.sentences_of", lambda *_: SENTENCES)
 
 
 @pytest.mark.usefixtures("_sentences")
@@ -253,7 +255,7 @@ def test_metrics_whose_packages_are_missing_are_named_in_one_line(monkeypatch, c
     without(monkeypatch, "pesq", "pystoi")
     config = config_of("vocoder", score_metrics=("pesq", "mcd", "stoi"))
     with caplog.at_level(logging.INFO):
-        judge = scoring_of(config, None)
+        judge = build_scoring(config, None)
 
     assert judge.metrics == ("mcd",)
     assert caplog.messages == [
@@ -266,7 +268,7 @@ def test_metrics_whose_packages_are_missing_are_named_in_one_line(monkeypatch, c
 def test_without_any_metric_there_are_no_scores_and_one_line(monkeypatch, caplog):
     without(monkeypatch, "pesq")
     with caplog.at_level(logging.INFO):
-        assert scoring_of(config_of("vocoder", score_metrics=("pesq",)), None) is None
+        assert build_scoring(config_of("vocoder", score_metrics=("pesq",)), None) is None
 
     assert caplog.messages == ["no scores while training: pesq: not installed (pip install pesq)"]
 
@@ -276,7 +278,7 @@ def test_without_the_packages_that_read_audio_there_are_no_scores_and_one_line(m
     config = config_of(score_metrics=("mcd",))
     check_score_metrics(config)
     with caplog.at_level(logging.INFO):
-        assert scoring_of(config, None) is None
+        assert build_scoring(config, None) is None
 
     assert caplog.messages == ["no scores while training: not installed: soundfile, soxr"]
 
@@ -284,5 +286,5 @@ def test_without_the_packages_that_read_audio_there_are_no_scores_and_one_line(m
 @pytest.mark.parametrize("change", [{"score_steps": 0}, {"score_metrics": ()}])
 def test_nothing_is_said_where_nobody_asked_for_scores(change, caplog):
     with caplog.at_level(logging.INFO):
-        assert scoring_of(config_of(**change), None) is None
+        assert build_scoring(config_of(**change), None) is None
     assert caplog.messages == []

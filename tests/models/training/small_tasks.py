@@ -18,7 +18,7 @@ from config.schema import (
     TrainConfig,
 )
 from models.base.task import LossTerm, Update
-from models.training.data import Place, data_of
+from models.training.data import ProcessRank, data_of
 from models.training.tracking import Tracker
 from models.training.trainer import Observers, Trainer
 from modules.length_regulator import regulate
@@ -106,7 +106,7 @@ def train_config(**changes: object) -> TrainConfig:
     return replace(config, **changes)
 
 
-def make_data(store: FeatureStore, config: TrainConfig, place: Place = Place()):  # noqa: B008
+def make_data(store: FeatureStore, config: TrainConfig, place: ProcessRank = ProcessRank()):  # noqa: B008
     ids = list(store.ids)
     vocabulary: Vocabulary = arpabet_vocabulary()
     speakers = sorted(set(store.speakers))

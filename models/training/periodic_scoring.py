@@ -1,6 +1,7 @@
-"""Scores of stage 4 on a few validation sentences while a model trains, within a budget of time.
+"""Metrics of stage 4 on a few validation utterances during training, within a time budget.
 
-Acoustic models speak in their own timing and are judged beside the recording; vocoders copy it.
+Acoustic models synthesise with their own timing and are compared with the recording; vocoders
+resynthesise it.
 """
 
 import math
@@ -15,9 +16,9 @@ import numpy as np
 from config.schema import Config
 from models.base.task import Sample
 from models.training.data import TrainingData
-from models.training.validation_sentences import (
-    Sentence,
+from models.training.scored_utterances import (
     UnavailableError,
+    ValidationUtterance,
     missing_audio_packages,
     sentences_of,
 )
@@ -56,7 +57,7 @@ def start_stopwatch() -> Stopwatch:
     return seconds
 
 
-class Scores(NamedTuple):
+class ScoringResult(NamedTuple):
     """What a scoring found.
 
     Attributes:
@@ -72,8 +73,8 @@ class Scores(NamedTuple):
     seconds: float
 
 
-class Scoring:
-    """Scores the same sentences each time.
+class PeriodicScoring:
+    """Scores the same utterances each time.
 
     What does not fit into the budget is left out for good, from the end of the list, and it is
     said; the first sentence is always scored.
@@ -92,7 +93,7 @@ class Scoring:
 
     def __init__(
         self,
-        sentences: Sequence[Sentence],
+        sentences: Sequence[ValidationUtterance],
         metrics: Sequence[str],
         mel: MelConfig,
         seconds: float,
@@ -106,8 +107,8 @@ class Scoring:
         self._start = start
         self._originals: dict[str, Original] = {}
 
-    def run(self, speak: Speak) -> Scores | None:
-        """Scores the sentences.
+    def run(self, speak: Speak) -> ScoringResult | None:
+        """Scores the utterances.
 
         Args:
             speak: Gives the sample of a batch of one utterance.
@@ -152,7 +153,7 @@ class Scoring:
         )
         self.sentences = self.sentences[:n]
 
-    def _judge(self, sentence: Sentence, sample: Sample) -> Mapping[str, Value]:
+    def _judge(self, sentence: ValidationUtterance, sample: Sample) -> Mapping[str, Value]:
         """What the metrics say of one sentence; nothing of a sound that is not finite."""
         from processors.scoring.judge import Judge, Original
 
@@ -170,7 +171,7 @@ class Scoring:
         values = {c: value for name in self.metrics for c, value in judge.values(name).items()}
         return {c: value for c, value in values.items() if value and math.isfinite(value.value)}
 
-    def _summarise(self, rows: Sequence[Mapping[str, Value]], seconds: float) -> Scores:
+    def _summarise(self, rows: Sequence[Mapping[str, Value]], seconds: float) -> ScoringResult:
         from processors.scoring.utterance import columns_of
 
         columns = columns_of(self.metrics)
@@ -180,10 +181,10 @@ class Scoring:
             values, weights = [value.value for value in found], [value.weight for value in found]
             means[column.name] = float(np.average(values, weights=weights)) if found else math.nan
         units = {column.name: column.unit for column in columns}
-        return Scores(means, units, len(rows), seconds)
+        return ScoringResult(means, units, len(rows), seconds)
 
 
-def scoring_of(config: Config, data: TrainingData) -> Scoring | None:
+def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
     """What scores an experiment while it trains; says which sentences and metrics.
 
     Returns:
@@ -206,7 +207,7 @@ def scoring_of(config: Config, data: TrainingData) -> Scoring | None:
         ", ".join(metrics),
         len(sentences),
     )
-    return Scoring(sentences, metrics, config.preprocess.mel, train.score_seconds)
+    return PeriodicScoring(sentences, metrics, config.preprocess.mel, train.score_seconds)
 
 
 def _installed(names: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import read_jsonl
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 FASTSPEECH2, HIFIGAN = "amphion/fastspeech2_ljspeech", "amphion/hifigan_ljspeech"
 NEWEST = "checkpoint/epoch-0125_step-0097902_loss-1.074404"
 GENERATOR = GeneratorConfig(

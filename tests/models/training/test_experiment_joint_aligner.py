@@ -14,11 +14,11 @@ from models.checkpoint.folders import latest_checkpoint, step_folder
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import collect
 from models.checkpoint.trained_aligner import duration_finder, load_aligner
-from models.training.data import Place, collect_assets, load_data
+from models.training.data import ProcessRank, collect_assets, load_data
 from models.training.experiment import train
 from processors.dataset.store import FeatureStore
-from tests.models.fakes import make_processed, write_voice_config
-from tests.models.training.test_validation_sentences import write_corpus
+from tests.models.training.small_tasks import make_processed, write_voice_config
+from tests.models.training.test_scored_utterances import write_corpus
 from utils.errors import InputError
 
 LEARNED = "preprocess.aligner=learned"
@@ -182,4 +182,4 @@ def test_data_without_durations_are_refused_when_a_run_goes_on_as_well(root):
     config = load_config(write_voice_config(root))
     assets = load_model(root / "ckpts" / "voice").assets
     with pytest.raises(InputError, match=r"mini holds no durations.*set preprocess\.aligner to"):
-        load_data(config, assets, Place(), torch.device("cpu"))
+        load_data(config, assets, ProcessRank(), torch.device("cpu"))

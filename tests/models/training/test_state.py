@@ -14,11 +14,11 @@ from accelerate.state import AcceleratorState
 from config.schema import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
+from models.training.periodic_scoring import PeriodicScoring
+from models.training.scored_utterances import ValidationUtterance
 from models.training.state import random_states, restore_random_states
-from models.training.validation_scores import Scoring
-from models.training.validation_sentences import Sentence
 from processors.scoring.recognition import Speech
-from tests.models.fakes import (
+from tests.models.training.small_tasks import (
     PREPROCESS,
     TinyGan,
     TinyTask,
@@ -29,7 +29,7 @@ from tests.models.fakes import (
 )
 from utils.errors import InputError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -124,8 +124,8 @@ def scoring_of(store):
     data = make_data(store, options())
     recorded = Speech(0.1 * torch.randn(2000).numpy(), 8000, "", "", recorded=True)
     batches = [data.validation_batch(item) for item in range(2)]
-    sentences = [Sentence(batch.ids[0], batch, lambda: recorded) for batch in batches]
-    return Scoring(sentences, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)
+    sentences = [ValidationUtterance(batch.ids[0], batch, lambda: recorded) for batch in batches]
+    return PeriodicScoring(sentences, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)
 
 
 def test_scores_between_updates_leave_no_trace_on_the_run(store, tmp_path):
@@ -189,8 +189,8 @@ _TRAINING = """
 import sys
 from pathlib import Path
 from config.schema import DataLoaderConfig
-from tests.models.fakes import FeatureStore, TinyTask, make_trainer
-from tests.models.test_resume import options
+from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
+from tests.models.training.test_state import options
 
 class Talking(TinyTask):
     def training_step(self, batch):

@@ -9,7 +9,7 @@ import torch
 
 from config.schema import TrainConfig
 from models.base.assets import Assets
-from models.training.data import Place, TrainingData, data_of
+from models.training.data import ProcessRank, TrainingData, data_of
 from models.training.trainer import Trainer
 from models.training.vocoder_data import vocoder_collator
 from models.vocoder.hifigan import (
@@ -27,7 +27,7 @@ from processors.dataset.batch import VocoderBatch
 from processors.dataset.segments import RecordingDataset, SegmentDataset
 from processors.dataset.store import RecordingStore, write_index, write_mel_config, write_shard
 from processors.records import Recording
-from tests.models.fakes import PREPROCESS, make_trainer, train_config
+from tests.models.training.small_tasks import PREPROCESS, make_trainer, train_config
 from utils.config import to_plain
 
 MEL = PREPROCESS.mel
@@ -99,7 +99,7 @@ def make_segments(store: RecordingStore, config: TrainConfig) -> TrainingData:
     )
     validation = RecordingDataset([store], [ids[-4:]], longest_s=1.0)
     collator = vocoder_collator(Assets(MEL))
-    return data_of(training, validation, collator, config, Place(), torch.device("cpu"))
+    return data_of(training, validation, collator, config, ProcessRank(), torch.device("cpu"))
 
 
 def make_batch(*numbers: int) -> VocoderBatch:

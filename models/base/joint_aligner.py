@@ -29,7 +29,7 @@ ALIGNER = "aligner"  # key of the network in a task, and name of its file
 
 
 @dataclass(frozen=True)
-class AlignerConfig:
+class JointAlignerConfig:
     """The aligner that is trained with the voice; without effect unless it is asked for."""
 
     hidden: int = 256  # size of its phones' vectors
@@ -62,7 +62,7 @@ class AlignerConfig:
         return self.binarization_weight * min(1.0, done / max(1, self.binarization_warmup))
 
 
-class AlignerNetwork(nn.Module):
+class JointAligner(nn.Module):
     """Phones, their speaker and a mel to a soft attention.
 
     Args:
@@ -75,7 +75,9 @@ class AlignerNetwork(nn.Module):
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_keys.weight",)
     SPEAKER_ROWS: ClassVar[tuple[str, ...]] = ("speaker_keys.weight",)
 
-    def __init__(self, config: AlignerConfig, n_phones: int, n_mels: int, n_speakers: int) -> None:
+    def __init__(
+        self, config: JointAlignerConfig, n_phones: int, n_mels: int, n_speakers: int
+    ) -> None:
         super().__init__()
         self.phone_keys = nn.Embedding(n_phones, config.hidden, padding_idx=0)
         self.speaker_keys = nn.Embedding(n_speakers, config.hidden) if n_speakers > 1 else None
@@ -108,7 +110,7 @@ class AlignerNetwork(nn.Module):
         return self.attention(phones, mel.mT, phone_lengths, mel_lengths, speakers=speakers)
 
 
-def attend(network: AlignerNetwork, batch: TtsBatch) -> Tensor:
+def attend(network: JointAligner, batch: TtsBatch) -> Tensor:
     """The network's attention in a batch, (B, T, N)."""
     log_attention: Tensor = network(
         batch.phone_ids, batch.phone_lengths, batch.speaker_ids, batch.mel, batch.mel_lengths
@@ -117,7 +119,7 @@ def attend(network: AlignerNetwork, batch: TtsBatch) -> Tensor:
 
 
 @torch.no_grad()
-def find_durations(network: AlignerNetwork, batch: TtsBatch) -> Tensor:
+def find_durations(network: JointAligner, batch: TtsBatch) -> Tensor:
     """What a trained network finds, frames per phone, (B, N); call `eval()` first.
 
     Raises:
@@ -126,20 +128,20 @@ def find_durations(network: AlignerNetwork, batch: TtsBatch) -> Tensor:
     return monotonic_durations(attend(network, batch), batch.phone_lengths, batch.mel_lengths)
 
 
-class Alignments(NamedTuple):
+class AlignerOutput(NamedTuple):
     """What the aligner finds in a batch."""
 
     log_attention: Tensor  # (B, T, N)
     durations: Tensor  # (B, N) frames of the most likely monotonic alignment
 
 
-class DurationLearner:
+class AlignerTraining:
     """The aligner's part of a task.
 
     A task has it beside its own network, tells it the updates, and does in each step:
 
-        found = learner.align(batch)
-        yield Update(ALIGNER, learner.losses(found, batch))
+        found = aligner_training.align(batch)
+        yield Update(ALIGNER, aligner_training.losses(found, batch))
         batch = batch._replace(durations=found.durations)
 
     Args:
@@ -150,12 +152,12 @@ class DurationLearner:
         step: Updates done.
     """
 
-    def __init__(self, network: AlignerNetwork, config: AlignerConfig) -> None:
+    def __init__(self, network: JointAligner, config: JointAlignerConfig) -> None:
         self.network = network
         self.config = config
         self.step = 0
 
-    def align(self, batch: TtsBatch) -> Alignments:
+    def align(self, batch: TtsBatch) -> AlignerOutput:
         """Aligns phones and mels, at first with the prior.
 
         Raises:
@@ -167,9 +169,9 @@ class DurationLearner:
             _, T, N = log_attention.shape
             prior = beta_binomial_log_prior(*lengths, N, T, self.config.prior_scale)
             log_attention = log_attention + prior
-        return Alignments(log_attention, monotonic_durations(log_attention, *lengths))
+        return AlignerOutput(log_attention, monotonic_durations(log_attention, *lengths))
 
-    def losses(self, found: Alignments, batch: TtsBatch) -> dict[str, LossTerm]:
+    def losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
         """Likelihood of all monotonic alignments, and distance to the most likely one."""
         lengths = batch.phone_lengths, batch.mel_lengths
         likelihood = forward_sum(found.log_attention, *lengths).sum()
@@ -180,23 +182,25 @@ class DurationLearner:
             "binarization": LossTerm(distance, "frames", weight),
         }
 
-    def watched(self, found: Alignments, batch: TtsBatch) -> dict[str, LossTerm]:
+    def validation_losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
         """The same of validation data, where they do not choose the best voice."""
         losses = self.losses(found, batch)
         return {name: term._replace(weight=0.0) for name, term in losses.items()}
 
 
-def build_aligner(aligner: AlignerConfig, assets: Assets) -> AlignerNetwork:
+def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
     """The network for the vocabulary, the mel and the speakers of an experiment.
 
     Raises:
         InputError: If the vocabulary is missing.
     """
     n_phones, n_speakers = len(assets.required_vocabulary()), max(1, len(assets.speakers))
-    return AlignerNetwork(aligner, n_phones, assets.mel.n_mels, n_speakers)
+    return JointAligner(aligner, n_phones, assets.mel.n_mels, n_speakers)
 
 
-def learner_of(config: Config, assets: Assets, aligner: AlignerConfig) -> DurationLearner | None:
+def build_aligner_training(
+    config: Config, assets: Assets, aligner: JointAlignerConfig
+) -> AlignerTraining | None:
     """What learns the durations of an experiment; None where they are known.
 
     Args:
@@ -209,4 +213,4 @@ def learner_of(config: Config, assets: Assets, aligner: AlignerConfig) -> Durati
     """
     if config.preprocess.aligner != "learned":
         return None
-    return DurationLearner(build_aligner(aligner, assets), aligner)
+    return AlignerTraining(build_aligner(aligner, assets), aligner)

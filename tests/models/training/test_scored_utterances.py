@@ -4,11 +4,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from models.training.validation_sentences import UnavailableError, sentences_of
+from models.training.scored_utterances import UnavailableError, sentences_of
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
-from tests.models.fakes import PREPROCESS, make_data, make_processed, train_config
-from tests.models.vocoder_fakes import gan_config, make_recording, make_recordings, make_segments
+from tests.models.training.small_tasks import PREPROCESS, make_data, make_processed, train_config
+from tests.models.vocoder.small_hifigan import (
+    gan_config,
+    make_recording,
+    make_recordings,
+    make_segments,
+)
 
 RATE, HOP = PREPROCESS.sample_rate, PREPROCESS.hop_size
 TEXT = "One two."

@@ -5,12 +5,12 @@ import torch
 
 from config.schema import Config, PreprocessConfig, TrainConfig
 from models.base.assets import Assets
-from models.base.learned_durations import (
-    AlignerConfig,
-    AlignerNetwork,
-    DurationLearner,
+from models.base.joint_aligner import (
+    AlignerTraining,
+    JointAligner,
+    JointAlignerConfig,
+    build_aligner_training,
     find_durations,
-    learner_of,
 )
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch, TtsItem, collate
@@ -18,7 +18,7 @@ from processors.text.symbols import Vocabulary
 
 N_PHONES, N_MELS = 9, 12
 FLOOR = MelConfig().log_floor_value
-SMALL = AlignerConfig(
+SMALL = JointAlignerConfig(
     hidden=24, attention_channels=16, temperature=0.01, prior_end=60, binarization_weight=1.0
 )
 
@@ -42,28 +42,28 @@ def batch_of(numbers: range) -> TtsBatch:
     return collate([spoken(number, 6 + number % 5) for number in numbers], FLOOR)
 
 
-def network_of(n_speakers: int = 1) -> AlignerNetwork:
+def network_of(n_speakers: int = 1) -> JointAligner:
     torch.manual_seed(0)
-    return AlignerNetwork(SMALL, N_PHONES, N_MELS, n_speakers)
+    return JointAligner(SMALL, N_PHONES, N_MELS, n_speakers)
 
 
-def mean_loss(learner: DurationLearner, batch: TtsBatch) -> torch.Tensor:
-    losses = learner.losses(learner.align(batch), batch)
+def mean_loss(training: AlignerTraining, batch: TtsBatch) -> torch.Tensor:
+    losses = training.losses(training.align(batch), batch)
     frames = batch.mel_lengths.sum()
     return sum(term.weight * term.total / frames for term in losses.values())
 
 
 @pytest.fixture(scope="module")
-def trained() -> AlignerNetwork:
+def trained() -> JointAligner:
     """100 updates of 6 utterances."""
     network = network_of()
-    learner = DurationLearner(network, SMALL)
+    training = AlignerTraining(network, SMALL)
     optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
     batches = [batch_of(range(first, first + 6))._replace(durations=None) for first in (0, 6, 12)]
     for step in range(100):
-        learner.step = step
+        training.step = step
         optimizer.zero_grad()
-        mean_loss(learner, batches[step % 3]).backward()
+        mean_loss(training, batches[step % 3]).backward()
         optimizer.step()
     return network.eval()
 
@@ -88,12 +88,12 @@ def test_a_batch_is_aligned_as_its_items_are_alone(trained):
 
 
 def test_losses_of_a_batch_are_the_sums_of_its_items_losses():
-    learner = DurationLearner(network_of(), SMALL)
-    learner.step = 9000
+    training = AlignerTraining(network_of(), SMALL)
+    training.step = 9000
     parts = [batch_of(range(number, number + 1)) for number in range(3)]
-    alone = [learner.losses(learner.align(part), part) for part in parts]
+    alone = [training.losses(training.align(part), part) for part in parts]
     batch = batch_of(range(3))
-    together = learner.losses(learner.align(batch), batch)
+    together = training.losses(training.align(batch), batch)
     for name, term in together.items():
         torch.testing.assert_close(term.total, sum(part[name].total for part in alone))
         assert term.per == "frames"
@@ -102,7 +102,7 @@ def test_losses_of_a_batch_are_the_sums_of_its_items_losses():
 def test_every_parameter_gets_a_gradient_and_speakers_differ():
     network = network_of(n_speakers=2)
     batch = batch_of(range(4))
-    mean_loss(DurationLearner(network, SMALL), batch).backward()
+    mean_loss(AlignerTraining(network, SMALL), batch).backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad.abs().sum() > 0, name
     other = batch._replace(speaker_ids=1 - batch.speaker_ids)
@@ -114,18 +114,22 @@ def test_every_parameter_gets_a_gradient_and_speakers_differ():
 
 
 def test_the_binarization_loss_begins_late_and_rises():
-    config = AlignerConfig(binarization_weight=0.8, binarization_start=100, binarization_warmup=4)
+    config = JointAlignerConfig(
+        binarization_weight=0.8, binarization_start=100, binarization_warmup=4
+    )
     weights = [config.binarization_at(step) for step in (0, 99, 100, 101, 103, 500)]
     assert weights == pytest.approx([0, 0, 0.2, 0.4, 0.8, 0.8])
-    at_once = AlignerConfig(binarization_weight=1.0, binarization_start=0, binarization_warmup=0)
+    at_once = JointAlignerConfig(
+        binarization_weight=1.0, binarization_start=0, binarization_warmup=0
+    )
     assert at_once.binarization_at(0) == 1
 
 
 def test_losses_of_validation_are_seen_and_do_not_choose():
-    learner, batch = DurationLearner(network_of(), SMALL), batch_of(range(3))
-    learner.step = 9000
-    found = learner.align(batch)
-    losses, watched = learner.losses(found, batch), learner.watched(found, batch)
+    training, batch = AlignerTraining(network_of(), SMALL), batch_of(range(3))
+    training.step = 9000
+    found = training.align(batch)
+    losses, watched = training.losses(found, batch), training.validation_losses(found, batch)
     assert {name: term.weight for name, term in losses.items()} == {
         "forward_sum": 1.0,
         "binarization": 1.0,
@@ -138,9 +142,9 @@ def test_attention_and_losses_are_float32_under_autocast(trained):
     batch = batch_of(range(4))
     exact = find_durations(trained, batch)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        learner = DurationLearner(trained, SMALL)
-        found = learner.align(batch)
-        losses = learner.losses(found, batch)
+        training = AlignerTraining(trained, SMALL)
+        found = training.align(batch)
+        losses = training.losses(found, batch)
     assert found.log_attention.dtype == torch.float32
     assert {term.total.dtype for term in losses.values()} == {torch.float32}
     assert ((found.durations - exact).abs() <= 1).float().mean() > 0.9
@@ -161,8 +165,8 @@ def experiment(aligner: str) -> tuple[Config, Assets]:
 
 
 def test_only_an_experiment_without_durations_learns_them():
-    assert learner_of(*experiment("hmm"), SMALL) is None
-    network = learner_of(*experiment("learned"), SMALL).network
+    assert build_aligner_training(*experiment("hmm"), SMALL) is None
+    network = build_aligner_training(*experiment("learned"), SMALL).network
     assert network.phone_keys.num_embeddings == 3
     assert network.speaker_keys is None
 
@@ -177,4 +181,4 @@ def test_only_an_experiment_without_durations_learns_them():
 )
 def test_numbers_out_of_range_are_refused(keys, message):
     with pytest.raises(ValueError, match=message):
-        AlignerConfig(**keys)
+        JointAlignerConfig(**keys)

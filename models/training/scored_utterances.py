@@ -20,7 +20,7 @@ from utils.seed import derived_seed
 _AUDIO_PACKAGES = ("soundfile", "soxr", "parselmouth")
 
 
-class Sentence(NamedTuple):
+class ValidationUtterance(NamedTuple):
     """A validation utterance.
 
     Attributes:
@@ -43,7 +43,7 @@ def missing_audio_packages() -> list[str]:
     return [name for name in _AUDIO_PACKAGES if importlib.util.find_spec(name) is None]
 
 
-def sentences_of(config: Config, data: TrainingData) -> list[Sentence]:
+def sentences_of(config: Config, data: TrainingData) -> list[ValidationUtterance]:
     """The first `train.score_utterances` of the validation data in an order of their own.
 
     The order is by chance and the same each time: it spreads over speakers and datasets, and so do
@@ -70,19 +70,19 @@ def _sentence(
     data: TrainingData,
     said: Callable[[Path], dict[str, Utterance]],
     preprocess: PreprocessConfig,
-) -> Sentence:
+) -> ValidationUtterance:
     id, store = data.validation.ids[item], data.validation.store_of(item)
     batch, utterance = data.validation_batch(item), said(store.folder).get(id)
     if isinstance(batch, VocoderBatch):
         is_whole = batch.mel.shape[2] == store.frames[store.index_of(id)]
         said_in_it = utterance if is_whole else None
-        return Sentence(id, batch, partial(_of_store, batch, preprocess, said_in_it))
+        return ValidationUtterance(id, batch, partial(_of_store, batch, preprocess, said_in_it))
     if utterance is None:
         raise UnavailableError(f"{id} is not in {store.folder / 'manifest.jsonl'}")
     if not utterance.audio.is_file():
         raise UnavailableError(f"{utterance.audio} is missing")
     features = cast("Features", store.read(id))
-    return Sentence(id, batch, partial(_of_corpus, features, utterance, preprocess))
+    return ValidationUtterance(id, batch, partial(_of_corpus, features, utterance, preprocess))
 
 
 def _manifest_of(folder: Path) -> dict[str, Utterance]:
