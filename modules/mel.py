@@ -6,7 +6,8 @@ A mel is ln(max(F |STFT(wav)|, log_floor)) with F the filter bank of Slaney's Au
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import torch
@@ -78,6 +79,23 @@ class MelConfig:
             return self.n_fft // 2, self.n_fft // 2
         missing = self.n_fft - self.hop_length
         return missing // 2, missing - missing // 2
+
+    def differences(self, other: "MelConfig", ignore: Collection[str] = ()) -> list[str]:
+        """Lists the fields that differ from another definition, as `n_fft 1024 and 2048`.
+
+        Args:
+            other: The definition to compare with; its values come second.
+            ignore: Names of fields that may differ.
+
+        Returns:
+            One text per field, sorted.
+        """
+        ours, theirs = asdict(self), asdict(other)
+        return [
+            f"{key} {ours[key]} and {theirs[key]}"
+            for key in sorted(ours.keys() - set(ignore))
+            if ours[key] != theirs[key]
+        ]
 
 
 def _mel_of_hz(hz: float) -> float:

@@ -76,8 +76,11 @@ def load_speaking_vocoder(
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
     config = config_of(overridden(model.tree, overrides))
     preprocess = config.preprocess
-    if preprocess.mel != model.mel:
-        raise InputError(f"--set changes the mel that {reference} was trained on; leave that out")
+    if different := model.mel.differences(preprocess.mel):
+        raise InputError(
+            f"--set changes the mel that {reference} was trained on: {', '.join(different)}; leave "
+            "that out"
+        )
     place = output or default_output(reference, model.home)
     network = prepared(model.network, config.inference)
     return SpeakingVocoder(network, model.mel, preprocess, recorded_as(reference), place, device)

@@ -1,6 +1,5 @@
 """The vocoder that belongs to an acoustic model."""
 
-import dataclasses
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -14,6 +13,7 @@ from utils.errors import InputError
 from utils.logging import get_logger
 
 GRIFFIN_LIM = "Griffin-Lim"  # the name of what needs no training, in records
+_MAY_DIFFER = ("padding",)  # a shift by half a hop is hardly audible
 
 
 class OpenedVocoder(NamedTuple):
@@ -42,7 +42,7 @@ class OpenedVocoder(NamedTuple):
             return GriffinLim(self.mel, iterations).to(device)
         vocoder = prepared(self.model.load(device).network, settings)
         theirs = self.model.assets.mel
-        different = differences(self.mel, theirs)
+        different = self.mel.differences(theirs, ignore=_MAY_DIFFER)
         if not different:
             return vocoder
         log.info(
@@ -72,7 +72,7 @@ def open_vocoder(
     model = open_model(reference)
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
-    if not (resample and differences(mel, model.assets.mel)):
+    if not (resample and mel.differences(model.assets.mel, ignore=_MAY_DIFFER)):
         check_mel_contract(mel, model.assets.mel, str(reference))
     return OpenedVocoder(model, mel, str(reference))
 
@@ -90,7 +90,7 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
     Raises:
         InputError: If anything else differs; the message gives both values of each.
     """
-    if different := differences(acoustic, vocoder):
+    if different := acoustic.differences(vocoder, ignore=_MAY_DIFFER):
         raise InputError(
             f"the vocoder {name} was made for another mel than the acoustic model: "
             f"{', '.join(different)} (acoustic model and vocoder); use one trained on the same "
@@ -103,13 +103,3 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
             acoustic.padding,
             vocoder.padding,
         )
-
-
-def differences(acoustic: MelConfig, vocoder: MelConfig) -> list[str]:
-    """What differs but for the padding, as `n_fft 1024 and 2048`; sorted."""
-    ours, theirs = dataclasses.asdict(acoustic), dataclasses.asdict(vocoder)
-    return [
-        f"{key} {ours[key]} and {theirs[key]}"
-        for key in sorted(ours)
-        if key != "padding" and ours[key] != theirs[key]
-    ]

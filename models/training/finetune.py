@@ -1,7 +1,7 @@
 """Starting from another model's weights: tensors by name, rows by symbol or speaker name."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -151,10 +151,10 @@ def _check(
 
 
 def _compare_mels(source: Assets, own: Assets) -> None:
-    old, new = asdict(source.mel), asdict(own.mel)
-    changed = [f"{key} was {old[key]}, is {new[key]}" for key in old if old[key] != new[key]]
-    if changed:
-        get_logger(__name__).warning("another mel definition: %s", "; ".join(changed))
+    if different := source.mel.differences(own.mel):
+        get_logger(__name__).warning(
+            "another mel definition: %s (source and this model)", ", ".join(different)
+        )
 
 
 def _tell(transfer: Transfer, folder: Path) -> None:

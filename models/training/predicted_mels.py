@@ -8,7 +8,7 @@ recordings. The splits are its own: what one model is tested on, neither was tra
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -80,21 +80,19 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
 
 def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
     """Compares what is predicted with what the vocoder is configured to read."""
-    ours, theirs = asdict(acoustic), asdict(vocoder)
-    different = sorted(key for key in ours if ours[key] != theirs[key])
-    if different == ["padding"]:
+    if different := acoustic.differences(vocoder, ignore=("padding",)):
+        raise InputError(
+            f"--from_acoustic: {name} makes another mel than this vocoder reads:"
+            f" {', '.join(different)} (model and configuration); use the vocoder configuration of"
+            " the same mel"
+        )
+    if acoustic.padding != vocoder.padding:
         get_logger(__name__).info(
             "mel padding: %s has %s, the configuration %s; the audio is shifted by half a hop to"
             " meet the mels",
             name,
             acoustic.padding,
             vocoder.padding,
-        )
-    elif different:
-        listed = ", ".join(f"{key} {ours[key]} and {theirs[key]}" for key in different)
-        raise InputError(
-            f"--from_acoustic: {name} makes another mel than this vocoder reads: {listed} (model"
-            " and configuration); use the vocoder configuration of the same mel"
         )
 
 

@@ -275,10 +275,8 @@ def _read_mel_config(folder: Path) -> MelConfig:
 
 
 def _check_mel_config(folder: Path, stored: MelConfig, expected: MelConfig) -> None:
-    old, new = asdict(stored), asdict(expected)
-    differing = [f"{key} is {old[key]}, expected {new[key]}" for key in old if old[key] != new[key]]
-    if differing:
+    if different := stored.differences(expected):
         raise InputError(
-            f"{folder}: its features have another mel definition: {'; '.join(differing)}; "
-            "run stage 1 with this configuration, or use the one they were made with"
+            f"{folder}: its features have another mel definition: {', '.join(different)} (stored "
+            "and expected); run stage 1 with this configuration, or use the one they were made with"
         )

@@ -117,3 +117,18 @@ def test_contradictory_numbers_are_refused():
         MelConfig(hop_length=2048)
     with pytest.raises(ValueError, match="mel bands hold no STFT bin"):
         mel_filter_bank(MelConfig(n_fft=256, win_length=256, hop_length=64))
+
+
+def test_differences_give_both_values_of_each_field_sorted_by_name():
+    assert CENTRE.differences(MelConfig()) == []
+    assert CENTRE.differences(MelConfig(n_mels=100, f_max=7600.0, padding="hifigan")) == [
+        "f_max 8000.0 and 7600.0",
+        "n_mels 80 and 100",
+        "padding centre and hifigan",
+    ]
+
+
+def test_differences_leave_out_what_may_differ():
+    assert CENTRE.differences(MelConfig(n_fft=2048, padding="hifigan"), ignore=["padding"]) == [
+        "n_fft 1024 and 2048"
+    ]

@@ -65,7 +65,7 @@ def test_the_espeak_vocabulary_is_what_was_met(tmp_path):
 def test_features_of_another_mel_are_refused(tmp_path):
     make_processed(tmp_path / "data" / "mini")
 
-    with pytest.raises(InputError, match="f_max is 4000, expected 3000"):
+    with pytest.raises(InputError, match="f_max 4000 and 3000"):
         collect_assets(config_of(tmp_path, "preprocess.fmax=3000"))
 
 

@@ -107,7 +107,7 @@ def test_another_mel_definition_is_said(trained, caplog):
     with caplog.at_level(logging.WARNING):
         initialise(task, other, trained)
 
-    assert "another mel definition: padding was centre, is hifigan" in caplog.text
+    assert "another mel definition: padding centre and hifigan (source and this" in caplog.text
 
 
 def test_a_new_experiment_starts_from_the_old_weights(trained):
