@@ -9,6 +9,7 @@ from typing import NamedTuple
 from utils.errors import InputError
 from utils.files import read_jsonl, write_jsonl
 
+MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
@@ -95,6 +96,15 @@ def read_manifest(path: Path) -> list[Utterance]:
         InputError: If the file is missing or a line is not an utterance; names file and line.
     """
     return [_utterance(row, f"{path}:{n}") for n, row in enumerate(read_jsonl(path), 1)]
+
+
+def read_utterances(folder: Path) -> dict[str, Utterance]:
+    """The utterances of a dataset that stage 1 prepared, by id.
+
+    Raises:
+        InputError: As for `read_manifest`.
+    """
+    return {utterance.id: utterance for utterance in read_manifest(folder / MANIFEST)}
 
 
 def _utterance(row: object, source: str) -> Utterance:

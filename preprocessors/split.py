@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from config.schema import SplitConfig
-from preprocessors.manifest import Splits
+from preprocessors.manifest import Splits, Utterance, read_utterances
 from utils.errors import InputError
 from utils.files import read_json, write_json
 
@@ -100,6 +100,23 @@ def read_splits(folder: Path) -> Splits:
         InputError: If a file is missing or holds something else.
     """
     return Splits(*(_read_ids(folder / f"{name}.json") for name in Splits._fields))
+
+
+def read_split(folder: Path, name: str) -> list[Utterance]:
+    """The utterances of one split of a dataset that stage 1 prepared, sorted by id.
+
+    Args:
+        folder: `<processed_dir>/<dataset>`.
+        name: A field of `Splits`.
+
+    Raises:
+        InputError: If the manifest or a split is missing, or they do not belong together.
+    """
+    utterances = read_utterances(folder)
+    ids: list[str] = getattr(read_splits(folder), name)
+    if unknown := [id for id in ids if id not in utterances]:
+        raise InputError(f"{folder}: {unknown[0]} is not in manifest.jsonl; run stage 1 again")
+    return [utterances[id] for id in ids]
 
 
 def _read_ids(path: Path) -> list[str]:

@@ -15,7 +15,7 @@ from config.schema import PreprocessConfig
 from models.evaluation.inputs import Result
 from modules.mel import MelConfig
 from preprocessors.audio_folder import SUFFIXES
-from preprocessors.manifest import Utterance, read_manifest
+from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.audio.files import AudioError, read_audio
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, RecordingStore
@@ -177,8 +177,7 @@ def _same(one: Path, other: Path) -> bool:
 
 def _manifest_of(folder: Path) -> dict[str, Utterance]:
     """The utterances of a data set of stage 1, by id; none if the folder is none."""
-    path = folder / "manifest.jsonl"
-    return {u.id: u for u in read_manifest(path)} if path.is_file() else {}
+    return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
 
 
 def _aligned_in(folder: Path) -> frozenset[str]:

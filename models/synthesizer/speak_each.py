@@ -6,8 +6,8 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from models.base.registry import load_config
 from models.synthesizer.results import E, ResultFolder
-from preprocessors.manifest import Utterance, read_manifest
-from preprocessors.split import read_splits
+from preprocessors.manifest import MANIFEST, Utterance
+from preprocessors.split import read_split
 from utils.errors import InputError
 from utils.files import user_path
 from utils.logging import get_logger, progress
@@ -72,7 +72,7 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
         InputError: If stage 1 did not prepare the data set (lists those it did), its files do not
             belong together, or the split is empty.
     """
-    prepared = sorted(path.parent.name for path in processed.glob("*/manifest.jsonl"))
+    prepared = sorted(path.parent.name for path in processed.glob(f"*/{MANIFEST}"))
     if dataset not in prepared:
         known = ", ".join(prepared) or "none"
         raise InputError(
@@ -80,13 +80,10 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
             " correct --infer_dataset or preprocess.processed_dir, or run stage 1"
         )
     folder = processed / dataset
-    utterances = {u.id: u for u in read_manifest(folder / "manifest.jsonl")}
-    ids = getattr(read_splits(folder), testing_set)
-    if not ids:
+    utterances = read_split(folder, testing_set)
+    if not utterances:
         raise InputError(f"{folder}: the split {testing_set} is empty; see preprocess.split")
-    if unknown := [id for id in ids if id not in utterances]:
-        raise InputError(f"{folder}: {unknown[0]} is not in manifest.jsonl; run stage 1 again")
-    return [utterances[id] for id in ids]
+    return utterances
 
 
 def speak_each(

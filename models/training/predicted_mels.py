@@ -23,7 +23,7 @@ from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, load_model
 from models.checkpoint.trained_aligner import load_aligner
 from modules.mel import MelConfig
-from preprocessors.manifest import Listing, Splits, Utterance, read_manifest
+from preprocessors.manifest import Listing, Splits, Utterance, read_utterances
 from preprocessors.split import read_splits
 from processors.dataset.batch import collate, on_device
 from processors.dataset.sampler import Draw
@@ -106,7 +106,7 @@ def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel, n_thread
     try:
         store = FeatureStore(source, acoustic.mel)
         splits = read_splits(source)
-        utterances = [u for u in read_manifest(source / "manifest.jsonl") if u.id in store]
+        utterances = [u for u in read_utterances(source).values() if u.id in store]
     except InputError as error:
         raise InputError(
             f"--from_acoustic needs what stage 1 of {acoustic.origin} made of {dataset}: {error}"

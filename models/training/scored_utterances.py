@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from config.schema import Config, PreprocessConfig
 from models.training.data import TrainingData
-from preprocessors.manifest import Utterance, read_manifest
+from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.records import Features
 from processors.scoring.recognition import Speech
@@ -86,8 +86,7 @@ def _sentence(
 
 
 def _manifest_of(folder: Path) -> dict[str, Utterance]:
-    path = folder / "manifest.jsonl"
-    return {u.id: u for u in read_manifest(path)} if path.is_file() else {}
+    return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
 
 
 def _of_store(

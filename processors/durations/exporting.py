@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from config.schema import PreprocessConfig
 from modules.mel import MelConfig
-from preprocessors.manifest import Utterance, read_manifest
+from preprocessors.manifest import Utterance, read_utterances
 from processors.alignment.timed import find_words
 from processors.dataset.store import FeatureStore, features_folder
 from processors.durations.fitting import phones_of, words_of
@@ -60,7 +60,7 @@ def _aligned(
     folder: Path,
     find: Callable[[Features], Features] | None,
 ) -> Iterator[AlignedSpeech]:
-    utterances = {utterance.id: utterance for utterance in read_manifest(folder / "manifest.jsonl")}
+    utterances = read_utterances(folder)
     seconds = _seconds(folder)
 
     @cache

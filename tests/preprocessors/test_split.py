@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from config.schema import SplitConfig
-from preprocessors.split import read_splits, split_ids, write_splits
+from preprocessors.manifest import MANIFEST, Splits, Utterance, write_manifest
+from preprocessors.split import read_split, read_splits, split_ids, write_splits
 from utils.errors import InputError
 
 SECONDS = {f"u{i:03}": 1.0 + i / 10 for i in range(200)}
@@ -109,3 +110,12 @@ def test_a_split_file_that_holds_something_else_is_named(tmp_path: Path):
     (tmp_path / "valid.json").write_text('{"a": 1}')
     with pytest.raises(InputError, match=r"valid\.json: expected a list of ids"):
         read_splits(tmp_path)
+
+
+def test_a_split_gives_its_utterances_in_order_and_a_foreign_id_is_named(tmp_path: Path):
+    spoken = [Utterance(id, Path(f"{id}.wav"), "I.", "anna") for id in ("c", "a", "b")]
+    write_manifest(tmp_path / MANIFEST, spoken)
+    write_splits(tmp_path, Splits(["a", "c"], ["b"], ["d"], []))
+    assert read_split(tmp_path, "train") == [spoken[1], spoken[0]]
+    with pytest.raises(InputError, match=r"d is not in manifest\.jsonl; run stage 1 again"):
+        read_split(tmp_path, "test")
