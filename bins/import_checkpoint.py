@@ -17,9 +17,9 @@ def main() -> None:
     given = flags.parse_args()
     setup_logging()
 
-    from models.checkpoint.importing import import_checkpoint
+    from models.checkpoint.conversion import convert_to_experiment
 
-    import_checkpoint(given.source, given.target)
+    convert_to_experiment(given.source, given.target)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ from utils.logging import get_logger
 if TYPE_CHECKING:  # importing importers costs time, and few models need one
     from models.checkpoint.importers import Importer
 
-SPEAKING = "model"  # the network that speaks, in the names of files
-WEIGHTS = f"{SPEAKING}.safetensors"
+INFERENCE_NETWORK = "model"  # the network that speaks, in the names of files
+WEIGHTS = f"{INFERENCE_NETWORK}.safetensors"
 CHECKPOINTS = "checkpoints"
 
 
@@ -186,7 +186,11 @@ def _open_imported(path: Path, importer: "Importer") -> OpenedModel:
 
     def stored(name: str) -> dict[str, Tensor] | None:
         whole = importer.read(path)  # again: what only speaks should not keep it in memory
-        return whole.tensors if name == SPEAKING else whole.others().tensors.get(name)
+        return (
+            whole.tensors
+            if name == INFERENCE_NETWORK
+            else whole.training_networks().tensors.get(name)
+        )
 
     return OpenedModel(config, assets, build)
 

@@ -14,7 +14,7 @@ from preprocessors.corpora import licence_of, on_the_hub
 from utils.files import read_text, replacing
 
 if TYPE_CHECKING:  # importing importers costs time, and publishing needs none
-    from models.checkpoint.importers import Imported
+    from models.checkpoint.importers import ImportedModel
 
 UNKNOWN = "unknown"  # also what the Hub calls a licence that nobody gave
 _NOTES = "\n## Notes\n"  # what follows is the user's, and kept
@@ -108,7 +108,7 @@ def card_writer(
 
 
 def write_imported_card(
-    folder: Path, name: str, config: Config, imported: "Imported", unused: Sequence[str]
+    folder: Path, name: str, config: Config, imported: "ImportedModel", unused: Sequence[str]
 ) -> None:
     """Writes README.md of a checkpoint of another project.
 

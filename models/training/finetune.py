@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from models.base.assets import Assets
 from models.base.task import Task
 from models.checkpoint.hub_files import fetch
-from models.checkpoint.loading import SPEAKING, load_model
+from models.checkpoint.loading import INFERENCE_NETWORK, load_model
 from models.checkpoint.tensors import listed, not_finite
 from modules.weight_norm import adapt_weight_norm
 from utils.errors import InputError
@@ -51,7 +51,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     rescaled = _rescaled(source.network, task.networks[task.exported])
     transfer = Transfer(source=source.origin)
     for name, network in task.networks.items():
-        stored = source.stored(SPEAKING if name == task.exported else name)
+        stored = source.stored(INFERENCE_NETWORK if name == task.exported else name)
         if stored is None:
             transfer.new.append(f"network {name}")
             continue

@@ -20,8 +20,8 @@ from config.schema import Config, PreprocessConfig
 from models.base.interfaces import AcousticModel
 from models.base.joint_aligner import JointAligner, find_durations
 from models.checkpoint.hub_files import fetch
+from models.checkpoint.joint_aligner_loading import load_joint_aligner
 from models.checkpoint.loading import LoadedModel, load_model
-from models.checkpoint.trained_aligner import load_aligner
 from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Splits, Utterance, read_utterances
 from preprocessors.split import read_splits
@@ -113,7 +113,7 @@ def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel, n_thread
         ) from error
 
     networks = [acoustic.network]
-    aligner = None if store.timed else load_aligner(acoustic)
+    aligner = None if store.timed else load_joint_aligner(acoustic)
     if aligner is not None:
         networks.append(aligner.to(next(acoustic.network.parameters()).device))
 

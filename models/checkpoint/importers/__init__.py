@@ -18,7 +18,7 @@ from utils.errors import InputError
 
 
 @dataclass(frozen=True)
-class Others:
+class TrainingNetworks:
     """What a checkpoint holds beside the network that speaks.
 
     Attributes:
@@ -32,7 +32,7 @@ class Others:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedModel:
     """A checkpoint of another project in our terms.
 
     Attributes:
@@ -46,8 +46,8 @@ class Imported:
         source: What it is and whose, in one line, for the model card.
         unused: Tensors of the network that speaks that are of no use here, with the reason.
         step: Updates of training; None where nothing says so.
-        others: Reads the rest of the checkpoint. Called for fine-tuning and for the import into a
-            folder, and not where the model is only to speak: discriminators are large.
+        training_networks: Reads the networks that only training needs. Not called for inference:
+            discriminators are large.
     """
 
     config: Mapping[str, object]
@@ -58,7 +58,7 @@ class Imported:
     source: str
     unused: tuple[str, ...] = ()
     step: int | None = None
-    others: Callable[[], Others] = Others
+    training_networks: Callable[[], TrainingNetworks] = TrainingNetworks
 
 
 class Importer(Protocol):
@@ -73,7 +73,7 @@ class Importer(Protocol):
             InputError: If it looks like one and lacks a file: says which, and where to put it.
         """
 
-    def read(self, path: Path) -> Imported:
+    def read(self, path: Path) -> ImportedModel:
         """Reads what `recognises` said yes to.
 
         Raises:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.base.assets import Assets, Speaker
 from models.base.registry import config_of
-from models.checkpoint.importers import Imported
+from models.checkpoint.importers import ImportedModel
 from models.checkpoint.importers._fastspeech2_weights import Weights
 from models.checkpoint.importers._settings import required
 from models.tts.fastspeech2 import (
@@ -89,7 +89,7 @@ def assemble(
     *,
     source: str,
     step: int | None,
-) -> Imported:
+) -> ImportedModel:
     """Puts together what was read.
 
     Args:
@@ -109,7 +109,7 @@ def assemble(
         speakers=tuple(Speaker(name, description.language) for name in stats),
         stats=CorpusStats(dict(stats)),
     )
-    return Imported(
+    return ImportedModel(
         config=config,
         assets=assets,
         tensors=weights.tensors | _norms(list(stats.values())),

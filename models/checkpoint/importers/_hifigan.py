@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.base.assets import Assets
 from models.base.registry import config_of
-from models.checkpoint.importers import Others
+from models.checkpoint.importers import TrainingNetworks
 from models.checkpoint.importers._settings import taken, upper_edge
 from models.checkpoint.tensors import named_tensors
 from modules.discriminators import WaveDiscriminator
@@ -146,7 +146,7 @@ def unused_in(values: Mapping[str, object], path: Path, why: str = "") -> tuple[
     )
 
 
-def judges_in(parts: Mapping[str, object], path: Path) -> Others:
+def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetworks:
     """Discriminators for fine-tuning, as far as they are the same networks as ours.
 
     Args:
@@ -169,7 +169,7 @@ def judges_in(parts: Mapping[str, object], path: Path) -> Others:
             fitting |= tensors
         else:
             unused += unused_in({part: value}, path, "of other layers or shapes than here")
-    return Others({"discriminator": fitting} if fitting else {}, tuple(unused))
+    return TrainingNetworks({"discriminator": fitting} if fitting else {}, tuple(unused))
 
 
 def _generator(values: Mapping[str, object]) -> dict[str, object]:

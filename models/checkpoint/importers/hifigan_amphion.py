@@ -12,7 +12,7 @@ from typing import cast
 
 from torch import Tensor
 
-from models.checkpoint.importers import Imported, Others
+from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._amphion import ARGS, WEIGHTS, Checkpoint, locate, read_args
 from models.checkpoint.importers._hifigan import (
     GENERATOR_KEYS,
@@ -20,8 +20,8 @@ from models.checkpoint.importers._hifigan import (
     assets_of,
     check_blocks,
     config_tree,
+    discriminators_in,
     generator_in,
-    judges_in,
     unused_in,
 )
 from models.checkpoint.importers._settings import required, section, taken
@@ -60,7 +60,7 @@ def recognises(path: Path) -> bool:
     return True
 
 
-def read(path: Path) -> Imported:
+def read(path: Path) -> ImportedModel:
     """Reads the generator, and what there is of discriminators.
 
     Raises:
@@ -78,7 +78,7 @@ def read(path: Path) -> Imported:
     )
     tensors, unused = generator_in(read_weights(weights), _GENERATOR, weights)
     check_blocks(generator, tensors, where)
-    return Imported(
+    return ImportedModel(
         config=tree,
         assets=assets_of(tree, checkpoint.args, _NAMES),
         tensors=tensors,
@@ -87,7 +87,9 @@ def read(path: Path) -> Imported:
         source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {checkpoint.name}",
         unused=unused,
         step=checkpoint.step,
-        others=partial(_others, weights, _names(section(args, "model").get("discriminators"))),
+        training_networks=partial(
+            _others, weights, _names(section(args, "model").get("discriminators"))
+        ),
     )
 
 
@@ -117,13 +119,13 @@ def _mel(preprocess: Mapping[str, object], path: Path) -> dict[str, object]:
     return mel | ({"mel_padding": "centre"} if preprocess.get("mel_extract_mode") == "taco" else {})
 
 
-def _others(weights: Path, names: list[str]) -> Others:
+def _others(weights: Path, names: list[str]) -> TrainingNetworks:
     """Discriminators in the numbered files of a folder of accelerate, in the order of the config.
 
     What a `*.pt` holds beside its generator is among the generator's unused parts.
     """
     if weights.name not in WEIGHTS:
-        return Others()
+        return TrainingNetworks()
     tensors: dict[str, dict[str, Tensor]] = {}
     unused: list[str] = []
     for file in sorted(weights.parent.iterdir()):
@@ -131,7 +133,7 @@ def _others(weights: Path, names: list[str]) -> Others:
         number = int(match[1]) - 1 if match else -1
         name = names[number] if 0 <= number < len(names) else ""
         if name == "msd":
-            judges = judges_in({name: read_weights(file)}, file)
+            judges = discriminators_in({name: read_weights(file)}, file)
             tensors |= judges.tensors
             unused += judges.unused
         elif match:
@@ -139,7 +141,7 @@ def _others(weights: Path, names: list[str]) -> Others:
             unused += unused_in({name or "unnamed": read_weights(file)}, file, why)
         elif file != weights and file.is_file():
             unused.append(f"{file.name}: state of training")
-    return Others(tensors, tuple(unused))
+    return TrainingNetworks(tensors, tuple(unused))
 
 
 def _train(args: Mapping[str, object]) -> dict[str, object]:

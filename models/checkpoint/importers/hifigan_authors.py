@@ -10,15 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from models.checkpoint.importers import Imported, Others
+from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._hifigan import (
     GENERATOR_KEYS,
     adam_of,
     assets_of,
     check_blocks,
     config_tree,
+    discriminators_in,
     generator_in,
-    judges_in,
     unused_in,
 )
 from models.checkpoint.importers._settings import required, taken
@@ -47,7 +47,7 @@ _NAMES = {  # their keys by ours
     "train.adam.lr": "learning_rate",
     "train.lr_scheduler.gamma": "lr_decay",
 }
-_JUDGES = ("mpd", "msd")
+_DISCRIMINATORS = ("mpd", "msd")
 
 
 def recognises(path: Path) -> bool:
@@ -72,7 +72,7 @@ def recognises(path: Path) -> bool:
     return not {"resblock", "upsample_rates"}.isdisjoint(read_values(config))
 
 
-def read(path: Path) -> Imported:
+def read(path: Path) -> ImportedModel:
     """Reads the generator; discriminators where the `do_` file of the same step lies beside it.
 
     Raises:
@@ -93,7 +93,7 @@ def read(path: Path) -> Imported:
     check_blocks(known, tensors, str(config))
     match = _GENERATOR.fullmatch(weights.name)
     step = int(match[1]) if match else None
-    return Imported(
+    return ImportedModel(
         config=tree,
         assets=assets_of(tree, config, _NAMES),
         tensors=tensors,
@@ -102,7 +102,7 @@ def read(path: Path) -> Imported:
         source=f"HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), {weights.name}",
         unused=unused,
         step=step,
-        others=partial(_others, weights) if match else Others,
+        training_networks=partial(_others, weights) if match else TrainingNetworks,
     )
 
 
@@ -123,17 +123,19 @@ def _weights(path: Path) -> Path | None:
     return named[0] if named else None
 
 
-def _others(weights: Path) -> Others:
+def _others(weights: Path) -> TrainingNetworks:
     """Discriminators; the state of the optimizers is of no use."""
     path = weights.with_name(weights.name.replace("g_", "do_", 1))
     if not path.is_file():
-        return Others()
+        return TrainingNetworks()
     values = read_pickled(path)
     if not isinstance(values, Mapping):
         raise InputError(f"{path}: holds one {type(values).__name__}, expected mpd and msd")
-    judges = judges_in({part: values[part] for part in _JUDGES if part in values}, path)
-    rest = {name: value for name, value in values.items() if name not in _JUDGES}
-    return Others(judges.tensors, judges.unused + unused_in(rest, path))
+    judges = discriminators_in(
+        {part: values[part] for part in _DISCRIMINATORS if part in values}, path
+    )
+    rest = {name: value for name, value in values.items() if name not in _DISCRIMINATORS}
+    return TrainingNetworks(judges.tensors, judges.unused + unused_in(rest, path))
 
 
 def _train(values: Mapping[str, object]) -> dict[str, object]:

@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 
 from models.base.registry import find, load_config
 from models.checkpoint.folders import latest_checkpoint, step_folder
+from models.checkpoint.joint_aligner_loading import duration_finder, load_joint_aligner
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import collect
-from models.checkpoint.trained_aligner import duration_finder, load_aligner
 from models.training.data import ProcessRank, collect_assets, load_data
 from models.training.experiment import train
 from processors.dataset.store import FeatureStore
@@ -146,7 +146,7 @@ def test_a_published_voice_speaks_without_the_aligner(root, tmp_path):
         (tmp_path / name).write_bytes(content)
     assert load_model(tmp_path).network is not None
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing.*--with_discriminators"):
-        load_aligner(load_model(tmp_path))
+        load_joint_aligner(load_model(tmp_path))
     whole = collect(root / "ckpts" / "voice", "voice", licence=None, with_discriminators=True)
     assert "aligner.safetensors" in whole.files
 
@@ -159,7 +159,7 @@ def test_a_voice_without_an_aligner_gives_its_weights_and_the_aligner_starts_ane
         run(root, name="tuned", init_from=str(root / "ckpts/timed"))
     assert "with fresh values: network aligner" in caplog.text
     with pytest.raises(InputError, match=r"trained with .* pocketsphinx, and has no"):
-        load_aligner(load_model(root / "ckpts/timed"))
+        load_joint_aligner(load_model(root / "ckpts/timed"))
 
 
 def test_rows_of_the_aligner_are_matched_by_symbol_and_speaker(root, caplog):

@@ -13,8 +13,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models.base.registry import find, load_config
+from models.checkpoint.joint_aligner_loading import duration_finder
 from models.checkpoint.loading import load_model
-from models.checkpoint.trained_aligner import duration_finder
 from models.training import predicted_mels
 from models.training.data import ProcessRank, collect_assets, load_data
 from models.training.predicted_mels import prepare_from_acoustic

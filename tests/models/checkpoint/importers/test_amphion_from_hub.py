@@ -11,12 +11,12 @@ import pytest
 import torch
 from huggingface_hub import constants
 
-from models.checkpoint.importing import import_checkpoint
+from models.checkpoint.conversion import convert_to_experiment
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from models.vocoder.hifigan import GeneratorConfig, HiFiGAN
 from tests.models.checkpoint.importers import fastspeech2_originals
-from tests.models.checkpoint.importers.test_amphion_fastspeech2 import args_json, statistics
+from tests.models.checkpoint.importers.test_fastspeech2_amphion import args_json, statistics
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import read_jsonl
@@ -151,7 +151,7 @@ def test_both_together_speak_as_the_same_files_in_folders_do(amphion, layouts, m
 
 
 def test_a_published_model_becomes_an_experiment(amphion, tmp_path):
-    import_checkpoint(HIFIGAN, tmp_path / "imported")
+    convert_to_experiment(HIFIGAN, tmp_path / "imported")
     mel = torch.randn(1, 80, 9) - 4
     imported = load_model(tmp_path / "imported").network.infer(mel)
     assert torch.allclose(imported, generator(0).infer(mel), atol=1e-6)

@@ -135,7 +135,7 @@ def test_what_a_dump_holds_beside_its_generator_is_listed(tmp_path):
         "step-0560000_loss-51.2373.pt: discriminators (1 tensors)",
         "step-0560000_loss-51.2373.pt: optimizer_state_dict (1 tensors)",
     )
-    assert imported.others() == type(imported.others())()
+    assert imported.training_networks() == type(imported.training_networks())()
 
 
 @pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
@@ -154,7 +154,7 @@ def test_the_scale_discriminator_comes_along_and_the_others_are_listed(tmp_path,
     judges = [scales, period_judges(period_channels).state_dict(), {"x": torch.ones(1)}]
     files = {form.format(number): judge for number, judge in enumerate(judges, 1)}
     folder = write(root / "checkpoint" / NEWEST, files | {"optimizer_1.bin": {}})
-    others = hifigan_amphion.read(folder).others()
+    others = hifigan_amphion.read(folder).training_networks()
     found = others.tensors["discriminator"]
 
     assert found.keys() == {name for name in small().state_dict() if name.startswith("msd.")}

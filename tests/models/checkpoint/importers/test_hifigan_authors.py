@@ -133,7 +133,7 @@ def test_discriminators_come_along_and_judge_as_the_originals_do(tmp_path, small
         {"mpd": periods.state_dict(), "msd": scales.state_dict(), "optim_d": optimizer, "steps": 9},
         tmp_path / "do_00000100",
     )
-    others = hifigan_authors.read(tmp_path).others()
+    others = hifigan_authors.read(tmp_path).training_networks()
     wanted = small_judges.state_dict().keys()
     small_judges.load_state_dict(adapt_weight_norm(others.tensors["discriminator"], wanted))
 
@@ -161,7 +161,7 @@ def test_random_numbers_after_reading_discriminators_are_those_before(tmp_path):
     torch.save({"msd": scale_judges(SCALE_CHANNELS).state_dict()}, tmp_path / "do_00000100")
     state = torch.get_rng_state()
 
-    assert hifigan_authors.read(tmp_path).others().tensors
+    assert hifigan_authors.read(tmp_path).training_networks().tensors
     assert torch.equal(torch.get_rng_state(), state)
 
 
@@ -174,7 +174,7 @@ def test_discriminators_of_other_shapes_are_listed(tmp_path):
         "msd": scale_judges(SCALE_CHANNELS).state_dict(),
     }
     torch.save(judges, tmp_path / "do_00000100")
-    others = hifigan_authors.read(tmp_path).others()
+    others = hifigan_authors.read(tmp_path).training_networks()
 
     assert {name.split(".")[0] for name in others.tensors["discriminator"]} == {"msd"}
     assert others.unused == ("do_00000100: mpd (90 tensors): of other layers or shapes than here",)

@@ -8,8 +8,8 @@ from safetensors.torch import load_file
 
 from config.schema import InferenceConfig
 from models.base.registry import config_of, find, load_config
+from models.checkpoint.conversion import convert_to_experiment
 from models.checkpoint.importers import _hifigan
-from models.checkpoint.importing import import_checkpoint
 from models.checkpoint.loading import load_model
 from models.synthesizer.vocoders import open_vocoder
 from models.training.finetune import initialise
@@ -43,7 +43,7 @@ def source(tmp_path, monkeypatch):
 
 def test_the_experiment_speaks_as_the_checkpoint_does(tmp_path, source):
     target = tmp_path / "made" / "hifigan"
-    import_checkpoint(str(source), target)
+    convert_to_experiment(str(source), target)
     before, after = load_model(source), load_model(target)
 
     torch.manual_seed(1)
@@ -58,7 +58,7 @@ def test_the_experiment_speaks_as_the_checkpoint_does(tmp_path, source):
 
 
 def test_the_experiment_is_an_ordinary_one(tmp_path, source):
-    import_checkpoint(str(source), tmp_path / "hifigan")
+    convert_to_experiment(str(source), tmp_path / "hifigan")
     names = {path.name for path in (tmp_path / "hifigan").iterdir()}
 
     assert names == {
@@ -85,7 +85,7 @@ def test_tensors_that_share_memory_or_lie_turned_in_it_are_written(tmp_path):
     state["ups.1.bias"] = state["ups.0.bias"][:8]
     state["conv_post.weight_v"] = state["conv_post.weight_v"].mT.contiguous().mT
     source = write_authors(tmp_path / "source", state)
-    import_checkpoint(str(source), tmp_path / "hifigan")
+    convert_to_experiment(str(source), tmp_path / "hifigan")
     found = load_file(tmp_path / "hifigan" / "model.safetensors")
 
     assert torch.equal(found["ups.1.bias"], state["ups.0.bias"][:8])
@@ -94,7 +94,7 @@ def test_tensors_that_share_memory_or_lie_turned_in_it_are_written(tmp_path):
 
 
 def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
-    import_checkpoint(str(source), tmp_path / "hifigan")
+    convert_to_experiment(str(source), tmp_path / "hifigan")
     config = load_config(
         tmp_path / "hifigan" / "config.json",
         [f"model.discriminator.{name}={list(value)}" for name, value in SMALL.items()],
@@ -153,7 +153,7 @@ def test_a_folded_export_can_be_trained_on(tmp_path):
 
 def test_it_is_said_what_was_found_and_used_and_what_was_not(tmp_path, source, caplog):
     with caplog.at_level(logging.INFO):
-        import_checkpoint(str(source), tmp_path / "hifigan")
+        convert_to_experiment(str(source), tmp_path / "hifigan")
     n_tensors = len(random_generator(SIZES))
 
     assert f"found: HiFi-GAN of its authors (g_* with config.json): {source / 'g_00000100'}" in (
@@ -170,10 +170,10 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path, source):
     (target / "note").write_text("mine")
 
     with pytest.raises(InputError, match=r"hifigan exists and is not empty: choose another name"):
-        import_checkpoint(str(source), target)
+        convert_to_experiment(str(source), target)
     assert [path.name for path in target.iterdir()] == ["note"]
     (target / "note").unlink()
-    import_checkpoint(str(source), target)
+    convert_to_experiment(str(source), target)
     assert load_model(target).mel.n_mels == 8
 
 
@@ -183,15 +183,15 @@ def test_a_broken_checkpoint_leaves_nothing(tmp_path, source):
     write_authors(source, state)
 
     with pytest.raises(InputError, match=r"conv_post\.bias"):
-        import_checkpoint(str(source), tmp_path / "hifigan")
+        convert_to_experiment(str(source), tmp_path / "hifigan")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
 
 
 def test_only_checkpoints_of_others_are_imported(tmp_path, source):
-    import_checkpoint(str(source), tmp_path / "hifigan")
+    convert_to_experiment(str(source), tmp_path / "hifigan")
 
     for reference in (tmp_path / "hifigan", tmp_path):
         with pytest.raises(InputError, match="no checkpoint of another project that can be read"):
-            import_checkpoint(str(reference), tmp_path / "again")
+            convert_to_experiment(str(reference), tmp_path / "again")
     with pytest.raises(InputError, match="no such file or folder"):
-        import_checkpoint(str(tmp_path / "missing"), tmp_path / "again")
+        convert_to_experiment(str(tmp_path / "missing"), tmp_path / "again")

@@ -8,8 +8,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from models.checkpoint.hub_files import fetch
-from models.checkpoint.importers import Imported, Others, kinds
-from models.checkpoint.loading import SPEAKING, importer_of, load_model
+from models.checkpoint.importers import ImportedModel, TrainingNetworks, kinds
+from models.checkpoint.loading import INFERENCE_NETWORK, importer_of, load_model
 from models.checkpoint.model_card import write_imported_card
 from modules.weight_norm import adapt_weight_norm
 from utils.config import to_plain
@@ -18,7 +18,7 @@ from utils.files import new_folder, write_json
 from utils.logging import get_logger
 
 
-def import_checkpoint(source: str, target: Path) -> None:
+def convert_to_experiment(source: str, target: Path) -> None:
     """Writes the checkpoint of another project as an experiment; says what became of its tensors.
 
     Args:
@@ -37,11 +37,11 @@ def import_checkpoint(source: str, target: Path) -> None:
             )
         config = load_model(path).config  # also shows that the weights fit it
         imported = importer.read(path)
-        others = imported.others()
+        others = imported.training_networks()
         unused = (*imported.unused, *others.unused)
         write_json(folder / "config.json", to_plain(config))
         imported.assets.save(folder)
-        for name, tensors in {SPEAKING: imported.tensors, **others.tensors}.items():
+        for name, tensors in {INFERENCE_NETWORK: imported.tensors, **others.tensors}.items():
             # not by save_file, whose files are for their owner's eyes only
             (folder / f"{name}.safetensors").write_bytes(save(_storable(tensors)))
         write_imported_card(folder, target.resolve().name, config, imported, unused)
@@ -55,10 +55,12 @@ def _storable(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {n: t.detach().clone(memory_format=torch.contiguous_format) for n, t in named.items()}
 
 
-def _tell(target: Path, imported: Imported, others: Others, unused: tuple[str, ...]) -> None:
+def _tell(
+    target: Path, imported: ImportedModel, others: TrainingNetworks, unused: tuple[str, ...]
+) -> None:
     log = get_logger(__name__)
     log.info("settings: %s", imported.described_by)
-    for name, tensors in {SPEAKING: imported.tensors, **others.tensors}.items():
+    for name, tensors in {INFERENCE_NETWORK: imported.tensors, **others.tensors}.items():
         log.info("used: %d tensors in %s.safetensors", len(tensors), name)
     for line in unused:
         log.info("not used: %s", line)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from models.checkpoint.importers import Imported
+from models.checkpoint.importers import ImportedModel
 from models.checkpoint.importers._amphion import Checkpoint, locate, read_args
 from models.checkpoint.importers._amphion_statistics import Data, read_stats
 from models.checkpoint.importers._fastspeech2 import Description, Levels, assemble
@@ -41,7 +41,7 @@ def recognises(path: Path) -> bool:
     return str(read_args(checkpoint).get("model_type")).lower() == "fastspeech2"
 
 
-def read(path: Path) -> Imported:
+def read(path: Path) -> ImportedModel:
     """Reads an experiment, its folder of checkpoints or one checkpoint.
 
     Raises:

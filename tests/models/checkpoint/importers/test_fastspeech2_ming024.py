@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from models.checkpoint.importers import ming024
+from models.checkpoint.importers import fastspeech2_ming024
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
@@ -369,5 +369,5 @@ def test_a_voice_of_another_language_says_what_it_cannot_read(tmp_path, tensors)
 
 
 def test_the_optimizer_is_listed(trained):
-    imported = ming024.read(trained)
-    assert imported.others().unused == ("optimizer: it starts afresh",)
+    imported = fastspeech2_ming024.read(trained)
+    assert imported.training_networks().unused == ("optimizer: it starts afresh",)

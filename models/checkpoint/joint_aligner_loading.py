@@ -21,7 +21,7 @@ from processors.records import Features
 from utils.errors import InputError
 
 
-def load_aligner(voice: LoadedModel) -> JointAligner:
+def load_joint_aligner(voice: LoadedModel) -> JointAligner:
     """The aligner of a voice, on the CPU and in eval mode.
 
     Raises:
@@ -58,7 +58,7 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
             speakers; if the features have durations already.
     """
     voice = load_model(fetch(reference, for_training=True))
-    aligner, store = load_aligner(voice), FeatureStore(folder, voice.mel)
+    aligner, store = load_joint_aligner(voice), FeatureStore(folder, voice.mel)
     if store.timed:
         raise InputError(f"{folder} holds durations of an aligner already; export those")
     vocabulary = voice.assets.required_vocabulary(voice.home)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from models.checkpoint.importers import amphion_fastspeech2, find
+from models.checkpoint.importers import fastspeech2_amphion, find
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.finetune import initialise
@@ -144,7 +144,7 @@ def test_prosody_is_reported_in_hz_and_controls_are_factors_on_it(experiment, te
 
 
 def test_everything_but_the_sinusoids_is_used(experiment):
-    imported = amphion_fastspeech2.read(experiment)
+    imported = fastspeech2_amphion.read(experiment)
     assert [line.split(":")[0] for line in imported.unused] == [
         "encoder.position_enc",
         "decoder.position_enc",
@@ -157,7 +157,7 @@ def test_positions_that_are_no_sinusoids_are_kept(tmp_path, tensors):
     model = load_model(write(tmp_path, changed))
     check(model, changed)
     assert len(model.network.encoder.positions) == SIZES["max_seq_len"]  # theirs have one more
-    assert amphion_fastspeech2.read(tmp_path).unused == ()
+    assert fastspeech2_amphion.read(tmp_path).unused == ()
 
 
 def test_values_per_frame(tmp_path, tensors):
@@ -348,7 +348,7 @@ def test_other_experiments_of_amphion_are_left_to_others(tmp_path, tensors):
     root = write(tmp_path, tensors)
     args = (root / "args.json").read_text()
     (root / "args.json").write_text(args.replace("FastSpeech2", "VITS"))
-    assert not amphion_fastspeech2.recognises(root)
+    assert not fastspeech2_amphion.recognises(root)
     assert find(root) is None
 
 

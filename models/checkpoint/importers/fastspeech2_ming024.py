@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 from torch import Tensor
 
-from models.checkpoint.importers import Imported, Others
+from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._fastspeech2 import (
     Description,
     Levels,
@@ -56,7 +56,7 @@ def recognises(path: Path) -> bool:
     return locate(path) is not None
 
 
-def read(path: Path) -> Imported:
+def read(path: Path) -> ImportedModel:
     """Reads a checkpoint, or the newest in a folder.
 
     Raises:
@@ -80,7 +80,10 @@ def read(path: Path) -> Imported:
         source=f"FastSpeech 2 of ming024 (github.com/ming024/FastSpeech2), {files.weights.name}",
         step=files.step,
     )
-    return replace(imported, others=partial(Others, unused=("optimizer: it starts afresh",)))
+    return replace(
+        imported,
+        training_networks=partial(TrainingNetworks, unused=("optimizer: it starts afresh",)),
+    )
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
