@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from utils.errors import InputError
-from utils.hub import bars_for_people
-from utils.hub_errors import explain
+from utils.hub import bars_for_people, explain
 from utils.logging import get_logger
 
 if TYPE_CHECKING:

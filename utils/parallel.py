@@ -1,30 +1,48 @@
-"""Chunks of work on all cores, or on a cluster, that outlive a crashing worker."""
+"""Chunks of work on all cores, or on a cluster, that survive the crash of a worker process.
+
+Three kinds of pool: joblib's loky, Dask and Ray. Dask and Ray are called directly: joblib's backend
+for Dask waits forever for a task whose worker died, and the one for Ray yields nothing before all
+is done (joblib 1.6, distributed 2026.8, ray 2.60).
+"""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from utils.errors import InputError
 from utils.logging import get_logger
-from utils.pools import WorkerDiedError, dask_pool, loky_pool, ray_pool, this_process
 
+_log = get_logger(__name__)
 Backend = Literal["loky", "dask", "ray", "sequential"]
 T = TypeVar("T")
 R = TypeVar("R")
+Chunks = Mapping[str, Sequence[Any]]
+Function = Callable[[str, Sequence[Any]], Any]
+Results = Iterator[tuple[str, Any]]
 
 _PACKAGES = {"loky": "joblib", "dask": "distributed", "ray": "ray"}
-_UNEXPLAINED_DEATHS = 3  # crashes for which no item is to blame, before giving up
+_UNEXPLAINED_DEATHS = 3  # crashes that no single item causes, before giving up
+
+
+class WorkerDiedError(Exception):
+    """A process died while the chunks `suspects` were being processed."""
+
+    def __init__(self, suspects: Sequence[str], cause: BaseException) -> None:
+        super().__init__(str(cause).split("\n", maxsplit=1)[0])
+        self.suspects = suspects
 
 
 @dataclass(frozen=True)
 class ChunkResult(Generic[T, R]):
-    """What became of a chunk.
+    """The outcome of a chunk.
 
     Attributes:
         key: Name of the chunk.
         result: What the function returned for its items, without the lost ones.
-        lost: Items that killed the process working on them.
+        lost: Items that crashed their worker process.
     """
 
     key: str
@@ -47,15 +65,15 @@ def run_chunks(
 ) -> Iterator[ChunkResult[T, R]]:
     """Calls `function(key, items)` for every chunk, in several processes.
 
-    When a worker dies (a crash in native code, the kernel's out-of-memory killer), the chunks
-    that are not finished are run once more in new processes. When that happens again, the chunks in
-    work are bisected: the items that kill a process on their own are left out, and their chunks
-    are run without them. The function may therefore see a chunk, or a part of it, several times;
-    only its last call counts.
+    If a worker dies (a crash in native code, or the out-of-memory killer of the kernel), the
+    unfinished chunks are run again in new processes. If a worker dies again, the chunks in work
+    are bisected: items that crash a process on their own are left out, and their chunks run
+    without them. The function may therefore get a chunk, or a part of it, several times; only its
+    last call counts.
 
-    Workers use one thread each, for PyTorch and BLAS. `dask` and `ray` take the same work to a
-    cluster that sees the same files. Its schedulers run what they are sent: use them on a trusted
-    network only.
+    Workers use one thread each, for PyTorch and BLAS. `dask` and `ray` run the same work on a
+    cluster that shares the file system. Their schedulers execute whatever they receive: use them on
+    a trusted network only.
 
     Args:
         function: Importable by name; what it raises ends the run.
@@ -93,16 +111,15 @@ def run_chunks(
 
 def _gives_up(death: WorkerDiedError) -> InputError:
     return InputError(
-        f"worker processes died {_UNEXPLAINED_DEATHS} times, and none of the items that they "
-        f"worked on is to blame ({death}); is there too little memory? Use fewer workers "
-        "(--num_workers)"
+        f"worker processes died {_UNEXPLAINED_DEATHS} times, and no single item causes it "
+        f"({death}); there may be too little memory: use fewer workers (--num_workers)"
     )
 
 
 def _culprits(
     function: Callable[[str, Sequence[T]], R], suspects: list[tuple[str, Sequence[T]]], n_jobs: int
 ) -> list[tuple[str, T]]:
-    """The items that kill a process on their own, found by halving what is suspected."""
+    """The items that crash a process on their own, found by bisection."""
     try:
         for _ in _run(function, dict(suspects), n_jobs, "loky"):
             pass
@@ -129,9 +146,9 @@ def _run(
 ) -> Iterator[tuple[str, R]]:
     """Runs chunks once."""
     if backend == "sequential":
-        yield from this_process(function, chunks)
+        yield from _this_process(function, chunks)
         return
-    pool = {"loky": loky_pool, "dask": dask_pool, "ray": ray_pool}[backend]
+    pool = {"loky": _loky_pool, "dask": _dask_pool, "ray": _ray_pool}[backend]
     try:
         yield from pool(function, chunks, n_jobs)
     except ModuleNotFoundError as error:
@@ -143,4 +160,92 @@ def _run(
         ) from error
 
 
-_log = get_logger(__name__)
+def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
+    """Processes of this machine."""
+    from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    in_work: dict[str, None] = {}
+
+    def tasks() -> Iterator[Any]:
+        for key, items in chunks.items():
+            in_work[key] = None
+            yield delayed(_in_worker)(function, key, items)
+
+    # joblib runs a single job in this process, where a crash would end the run: use two processes
+    # at least. Dispatch no more chunks than jobs, to keep the number of suspects small.
+    with parallel_config(backend="loky", n_jobs=max(2, n_jobs), inner_max_num_threads=1):
+        parallel = Parallel(batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
+        try:
+            for key, result in parallel(tasks()):
+                del in_work[key]
+                yield key, result
+        except BrokenProcessPool as error:
+            raise WorkerDiedError(list(in_work), error) from error
+
+
+def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
+    """Workers of a Dask cluster: that of DASK_SCHEDULER_ADDRESS, or a new local one."""
+    from distributed import Client, KilledWorker, as_completed
+
+    # an address takes precedence over n_workers, which is for a local cluster
+    with Client(n_workers=n_jobs, threads_per_worker=1, dashboard_address=None) as client:
+        futures = {
+            client.submit(_in_worker, function, key, items, pure=False): key
+            for key, items in chunks.items()
+        }
+        for future in as_completed(list(futures)):
+            key = futures.pop(future)
+            try:
+                yield future.result()
+            except KilledWorker as error:
+                raise WorkerDiedError([key], error) from error
+            future.release()
+
+
+def _ray_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
+    """Workers of a Ray cluster: that of RAY_ADDRESS, or a new local one."""
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(num_cpus=None if os.environ.get("RAY_ADDRESS") else n_jobs)
+    remote = ray.remote(num_cpus=1, max_retries=0)(_in_worker)
+    futures = {remote.remote(function, key, items): key for key, items in chunks.items()}
+    while futures:
+        (done, *_), _ = ray.wait(list(futures))
+        key = futures.pop(done)
+        try:
+            yield ray.get(done)
+        except ray.exceptions.WorkerCrashedError as error:
+            raise WorkerDiedError([key], error) from error
+
+
+def _this_process(function: Function, chunks: Chunks) -> Results:
+    """No pool: one chunk after another in this process.
+
+    With one thread, as in workers, so that sums round the same way.
+    """
+    for key, items in chunks.items():
+        with torch_threads(1):
+            result = function(key, items)
+        yield key, result
+
+
+def _in_worker(function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:
+    with torch_threads(1):
+        return key, function(key, items)
+
+
+@contextmanager
+def torch_threads(n_threads: int) -> Iterator[None]:
+    """Sets the number of PyTorch threads within the block, if PyTorch has been imported."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

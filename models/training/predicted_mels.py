@@ -42,7 +42,7 @@ from processors.records import Recording
 from utils.errors import InputError
 from utils.files import size_and_time
 from utils.logging import get_logger
-from utils.pools import torch_threads
+from utils.parallel import torch_threads
 
 _BATCH_FRAMES = 8192  # of a batch, padding included; some 95 s
 

@@ -18,7 +18,7 @@ _HOST = rf"(?:[A-Za-z0-9-]+\.)+(?:{_DOMAINS})\b"
 
 
 def _address(text: str) -> str:
-    """An address part by part: "ibm.com/a1" is "I B M dot com slash A one"."""
+    """An address part by part: "bbc.com/a1" is "B B C dot com slash A one"."""
     parts = re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d\s]", text, re.ASCII)
     return " ".join(_part(part) for part in parts if part.isalnum() or part in _SIGNS)
 

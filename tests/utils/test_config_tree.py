@@ -1,0 +1,166 @@
+from pathlib import Path
+
+import pytest
+
+from tests.utils.test_config import Adam, Experiment, Model, Train, fault, load
+from utils.config import build
+from utils.config_tree import ConfigError, overridden, plain_tree, read_tree, read_values
+
+
+@pytest.fixture(autouse=True)
+def _work_in_the_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_byte_order_mark_is_accepted(tmp_path):
+    assert load(tmp_path, "\ufeff" + '{"name": "a"}').name == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{\n  name: \n}", "exp.json: line 3 Unexpected"),
+        ("", "exp.json: "),
+        ("[1]", "exp.json: expected { ... } with keys, found list"),
+        ("\n", "exp.json: the file is empty; expected { ... } with keys"),
+        ('{"name": "a", "name": "b"}', 'exp.json: Duplicate key "name"'),
+        ('{name: "a", name: "b"}', 'exp.json: Duplicate key "name"'),
+        ('{"name": ' + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
+        ("{name: " + "[" * 5000 + "]" * 5000 + "}", "exp.json: nested too deeply"),
+        ('{"a": ' * 900 + "1" + "}" * 900, "exp.json: nested too deeply, expected at most 50"),
+    ],
+)
+def test_a_file_that_is_not_json5_is_named_with_the_line(tmp_path, text, said):
+    assert fault(tmp_path, text).startswith(said)
+
+
+def test_a_missing_file_and_bytes_that_are_not_text_are_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"none\.json: No such file"):
+        read_tree(tmp_path / "none.json")
+    (tmp_path / "latin.json").write_bytes(b'{"name": "\xe9"}')
+    with pytest.raises(ConfigError, match=r"latin\.json: not UTF-8 at byte 10"):
+        read_tree(tmp_path / "latin.json")
+
+
+def test_base_config_is_relative_to_the_file_that_names_it_and_the_child_wins(tmp_path):
+    (tmp_path / "bases" / "deep").mkdir(parents=True)
+    (tmp_path / "bases" / "deep" / "root.json").write_text(
+        '{"name": "root", "dataset": ["x", "y"], "paths": {"x": "1"}, "train": {"batch_size": 4}}'
+    )
+    (tmp_path / "bases" / "base.json").write_text(
+        '{"base_config": "deep/root.json", "train": {"pin": false}}'
+    )
+    config = load(
+        tmp_path, '{"base_config": "bases/base.json", "dataset": ["z"], "paths": {"z": "2"}}'
+    )
+    assert config.name == "root"
+    assert config.dataset == ("z",)
+    assert config.paths == {"x": "1", "z": "2"}
+    assert config.train == Train(batch_size=4, pin=False)
+
+
+def test_an_error_names_the_file_of_the_chain_that_holds_it(tmp_path):
+    (tmp_path / "base.json").write_text('{"name": "a", "train": {"pin": 3, "batch_size": 1}}')
+    message = fault(tmp_path, '{"base_config": "base.json", "train": {"batch_size": 2}}')
+    assert message.startswith("base.json: train.pin is 3")
+    message = fault(
+        tmp_path, '{"base_config": "base.json", "train": {"pin": true, "batch_size": ""}}'
+    )
+    assert message.startswith("exp.json: train.batch_size")
+
+
+def test_a_circle_of_base_configs_is_shown(tmp_path):
+    (tmp_path / "b.json").write_text('{"base_config": "exp.json"}')
+    message = fault(tmp_path, '{"base_config": "b.json"}')
+    assert message == ("exp.json: base_config goes in a circle: exp.json -> b.json -> exp.json")
+
+
+@pytest.mark.parametrize("base", ['"none.json"', '"."', "3", '""'])
+def test_a_base_config_that_is_no_file_is_named(tmp_path, base):
+    assert fault(tmp_path, f'{{"base_config": {base}}}').startswith("exp.json: base_config ")
+
+
+def test_overrides_are_read_as_json5_or_as_text(tmp_path):
+    config = load(
+        tmp_path,
+        '{"name": "a", "paths": {"x": "1"}}',
+        "train.batch_size=8",
+        "train.adam.betas=[0.5, 0.6]",
+        "train.optimizer=adamw",
+        'paths={"y": "2"}',
+        "paths.z=/my corpus/a=b",
+        "name=",
+    )
+    assert config.train == Train(8, optimizer="adamw", adam=Adam(betas=(0.5, 0.6)))
+    assert config.paths == {"x": "1", "y": "2", "z": "/my corpus/a=b"}
+    assert config.name == ""
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("train.batch_sise=8", "--set: unknown key train.batch_sise; did you mean batch_size?"),
+        ("train.batch_size=eight", '--set: train.batch_size is "eight", expected a whole number'),
+        ("train.batch_size=0", "--set: section train: batch_size 0 must be 1 or more"),
+        ("train.adam.lr=NaN", "--set: train.adam.lr is NaN, expected a finite number"),
+        ("train=3", "--set: train is 3, expected a section"),
+        ("name.x=3", "--set: name is a section, expected text"),
+        ("name=2024", "expected text; for text write --set 'name=\"2024\"'"),
+        ("train.batch_size", "--set 'train.batch_size': expected key.path=value"),
+        ("=3", "--set '=3': expected key.path=value"),
+        ("a..b=3", "--set 'a..b=3': expected key.path=value"),
+        ("name=" + "[" * 5000, "--set name: nested too deeply"),
+        ("a." * 5000 + "b=3", "expected key.path=value"),
+    ],
+)
+def test_an_override_obeys_the_same_checks(tmp_path, override, said):
+    assert said in fault(tmp_path, '{"name": "a"}', override)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('{"a": [1, 2,], "b": {"c": "x",},}', {"a": [1, 2], "b": {"c": "x"}}),
+        ('{"a": "1, ]", "b": ",}", "c": "\\",]",}', {"a": "1, ]", "b": ",}", "c": '",]'}),
+        ("{'a': ',]', b: 1, // \" ,}\n}", {"a": ",]", "b": 1}),
+    ],
+)
+def test_commas_after_the_last_value_are_no_matter_and_those_in_texts_stay(tmp_path, text, values):
+    (tmp_path / "args.json").write_text(text)
+
+    assert read_values(tmp_path / "args.json") == values
+
+
+@pytest.mark.parametrize("text", ['{"a": [,]}', '{"a": [1,,]}', '{"a":,}', '{"a": 1,,}', "{,}"])
+def test_commas_that_follow_no_value_are_faults(tmp_path, text):
+    (tmp_path / "args.json").write_text(text)
+
+    with pytest.raises(ConfigError, match=r"args\.json: line 1"):
+        read_values(tmp_path / "args.json")
+
+
+def test_a_base_that_a_file_names_is_not_read_with_its_values(tmp_path):
+    (tmp_path / "args.json").write_text('{"base_config": "missing.json", "a": 1}')
+
+    assert read_values(tmp_path / "args.json") == {"base_config": "missing.json", "a": 1}
+
+
+def test_translated_values_are_checked_and_overridden_as_those_of_a_file():
+    tree = plain_tree({"name": "a", "train": {"batch_size": 0}}, Path("args.json"))
+
+    with pytest.raises(ConfigError, match=r"^args\.json: section train: batch_size 0 must be"):
+        build(Experiment, tree, {"model": Model})
+    config = build(Experiment, overridden(tree, ["train.batch_size=2"]), {"model": Model})
+    assert (config.name, config.train.batch_size) == ("a", 2)
+    with pytest.raises(ConfigError, match=r"^--set: train\.batch_size is \"x\", expected a whole"):
+        build(Experiment, overridden(tree, ["train.batch_size=x"]), {"model": Model})
+
+
+def test_translated_values_are_named_as_their_file_names_them():
+    names = {"train.batch_size": "optim.batch", "name": "title"}
+    tree = plain_tree({"name": "a", "train": {"batch_size": "x"}}, Path("args.json"), names)
+
+    with pytest.raises(ConfigError, match=r"^args\.json \(optim\.batch\): train\.batch_size is"):
+        build(Experiment, tree, {"model": Model})
+    with pytest.raises(ConfigError, match=r"^--set: train\.batch_size is"):
+        build(Experiment, overridden(tree, ["train.batch_size=y"]), {"model": Model})
