@@ -6,10 +6,11 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from utils.config import nearest
 from utils.errors import InputError
 
 
@@ -22,6 +23,24 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, description: str) -> None:
         super().__init__(description=description, allow_abbrev=False)
+
+    def parse_known_args(  # type: ignore[override]  # of one signature, where argparse has three
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parses flags; an unknown one ends the command and names the nearest.
+
+        Args:
+            args: Words of the command line; None: those of this process.
+            namespace: Takes the values; None: a new one.
+        """
+        words = sys.argv[1:] if args is None else list(args)
+        known = self._option_string_actions
+        for word in words[: words.index("--")] if "--" in words else words:
+            flag = word.partition("=")[0]
+            # a word with a space is a value: argparse sees it so, too
+            if flag.startswith("--") and " " not in word and flag not in known:
+                self.error(f"unknown flag {flag}{nearest(flag, known)}")
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with 2."""

@@ -1,6 +1,5 @@
 # shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
-# Everything that can be wrong with the flags is said before any work. Those of stage 4 stand in
-# evaluation.sh.
+# Checks of all flags before any work; evaluation.sh has those of stage 4.
 
 # Sets $first and $last from $stage.
 read_stages() {

@@ -1,5 +1,5 @@
 # shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
-# Stage 4: its flags, what can be wrong with them, and what it runs.
+# Stage 4: its flags, their checks, and its command.
 
 recordings='' natural='' texts='' metrics='' checks='' transcripts='' recogniser=''
 speaker_encoder='' copies='' report_dir='' page=''
@@ -46,8 +46,8 @@ check_evaluation() {
     check_function --speaker_encoder "$speaker_encoder"
     check_yes_or_no --copies "$copies"
     check_yes_or_no --page "$page"
-    check_judges metric "$metrics" mel_l1,wer
-    check_judges check "$checks" silence,words
+    check_scorers metric "$metrics" mel_l1,wer
+    check_scorers check "$checks" silence,words
 }
 
 # $1: flag; $2: its value, if any.
@@ -78,27 +78,29 @@ check_function() {
 }
 
 # A metric is a file, and a check, too. $1: metric or check; $2: names of them; $3: an example.
-check_judges() {
+check_scorers() {
     [ "$1/$2" != check/none ] || return 0
     names=${2:+$2,}
     while [ -n "$names" ]; do
-        judge=${names%%,*}
+        scorer=${names%%,*}
         names=${names#*,}
-        case $judge in
+        case $scorer in
             all) ;;
             '' | none | [!a-z]* | *[!a-z0-9_]*) fail "--${1}s '$2': expected names and commas, as in $3" ;;
             *)
-                [ -f "$root/processors/${1}s/$judge.py" ] ||
-                    fail "--${1}s $judge: no such $1; there are: all$(judge_names "$1")"
+                [ -f "$root/processors/scoring/${1}s/$scorer.py" ] ||
+                    fail "--${1}s $scorer: no such $1$(scorers "$1" | nearest "$scorer") (known: $(scorers "$1" | xargs))"
                 ;;
         esac
     done
 }
 
-judge_names() {
-    for judge in "$root/processors/${1}s"/[a-z]*.py; do
-        judge=${judge##*/}
-        printf ' %s' "${judge%.py}"
+# $1: metric or check. Prints the names of all, one a line.
+scorers() {
+    echo all
+    for scorer in "$root/processors/scoring/${1}s"/[a-z]*.py; do
+        scorer=${scorer##*/}
+        printf '%s\n' "${scorer%.py}"
     done
 }
 

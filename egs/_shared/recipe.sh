@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # What every recipe's run.sh does: read the flags, check them all (checks.sh), run the stages
-# (stages.sh; the last one, with its flags: evaluation.sh). What only recipes of one kind have stands
-# in tts.sh and vocoder.sh: the folder of the recipe, egs/<kind>/<name>, says which it is. POSIX sh
-# only. Values are data: they are quoted everywhere and never evaluated.
+# (stages.sh; stage 4, with its flags: evaluation.sh). tts.sh and vocoder.sh hold what only recipes of
+# that kind have; the folder of the recipe, egs/<kind>/<name>, selects one. POSIX sh only. Values are
+# data: they are quoted everywhere and never evaluated.
 
 readonly FIRST_STAGE=0 LAST_STAGE=4
 
@@ -141,7 +141,29 @@ show_usage() {
 # $1: a flag that this recipe does not have.
 unknown() {
     refuse_foreign "$1"
-    fail "unknown flag $1 (--help lists the flags)"
+    near=$(show_usage | sed -n 's/^ *\(-[a-z], \)*\(--[a-z_]*\) .*/\2/p' | nearest "$1")
+    fail "unknown flag $1$near (--help lists the flags)"
+}
+
+# $1: an unknown name; standard input: the known ones, one a line. Prints "; did you mean ...?" with
+# the one that shares the longest subsequence with it, if that is most of both.
+nearest() {
+    NAME=$1 awk '
+        function shared(a, b,    i, j, n) {
+            for (i = 1; i <= length(a); i++)
+                for (j = 1; j <= length(b); j++)
+                    if (substr(a, i, 1) == substr(b, j, 1)) n[i, j] = n[i - 1, j - 1] + 1
+                    else n[i, j] = n[i - 1, j] > n[i, j - 1] ? n[i - 1, j] : n[i, j - 1]
+            return n[length(a), length(b)] + 0
+        }
+        BEGIN { given = ENVIRON["NAME"]; sub(/^-*/, "", given); best = 0.6 }
+        {
+            known = $0
+            sub(/^-*/, "", known)
+            alike = 2 * shared(given, known) / (length(given) + length(known))
+            if (alike > best) { best = alike; name = $0 }
+        }
+        END { if (name) printf "; did you mean %s?", name }'
 }
 
 # $1: a flag without a value. Fails for any other.

@@ -380,9 +380,13 @@ FAULTS = [
     (("--stage",), "--stage needs a value"),
     (("-s",), "-s needs a value"),
     (("--stage", "--gpu", "0"), "--stage needs a value, found the flag --gpu"),
-    (("--stage", "1", "--resum"), "unknown flag --resum (--help lists the flags)"),
-    (("--stage", "1", "--what=1"), "unknown flag --what"),
-    (("--stage", "1", "-x"), "unknown flag -x"),
+    (("--stage", "1", "--resum"), "--resum; did you mean --resume? (--help lists the flags)"),
+    (("--stge", "1"), "unknown flag --stge; did you mean --stage? (--help lists the flags)"),
+    (("-stage", "1"), "unknown flag -stage; did you mean --stage? (--help"),
+    (("--infer-mode=single", "--stage", "3"), "--infer-mode; did you mean --infer_mode?"),
+    (("--stage", "1", "--what=1"), "unknown flag --what (--help lists the flags)"),
+    (("--stage", "1", "--$(touch X)\\n"), "unknown flag --$(touch X)\\n (--help lists the flags)"),
+    (("--stage", "1", "-x"), "unknown flag -x (--help lists the flags)"),
     (("--stage", "1", "--from_acoustic", "a"), "--from_acoustic goes with recipes of vocoders"),
     ((*SPEAK, "--resample"), "--resample goes with --vocoder_dir"),
     ((*SPEAK, "--vocoder_dir", "a/b", "--resample=1"), "--resample takes no value"),
@@ -458,8 +462,9 @@ FAULTS = [
     (("-s", "4", "-n", "a", "--speaker_encoder", ":b"), "--speaker_encoder ':b': expected module"),
     (
         ("-s", "4", "-n", "a", "--metrics", "wer,mel"),
-        "--metrics mel: no such metric; there are: all ",
+        "--metrics mel: no such metric; did you mean mel_l1? (known: all ",
     ),
+    (("-s", "4", "-n", "a", "--metrics", "wre"), "no such metric; did you mean wer? (known: all "),
     (("-s", "4", "-n", "a", "--metrics", "../wer"), "--metrics '../wer': expected names and"),
     (("-s", "4", "-n", "a", "--metrics", "wer,"), "--metrics 'wer,': expected names and commas"),
     (("-s", "4", "-n", "a", "--metrics", ","), "--metrics ',': expected names and commas"),
@@ -470,7 +475,10 @@ FAULTS = [
         "/egs/_shared/recipe.sh: that is a file; name a folder",
     ),
     (("-s", "4", "-n", "a", "--metrics", "none"), "--metrics 'none': expected names and commas"),
-    (("-s", "4", "-n", "a", "--checks", "words,quiet"), "--checks quiet: no such check; there are"),
+    (
+        ("-s", "4", "-n", "a", "--checks", "words,quiet"),
+        "--checks quiet: no such check (known: ",
+    ),
     (("-s", "4", "-n", "a", "--checks", "dc,none"), "--checks 'dc,none': expected names and com"),
 ]
 
@@ -485,10 +493,11 @@ def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags,
 
 
 def test_a_metric_that_is_no_file_is_answered_by_those_that_are(recipe, clone):
-    (clone / "processors" / "metrics" / "loudness.py").touch()
+    (clone / "processors" / "scoring" / "metrics" / "loudness.py").touch()
     said = recipe("-s", "4", "-n", "a", "--metrics", "loud").said
     assert "--checks=none" in recipe("-s", "4", "-n", "a", "--checks", "none").calls[0].arguments
-    listed = said.rstrip().split("there are: all ")[1].split()
+    assert "no such metric; did you mean loudness? (known: all " in said
+    listed = said.rstrip(")\n").split("(known: all ")[1].split()
     assert {"loudness", "mel_l1", "wer"} <= {*listed}
     assert not any(name.startswith("_") for name in listed)
 

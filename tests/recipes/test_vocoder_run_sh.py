@@ -101,7 +101,7 @@ FAULTS = [
     ((*SINGLE, "--energy_control", "2"), "--energy_control goes with recipes that read text"),
     ((*SINGLE, "--duration_control", "2"), "--duration_control goes with recipes that read text"),
     ((*SINGLE, "--save_alignment", "ctm"), "--save_alignment goes with recipes that read text"),
-    ((*SINGLE, "--infer_audio", "a"), "unknown flag --infer_audio "),
+    ((*SINGLE, "--infer_audio", "a"), "--infer_audio; did you mean --infer_audio_dir?"),
     (MODEL, "stage 3 needs --infer_mode: single or batch"),
     ((*MODEL, "--infer_mode", "infer_from_audio"), "'infer_from_audio': expected single or batch"),
     (("-s", "3", "--infer_mode", "single"), "stage 3 needs --infer_expt_dir, or --name"),

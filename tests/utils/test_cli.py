@@ -74,6 +74,31 @@ def test_wrong_flags_and_abbreviations_are_one_line_and_exit_code_2(capsys, flag
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--confg", "x"], "error: unknown flag --confg; did you mean --config? (x --help lists"),
+        (["--config", "x", "--st=a=1"], "error: unknown flag --st; did you mean --set? (x --help"),
+        (["--config", "x", "--what"], "error: unknown flag --what (x --help lists the flags)\n"),
+    ],
+)
+def test_an_unknown_flag_is_answered_by_the_nearest(capsys, flags, said):
+    parser = Parser("A command.")
+    parser.prog = "x"
+    add_config_arguments(parser)
+    with pytest.raises(SystemExit) as caught:
+        parser.parse_args(flags)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_value_that_starts_with_dashes_and_holds_a_space_is_no_flag():
+    parser = Parser("A command.")
+    parser.add_argument("--text")
+    assert parser.parse_args(["--text", "-- so it goes"]).text == "-- so it goes"
+    assert parser.parse_args(["--text=--so"]).text == "--so"
+
+
 def test_ctrl_c_works_in_a_command_that_a_shell_started_in_the_background():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
