@@ -173,9 +173,9 @@ def _place(given: argparse.Namespace) -> "Place":
 def _extras(given: argparse.Namespace) -> "Extras":
     """What it is put beside."""
     from models.evaluation.subjects import Extras
-    from processors.scoring.plugins import Plugins, load_function
+    from processors.scoring.user_models import UserModels, load_function
 
-    plugins = Plugins(
+    plugins = UserModels(
         load_function(given.recogniser) if given.recogniser is not None else None,
         given.transcripts,
         load_function(given.speaker_encoder) if given.speaker_encoder is not None else None,

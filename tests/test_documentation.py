@@ -28,7 +28,7 @@ def test_the_table_of_metrics_holds_each_of_them_with_unit_direction_and_kind():
     stated = {name: tuple(cells[:3]) for name, cells in rows_of("Metrics").items()}
     metrics = {name: find(name).METRIC for name in metric_names()}
     assert stated == {
-        name: (metric.unit, metric.better, KINDS[metric.judges]) for name, metric in metrics.items()
+        name: (metric.unit, metric.better, KINDS[metric.input]) for name, metric in metrics.items()
     }
 
 

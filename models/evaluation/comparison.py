@@ -9,13 +9,13 @@ from typing import Literal
 from models.base.result_files import COMPARISON
 from models.evaluation.bootstrap import CONFIDENCE, FEWEST, estimate_differences
 from models.evaluation.scores import Comparison, Evaluation, Score, System, arrays_of, scores_of
-from processors.scoring.utterance import Column
+from processors.scoring.utterance_scorer import ScoreColumn
 from utils.files import write_json
 
 Verdict = Literal["better", "worse", "differs", "unclear", "too few"]
 
 
-def compare(systems: Sequence[System], columns: Sequence[Column]) -> tuple[Comparison, ...]:
+def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[Comparison, ...]:
     """Every two systems, utterance by utterance.
 
     Args:
@@ -25,7 +25,7 @@ def compare(systems: Sequence[System], columns: Sequence[Column]) -> tuple[Compa
     return tuple(_pair(first, second, columns) for first, second in combinations(systems, 2))
 
 
-def _pair(first: System, second: System, columns: Sequence[Column]) -> Comparison:
+def _pair(first: System, second: System, columns: Sequence[ScoreColumn]) -> Comparison:
     ids = [id for id in first.scored if id in second.scored]
     ours, our_weights = arrays_of(columns, [first.scored[id] for id in ids])
     theirs, their_weights = arrays_of(columns, [second.scored[id] for id in ids])

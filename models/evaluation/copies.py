@@ -21,7 +21,7 @@ from models.synthesizer.vocoders import GRIFFIN_LIM, OpenedVocoder, open_vocoder
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import AudioError, write_wav
 from processors.extraction.recordings import mel_of
-from processors.scoring.utterance import Item
+from processors.scoring.utterance_scorer import EvaluatedUtterance
 from utils.errors import InputError
 from utils.files import read_json, write_json
 from utils.logging import get_logger, progress
@@ -56,7 +56,10 @@ def open_copying_vocoder(
 
 
 def copies_of(
-    items: Sequence[Item], vocoder: OpenedVocoder, settings: InferenceConfig, folder: Path
+    items: Sequence[EvaluatedUtterance],
+    vocoder: OpenedVocoder,
+    settings: InferenceConfig,
+    folder: Path,
 ) -> dict[str, Path]:
     """Copies recordings into `<folder>/<id>.wav`, as long as these but for a last part of a frame.
 

@@ -16,8 +16,13 @@ from models.evaluation.scores import Evaluation, Report, Score, System, summaris
 from models.evaluation.selection import Selection
 from models.evaluation.subjects import Extras, Subjects, gather, plugins_of
 from models.evaluation.transcripts import check_transcripts, warn_of_misfit
-from processors.scoring.plugins import PluginError
-from processors.scoring.utterance import Item, Scored, ScoringTask, score_item
+from processors.scoring.user_models import UserFunctionError
+from processors.scoring.utterance_scorer import (
+    EvaluatedUtterance,
+    ScoringTask,
+    UtteranceScores,
+    score_utterance,
+)
 from utils.errors import InputError
 from utils.logging import get_logger, progress
 from utils.parallel import Backend, n_cores, run_chunks
@@ -73,15 +78,15 @@ def evaluate(
 
 
 def _score(
-    items: Sequence[Item], kept: KeptScores, n_jobs: int, backend: Backend
-) -> dict[str, list[Scored]]:
+    items: Sequence[EvaluatedUtterance], kept: KeptScores, n_jobs: int, backend: Backend
+) -> dict[str, list[UtteranceScores]]:
     """Scores by system, in the order of ids.
 
     Raises:
         InputError: If utterances cannot be scored; lists them. Work ends early where many cannot,
             and at once where a function of the user's fails.
     """
-    scored: dict[str, list[Scored]] = {}
+    scored: dict[str, list[UtteranceScores]] = {}
     faults: list[str] = []
     told: set[str] = set()
     n_kept = 0
@@ -104,7 +109,7 @@ def _score(
     return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}
 
 
-def _tell(system: str, scored: Scored, told: set[str]) -> None:
+def _tell(system: str, scored: UtteranceScores, told: set[str]) -> None:
     """Says at once, and once, that a metric or check breaks down: it may do so all along."""
     for name, error in scored.failed:
         if name not in told:
@@ -115,24 +120,24 @@ def _tell(system: str, scored: Scored, told: set[str]) -> None:
 class _Attempt(NamedTuple):
     """What became of an utterance."""
 
-    scored: dict[str, Scored]
+    scored: dict[str, UtteranceScores]
     fault: str = ""
     was_kept: bool = False  # from a run that was stopped
 
 
-def _attempt(_: str, items: Sequence[Item], kept: KeptScores) -> list[_Attempt]:
+def _attempt(_: str, items: Sequence[EvaluatedUtterance], kept: KeptScores) -> list[_Attempt]:
     """Scores utterances, or says why not, so that all faults are found in one run."""
     return [_attempt_one(item, kept) for item in items]
 
 
-def _attempt_one(item: Item, kept: KeptScores) -> _Attempt:
+def _attempt_one(item: EvaluatedUtterance, kept: KeptScores) -> _Attempt:
     try:
         key = kept.key_of(item)
         known = kept.read(key)
         if known is not None:
             return _Attempt(known, was_kept=True)
-        scored = score_item(item, kept.task)
-    except PluginError as error:
+        scored = score_utterance(item, kept.task)
+    except UserFunctionError as error:
         raise InputError(f"{item.id}: {error}") from error
     except InputError as error:
         return _Attempt({}, str(error))
@@ -140,7 +145,7 @@ def _attempt_one(item: Item, kept: KeptScores) -> _Attempt:
     return _Attempt(scored)
 
 
-def _lost(items: Sequence[Item]) -> list[str]:
+def _lost(items: Sequence[EvaluatedUtterance]) -> list[str]:
     """What to do about utterances that no process survives."""
     return [
         f"{' or '.join(str(spoken.file) for spoken in item.spoken.values())}: a metric crashed the "
@@ -151,7 +156,7 @@ def _lost(items: Sequence[Item]) -> list[str]:
 
 
 def _systems(
-    subjects: Subjects, judges: Judges, scored: Mapping[str, Sequence[Scored]]
+    subjects: Subjects, judges: Judges, scored: Mapping[str, Sequence[UtteranceScores]]
 ) -> tuple[System, ...]:
     """Systems with the scores of references beside theirs, then the references."""
     scores = {name: summarise(judges.columns(name), scored[name]) for name in subjects.folders}
@@ -171,7 +176,7 @@ def _report(
     name: str,
     subjects: Subjects,
     judges: Judges,
-    scored: Sequence[Scored],
+    scored: Sequence[UtteranceScores],
     scores: dict[str, Score],
 ) -> Report:
     recorded = [one.recorded_flags for one in scored] if subjects.kinds()[name].recorded else None

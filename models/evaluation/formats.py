@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import soundfile
 
-from processors.scoring.utterance import Item
+from processors.scoring.utterance_scorer import EvaluatedUtterance
 from utils.logging import get_logger
 
 
-def tell_formats(system: str, items: Sequence[Item], sample_rate: int) -> None:
+def tell_formats(system: str, items: Sequence[EvaluatedUtterance], sample_rate: int) -> None:
     """Says which sounds of a system have another sample rate than recordings, or channels.
 
     Args:

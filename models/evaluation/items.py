@@ -9,14 +9,15 @@ import soundfile
 from models.evaluation.inputs import SHOWN, Result, refuse
 from models.evaluation.references import Finder, Found, MissingError, References
 from modules.mel import MelConfig
-from processors.scoring.judge import TOLERANCE_FRAMES
-from processors.scoring.utterance import Item, Spoken
+from processors.scoring.utterance_scorer import TOLERANCE_FRAMES, EvaluatedUtterance, SpeechFile
 from utils.errors import InputError
 
 NATURAL = "natural"  # second readings, as a system
 
 
-def items_of(systems: Mapping[str, Sequence[Result]], references: References) -> list[Item]:
+def items_of(
+    systems: Mapping[str, Sequence[Result]], references: References
+) -> list[EvaluatedUtterance]:
     """Pairs the files of systems with each other and with recordings, by their ids.
 
     Args:
@@ -47,8 +48,8 @@ def items_of(systems: Mapping[str, Sequence[Result]], references: References) ->
 
 
 def with_natural(
-    items: Sequence[Item], readings: Sequence[Result], references: References
-) -> list[Item]:
+    items: Sequence[EvaluatedUtterance], readings: Sequence[Result], references: References
+) -> list[EvaluatedUtterance]:
     """Adds second readings by the speaker, each beside the recording of the same sentence.
 
     Args:
@@ -74,7 +75,7 @@ def with_natural(
     for result in own.values():
         if (audio := finder.find(result).audio) and audio.samefile(result.file):
             raise InputError(f"{result.file} is the recording itself, and no second reading")
-    spoken = {id: Spoken(result.file) for id, result in own.items()}
+    spoken = {id: SpeechFile(result.file) for id, result in own.items()}
     known = {item.id for item in items}
     both = [
         replace(item, spoken={**item.spoken, NATURAL: spoken[item.id]}) if item.id in own else item
@@ -91,7 +92,7 @@ def _paired(
     finder: Finder,
     mel: MelConfig,
     what: str = "files",
-) -> list[Item]:
+) -> list[EvaluatedUtterance]:
     """Items of files that are there, by id and system; `what` they are called in an error.
 
     Raises:
@@ -114,7 +115,7 @@ def _paired(
     )
     copying = _copying(together, found, mel)
     return [
-        Item(
+        EvaluatedUtterance(
             id,
             one.recorded,
             one.text,
@@ -122,7 +123,7 @@ def _paired(
             one.speaker,
             one.phones,
             {
-                name: Spoken(result.file, result.phones, name in copying)
+                name: SpeechFile(result.file, result.phones, name in copying)
                 for name, result in together[id].items()
             },
             one.written,

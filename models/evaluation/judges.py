@@ -7,8 +7,8 @@ from typing import NamedTuple
 from processors.scoring.checks import Flag, check_names
 from processors.scoring.checks import find as find_check
 from processors.scoring.metrics import Metric, find, metric_names
-from processors.scoring.plugins import Plugins
-from processors.scoring.utterance import Column, Scored, columns_of
+from processors.scoring.user_models import UserModels
+from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores, columns_of
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -50,7 +50,7 @@ class Judges:
         wanted: Sequence[str],
         checks: Sequence[str] | None,
         systems: Mapping[str, Kind],
-        plugins: Plugins,
+        plugins: UserModels,
     ) -> None:
         self._systems = systems
         self._own = [name for name, kind in systems.items() if not kind.is_reference]
@@ -66,16 +66,16 @@ class Judges:
         self.checks = tuple(name for name in self._wanted_checks(checks) if self._can_check(name))
         self._tell()
 
-    def columns(self, system: str) -> list[Column]:
+    def columns(self, system: str) -> list[ScoreColumn]:
         """What the metrics say of a system."""
         return columns_of([name for name in self.metrics if name not in self.skipped[system]])
 
     @property
-    def own_columns(self) -> list[Column]:
+    def own_columns(self) -> list[ScoreColumn]:
         """Of any system, without recordings, which are alike for all, and what is beside them."""
         return [column for column in columns_of(self.metrics) if column.name in self.metrics]
 
-    def settle(self, scored: Mapping[str, Sequence[Scored]]) -> None:
+    def settle(self, scored: Mapping[str, Sequence[UtteranceScores]]) -> None:
         """Says what had nothing to judge, once all utterances are scored.
 
         Args:
@@ -157,7 +157,7 @@ class Judges:
             self._skip(_CHECK + name, dict.fromkeys(self._systems, reason))
         return not missing
 
-    def _warn(self, name: str, system: str, scored: Sequence[Scored]) -> None:
+    def _warn(self, name: str, system: str, scored: Sequence[UtteranceScores]) -> None:
         """Says which utterances have no score."""
         failed = self._warn_of_failed(name, system, scored)
         without = [one.id for one in scored if name not in one.values and one.id not in failed]
@@ -171,7 +171,9 @@ class Judges:
                 _listed(without),
             )
 
-    def _warn_of_failed(self, name: str, system: str, scored: Sequence[Scored]) -> list[str]:
+    def _warn_of_failed(
+        self, name: str, system: str, scored: Sequence[UtteranceScores]
+    ) -> list[str]:
         """Says at which utterances a metric or check broke down."""
         failed = [one.id for one in scored if name in dict(one.failed)]
         if failed:
@@ -188,20 +190,22 @@ class Judges:
             raise InputError("no metric is left that could be computed")
 
 
-def _lack(metric: Metric, kind: Kind, plugins: Plugins) -> str:
+def _lack(metric: Metric, kind: Kind, plugins: UserModels) -> str:
     """Why a metric cannot judge a system; empty if it can."""
     if missing := metric.missing():
         return f"not installed (pip install {' '.join(missing)})"
-    if metric.plugin and getattr(plugins, metric.plugin) is None:
-        return f"it needs a function of yours: --speaker_{metric.plugin} package.module:function"
-    if metric.judges == "copy" and not kind.copies:
+    if metric.user_model and getattr(plugins, metric.user_model) is None:
+        return (
+            f"it needs a function of yours: --speaker_{metric.user_model} package.module:function"
+        )
+    if metric.input == "copy" and not kind.copies:
         return "compares copies with their recordings; this speech has its own timing"
-    if metric.judges != "speech" and not kind.recorded:
+    if metric.input != "speech" and not kind.recorded:
         return "there are no recordings to compare with; give them by --recordings"
     return ""
 
 
-def _without_score(name: str, scored: Sequence[Scored], kind: Kind) -> str:
+def _without_score(name: str, scored: Sequence[UtteranceScores], kind: Kind) -> str:
     """Why a metric gave no utterance a score; empty if it did."""
     if any(name in one.values for one in scored):
         return ""
@@ -217,7 +221,7 @@ def _listed(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
 
 
-def _unchecked(name: str, scored: Sequence[Scored]) -> str:
+def _unchecked(name: str, scored: Sequence[UtteranceScores]) -> str:
     """Why a check judged no utterance; empty if it did."""
     reasons = [flag.note for one in scored for flag in one.unchecked if flag.check == name]
     errors = [error for one in scored for failed, error in one.failed if failed == name]

@@ -17,7 +17,12 @@ from typing import Any, cast
 from processors.scoring.checks import Flag
 from processors.scoring.metrics import Value
 from processors.scoring.recognition import RECORDED
-from processors.scoring.utterance import Item, Scored, ScoringTask, columns_of
+from processors.scoring.utterance_scorer import (
+    EvaluatedUtterance,
+    ScoringTask,
+    UtteranceScores,
+    columns_of,
+)
 from utils.files import read_json, sha256_of, write_json
 
 
@@ -35,17 +40,20 @@ class KeptScores:
     folder: Path
     task: ScoringTask
 
-    def key_of(self, item: Item) -> str:
+    def key_of(self, item: EvaluatedUtterance) -> str:
         """What the scores of an utterance are kept under; empty where they are not.
 
         Raises:
             InputError: If its recording cannot be read.
         """
-        if self.task.plugins.recogniser is not None or self.task.plugins.encoder is not None:
+        if (
+            self.task.user_models.recogniser is not None
+            or self.task.user_models.encoder is not None
+        ):
             return ""
         return _digest(item, self.task)
 
-    def read(self, key: str) -> dict[str, Scored] | None:
+    def read(self, key: str) -> dict[str, UtteranceScores] | None:
         """The scores of an utterance by system; None where there are none."""
         path = self._path_of(key)
         if not key or not path.is_file():
@@ -57,7 +65,7 @@ class KeptScores:
             return None
         return {system: self._chosen(_scored(one)) for system, one in kept["scored"].items()}
 
-    def write(self, key: str, scored: Mapping[str, Scored]) -> None:
+    def write(self, key: str, scored: Mapping[str, UtteranceScores]) -> None:
         """Keeps the scores of an utterance, unless something broke down: that is tried again."""
         if not key or any(one.failed for one in scored.values()):
             return
@@ -72,7 +80,7 @@ class KeptScores:
     def _path_of(self, key: str) -> Path:
         return self.folder / f"{key}.json"
 
-    def _chosen(self, scored: Scored) -> Scored:
+    def _chosen(self, scored: UtteranceScores) -> UtteranceScores:
         """What this run asks for."""
         names = [column.name for column in columns_of(self.task.metrics)]
         return scored._replace(
@@ -86,15 +94,15 @@ class KeptScores:
         return tuple(flag for flag in flags if flag.check in self.task.checks)
 
 
-def _scored(kept: Mapping[str, Any]) -> Scored:
+def _scored(kept: Mapping[str, Any]) -> UtteranceScores:
     """Scores as they were before they became JSON."""
     values = {name: Value(*value) for name, value in kept["values"].items()}
     kinds = ("flags", "recorded_flags", "unchecked")
     flags = {kind: tuple(Flag(*flag) for flag in kept[kind]) for kind in kinds}
-    return Scored(kept["id"], kept["seconds"], values, **flags)
+    return UtteranceScores(kept["id"], kept["seconds"], values, **flags)
 
 
-def _digest(item: Item, task: ScoringTask) -> str:
+def _digest(item: EvaluatedUtterance, task: ScoringTask) -> str:
     """Of all that the scores of an utterance depend on, but which they are."""
     recorded = None
     if item.recorded is not None:
@@ -105,11 +113,11 @@ def _digest(item: Item, task: ScoringTask) -> str:
             sha256_of(one.file),
             one.phones,
             one.is_copy,
-            _transcripts(task.of(system).plugins.transcripts, item.id),
+            _transcripts(task.of(system).user_models.transcripts, item.id),
         )
         for system, one in item.spoken.items()
     }
-    transcripts = _transcripts(task.plugins.transcripts, item.id)
+    transcripts = _transcripts(task.user_models.transcripts, item.id)
     facts = [item.id, item.text, item.language, recorded, spoken, transcripts]
     text = json.dumps([_code(), asdict(task.mel), *facts])
     return hashlib.sha256(text.encode()).hexdigest()

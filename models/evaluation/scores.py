@@ -9,7 +9,7 @@ import numpy as np
 from models.base.result_files import SCORES, UTTERANCES
 from models.evaluation.bootstrap import CONFIDENCE, Estimate, estimate_means
 from modules.mel import MelConfig
-from processors.scoring.utterance import Column, Item, Scored
+from processors.scoring.utterance_scorer import EvaluatedUtterance, ScoreColumn, UtteranceScores
 from utils.files import write_json, write_jsonl
 
 DIGITS = 6
@@ -77,7 +77,7 @@ class System:
     name: str
     folder: Path
     report: Report
-    scored: Mapping[str, Scored]
+    scored: Mapping[str, UtteranceScores]
     is_reference: bool = False
 
     def unjudged(self, check: str) -> int:
@@ -115,19 +115,23 @@ class Evaluation:
     """
 
     systems: tuple[System, ...]
-    items: tuple[Item, ...]
+    items: tuple[EvaluatedUtterance, ...]
     mel: MelConfig
     comparisons: tuple[Comparison, ...] = ()
     folder: Path = Path()
 
 
-def summarise(columns: Sequence[Column], scored: Sequence[Scored]) -> dict[str, Score]:
+def summarise(
+    columns: Sequence[ScoreColumn], scored: Sequence[UtteranceScores]
+) -> dict[str, Score]:
     """The mean of each column, without those that no utterance has a value in."""
     estimates = estimate_means(*arrays_of(columns, scored))
     return scores_of(columns, estimates)
 
 
-def arrays_of(columns: Sequence[Column], scored: Sequence[Scored]) -> tuple[np.ndarray, np.ndarray]:
+def arrays_of(
+    columns: Sequence[ScoreColumn], scored: Sequence[UtteranceScores]
+) -> tuple[np.ndarray, np.ndarray]:
     """Values and weights, (n, K) each; NaN and 1 where there is no value."""
     shape = len(scored), len(columns)
     values, weights = np.full(shape, np.nan), np.ones(shape)
@@ -138,7 +142,9 @@ def arrays_of(columns: Sequence[Column], scored: Sequence[Scored]) -> tuple[np.n
     return values, weights
 
 
-def scores_of(columns: Sequence[Column], estimates: Sequence[Estimate | None]) -> dict[str, Score]:
+def scores_of(
+    columns: Sequence[ScoreColumn], estimates: Sequence[Estimate | None]
+) -> dict[str, Score]:
     """The estimates that there are, by the names of their columns."""
     return {
         column.name: Score(
@@ -154,14 +160,14 @@ def scores_of(columns: Sequence[Column], estimates: Sequence[Estimate | None]) -
     }
 
 
-def write_report(folder: Path, report: Report, scored: Sequence[Scored]) -> None:
+def write_report(folder: Path, report: Report, scored: Sequence[UtteranceScores]) -> None:
     """Writes `scores.jsonl`, a line for each utterance, and then `scores.json`."""
     (folder / SCORES).unlink(missing_ok=True)  # it would not belong to the new lines
     write_jsonl(folder / UTTERANCES, map(_row, scored))
     write_json(folder / SCORES, {"confidence": CONFIDENCE, **asdict(report)})
 
 
-def _row(scored: Scored) -> dict[str, object]:
+def _row(scored: UtteranceScores) -> dict[str, object]:
     values = scored.values
     return {
         "id": scored.id,

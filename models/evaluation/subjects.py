@@ -13,8 +13,8 @@ from models.evaluation.items import NATURAL, items_of, with_natural
 from models.evaluation.judges import Kind
 from models.evaluation.place import Place, names_of
 from models.evaluation.selection import Selection, chosen, vocoder_of
-from processors.scoring.plugins import Plugins
-from processors.scoring.utterance import Item, Spoken
+from processors.scoring.user_models import UserModels
+from processors.scoring.utterance_scorer import EvaluatedUtterance, SpeechFile
 from utils.errors import InputError
 from utils.files import user_path
 from utils.logging import get_logger
@@ -40,7 +40,7 @@ class Extras:
     copies: bool = True
     vocoder: str | Path | None = None
     resample: bool = False
-    plugins: Plugins = field(default_factory=Plugins)
+    plugins: UserModels = field(default_factory=UserModels)
     folder: Path | None = None
 
 
@@ -49,7 +49,7 @@ class Subjects(NamedTuple):
 
     folders: dict[str, Path]  # of systems, and then of references
     vocoders: dict[str, str]  # of systems
-    items: list[Item]  # ordered by id, those that only a reference has spoken last
+    items: list[EvaluatedUtterance]  # ordered by id, those that only a reference has spoken last
     out: Path  # where what is about all systems goes
 
     def kinds(self) -> dict[str, Kind]:
@@ -129,8 +129,8 @@ def _make_report_folder(folder: Path) -> None:
 
 
 def _with_copies(
-    items: list[Item], vocoders: set[str], place: Place, extras: Extras, folder: Path
-) -> list[Item]:
+    items: list[EvaluatedUtterance], vocoders: set[str], place: Place, extras: Extras, folder: Path
+) -> list[EvaluatedUtterance]:
     """Adds copy-synthesis by the vocoder of the systems, where that says something."""
     if not extras.copies:
         return items
@@ -150,12 +150,14 @@ def _with_copies(
         return items
     files = copies_of(items, opened, place.inference, folder)
     return [
-        replace(item, spoken={**item.spoken, COPY: Spoken(files[item.id], is_copy=True)})
+        replace(item, spoken={**item.spoken, COPY: SpeechFile(files[item.id], is_copy=True)})
         for item in items
     ]
 
 
-def plugins_of(names: Sequence[str], own: Sequence[str], plugins: Plugins) -> Mapping[str, Plugins]:
+def plugins_of(
+    names: Sequence[str], own: Sequence[str], plugins: UserModels
+) -> Mapping[str, UserModels]:
     """Transcripts are of the files of one system: of several, each has a folder of its own.
 
     Args:

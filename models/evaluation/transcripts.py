@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from models.evaluation.inputs import refuse
 from models.evaluation.scores import System
-from processors.scoring.plugins import Plugins
 from processors.scoring.recognition import transcript_of
-from processors.scoring.utterance import Item
+from processors.scoring.user_models import UserModels
+from processors.scoring.utterance_scorer import EvaluatedUtterance
 from utils.logging import get_logger
 
 MOST_MISREAD = 80  # % of the words of recordings: clear speech in the right language has far fewer
 
 
 def check_transcripts(
-    items: Sequence[Item], own: Plugins, of_system: Mapping[str, Plugins]
+    items: Sequence[EvaluatedUtterance], own: UserModels, of_system: Mapping[str, UserModels]
 ) -> None:
     """Makes sure that there is a transcript of every file with a text, before any work.
 
@@ -40,7 +40,7 @@ def check_transcripts(
 
 
 def warn_of_misfit(
-    systems: Sequence[System], items: Sequence[Item], datasets: Sequence[str]
+    systems: Sequence[System], items: Sequence[EvaluatedUtterance], datasets: Sequence[str]
 ) -> None:
     """Says where the recogniser understands not even the recordings.
 

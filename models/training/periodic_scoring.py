@@ -30,7 +30,7 @@ from utils.errors import InputError, UtteranceError
 from utils.logging import get_logger
 
 if TYPE_CHECKING:  # it reads audio files, which training can do without
-    from processors.scoring.judge import Original
+    from processors.scoring.utterance_scorer import ReferenceSpeech
 
 _LONGEST = 3.0  # times the recording, plus a second: what babbles on after that is not judged
 _FIRST_BUDGETS = 1.5  # of the first scoring, which also reads and analyses the recordings
@@ -105,7 +105,7 @@ class PeriodicScoring:
         self._seconds = seconds
         self._limit = _FIRST_BUDGETS * seconds
         self._start = start
-        self._originals: dict[str, Original] = {}
+        self._originals: dict[str, ReferenceSpeech] = {}
 
     def run(self, speak: Speak) -> ScoringResult | None:
         """Scores the utterances.
@@ -155,10 +155,10 @@ class PeriodicScoring:
 
     def _judge(self, sentence: ValidationUtterance, sample: Sample) -> Mapping[str, Value]:
         """What the metrics say of one sentence; nothing of a sound that is not finite."""
-        from processors.scoring.judge import Judge, Original
+        from processors.scoring.utterance_scorer import ReferenceSpeech, UtteranceScorer
 
         if sentence.id not in self._originals:
-            self._originals[sentence.id] = Original(sentence.recorded(), checks=())
+            self._originals[sentence.id] = ReferenceSpeech(sentence.recorded(), checks=())
         original = self._originals[sentence.id]
         recorded = original.speech
         limit = round(_LONGEST * len(recorded.wav)) + recorded.sample_rate
@@ -167,12 +167,12 @@ class PeriodicScoring:
             return {}
         is_copy = isinstance(sentence.batch, VocoderBatch)
         spoken = replace(recorded, wav=wav, phones=sample.phones, recorded=False)
-        judge = Judge(Path(sentence.id), spoken, original, is_copy, self._mel)
+        judge = UtteranceScorer(Path(sentence.id), spoken, original, is_copy, self._mel)
         values = {c: value for name in self.metrics for c, value in judge.values(name).items()}
         return {c: value for c, value in values.items() if value and math.isfinite(value.value)}
 
     def _summarise(self, rows: Sequence[Mapping[str, Value]], seconds: float) -> ScoringResult:
-        from processors.scoring.utterance import columns_of
+        from processors.scoring.utterance_scorer import columns_of
 
         columns = columns_of(self.metrics)
         means = {}
@@ -246,9 +246,9 @@ def check_score_metrics(config: Config) -> None:
         return  # without them metrics cannot be looked into, nor be used
     for name in names:
         metric = find(name).METRIC
-        if metric.judges == "copy" and config.task != "vocoder":
+        if metric.input == "copy" and config.task != "vocoder":
             _refuse(f"{name} judges copies of recordings; an acoustic model has its own timing")
-        if metric.plugin:
+        if metric.user_model:
             _refuse(f"{name} needs a function of yours, which only stage 4 takes")
 
 

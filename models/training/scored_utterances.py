@@ -14,7 +14,7 @@ from models.training.data import TrainingData
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.records import Features
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 from utils.seed import derived_seed
 
 _AUDIO_PACKAGES = ("soundfile", "soxr", "parselmouth")
@@ -31,7 +31,7 @@ class ValidationUtterance(NamedTuple):
 
     id: str
     batch: TtsBatch | VocoderBatch
-    recorded: Callable[[], Speech]
+    recorded: Callable[[], LabelledSpeech]
 
 
 class UnavailableError(Exception):
@@ -91,14 +91,16 @@ def _manifest_of(folder: Path) -> dict[str, Utterance]:
 
 def _of_store(
     batch: VocoderBatch, preprocess: PreprocessConfig, utterance: Utterance | None
-) -> Speech:
+) -> LabelledSpeech:
     """As vocoders validate on it: the beginning of a long one."""
     text, language = ("", "") if utterance is None else (utterance.text, utterance.language)
     wav, rate = batch.wav[0].numpy(), preprocess.sample_rate
-    return Speech(wav, rate, text, language, id=batch.ids[0], recorded=True)
+    return LabelledSpeech(wav, rate, text, language, id=batch.ids[0], recorded=True)
 
 
-def _of_corpus(features: Features, utterance: Utterance, preprocess: PreprocessConfig) -> Speech:
+def _of_corpus(
+    features: Features, utterance: Utterance, preprocess: PreprocessConfig
+) -> LabelledSpeech:
     """The span of a recording that features were made of.
 
     Raises:
@@ -115,4 +117,4 @@ def _of_corpus(features: Features, utterance: Utterance, preprocess: PreprocessC
     frame_s = mel.hop_length / mel.sample_rate
     phones = features.timed_phones(frame_s)
     text, language = utterance.text, utterance.language
-    return Speech(wav, mel.sample_rate, text, language, phones, utterance.id, recorded=True)
+    return LabelledSpeech(wav, mel.sample_rate, text, language, phones, utterance.id, recorded=True)

@@ -11,7 +11,7 @@ import numpy as np
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
-from processors.audio.speech_level import sounding
+from processors.audio.speech_level import speech_activity
 from processors.records import Alignment, SpokenText
 
 # Weak sounds at the ends are no louder than silence: 0.12 s of a phone may lie beyond what is heard
@@ -55,7 +55,7 @@ class EdgeFinder:
         Raises:
             AlignmentError: If nothing is heard, or the phones are too many for it.
         """
-        heard = sounding(wav, sample_rate)
+        heard = speech_activity(wav, sample_rate)
         if heard is None:
             raise AlignmentError("nothing is heard in the recording; is it damaged?")
         start_s = max(heard.start_s - self._margin_s, 0.0)

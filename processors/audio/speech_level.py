@@ -16,14 +16,14 @@ SHORTEST_PAUSE_S = 0.15  # the closure of a plosive takes less
 _THRESHOLDS = 2.0 ** np.arange(-15, 0)  # (15,), amplitudes
 
 
-class Loudness(NamedTuple):
+class SpeechLevel(NamedTuple):
     """How loud the speech in a sound is."""
 
     level_db: float  # RMS while somebody speaks, relative to full scale
     activity: float  # share of the time in which somebody speaks
 
 
-def active_level(wav: np.ndarray, sample_rate: int) -> Loudness | None:
+def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
     """Active speech level: the level of the speech, however much silence there is around it.
 
     ITU-T P.56 (2011), method B: a sound counts as speech where its envelope exceeds a threshold
@@ -55,7 +55,7 @@ def active_level(wav: np.ndarray, sample_rate: int) -> Loudness | None:
         return None
     # between the last two, as the margin falls through 15.9 dB for the first time
     level = float(np.interp(-_MARGIN_DB, -np.array(margins[-2:]), levels[-2:]))
-    return Loudness(level, total / len(wav) / 10 ** (level / 10))
+    return SpeechLevel(level, total / len(wav) / 10 ** (level / 10))
 
 
 def _envelope(magnitude: np.ndarray, sample_rate: int) -> np.ndarray:
@@ -98,7 +98,7 @@ class Pause(NamedTuple):
     seconds: float
 
 
-class Sounding(NamedTuple):
+class SpeechActivity(NamedTuple):
     """Where in a sound there is any."""
 
     start_s: float
@@ -112,7 +112,7 @@ class Sounding(NamedTuple):
         return self.end_s - self.start_s - sum(pauses)
 
 
-def sounding(wav: np.ndarray, sample_rate: int) -> Sounding | None:
+def speech_activity(wav: np.ndarray, sample_rate: int) -> SpeechActivity | None:
     """Where there is sound: 10 ms whose level is less than 20 dB below that of the speech.
 
     So much lies between speech and noise in most recordings: beside the alignments of 55 recordings
@@ -136,7 +136,7 @@ def sounding(wav: np.ndarray, sample_rate: int) -> Sounding | None:
     gaps = np.diff(frames)
     starts = frames[:-1][gaps > 1] + 1
     pauses = zip(starts * FRAME_S, (gaps[gaps > 1] - 1) * FRAME_S, strict=True)
-    return Sounding(
+    return SpeechActivity(
         float(frames[0] * FRAME_S),
         float((frames[-1] + 1) * FRAME_S),
         tuple(Pause(float(start), float(seconds)) for start, seconds in pauses),

@@ -12,7 +12,7 @@ _BLOCK_CELLS = 16_000_000  # 150 MB; two sentences of 20 s at 5 ms are one block
 _ACROSS, _UP, _LEFT = 0, 1, 2  # where a cell is reached from: both one less, the row, the column
 
 
-def warping_path(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def dtw_path(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The path with the smallest sum of Euclidean distances from both starts to both ends.
 
     Each step goes on by one in `a`, in `b`, or in both; of equal ways it takes both.

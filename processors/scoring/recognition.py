@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from processors.records import TimedPhone
-from processors.scoring.plugins import PluginError, Plugins, Recogniser
+from processors.scoring.user_models import Recogniser, UserFunctionError, UserModels
 from processors.text.normalize import clean_characters, normalize_english
 from utils.errors import InputError
 from utils.files import read_text
@@ -25,7 +25,7 @@ _SILENT_PEAK = 1e-6
 
 
 @dataclass(frozen=True)
-class Speech:
+class LabelledSpeech:
     """A sound, and what is said in it.
 
     Attributes:
@@ -46,15 +46,15 @@ class Speech:
     phones: tuple[TimedPhone, ...] = ()
     id: str = ""
     recorded: bool = False
-    plugins: Plugins = field(default_factory=Plugins)
+    user_models: UserModels = field(default_factory=UserModels)
 
     @functools.cached_property
-    def heard(self) -> str | None:
+    def hypothesis(self) -> str | None:
         """What is heard, as the recogniser wrote it, once for all metrics; None: nobody listens."""
         return hear(self)
 
 
-def hear(speech: Speech) -> str | None:
+def hear(speech: LabelledSpeech) -> str | None:
     """What is said in a sound, as whoever listens writes it.
 
     That is the transcript where there is a folder of them, else the user's recogniser, else
@@ -66,9 +66,9 @@ def hear(speech: Speech) -> str | None:
 
     Raises:
         InputError: If the transcript is missing or not readable.
-        PluginError: If the user's recogniser fails, or gives something else than text.
+        UserFunctionError: If the user's recogniser fails, or gives something else than text.
     """
-    plugins = speech.plugins
+    plugins = speech.user_models
     if plugins.transcripts is not None:
         return _transcript(plugins.transcripts, speech)
     if plugins.recogniser is not None:
@@ -128,7 +128,7 @@ def transcript_of(folder: Path, id: str, *, recorded: bool) -> Path:
     return (folder / RECORDED if recorded else folder) / f"{id}.txt"
 
 
-def _transcript(folder: Path, speech: Speech) -> str | None:
+def _transcript(folder: Path, speech: LabelledSpeech) -> str | None:
     path = transcript_of(folder, speech.id, recorded=speech.recorded)
     if not path.parent.exists():
         return None
@@ -148,11 +148,11 @@ def pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
     return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
 
 
-def _ask(recogniser: Recogniser, speech: Speech) -> str:
+def _ask(recogniser: Recogniser, speech: LabelledSpeech) -> str:
     heard = recogniser(speech.wav, speech.sample_rate, speech.language)
     if not isinstance(heard, str):
         name = getattr(recogniser, "name", repr(recogniser))
-        raise PluginError(
+        raise UserFunctionError(
             f"{name}: gave {type(heard).__name__} for {speech.id}; a recogniser gives the text "
             "that it heard, as str"
         )

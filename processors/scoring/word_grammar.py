@@ -23,14 +23,16 @@ _FRAME_S = 0.01
 _GRAMMAR = "text"
 
 
-class Said(NamedTuple):
+class RecognisedWord(NamedTuple):
     """A word that is said."""
 
     place: int  # index into the words of the text
     start_s: float
 
 
-def said_words(words: Sequence[str], wav: np.ndarray, sample_rate: int) -> list[Said] | None:
+def recognised_words(
+    words: Sequence[str], wav: np.ndarray, sample_rate: int
+) -> list[RecognisedWord] | None:
     """Finds the words of a text in a sound.
 
     Args:
@@ -52,7 +54,9 @@ def said_words(words: Sequence[str], wav: np.ndarray, sample_rate: int) -> list[
     if not heard:
         return None
     positions = places(words, [word for word, _ in heard])
-    return [Said(index, start_s) for index, (_, start_s) in zip(positions, heard, strict=True)]
+    return [
+        RecognisedWord(index, start_s) for index, (_, start_s) in zip(positions, heard, strict=True)
+    ]
 
 
 def places(words: Sequence[str], said: Sequence[str]) -> list[int]:

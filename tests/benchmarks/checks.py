@@ -18,9 +18,9 @@ import soundfile
 import soxr
 
 from models.synthesizer.speech import faded
-from processors.audio.speech_level import FRAME_S, active_level, frame_levels, sounding
+from processors.audio.speech_level import FRAME_S, active_level, frame_levels, speech_activity
 from processors.scoring.checks import check_names, run_checks
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 Fault = Callable[[np.ndarray, int], np.ndarray]  # (S,) and Hz to another (S,)
 NOT_OF_SOUND = {"durations", "understood", "words"}
@@ -99,7 +99,7 @@ def fast(wav: np.ndarray, rate: int) -> np.ndarray:
 
 def cut_end(wav: np.ndarray, rate: int) -> np.ndarray:
     """Without the last 150 ms of the speech and what follows, faded."""
-    sound = sounding(wav, rate)
+    sound = speech_activity(wav, rate)
     end_s = sound.end_s if sound is not None else len(wav) / rate
     return faded(wav[: round((end_s - 0.15) * rate)], rate)
 
@@ -141,13 +141,13 @@ def measure(folder: Path, names: list[str], language: str) -> None:
     n = seconds = taken = 0.0
     texts = texts_of(folder)
     for id_, wav, rate in recordings(folder):
-        recorded = Speech(wav, rate, texts.get(id_, ""), language)
+        recorded = LabelledSpeech(wav, rate, texts.get(id_, ""), language)
         if active_level(wav, rate) is None:
             continue
         n += 1
         seconds += len(wav) / rate
         for way, change in _ways():
-            speech = Speech(_pcm(change(wav, rate)), rate, recorded.text, language)
+            speech = LabelledSpeech(_pcm(change(wav, rate)), rate, recorded.text, language)
             for beside in (None, recorded):
                 began = time.process_time()
                 found = {flag.check for flag in run_checks(speech, beside, names).flags}

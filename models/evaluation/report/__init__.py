@@ -17,7 +17,7 @@ from models.evaluation.report.contents import contents_of, ordered
 from models.evaluation.report.html import Sources, data_of, render
 from models.evaluation.report.tracks import Track, write_tracks
 from models.evaluation.scores import Evaluation
-from processors.scoring.utterance import Item
+from processors.scoring.utterance_scorer import EvaluatedUtterance
 from utils.errors import InputError
 from utils.files import replacing
 from utils.logging import progress
@@ -81,7 +81,7 @@ def _write_files(
     return [tracks[key] for key in chunks]
 
 
-def _refuse_lost(lost: Sequence[Item]) -> None:
+def _refuse_lost(lost: Sequence[EvaluatedUtterance]) -> None:
     if lost:
         raise InputError(
             f"{lost[0].id}: its sounds crash the process that draws them; are the files damaged? "

@@ -9,7 +9,7 @@ from models.evaluation.report.words import Marked, mark
 from models.evaluation.scores import Score, System
 from processors.scoring.metrics import Value
 from processors.scoring.recognition import words_of
-from processors.scoring.utterance import Item, Scored
+from processors.scoring.utterance_scorer import EvaluatedUtterance, UtteranceScores
 
 RECORDED = "_recorded"  # ends the names of columns that are about the recording alone
 _DIFFERENCE = "_difference"  # of what was synthesised and the recording
@@ -78,7 +78,7 @@ def ordered(systems: Iterable[System]) -> list[System]:
     return sorted(systems, key=lambda system: not system.is_reference)
 
 
-def contents_of(systems: Sequence[System], items: Sequence[Item]) -> Contents:
+def contents_of(systems: Sequence[System], items: Sequence[EvaluatedUtterance]) -> Contents:
     """Puts together what the page says of utterances.
 
     Args:
@@ -91,7 +91,7 @@ def contents_of(systems: Sequence[System], items: Sequence[Item]) -> Contents:
     return Contents(voices, columns, utterances, _sort_of(columns))
 
 
-def heard_of(item: Item, systems: Sequence[System]) -> list[Heard]:
+def heard_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[Heard]:
     """What was heard of an utterance, word by word, with what differs from the text marked."""
     text = words_of(item.text, item.language)
     notes: dict[int, str] = {}
@@ -106,7 +106,7 @@ def heard_of(item: Item, systems: Sequence[System]) -> list[Heard]:
     return [Heard(voice, mark(text, notes[voice])) for voice in sorted(notes)]
 
 
-def _note(scored: Scored, ending: str) -> str | None:
+def _note(scored: UtteranceScores, ending: str) -> str | None:
     names = [name + ending for name in _HEARD]
     return next((scored.values[name].note for name in names if name in scored.values), None)
 
@@ -162,7 +162,9 @@ def digits_for(scores: Iterable[Score]) -> int:
     return max(0, min(max(needed), _MOST_DIGITS, _SIGNIFICANT - before))
 
 
-def _utterance(item: Item, systems: Sequence[System], columns: Sequence[Column]) -> Utterance:
+def _utterance(
+    item: EvaluatedUtterance, systems: Sequence[System], columns: Sequence[Column]
+) -> Utterance:
     here = {
         voice: system.scored[item.id]
         for voice, system in enumerate(systems, 1)
@@ -178,12 +180,12 @@ def _utterance(item: Item, systems: Sequence[System], columns: Sequence[Column])
     return Utterance(item.id, item.written or item.text, round(seconds, 2), values, flags)
 
 
-def _recorded_flags(here: Mapping[int, Scored]) -> tuple[tuple[str, str], ...]:
+def _recorded_flags(here: Mapping[int, UtteranceScores]) -> tuple[tuple[str, str], ...]:
     return next((scored.recorded_flags for scored in here.values()), ())
 
 
 def _recorded_values(
-    here: Collection[Scored], columns: Sequence[Column]
+    here: Collection[UtteranceScores], columns: Sequence[Column]
 ) -> list[float | None] | None:
     """Scores of the recording by itself, which every system has the same."""
     found = [

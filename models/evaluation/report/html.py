@@ -19,7 +19,7 @@ from models.evaluation.report.summary import rows_of
 from models.evaluation.report.tracks import RECORDING, Track
 from models.evaluation.scores import Evaluation, System
 from modules.mel import MelConfig
-from processors.scoring.utterance import Item
+from processors.scoring.utterance_scorer import EvaluatedUtterance
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -60,7 +60,7 @@ def script_json(value: object) -> "Markup":
 
 
 def data_of(
-    item: Item,
+    item: EvaluatedUtterance,
     tracks: Sequence[Track],
     systems: Sequence[System],
     mel: MelConfig,

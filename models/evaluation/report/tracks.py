@@ -15,8 +15,8 @@ from models.evaluation.report.pictures import contrast, write_mel_picture
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.pitch import extract_f0
 from processors.records import TimedPhone
-from processors.scoring.dtw import warping_path
-from processors.scoring.utterance import Item, Sound, read_sound
+from processors.scoring.dtw import dtw_path
+from processors.scoring.utterance_scorer import EvaluatedUtterance, Waveform, read_waveform
 
 RECORDING = ""  # the voice of the recording; systems have names
 _CEPSTRA = 13  # of the mel: the shape of its spectrum, without the level and its fine structure
@@ -52,7 +52,7 @@ class Voice(NamedTuple):
     """A sound to be shown."""
 
     name: str
-    sound: Sound
+    sound: Waveform
     phones: tuple[TimedPhone, ...]
     follows: bool  # sample by sample the recording, or that itself
 
@@ -65,7 +65,7 @@ class Analysis(NamedTuple):
 
 
 def write_tracks(
-    key: str, items: Sequence[Item], folder: Path, mel: MelConfig
+    key: str, items: Sequence[EvaluatedUtterance], folder: Path, mel: MelConfig
 ) -> list[list[Track]]:
     """Writes the files of utterances: the work of one process (`utils.parallel`).
 
@@ -81,7 +81,7 @@ def write_tracks(
     return [_write(key, item, folder, mel) for item in items]
 
 
-def _write(key: str, item: Item, folder: Path, mel: MelConfig) -> list[Track]:
+def _write(key: str, item: EvaluatedUtterance, folder: Path, mel: MelConfig) -> list[Track]:
     voices = _voices_of(item, mel)
     analyses = [_analyse(voice.sound, mel) for voice in voices]
     low, high = contrast([analysis.mel for analysis in analyses])
@@ -108,18 +108,18 @@ def _write(key: str, item: Item, folder: Path, mel: MelConfig) -> list[Track]:
     return tracks
 
 
-def _voices_of(item: Item, mel: MelConfig) -> list[Voice]:
+def _voices_of(item: EvaluatedUtterance, mel: MelConfig) -> list[Voice]:
     """The recording, where there is one, and what each system made of it."""
     voices = []
     if item.recorded is not None:
         phones = item.phones() if item.phones is not None else ()
-        voices.append(Voice(RECORDING, Sound(item.recorded(), mel.sample_rate), phones, True))
+        voices.append(Voice(RECORDING, Waveform(item.recorded(), mel.sample_rate), phones, True))
     for system, spoken in item.spoken.items():
-        voices.append(Voice(system, read_sound(spoken.file), spoken.phones, spoken.is_copy))
+        voices.append(Voice(system, read_waveform(spoken.file), spoken.phones, spoken.is_copy))
     return voices
 
 
-def _analyse(sound: Sound, mel: MelConfig) -> Analysis:
+def _analyse(sound: Waveform, mel: MelConfig) -> Analysis:
     wav = sound.wav
     if sound.sample_rate != mel.sample_rate:
         wav = soxr.resample(wav, sound.sample_rate, mel.sample_rate)  # another (S,)
@@ -136,7 +136,7 @@ def _spectrogram(mel: MelConfig) -> MelSpectrogram:
 
 def _on_time_of(recorded: Analysis, spoken: Analysis) -> np.ndarray:
     """The f0 of a sentence at the places of its recording that sound alike, (T,) of that."""
-    path = warping_path(_cepstra(recorded.mel), _cepstra(spoken.mel))  # (L, 2)
+    path = dtw_path(_cepstra(recorded.mel), _cepstra(spoken.mel))  # (L, 2)
     matching = np.zeros(recorded.mel.shape[1], dtype=int)
     matching[path[:, 0]] = path[:, 1]
     return spoken.f0[matching]

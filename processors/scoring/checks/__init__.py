@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
 
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 from utils.config import nearest
 from utils.errors import InputError, described
 
@@ -46,7 +46,7 @@ class Flag(NamedTuple):
     note: str  # one line with numbers: "0.8 s of silence at 2.31 s, recorded: 0.2 s"
 
 
-class Checked(NamedTuple):
+class CheckResults(NamedTuple):
     """What all checks say about an utterance."""
 
     flags: tuple[Flag, ...]
@@ -54,7 +54,7 @@ class Checked(NamedTuple):
     failed: dict[str, str]  # with what error, by the name of each check that broke down
 
 
-class UnjudgedError(Exception):
+class NotApplicableError(Exception):
     """A check cannot judge this utterance; the message says what it lacks."""
 
 
@@ -63,7 +63,7 @@ class CheckModule(Protocol):
 
     CHECK: Check
 
-    def check(self, speech: Speech, recorded: Speech | None) -> str | None:
+    def check(self, speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
         """Looks for one kind of failure.
 
         Args:
@@ -74,7 +74,7 @@ class CheckModule(Protocol):
             What is wrong, one line with numbers; None where nothing is.
 
         Raises:
-            UnjudgedError: If the utterance lacks what the check needs.
+            NotApplicableError: If the utterance lacks what the check needs.
         """
 
 
@@ -96,8 +96,8 @@ def find(name: str) -> CheckModule:
 
 
 def run_checks(
-    speech: Speech, recorded: Speech | None, names: Iterable[str] | None = None
-) -> Checked:
+    speech: LabelledSpeech, recorded: LabelledSpeech | None, names: Iterable[str] | None = None
+) -> CheckResults:
     """Looks for every kind of failure.
 
     Args:
@@ -120,7 +120,7 @@ def run_checks(
             continue
         try:
             note = module.check(speech, recorded)
-        except UnjudgedError as reason:
+        except NotApplicableError as reason:
             skipped[name] = str(reason)
             continue
         except InputError:
@@ -130,4 +130,4 @@ def run_checks(
             continue
         if note is not None:
             flags.append(Flag(name, note))
-    return Checked(tuple(flags), skipped, failed)
+    return CheckResults(tuple(flags), skipped, failed)

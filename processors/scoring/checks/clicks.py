@@ -19,7 +19,7 @@ import numpy as np
 
 from processors.audio.speech_level import active_level
 from processors.scoring.checks import Check
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 CHECK = Check(finds="clicks")
 JUMP = 0.25  # of the RMS of the speech
@@ -42,7 +42,7 @@ class Click(NamedTuple):
     ratio: float  # to the highest around it
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for clicks."""
     loudness = active_level(speech.wav, speech.sample_rate)
     if loudness is None:

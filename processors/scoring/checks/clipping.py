@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.scoring.checks import Check
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 CHECK = Check(finds="clipped samples")
 N_TOPS = 3
@@ -37,7 +37,7 @@ class FlatTop(NamedTuple):
     height: float  # of full scale
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for clipped samples."""
     tops = flat_tops(speech.wav)
     longest = max(tops, key=lambda top: top.samples, default=None)

@@ -9,14 +9,14 @@ The offsets of 1,260 good recordings of six corpora are 0.0007 or less; cheap so
 import numpy as np
 
 from processors.scoring.checks import Check
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 CHECK = Check(finds="constant offset")
 LIMIT = 0.01  # of full scale
 _SHORTEST_S = 0.1  # in less, the mean is that of a few periods of the voice
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for a constant offset."""
     if len(speech.wav) < _SHORTEST_S * speech.sample_rate or abs(offset(speech)) <= LIMIT:
         return None
@@ -24,6 +24,6 @@ def check(speech: Speech, recorded: Speech | None) -> str | None:
     return f"constant offset of {offset(speech):+.3f} of full scale{beside}"
 
 
-def offset(speech: Speech) -> float:
+def offset(speech: LabelledSpeech) -> float:
     """Mean of the samples, of full scale; 0 where there are none."""
     return float(np.mean(speech.wav, dtype=np.float64)) if len(speech.wav) else 0.0

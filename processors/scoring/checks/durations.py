@@ -9,8 +9,8 @@ speech that could not be transcribed.
 from collections.abc import Sequence
 
 from processors.records import TimedPhone
-from processors.scoring.checks import Check, UnjudgedError
-from processors.scoring.recognition import Speech
+from processors.scoring.checks import Check, NotApplicableError
+from processors.scoring.recognition import LabelledSpeech
 from processors.text.symbols import NOISE, PAUSES
 
 CHECK = Check(finds="phones that run away or collapse", needs="phones with times")
@@ -19,10 +19,10 @@ COLLAPSED_S = 0.12
 _IN_A_ROW = 5
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for phones that are too long, and stretches of phones that are too short."""
     if not speech.phones:
-        raise UnjudgedError(f"needs {CHECK.needs}")
+        raise NotApplicableError(f"needs {CHECK.needs}")
     notes = []
     phones = [phone for phone in speech.phones if phone.name not in (*PAUSES, NOISE)]
     longest = max(phones, key=_seconds, default=None)

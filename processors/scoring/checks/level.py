@@ -9,7 +9,7 @@ deviation) and by 9 at most, in 1,124 recordings. A sound without any speech is 
 
 from processors.audio.speech_level import active_level
 from processors.scoring.checks import Check
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 CHECK = Check(finds="too quiet or too loud")
 QUIETEST_DB = -45.0
@@ -17,7 +17,7 @@ LOUDEST_DB = -10.0
 DIFFERENCE_DB = 10.0
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for a wrong level."""
     loudness = active_level(speech.wav, speech.sample_rate)
     theirs = active_level(recorded.wav, recorded.sample_rate) if recorded is not None else None

@@ -15,10 +15,10 @@ bounds without one only find what is far off: of these, 1 in 20 slow ones and 2 
 
 import re
 
-from processors.audio.speech_level import sounding
+from processors.audio.speech_level import speech_activity
 from processors.records import TimedPhone
-from processors.scoring.checks import Check, UnjudgedError
-from processors.scoring.recognition import Speech
+from processors.scoring.checks import Check, NotApplicableError
+from processors.scoring.recognition import LabelledSpeech
 from processors.text.normalize import normalize_english
 from processors.text.symbols import NOISE, PAUSES
 
@@ -34,12 +34,12 @@ _LEAST_DIFFERENCE_S = 0.3
 _FEWEST = 20  # phones or letters: a word or two may well be drawn out
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for a wrong rate; silence has none."""
-    sound = sounding(speech.wav, speech.sample_rate)
+    sound = speech_activity(speech.wav, speech.sample_rate)
     if sound is None:
         return None
-    theirs = sounding(recorded.wav, recorded.sample_rate) if recorded is not None else None
+    theirs = speech_activity(recorded.wav, recorded.sample_rate) if recorded is not None else None
     if theirs is not None:
         return _beside_recording(sound.speaking_s, theirs.speaking_s)
     phones = [phone for phone in speech.phones if phone.name not in (*PAUSES, NOISE)]
@@ -73,16 +73,16 @@ def _seconds(phones: list[TimedPhone]) -> float:
     return sum(phone.end_s - phone.start_s for phone in phones)
 
 
-def _letters(speech: Speech) -> int:
+def _letters(speech: LabelledSpeech) -> int:
     """Letters of the text, numbers spelt out.
 
     Raises:
-        UnjudgedError: If there is no text, or it is one whose letters say nothing about its length.
+        NotApplicableError: If there is no text, or its letters do not tell its length.
     """
     language = speech.language.split("-")[0]
     if not speech.text or language not in _LANGUAGES:
-        raise UnjudgedError(f"needs {CHECK.needs}")
+        raise NotApplicableError(f"needs {CHECK.needs}")
     text = normalize_english(speech.text) if language == "en" else speech.text
     if re.search(r"\d", text):
-        raise UnjudgedError("the text has numbers that are not spelt out")
+        raise NotApplicableError("the text has numbers that are not spelt out")
     return sum(character.isalpha() for character in text)

@@ -10,9 +10,9 @@ are flagged without a recording beside them, for 1.0 to 1.8 s before or after. 1
 inside is found in all where noise is more than 20 dB below the speech; less is no silence.
 """
 
-from processors.audio.speech_level import Pause, Sounding, sounding
+from processors.audio.speech_level import Pause, SpeechActivity, speech_activity
 from processors.scoring.checks import Check
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 CHECK = Check(finds="too long silence")
 MARGIN_S = 0.5  # by which silence may be longer than recorded
@@ -22,13 +22,13 @@ _USUAL_EDGE_S = 0.3  # of a recording that is not there
 _USUAL_PAUSE_S = 0.7
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for too long silence."""
     seconds = len(speech.wav) / speech.sample_rate
-    sound = sounding(speech.wav, speech.sample_rate)
+    sound = speech_activity(speech.wav, speech.sample_rate)
     if sound is None:
         return f"nothing but silence, {seconds:.1f} s" if seconds else "no sound: 0 samples"
-    theirs = sounding(recorded.wav, recorded.sample_rate) if recorded is not None else None
+    theirs = speech_activity(recorded.wav, recorded.sample_rate) if recorded is not None else None
     notes = [_edge("before", sound.start_s, theirs and theirs.start_s)]
     after_s = None
     if theirs is not None and recorded is not None:
@@ -45,7 +45,7 @@ def _edge(where: str, seconds: float, recorded_s: float | None) -> str:
     return f"{seconds:.1f} s of silence {where} the speech{_beside(recorded_s)}"
 
 
-def _inside(sound: Sounding, recorded: Sounding | None) -> str:
+def _inside(sound: SpeechActivity, recorded: SpeechActivity | None) -> str:
     recorded_s = None if recorded is None else _longest(recorded).seconds
     usual = _USUAL_PAUSE_S if recorded_s is None else recorded_s
     pause = _longest(sound)
@@ -55,7 +55,7 @@ def _inside(sound: Sounding, recorded: Sounding | None) -> str:
     return f"{pause.seconds:.1f} s of silence at {pause.start_s:.2f} s{beside}"
 
 
-def _longest(sound: Sounding) -> Pause:
+def _longest(sound: SpeechActivity) -> Pause:
     return max(sound.pauses, key=lambda pause: pause.seconds, default=Pause(0.0, 0.0))
 
 

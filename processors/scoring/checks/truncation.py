@@ -17,7 +17,7 @@ import numpy as np
 
 from processors.audio.speech_level import active_level, frame_levels
 from processors.scoring.checks import Check
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 CHECK = Check(finds="speech that is cut off")
 LIMIT_DB = -16.0  # relative to the speech
@@ -42,7 +42,7 @@ class Edge(NamedTuple):
         return is_loud and self.rise_db < RISE_DB
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for speech that is cut off; silence is not."""
     ours = edges(speech)
     theirs = edges(recorded) if recorded is not None else None
@@ -57,7 +57,7 @@ def check(speech: Speech, recorded: Speech | None) -> str | None:
     return "; ".join(notes) or None
 
 
-def edges(speech: Speech) -> tuple[Edge, Edge] | None:
+def edges(speech: LabelledSpeech) -> tuple[Edge, Edge] | None:
     """How speech begins and ends; None for silence and less than 0.1 s."""
     if len(speech.wav) < _SHORTEST_S * speech.sample_rate:
         return None

@@ -12,10 +12,10 @@ none is flagged. Of ten sentences by a voice that is hardly trained, 2 are (87 %
 recordings 20 % and 28 %).
 """
 
-from processors.scoring.checks import Check, UnjudgedError
+from processors.scoring.checks import Check, NotApplicableError
 from processors.scoring.metrics.wer import METRIC as WORD_ERROR
 from processors.scoring.metrics.wer import word_error
-from processors.scoring.recognition import Speech, words_of
+from processors.scoring.recognition import LabelledSpeech, words_of
 
 CHECK = Check(
     finds="not understood",
@@ -28,23 +28,23 @@ MOST_MISREAD_RECORDED = 0.6  # of its recording: with more, the recogniser is no
 FEWEST = 5  # words of a text
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for speech that a recogniser does not understand."""
     ours = _misread(speech)
     if ours is None:
-        raise UnjudgedError(f"needs {CHECK.needs}")
+        raise NotApplicableError(f"needs {CHECK.needs}")
     theirs = _misread(recorded) if recorded is not None else None
     if ours <= MOST_MISREAD:
         return None
     if theirs is not None and theirs > MOST_MISREAD_RECORDED:
-        raise UnjudgedError(f"its recording is misread, too: word error {100 * theirs:.0f} %")
+        raise NotApplicableError(f"its recording is misread, too: word error {100 * theirs:.0f} %")
     beside = f", recorded: {100 * theirs:.0f} %" if theirs is not None else ""
-    return f'word error {100 * ours:.0f} %{beside}: heard as "{speech.heard or ""}"'
+    return f'word error {100 * ours:.0f} %{beside}: heard as "{speech.hypothesis or ""}"'
 
 
-def _misread(speech: Speech) -> float | None:
+def _misread(speech: LabelledSpeech) -> float | None:
     """Its word error; None where the text is too short, or nobody listens."""
     words = words_of(speech.text, speech.language)
-    if len(words.split()) < FEWEST or "{" in speech.text or speech.heard is None:
+    if len(words.split()) < FEWEST or "{" in speech.text or speech.hypothesis is None:
         return None
-    return word_error(words, words_of(speech.heard, speech.language))
+    return word_error(words, words_of(speech.hypothesis, speech.language))

@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from processors.scoring.checks import Check, UnjudgedError
-from processors.scoring.recognition import Speech, is_english, words_of
-from processors.scoring.word_grammar import LONGEST, Said, said_words
+from processors.scoring.checks import Check, NotApplicableError
+from processors.scoring.recognition import LabelledSpeech, is_english, words_of
+from processors.scoring.word_grammar import LONGEST, RecognisedWord, recognised_words
 from utils.errors import InputError
 
 CHECK = Check(
@@ -62,14 +62,14 @@ class _Jump(NamedTuple):
         return self.place - self.expected
 
 
-def check(speech: Speech, recorded: Speech | None) -> str | None:
+def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for words that are skipped or repeated."""
     words = words_of(speech.text, speech.language).split()
     if not words or "{" in speech.text:  # phones written inline are no words
-        raise UnjudgedError(f"needs {CHECK.needs}")
+        raise NotApplicableError(f"needs {CHECK.needs}")
     faults = _faults(words, speech)
     if faults is None:
-        raise UnjudgedError(f"needs {CHECK.needs}")
+        raise NotApplicableError(f"needs {CHECK.needs}")
     if faults and recorded is not None:
         known = _faults(words, recorded) or []
         faults = [one for one in faults if not any(_alike(one, other) for other in known)]
@@ -79,24 +79,24 @@ def check(speech: Speech, recorded: Speech | None) -> str | None:
     return "; ".join(notes) or None
 
 
-def _faults(words: Sequence[str], speech: Speech) -> list[Fault] | None:
+def _faults(words: Sequence[str], speech: LabelledSpeech) -> list[Fault] | None:
     """All that is skipped or repeated; None where nobody listens to the language.
 
     Raises:
-        UnjudgedError: If a word cannot be said in English.
+        NotApplicableError: If a word cannot be said in English.
     """
     if is_english(speech.language):
         try:
-            said = said_words(words, speech.wav, speech.sample_rate)
+            said = recognised_words(words, speech.wav, speech.sample_rate)
         except InputError as error:
-            raise UnjudgedError(str(error)) from error
+            raise NotApplicableError(str(error)) from error
         return [Fault("skipped", 0, len(words))] if said is None else faults_of(said, words)
-    if speech.heard is None:
+    if speech.hypothesis is None:
         return None
-    return faults_heard(words, words_of(speech.heard, speech.language).split())
+    return faults_heard(words, words_of(speech.hypothesis, speech.language).split())
 
 
-def faults_of(said: Sequence[Said], words: Sequence[str]) -> list[Fault]:
+def faults_of(said: Sequence[RecognisedWord], words: Sequence[str]) -> list[Fault]:
     """What is skipped and repeated in the words of a text as they are said.
 
     Jumps forth and back within two words mean that one word sounds like another one of the text:
@@ -124,7 +124,7 @@ def _span(near: Sequence[_Jump], in_all: int) -> tuple[int, int]:
     return longest.expected, longest.place
 
 
-def _jumps(said: Sequence[Said], n_words: int) -> Iterator[_Jump]:
+def _jumps(said: Sequence[RecognisedWord], n_words: int) -> Iterator[_Jump]:
     expected = 0
     for after, (place, start_s) in enumerate(said):
         if place != expected:

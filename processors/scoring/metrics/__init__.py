@@ -19,8 +19,8 @@ from utils.config import nearest
 from utils.errors import InputError
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
-    from processors.scoring.recognition import Speech
+    from processors.scoring.aligned_pair import AlignedPair
+    from processors.scoring.recognition import LabelledSpeech
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,20 @@ class Metric:
     Attributes:
         unit: Of its values; empty for plain numbers.
         better: Which values are better; empty where neither is.
-        judges: "copy": a copy of a recording, sample by sample; "pair": a recording and the same
+        input: "copy": a copy of a recording, sample by sample; "pair": a recording and the same
             sentence in its own timing, which a copy is too; "speech": one sound by itself, which
             may be the recording.
         needs: What an utterance must have to be judged, for messages.
         packages: Modules that it imports and that may not be installed, named as pip names them.
-        plugin: The function of the user's without which it cannot score, by its name in Plugins.
+        user_model: Field of `UserModels` without which it cannot score.
     """
 
     unit: str
     better: Literal["lower", "higher", ""]
-    judges: Literal["copy", "pair", "speech"]
+    input: Literal["copy", "pair", "speech"]
     needs: str
     packages: tuple[str, ...] = ()
-    plugin: Literal["", "encoder"] = ""
+    user_model: Literal["", "encoder"] = ""
 
     def missing(self) -> tuple[str, ...]:
         """The packages that are not installed."""
@@ -85,7 +85,7 @@ class PairMetric(Protocol):
 
     METRIC: Metric
 
-    def score(self, pair: "Pair") -> Value | None:
+    def score(self, pair: "AlignedPair") -> Value | None:
         """Judges one pair; None where there is nothing to judge."""
 
 
@@ -94,7 +94,7 @@ class SpeechMetric(Protocol):
 
     METRIC: Metric
 
-    def score(self, speech: "Speech") -> Value | None:
+    def score(self, speech: "LabelledSpeech") -> Value | None:
         """Judges one sound; None where there is nothing to judge."""
 
 

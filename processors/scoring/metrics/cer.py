@@ -9,19 +9,19 @@ is the measure of languages that are written without spaces.
 
 from processors.scoring.metrics import Metric, Value
 from processors.scoring.metrics.wer import METRIC as WORD_ERROR
-from processors.scoring.recognition import Speech, words_of
+from processors.scoring.recognition import LabelledSpeech, words_of
 
 METRIC = Metric(
-    "%", better="lower", judges="speech", needs=WORD_ERROR.needs, packages=WORD_ERROR.packages
+    "%", better="lower", input="speech", needs=WORD_ERROR.needs, packages=WORD_ERROR.packages
 )
 
 
-def score(speech: Speech) -> Value | None:
+def score(speech: LabelledSpeech) -> Value | None:
     """Judges one sound; None where it has no text, or nobody listens to its language."""
     words = words_of(speech.text, speech.language)
-    if not words or speech.heard is None:
+    if not words or speech.hypothesis is None:
         return None
-    heard = words_of(speech.heard, speech.language)
+    heard = words_of(speech.hypothesis, speech.language)
     return Value(100 * character_error(words, heard), len(words), heard)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 MODEL_RATE = 16000  # Hz
 SHORTEST_S = 0.5  # of less, the repetitions are heard and not the sound
@@ -28,13 +28,13 @@ _SILENT_PEAK = 1e-4  # -80 dB: of digital silence the model thinks more than of 
 METRIC = Metric(
     "MOS",
     better="higher",
-    judges="speech",
+    input="speech",
     needs=f"{SHORTEST_S} s of sound that is not silent",
     packages=("speechmos", "onnxruntime", "librosa", "soxr"),
 )
 
 
-def score(speech: Speech) -> Value | None:
+def score(speech: LabelledSpeech) -> Value | None:
     """Judges one sound; None where it is silent or too short."""
     wav = speech.wav
     too_short = len(wav) < SHORTEST_S * speech.sample_rate

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from processors.scoring.aligned_pair import rmse
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.pair import rmse
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
 METRIC = Metric(
-    "ms", better="lower", judges="pair", needs="the times of the phones in both, half of them alike"
+    "ms", better="lower", input="pair", needs="the times of the phones in both, half of them alike"
 )
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where the phones of either are unknown, or of another sentence."""
     durations = [[phone.end_s - phone.start_s for phone in both] for both in pair.phones]
     error = rmse(1000 * np.array(durations).reshape(-1, 2))

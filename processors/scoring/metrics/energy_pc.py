@@ -6,16 +6,16 @@ better; the same sound at any volume has 1.
 
 from typing import TYPE_CHECKING
 
+from processors.scoring.aligned_pair import correlation
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.pair import correlation
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
-METRIC = Metric("", better="higher", judges="pair", needs="sound of changing level in both")
+METRIC = Metric("", better="higher", input="pair", needs="sound of changing level in both")
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where one of the two is silent, or its level never changes."""
     agreement = correlation(pair.energy)
     return None if agreement is None else Value(agreement)

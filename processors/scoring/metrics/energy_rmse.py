@@ -7,16 +7,16 @@ What is more than 40 dB below the loudest frame of its sound counts as that, on 
 
 from typing import TYPE_CHECKING
 
+from processors.scoring.aligned_pair import rmse
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.pair import rmse
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
-METRIC = Metric("dB", better="lower", judges="pair", needs="sound in both")
+METRIC = Metric("dB", better="lower", input="pair", needs="sound in both")
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where one of the two is silent."""
     error = rmse(pair.energy)
     return None if error is None else Value(error)

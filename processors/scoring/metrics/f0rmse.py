@@ -9,16 +9,16 @@ count for much.
 
 from typing import TYPE_CHECKING
 
+from processors.scoring.aligned_pair import rmse
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.pair import rmse
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
-METRIC = Metric("Hz", better="lower", judges="pair", needs="50 ms that are voiced in both")
+METRIC = Metric("Hz", better="lower", input="pair", needs="50 ms that are voiced in both")
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where there are not 50 ms that are voiced in both."""
     error = rmse(pair.voiced_f0)
     return None if error is None else Value(error)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from processors.scoring.aligned_pair import rmse
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.pair import rmse
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
 _HALF_AN_OCTAVE = 600
-METRIC = Metric("cents", better="lower", judges="pair", needs="50 ms that are voiced in both")
+METRIC = Metric("cents", better="lower", input="pair", needs="50 ms that are voiced in both")
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where there are not 50 ms that are voiced in both."""
     cents = 1200 * np.log2(pair.voiced_f0)  # (V, 2)
     error = rmse(cents)

@@ -6,18 +6,18 @@ number from -1 to 1. Higher is better; 1 is the same melody, whatever its height
 
 from typing import TYPE_CHECKING
 
+from processors.scoring.aligned_pair import correlation
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.pair import correlation
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
 METRIC = Metric(
-    "", better="higher", judges="pair", needs="50 ms that are voiced in both, of changing pitch"
+    "", better="higher", input="pair", needs="50 ms that are voiced in both, of changing pitch"
 )
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where there are not 50 ms that are voiced in both."""
     agreement = correlation(pair.voiced_f0)
     return None if agreement is None else Value(agreement)

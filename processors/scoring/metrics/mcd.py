@@ -22,22 +22,22 @@ import numpy as np
 from processors.scoring.metrics import Metric, Value
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
-METRIC = Metric("dB", better="lower", judges="pair", needs="sound in both")
+METRIC = Metric("dB", better="lower", input="pair", needs="sound in both")
 _DB_PER_NEPER = 10 / np.log(10) * np.sqrt(2)
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where one of the two is silent."""
-    return distortion_along(pair, pair.warped)
+    return distortion_along(pair, pair.dtw_path)
 
 
-def distortion_along(pair: "Pair", path: np.ndarray) -> Value | None:
+def distortion_along(pair: "AlignedPair", path: np.ndarray) -> Value | None:
     """Mean distortion of a pair along a path, (L, 2); None if that is empty."""
     if not len(path):
         return None
-    theirs, ours = (voice.cepstra[path[:, i]] for i, voice in enumerate(pair.voices))
+    theirs, ours = (voice.cepstra[path[:, i]] for i, voice in enumerate(pair.features))
     return Value(mel_cepstral_distortion(theirs, ours))
 
 

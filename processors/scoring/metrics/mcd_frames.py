@@ -12,16 +12,16 @@ from processors.scoring.metrics import Metric, Value
 from processors.scoring.metrics.mcd import distortion_along
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
 METRIC = Metric(
     "dB",
     better="lower",
-    judges="pair",
+    input="pair",
     needs="sound in both, and the same timing or the times of the phones in both",
 )
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where one of the two is silent, or it is unknown what belongs where."""
-    return distortion_along(pair, pair.path if pair.same_timing else pair.path_by_phones)
+    return distortion_along(pair, pair.path if pair.same_timing else pair.phone_path)

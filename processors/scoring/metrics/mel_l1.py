@@ -15,7 +15,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from processors.scoring.metrics import Copy, Metric, Value
 from processors.scoring.pieces import Pieces, mean_over
 
-METRIC = Metric("nats", better="lower", judges="copy", needs="a whole frame")
+METRIC = Metric("nats", better="lower", input="copy", needs="a whole frame")
 
 
 def score(copy: Copy) -> Value | None:

@@ -17,7 +17,7 @@ from processors.scoring.pieces import mean_over
 
 _SHORTEST = max(resolution.n_fft for resolution in RESOLUTIONS)  # its half is reflected at the ends
 METRIC = Metric(
-    "", better="lower", judges="copy", needs=f"{_SHORTEST} samples, recorded ones not silent"
+    "", better="lower", input="copy", needs=f"{_SHORTEST} samples, recorded ones not silent"
 )
 
 

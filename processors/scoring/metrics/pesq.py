@@ -12,7 +12,7 @@ from processors.scoring.metrics import Copy, Metric, Value
 METRIC = Metric(
     "MOS",
     better="higher",
-    judges="copy",
+    input="copy",
     needs="a quarter of a second of speech, recorded and copied",
     packages=("pesq", "soxr"),
 )

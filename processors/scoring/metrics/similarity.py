@@ -13,45 +13,45 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.plugins import PluginError
+from processors.scoring.user_models import UserFunctionError
 
 if TYPE_CHECKING:
-    from processors.scoring.analysis import Voice
-    from processors.scoring.pair import Pair
+    from processors.scoring.acoustic_features import AcousticFeatures
+    from processors.scoring.aligned_pair import AlignedPair
 
 METRIC = Metric(
-    "", better="higher", judges="pair", needs="sound, recorded and spoken", plugin="encoder"
+    "", better="higher", input="pair", needs="sound, recorded and spoken", user_model="encoder"
 )
 _SILENT_PEAK = 1e-4  # -80 dB
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where one of both is silent, or there is no encoder.
 
     Raises:
-        PluginError: If the encoder gives something else than two vectors of one length.
+        UserFunctionError: If the encoder gives something else than two vectors of one length.
     """
-    voices = (pair.recorded, pair.spoken)
+    voices = (pair.recorded, pair.synthesised)
     if any(np.abs(voice.wav).max(initial=0) < _SILENT_PEAK for voice in voices):
         return None
     theirs, ours = (_direction(voice) for voice in voices)
     if theirs is None or ours is None:
         return None
     if len(theirs) != len(ours):
-        raise PluginError(
+        raise UserFunctionError(
             f"{_name(pair.recorded)}: gave {len(theirs)} numbers for a recording and {len(ours)} "
             "for speech; an encoder of voices gives vectors of one length"
         )
     return Value(float(theirs @ ours))
 
 
-def _direction(voice: "Voice") -> np.ndarray | None:
+def _direction(voice: "AcousticFeatures") -> np.ndarray | None:
     """The unit vector of a voice, (D,); None of one of no length, which has no direction."""
     if voice.encoder is None:
         return None
     vector = np.asarray(voice.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
-        raise PluginError(
+        raise UserFunctionError(
             f"{_name(voice)}: gave {vector.dtype} of shape {vector.shape}; an encoder of voices "
             "gives one vector of finite numbers, (D,)"
         )
@@ -59,5 +59,5 @@ def _direction(voice: "Voice") -> np.ndarray | None:
     return vector / length if length > 0 else None
 
 
-def _name(voice: "Voice") -> str:
+def _name(voice: "AcousticFeatures") -> str:
     return str(getattr(voice.encoder, "name", repr(voice.encoder)))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from processors.scoring.metrics import Metric, Value
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
-METRIC = Metric("", better="", judges="pair", needs="sound in both")
+METRIC = Metric("", better="", input="pair", needs="sound in both")
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where one of the two is silent."""
-    theirs, ours = (voice.sound.end - voice.sound.start for voice in pair.voices)
+    theirs, ours = (voice.sound.end - voice.sound.start for voice in pair.features)
     return Value(theirs / ours) if theirs and ours else None

@@ -13,7 +13,7 @@ from processors.scoring.metrics import Copy, Metric, Value
 from processors.scoring.pieces import mean_over
 
 METRIC = Metric(
-    "", better="higher", judges="copy", needs="0.4 s of recorded speech", packages=("pystoi",)
+    "", better="higher", input="copy", needs="0.4 s of recorded speech", packages=("pystoi",)
 )
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from processors.scoring.metrics import Metric, Value
 
 if TYPE_CHECKING:
-    from processors.scoring.pair import Pair
+    from processors.scoring.aligned_pair import AlignedPair
 
-METRIC = Metric("", better="higher", judges="pair", needs="sound in both, voiced in one of them")
+METRIC = Metric("", better="higher", input="pair", needs="sound in both, voiced in one of them")
 
 
-def score(pair: "Pair") -> Value | None:
+def score(pair: "AlignedPair") -> Value | None:
     """Judges one pair; None where nothing is voiced in either, or one of the two is silent."""
     agreement = f1(pair.f0 > 0)
     return None if agreement is None else Value(agreement)

@@ -10,23 +10,23 @@ difference between synthesised and recorded speech says something: 0 means that 
 """
 
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.recognition import Speech, words_of
+from processors.scoring.recognition import LabelledSpeech, words_of
 
 METRIC = Metric(
     "%",
     better="lower",
-    judges="speech",
+    input="speech",
     needs="a text in English, or in the language of a recogniser or of transcripts of one's own",
     packages=("jiwer", "pocketsphinx", "soxr"),
 )
 
 
-def score(speech: Speech) -> Value | None:
+def score(speech: LabelledSpeech) -> Value | None:
     """Judges one sound; None where it has no text, or nobody listens to its language."""
     words = words_of(speech.text, speech.language)
-    if not words or speech.heard is None:
+    if not words or speech.hypothesis is None:
         return None
-    heard = words_of(speech.heard, speech.language)
+    heard = words_of(speech.hypothesis, speech.language)
     return Value(100 * word_error(words, heard), len(words.split()), heard)
 
 

@@ -7,19 +7,21 @@ from models.evaluation.comparison import compare, verdict_of, write_comparison
 from models.evaluation.scores import Evaluation, Report, Score, System
 from modules.mel import MelConfig
 from processors.scoring.metrics import Value
-from processors.scoring.utterance import Column, Scored
+from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores
 from utils.files import read_json
 
-WER = Column("wer", "%", "lower")
-MOS = Column("dnsmos", "MOS", "higher")
-RATE = Column("rate", "", "")
+WER = ScoreColumn("wer", "%", "lower")
+MOS = ScoreColumn("dnsmos", "MOS", "higher")
+RATE = ScoreColumn("rate", "", "")
 
 
 def system(name: str, **values: dict[str, Value]) -> System:
     """Utterances with these values, by column."""
     ids = sorted({id for by_id in values.values() for id in by_id})
     scored = {
-        id: Scored(id, 1.0, {name: by_id[id] for name, by_id in values.items() if id in by_id})
+        id: UtteranceScores(
+            id, 1.0, {name: by_id[id] for name, by_id in values.items() if id in by_id}
+        )
         for id in ids
     }
     return System(name, Path(name), Report(len(ids), 1.0, "", {}, {}), scored)

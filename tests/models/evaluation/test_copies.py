@@ -11,8 +11,7 @@ from config.schema import InferenceConfig
 from models.evaluation.copies import copies_of, open_copying_vocoder
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram
-from processors.scoring.judge import read_sound
-from processors.scoring.utterance import Item
+from processors.scoring.utterance_scorer import EvaluatedUtterance, read_waveform
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError
 
@@ -25,7 +24,7 @@ def recording(seed, n_samples=20 * 256 + 100):
 
 
 def item_of(id, wav):
-    return Item(id, None if wav is None else lambda: wav, "", "", "", None, {})
+    return EvaluatedUtterance(id, None if wav is None else lambda: wav, "", "", "", None, {})
 
 
 ITEMS = [item_of("a", recording(0)), item_of("b", recording(1)), item_of("c", None)]
@@ -62,7 +61,7 @@ def test_copies_are_what_griffin_lim_makes_of_the_mels_of_recordings(tmp_path):
     assert copies == {id: tmp_path / "copies" / f"{id}.wav" for id in "ab"}
     whole = torch.from_numpy(recording(0)[: 20 * 256])[None]
     expected = GriffinLim(MEL, 4).infer(MelSpectrogram(MEL)(whole))[0].numpy()
-    sound = read_sound(copies["a"])
+    sound = read_waveform(copies["a"])
     assert (len(sound.wav), sound.sample_rate) == (20 * 256, MEL.sample_rate)
     assert np.allclose(sound.wav, expected, atol=2 / 32768)
 
@@ -74,7 +73,7 @@ def test_copies_are_what_a_trained_vocoder_makes_of_them(tmp_path, trained):
     whole = torch.from_numpy(recording(1)[: 20 * 256])[None]
     network = vocoder.load(SETTINGS, "cpu")
     expected = network.infer(MelSpectrogram(MEL)(whole))[0].numpy()
-    assert np.allclose(read_sound(copies["b"]).wav, expected, atol=2 / 32768)
+    assert np.allclose(read_waveform(copies["b"]).wav, expected, atol=2 / 32768)
 
 
 def test_what_is_there_is_kept(tmp_path, made):

@@ -18,8 +18,13 @@ from models.evaluation.selection import Selection
 from models.evaluation.subjects import Extras
 from processors.audio.files import write_wav
 from processors.scoring.metrics import Copy, Value, mel_l1, pesq
-from processors.scoring.plugins import Plugins, load_function
-from processors.scoring.utterance import Item, Scored, ScoringTask, score_item
+from processors.scoring.user_models import UserModels, load_function
+from processors.scoring.utterance_scorer import (
+    EvaluatedUtterance,
+    ScoringTask,
+    UtteranceScores,
+    score_utterance,
+)
 from tests.models.stage_3 import (
     RATE,
     clip_line,
@@ -374,22 +379,22 @@ def test_a_run_that_was_stopped_goes_on(copies, monkeypatch, caplog):
     """The second utterance interrupts the first run; the next one scores that alone."""
     folder, scored = copies.folders[0], []
 
-    def interrupted(item: Item, task: ScoringTask) -> dict[str, Scored]:
+    def interrupted(item: EvaluatedUtterance, task: ScoringTask) -> dict[str, UtteranceScores]:
         if scored:
             raise KeyboardInterrupt
         return watched(item, task)
 
-    def watched(item: Item, task: ScoringTask) -> dict[str, Scored]:
+    def watched(item: EvaluatedUtterance, task: ScoringTask) -> dict[str, UtteranceScores]:
         scored.append(item.id)
-        return score_item(item, task)
+        return score_utterance(item, task)
 
     whole = evaluate(copies, only("mel_l1", "mstft"), n_jobs=1)
     rows = read_jsonl(folder / "scores.jsonl")
     assert not (folder / "unfinished").exists()
-    monkeypatch.setattr(evaluation, "score_item", interrupted)
+    monkeypatch.setattr(evaluation, "score_utterance", interrupted)
     with pytest.raises(KeyboardInterrupt):
         evaluate(copies, only("mel_l1", "mstft"), n_jobs=1)
-    monkeypatch.setattr(evaluation, "score_item", watched)
+    monkeypatch.setattr(evaluation, "score_utterance", watched)
     with caplog.at_level("INFO", "arion"):
         assert evaluate(copies, only("mel_l1", "mstft"), n_jobs=1) == whole
     assert scored == ["rec-008", "rec-009"]
@@ -404,7 +409,7 @@ def boom(wav: np.ndarray, sample_rate: int, language: str) -> str:
 
 def test_a_recogniser_that_fails_ends_the_run_at_once_with_the_utterance(copies):
     recogniser = load_function(f"{__name__}:boom")
-    extras = Extras(plugins=Plugins(recogniser=recogniser))
+    extras = Extras(plugins=UserModels(recogniser=recogniser))
     with pytest.raises(InputError) as error:
         evaluation.evaluate(copies, only("mel_l1", "wer"), 2, extras)
     line = str(error.value)

@@ -3,18 +3,20 @@ import pytest
 import soundfile
 
 from models.evaluation.formats import tell_formats
-from processors.scoring.utterance import Item, Spoken
+from processors.scoring.utterance_scorer import EvaluatedUtterance, SpeechFile
 
 
 @pytest.fixture
 def item_of(tmp_path):
     """Makes an utterance of a system "a", as a sound of this rate and number of channels."""
 
-    def make(id: str, sample_rate: int, channels: int = 1, *, recorded: bool = True) -> Item:
+    def make(
+        id: str, sample_rate: int, channels: int = 1, *, recorded: bool = True
+    ) -> EvaluatedUtterance:
         file = tmp_path / f"{id}.wav"
         soundfile.write(file, np.zeros((100, channels)), sample_rate)
         recording = (lambda: np.zeros(100)) if recorded else None
-        return Item(id, recording, "", "", "", None, {"a": Spoken(file)})
+        return EvaluatedUtterance(id, recording, "", "", "", None, {"a": SpeechFile(file)})
 
     return make
 

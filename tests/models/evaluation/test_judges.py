@@ -4,11 +4,11 @@ import pytest
 
 from models.evaluation import judges
 from models.evaluation.judges import Judges, Kind
-from processors.scoring import utterance as scoring
+from processors.scoring import utterance_scorer as scoring
 from processors.scoring.checks import Check, Flag
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.plugins import Plugins
-from processors.scoring.utterance import Scored
+from processors.scoring.user_models import UserModels
+from processors.scoring.utterance_scorer import UtteranceScores
 from utils.errors import InputError
 
 METRICS = {
@@ -16,7 +16,7 @@ METRICS = {
     "paired": Metric("dB", "lower", "pair", "sound"),
     "spoken": Metric("%", "lower", "speech", "a text"),
     "distant": Metric("%", "lower", "speech", "a text", packages=("no-such-package",)),
-    "encoded": Metric("", "higher", "pair", "sound", plugin="encoder"),
+    "encoded": Metric("", "higher", "pair", "sound", user_model="encoder"),
 }
 CHECKS = {"quiet": Check("quiet speech"), "gone": Check("", packages=("no-such-package",))}
 SPEECH, COPIES = Kind(copies=False, recorded=True), Kind(copies=True, recorded=True)
@@ -34,11 +34,11 @@ def _known(monkeypatch):
 
 
 def judges_of(*wanted, checks=None, plugins=None, **systems: Kind) -> Judges:
-    return Judges(wanted or ("all",), checks, systems, plugins or Plugins())
+    return Judges(wanted or ("all",), checks, systems, plugins or UserModels())
 
 
-def scored(id: str, *names: str, **changes) -> Scored:
-    return Scored(id, 1.0, {name: Value(1.0) for name in names}, **changes)
+def scored(id: str, *names: str, **changes) -> UtteranceScores:
+    return UtteranceScores(id, 1.0, {name: Value(1.0) for name in names}, **changes)
 
 
 def test_each_system_has_what_can_be_computed_of_it_and_reasons_for_the_rest(caplog):
@@ -61,7 +61,7 @@ def test_each_system_has_what_can_be_computed_of_it_and_reasons_for_the_rest(cap
 
 
 def test_the_users_encoder_is_used():
-    found = judges_of(speech=SPEECH, plugins=Plugins(encoder=lambda wav, rate: wav))
+    found = judges_of(speech=SPEECH, plugins=UserModels(encoder=lambda wav, rate: wav))
     assert "encoded" in found.metrics
 
 

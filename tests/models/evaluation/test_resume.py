@@ -11,8 +11,14 @@ from modules.mel import MelConfig
 from processors.records import TimedPhone
 from processors.scoring.checks import Flag
 from processors.scoring.metrics import Value
-from processors.scoring.plugins import Plugins
-from processors.scoring.utterance import Item, Scored, ScoringTask, Spoken, score_item
+from processors.scoring.user_models import UserModels
+from processors.scoring.utterance_scorer import (
+    EvaluatedUtterance,
+    ScoringTask,
+    SpeechFile,
+    UtteranceScores,
+    score_utterance,
+)
 from utils.errors import InputError
 
 TASK = ScoringTask(("mel_l1", "mstft"), MelConfig(), ("level", "dc"))
@@ -23,11 +29,11 @@ def noise() -> np.ndarray:
 
 
 @pytest.fixture
-def item(tmp_path) -> Item:
+def item(tmp_path) -> EvaluatedUtterance:
     """An utterance and a copy of it at half its level."""
     soundfile.write(tmp_path / "a.wav", noise() / 2, 22050, subtype="PCM_16")
-    spoken = Spoken(tmp_path / "a.wav", (TimedPhone("a", 0.0, 0.1),), is_copy=True)
-    return Item("a", noise, "hello", "en-us", "", None, {"mine": spoken})
+    spoken = SpeechFile(tmp_path / "a.wav", (TimedPhone("a", 0.0, 0.1),), is_copy=True)
+    return EvaluatedUtterance("a", noise, "hello", "en-us", "", None, {"mine": spoken})
 
 
 def kept_in(tmp_path: Path, task: ScoringTask = TASK) -> KeptScores:
@@ -38,7 +44,7 @@ def test_scores_come_back_as_they_were(tmp_path, item):
     kept = kept_in(tmp_path)
     key = kept.key_of(item)
     assert kept.read(key) is None
-    scored = score_item(item, TASK)
+    scored = score_utterance(item, TASK)
     kept.write(key, scored)
     assert kept.read(kept.key_of(item)) == scored
     assert scored["mine"].values["mstft"].value > 0
@@ -46,17 +52,17 @@ def test_scores_come_back_as_they_were(tmp_path, item):
 
 def test_notes_and_flags_come_back(tmp_path):
     flags = (Flag("level", "too quiet"),), (Flag("dc", "0.02"),), (Flag("dc", "needs an ear"),)
-    scored = {"mine": Scored("a", 1.5, {"mel_l1": Value(0.1 + 0.2, 3, "heard")}, *flags)}
+    scored = {"mine": UtteranceScores("a", 1.5, {"mel_l1": Value(0.1 + 0.2, 3, "heard")}, *flags)}
     kept_in(tmp_path).write("key", scored)
     assert kept_in(tmp_path).read("key") == scored
 
 
-def other_sound(item: Item) -> Item:
+def other_sound(item: EvaluatedUtterance) -> EvaluatedUtterance:
     soundfile.write(item.spoken["mine"].file, noise() / 3, 22050, subtype="PCM_16")
     return item
 
 
-def with_spoken(item: Item, **changes: object) -> Item:
+def with_spoken(item: EvaluatedUtterance, **changes: object) -> EvaluatedUtterance:
     return replace(item, spoken={"mine": replace(item.spoken["mine"], **changes)})
 
 
@@ -90,7 +96,7 @@ def test_other_code_or_another_mel_scores_anew(tmp_path, item, monkeypatch):
 
 def test_other_transcripts_score_anew(tmp_path, item):
     heard = tmp_path / "heard"
-    task = replace(TASK, plugins=Plugins(transcripts=heard))
+    task = replace(TASK, user_models=UserModels(transcripts=heard))
     keys = [kept_in(tmp_path, task).key_of(item)]
     for file in ("a.txt", "recorded/a.txt"):
         (heard / file).parent.mkdir(parents=True, exist_ok=True)
@@ -103,12 +109,12 @@ def test_fewer_metrics_and_checks_are_taken_from_more(tmp_path, item):
     faulty = noise() / 1000 + 0.1
     soundfile.write(item.spoken["mine"].file, faulty, 22050, subtype="PCM_16")
     kept = kept_in(tmp_path)
-    scored = score_item(item, TASK)
+    scored = score_utterance(item, TASK)
     assert [flag.check for flag in scored["mine"].flags] == ["level", "dc"]
     kept.write(kept.key_of(item), scored)
     fewer = replace(TASK, metrics=("mstft",), checks=("dc",))
     taken = kept_in(tmp_path, fewer).read(kept.key_of(item))
-    assert taken == score_item(item, fewer)
+    assert taken == score_utterance(item, fewer)
     assert [flag.check for flag in taken["mine"].flags] == ["dc"]
     for more in ({"metrics": ("mstft", "mcd")}, {"checks": ("dc", "clicks")}):
         assert kept_in(tmp_path, replace(TASK, **more)).read(kept.key_of(item)) is None
@@ -116,16 +122,16 @@ def test_fewer_metrics_and_checks_are_taken_from_more(tmp_path, item):
 
 def test_what_broke_down_is_tried_again(tmp_path, item):
     kept = kept_in(tmp_path)
-    scored = score_item(item, TASK)
+    scored = score_utterance(item, TASK)
     kept.write("key", {"mine": scored["mine"]._replace(failed=(Flag("pesq", "KeyError"),))})
     assert kept.read("key") is None
 
 
 @pytest.mark.parametrize("kind", ["recogniser", "encoder"])
 def test_nothing_is_kept_of_what_a_users_function_says(tmp_path, item, kind):
-    kept = kept_in(tmp_path, replace(TASK, plugins=Plugins(**{kind: print})))
+    kept = kept_in(tmp_path, replace(TASK, user_models=UserModels(**{kind: print})))
     assert kept.key_of(item) == ""
-    kept.write("", score_item(item, TASK))
+    kept.write("", score_utterance(item, TASK))
     assert kept.read("") is None
 
 

@@ -8,14 +8,14 @@ from models.evaluation.scores import Report, Score, summarise, write_report
 from models.evaluation.tables import table_of
 from processors.scoring.checks import Flag
 from processors.scoring.metrics import Value
-from processors.scoring.utterance import Column, Scored
+from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores
 
-NATS = Column("mel_l1", "nats", "lower")
-WER = Column("wer", "%", "lower")
+NATS = ScoreColumn("mel_l1", "nats", "lower")
+WER = ScoreColumn("wer", "%", "lower")
 
 
-def mean_of(column: Column, values: list[Value]) -> Score:
-    scored = [Scored(str(n), 1.0, {column.name: value}) for n, value in enumerate(values)]
+def mean_of(column: ScoreColumn, values: list[Value]) -> Score:
+    scored = [UtteranceScores(str(n), 1.0, {column.name: value}) for n, value in enumerate(values)]
     return summarise([column], scored)[column.name]
 
 
@@ -49,10 +49,10 @@ def test_equal_values_are_certain_and_one_says_nothing_of_others():
 
 def test_what_has_no_value_is_not_counted():
     scored = [
-        Scored("a", 1.0, {"mel_l1": Value(1.0)}),
-        Scored("b", 1.0, {"mel_l1": Value(2.0), "wer": Value(50.0, 2)}),
+        UtteranceScores("a", 1.0, {"mel_l1": Value(1.0)}),
+        UtteranceScores("b", 1.0, {"mel_l1": Value(2.0), "wer": Value(50.0, 2)}),
     ]
-    scores = summarise([NATS, WER, Column("pesq", "MOS", "higher")], scored)
+    scores = summarise([NATS, WER, ScoreColumn("pesq", "MOS", "higher")], scored)
     assert [(name, score.mean, score.n) for name, score in scores.items()] == [
         ("mel_l1", 1.5, 2),
         ("wer", 50.0, 1),
@@ -62,7 +62,7 @@ def test_what_has_no_value_is_not_counted():
 def test_the_table_has_a_line_for_each_score():
     scores = {
         "mel_l1": mean_of(NATS, [Value(0.25), Value(0.25)]),
-        "wer_recorded": mean_of(Column("wer_recorded", "%", ""), [Value(20.0)]),
+        "wer_recorded": mean_of(ScoreColumn("wer_recorded", "%", ""), [Value(20.0)]),
     }
     assert table_of(scores).splitlines() == [
         "metric        mean  95% interval  unit  n  better",
@@ -76,7 +76,7 @@ def test_files_say_what_the_table_says_and_more(tmp_path):
     flags = (Flag("silence", "2 s of it"),), (Flag("dc", "an offset"),)
     unjudged = (Flag("words", "no text"),)
     failed = (Flag("pesq", "ValueError: no"),)
-    scored = [Scored("a", 1.23456, value, *flags, unjudged, failed)]
+    scored = [UtteranceScores("a", 1.23456, value, *flags, unjudged, failed)]
     scores = summarise([NATS, WER], scored)
     report = Report(
         1,

@@ -11,7 +11,7 @@ from models.evaluation.references import References
 from models.evaluation.selection import Selection
 from models.evaluation.subjects import COPY, Extras, gather, plugins_of
 from processors.audio.files import write_wav
-from processors.scoring.plugins import Plugins
+from processors.scoring.user_models import UserModels
 from tests.models.stage_3 import (
     RATE,
     make_store,
@@ -145,7 +145,7 @@ def test_a_folder_for_the_report_that_cannot_be_made_is_refused(tmp_path, name, 
 
 
 def test_transcripts_of_several_systems_lie_in_folders_of_their_names(tmp_path):
-    plugins = Plugins(transcripts=tmp_path)
+    plugins = UserModels(transcripts=tmp_path)
 
     def places(names, own):
         found = plugins_of(names, own, plugins)
@@ -157,4 +157,4 @@ def test_transcripts_of_several_systems_lie_in_folders_of_their_names(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
     assert places(["a", "b", "copy"], ["a", "b"]) == {"a": "a", "b": "b", "copy": "copy"}
-    assert plugins_of(["a"], ["a"], Plugins()) == {}
+    assert plugins_of(["a"], ["a"], UserModels()) == {}

@@ -4,7 +4,7 @@ from models.evaluation.scores import Comparison, Evaluation, Report, Score, Syst
 from models.evaluation.tables import table_of, tables_of
 from modules.mel import MelConfig
 from processors.scoring.checks import Flag
-from processors.scoring.utterance import Scored
+from processors.scoring.utterance_scorer import UtteranceScores
 
 MCD = Score("dB", "lower", 5.25, 5.0, 5.5, 20)
 WER = Score("%", "lower", 20.0, None, None, 1)
@@ -50,7 +50,7 @@ def test_no_recordings_have_no_failures():
 
 
 def test_utterances_that_a_check_could_not_judge_are_not_counted_as_fine():
-    unjudged = Scored("u", 1.0, {}, unchecked=(Flag("words", "no text"),))
+    unjudged = UtteranceScores("u", 1.0, {}, unchecked=(Flag("words", "no text"),))
     one = System("a", Path("a"), report(flags={"words": 0, "dc": 1}), {"u": unjudged})
     assert tables_of(Evaluation((one,), (), MelConfig())).splitlines()[-2:] == [
         "words     0 of 19",

@@ -10,8 +10,8 @@ from models.evaluation.scores import Report, Score, System
 from models.evaluation.selection import Selection
 from models.evaluation.subjects import Extras
 from models.evaluation.transcripts import warn_of_misfit
-from processors.scoring.plugins import Plugins
-from processors.scoring.utterance import Item
+from processors.scoring.user_models import UserModels
+from processors.scoring.utterance_scorer import EvaluatedUtterance
 from tests.models.stage_3 import make_store, preprocess_of, text_line, write_results
 from utils.errors import InputError
 
@@ -27,7 +27,7 @@ def test_transcripts_that_are_missing_are_listed_before_anything_is_scored(tmp_p
         (heard / f"{name}.txt").write_text("one two three")
     scored = []
     monkeypatch.setattr(evaluation, "score_item", lambda *_: scored.append(1))
-    extras = Extras(copies=False, plugins=Plugins(transcripts=heard))
+    extras = Extras(copies=False, plugins=UserModels(transcripts=heard))
     expected = r"--transcripts: 2 are missing.*\n.*recorded.rec-001\.txt\n.*heard.rec-002\.txt$"
     with pytest.raises(InputError, match=expected):
         evaluation.evaluate(place, Selection(), 1, extras)
@@ -41,7 +41,7 @@ def system_of(wer_recorded: float, *, is_reference: bool = False) -> System:
 
 
 def test_recordings_that_the_recogniser_cannot_read_are_told_once_with_the_language(caplog):
-    items = [Item("x", None, "Guten Tag.", "en-us", "", None, {})]
+    items = [EvaluatedUtterance("x", None, "Guten Tag.", "en-us", "", None, {})]
     warn_of_misfit([system_of(80), system_of(188, is_reference=True)], items, ["Anna"])
     assert caplog.records == []
     warn_of_misfit([system_of(188), system_of(190)], items, ["Anna"])

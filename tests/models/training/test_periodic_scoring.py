@@ -20,7 +20,7 @@ from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch
 from processors.records import TimedPhone
 from processors.scoring.metrics import Copy, Value, mel_l1, v_uv_f1
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 from tests.models.training.small_tasks import PREPROCESS, train_config
 from utils.errors import InputError
 
@@ -37,7 +37,7 @@ def tone(seed=0, seconds=0.5):
 
 def sentence(seed, batch="a batch"):
     return ValidationUtterance(
-        f"s{seed}", batch, lambda: Speech(tone(seed), RATE, "", "", recorded=True)
+        f"s{seed}", batch, lambda: LabelledSpeech(tone(seed), RATE, "", "", recorded=True)
     )
 
 
@@ -88,7 +88,7 @@ def test_each_recording_is_read_once():
     def reads(seed):
         def read_it():
             read.append(seed)
-            return Speech(tone(seed), RATE, "", "", recorded=True)
+            return LabelledSpeech(tone(seed), RATE, "", "", recorded=True)
 
         return ValidationUtterance(f"s{seed}", "a batch", read_it)
 
@@ -193,7 +193,7 @@ def test_sounds_that_are_not_finite_have_no_score():
 
 def test_speech_that_never_ends_is_cut_before_it_is_judged(monkeypatch):
     spoken = []
-    monkeypatch.setattr(v_uv_f1, "score", lambda pair: spoken.append(pair.spoken))
+    monkeypatch.setattr(v_uv_f1, "score", lambda pair: spoken.append(pair.synthesised))
     scoring("v_uv_f1", sentences=SENTENCES[:1]).run(Speaker(lambda wav: np.tile(wav, 100)))
 
     assert len(spoken[0].wav) == 3 * len(tone()) + RATE
@@ -203,13 +203,13 @@ def test_phones_of_both_reach_the_metrics(monkeypatch):
     pairs = []
     monkeypatch.setattr(v_uv_f1, "score", pairs.append)
     phones = (TimedPhone("AA1", 0.0, 0.5),)
-    recorded = Speech(tone(), RATE, "", "", phones, recorded=True)
+    recorded = LabelledSpeech(tone(), RATE, "", "", phones, recorded=True)
     one = ValidationUtterance("s", "a batch", lambda: recorded)
     spoken = (TimedPhone("AA1", 0.0, 0.4),)
     sample = Sample("", {"synthesised": torch.from_numpy(tone())}, {}, spoken)
     scoring("v_uv_f1", sentences=[one]).run(lambda _batch: sample)
 
-    assert (pairs[0].recorded.phones, pairs[0].spoken.phones) == (phones, spoken)
+    assert (pairs[0].recorded.phones, pairs[0].synthesised.phones) == (phones, spoken)
     assert not pairs[0].same_timing
 
 
@@ -232,7 +232,7 @@ def test_metrics_that_cannot_be_are_refused(metrics, fault):
 
 
 def test_a_metric_that_needs_the_users_function_is_refused(monkeypatch):
-    monkeypatch.setattr(v_uv_f1, "METRIC", replace(v_uv_f1.METRIC, plugin="encoder"))
+    monkeypatch.setattr(v_uv_f1, "METRIC", replace(v_uv_f1.METRIC, user_model="encoder"))
     with pytest.raises(InputError, match="v_uv_f1 needs a function of yours, which only stage 4"):
         check_score_metrics(config_of(score_metrics=("v_uv_f1",)))
 

@@ -17,7 +17,7 @@ from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.periodic_scoring import PeriodicScoring
 from models.training.scored_utterances import ValidationUtterance
 from models.training.state import random_states, restore_random_states
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 from tests.models.training.small_tasks import (
     PREPROCESS,
     TinyGan,
@@ -122,7 +122,7 @@ class Rambling(TinyTask):
 
 def scoring_of(store):
     data = make_data(store, options())
-    recorded = Speech(0.1 * torch.randn(2000).numpy(), 8000, "", "", recorded=True)
+    recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "", recorded=True)
     batches = [data.validation_batch(item) for item in range(2)]
     sentences = [ValidationUtterance(batch.ids[0], batch, lambda: recorded) for batch in batches]
     return PeriodicScoring(sentences, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)

@@ -9,7 +9,7 @@ import soundfile
 from config.schema import PreprocessConfig
 from processors.audio.files import AudioError, read_audio, write_wav, write_wav_blocks
 
-DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini/wavs"
+DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini/wavs"
 RATE = 22050
 CONFIG = PreprocessConfig(sample_rate=RATE)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from processors.audio.speech_level import FLOOR_DB, active_level, frame_levels, sounding
+from processors.audio.speech_level import FLOOR_DB, active_level, frame_levels, speech_activity
 
 RATE = 16000
 
@@ -84,7 +84,7 @@ def test_an_offset_and_silence_change_no_level():
 @pytest.mark.parametrize("wav", [silence(0), silence(1), silence(1) + np.float32(0.5)])
 def test_silence_has_no_level(wav):
     assert active_level(wav, RATE) is None
-    assert sounding(wav, RATE) is None
+    assert speech_activity(wav, RATE) is None
 
 
 def test_frames_are_hundredths_of_a_second():
@@ -99,7 +99,7 @@ def test_frames_are_hundredths_of_a_second():
 
 def test_sound_is_found_between_silences():
     parts = [silence(0.3), tone(1), silence(0.5), tone(0.4), silence(0.05), tone(0.5), silence(0.7)]
-    sound = sounding(np.concatenate(parts), RATE)
+    sound = speech_activity(np.concatenate(parts), RATE)
 
     assert (sound.start_s, sound.end_s) == pytest.approx((0.3, 2.75), abs=1e-6)
     assert np.ravel(sound.pauses) == pytest.approx([1.3, 0.5, 2.2, 0.05])

@@ -7,21 +7,21 @@ import pytest
 import soundfile
 
 from processors.scoring import recognition
-from processors.scoring.plugins import Plugins
-from processors.scoring.recognition import Speech, hear, recognise, words_of
+from processors.scoring.recognition import LabelledSpeech, hear, recognise, words_of
+from processors.scoring.user_models import UserModels
 from utils.errors import InputError
 
-DEMO = Path(__file__).parents[2] / "egs" / "_demo" / "LJSpeech-mini"
+DEMO = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini"
 CLIP = "LJ001-0008"  # 1.8 s
-SOUND = Speech(np.full(4, 0.5, dtype=np.float32), 8000, "", "nl", id="a")
+SOUND = LabelledSpeech(np.full(4, 0.5, dtype=np.float32), 8000, "", "nl", id="a")
 
 
 @pytest.fixture(scope="module")
-def clip() -> Speech:
+def clip() -> LabelledSpeech:
     wav, rate = soundfile.read(DEMO / "wavs" / f"{CLIP}.flac", dtype="float32")
     with (DEMO / "metadata.csv").open(encoding="utf-8") as file:
         texts = {row[0]: row[-1] for row in csv.reader(file, delimiter="|", quoting=csv.QUOTE_NONE)}
-    return Speech(wav, rate, texts[CLIP], "en-us", id=CLIP)
+    return LabelledSpeech(wav, rate, texts[CLIP], "en-us", id=CLIP)
 
 
 def test_a_recording_is_read_at_any_level_and_silence_as_nothing(clip):
@@ -70,25 +70,25 @@ def test_a_recogniser_of_ones_own_listens_to_any_language():
     def listen(wav, sample_rate, language):
         return f"{len(wav)} {wav.dtype} {sample_rate} {language}"
 
-    sound = replace(SOUND, plugins=Plugins(recogniser=listen))
-    assert sound.heard == "4 float32 8000 nl"
+    sound = replace(SOUND, user_models=UserModels(recogniser=listen))
+    assert sound.hypothesis == "4 float32 8000 nl"
 
 
 def test_a_recogniser_listens_once():
     heard = []
-    sound = replace(SOUND, plugins=Plugins(recogniser=lambda *_: str(heard.append(1))))
-    assert (sound.heard, sound.heard, len(heard)) == ("None", "None", 1)
+    sound = replace(SOUND, user_models=UserModels(recogniser=lambda *_: str(heard.append(1))))
+    assert (sound.hypothesis, sound.hypothesis, len(heard)) == ("None", "None", 1)
 
 
 def test_a_recogniser_gives_text():
-    sound = replace(SOUND, plugins=Plugins(recogniser=lambda *_: {"text": "hello"}))
+    sound = replace(SOUND, user_models=UserModels(recogniser=lambda *_: {"text": "hello"}))
     with pytest.raises(InputError, match="gave dict for a; a recogniser gives the text"):
         hear(sound)
 
 
 def test_transcripts_come_before_a_recogniser_and_one_of_each_must_be_there(tmp_path):
-    plugins = Plugins(recogniser=lambda *_: "from the recogniser", transcripts=tmp_path)
-    spoken, recorded = (replace(SOUND, plugins=plugins, recorded=r) for r in (False, True))
+    plugins = UserModels(recogniser=lambda *_: "from the recogniser", transcripts=tmp_path)
+    spoken, recorded = (replace(SOUND, user_models=plugins, recorded=r) for r in (False, True))
     (tmp_path / "a.txt").write_text("\ufeffEén kop koffie.\n", encoding="utf-8")
     assert hear(spoken) == "Eén kop koffie.\n"
     assert hear(recorded) is None

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import soxr
 
-from processors.scoring.word_grammar import places, said_words
+from processors.scoring.word_grammar import places, recognised_words
 from tests.processors.spliced import WORDS, Recording
 
 
@@ -12,7 +12,7 @@ def recording():
 
 
 def said(wav, rate, words=WORDS):
-    return [place for place, _ in said_words(words, wav, rate)]
+    return [place for place, _ in recognised_words(words, wav, rate)]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def cost(found: list[int], n_words: int) -> int:
 
 
 def test_a_recording_says_its_words_in_order_where_they_start(recording):
-    found = said_words(WORDS, recording.wav, recording.rate)
+    found = recognised_words(WORDS, recording.wav, recording.rate)
     assert [place for place, _ in found] == list(range(len(WORDS)))
     late = np.array([start_s for _, start_s in found]) - recording.starts_s
     assert np.abs(late[1:]).max() < 0.1  # the first includes the silence before it
@@ -63,10 +63,10 @@ def test_words_that_are_said_twice_are_repeated(recording):
 
 
 def test_what_is_found_depends_on_nothing_heard_before(recording):
-    first = said_words(WORDS, recording.wav, recording.rate)
+    first = recognised_words(WORDS, recording.wav, recording.rate)
     noise = np.random.default_rng(0).normal(scale=0.3, size=30000).astype(np.float32)
-    said_words(["other", "words"], noise, 16000)
-    assert said_words(WORDS, recording.wav, recording.rate) == first
+    recognised_words(["other", "words"], noise, 16000)
+    assert recognised_words(WORDS, recording.wav, recording.rate) == first
 
 
 def test_rate_and_level_do_not_matter(recording):
@@ -81,6 +81,6 @@ def test_a_word_that_no_dictionary_holds_is_pronounced(recording):
 
 
 def test_silence_and_what_is_too_short_say_nothing(recording):
-    assert said_words(WORDS, np.zeros(16000, dtype=np.float32), 16000) is None
-    assert said_words(WORDS, recording.wav[:0], recording.rate) is None
-    assert said_words(["predecessors"], recording.wav[9000:9100], recording.rate) is None
+    assert recognised_words(WORDS, np.zeros(16000, dtype=np.float32), 16000) is None
+    assert recognised_words(WORDS, recording.wav[:0], recording.rate) is None
+    assert recognised_words(["predecessors"], recording.wav[9000:9100], recording.rate) is None

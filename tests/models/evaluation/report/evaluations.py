@@ -20,15 +20,20 @@ from processors.audio.files import write_wav
 from processors.records import TimedPhone
 from processors.scoring.checks import Flag
 from processors.scoring.metrics import Value
-from processors.scoring.utterance import Column, Item, Scored, Spoken
+from processors.scoring.utterance_scorer import (
+    EvaluatedUtterance,
+    ScoreColumn,
+    SpeechFile,
+    UtteranceScores,
+)
 
 MEL = MelConfig(sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=20, f_max=4000.0)
 COLUMNS = (
-    Column("mcd", "dB", "lower"),
-    Column("pesq", "MOS", "higher"),
-    Column("wer", "%", "lower"),
-    Column("wer_recorded", "%", ""),
-    Column("wer_difference", "%", "lower"),
+    ScoreColumn("mcd", "dB", "lower"),
+    ScoreColumn("pesq", "MOS", "higher"),
+    ScoreColumn("wer", "%", "lower"),
+    ScoreColumn("wer_recorded", "%", ""),
+    ScoreColumn("wer_difference", "%", "lower"),
 )
 PHONES = (TimedPhone("HH", 0.0, 0.1), TimedPhone("AH0", 0.1, 0.25), TimedPhone("<.>", 0.25, 0.4))
 
@@ -50,14 +55,14 @@ def item_of(
     sample_rate: int = 8000,
     recorded: bool = True,
     phones: bool = True,
-) -> Item:
+) -> EvaluatedUtterance:
     """An utterance with a file of each system."""
     spoken = {}
     for n, system in enumerate(systems):
         file = folder / f"{len(list(folder.iterdir()))}.wav"
         write_wav(file, tone(150 + 20 * n) if wav is None else wav, sample_rate)
-        spoken[system] = Spoken(file, PHONES if phones else (), is_copy=system == "copy")
-    return Item(
+        spoken[system] = SpeechFile(file, PHONES if phones else (), is_copy=system == "copy")
+    return EvaluatedUtterance(
         id,
         partial(tone, 140.0, 0.5) if recorded else None,
         text,
@@ -68,7 +73,9 @@ def item_of(
     )
 
 
-def scored_of(id: str, mcd: float, heard: str = "the cat", flags: tuple[Flag, ...] = ()) -> Scored:
+def scored_of(
+    id: str, mcd: float, heard: str = "the cat", flags: tuple[Flag, ...] = ()
+) -> UtteranceScores:
     """What was found out about an utterance."""
     values = {
         "mcd": Value(mcd),
@@ -77,11 +84,13 @@ def scored_of(id: str, mcd: float, heard: str = "the cat", flags: tuple[Flag, ..
         "wer_recorded": Value(0.0, 2, "the cat"),
         "wer_difference": Value(50.0, 2),
     }
-    return Scored(id, 0.4, values, flags)
+    return UtteranceScores(id, 0.4, values, flags)
 
 
 def evaluation_of(
-    items: list[Item], scored: dict[str, list[Scored]], references: tuple[str, ...] = ()
+    items: list[EvaluatedUtterance],
+    scored: dict[str, list[UtteranceScores]],
+    references: tuple[str, ...] = (),
 ) -> Evaluation:
     """A run of stage 4 with these scores, by system."""
     systems = tuple(
@@ -101,7 +110,7 @@ def evaluation_of(
     return Evaluation(systems, tuple(items), MEL, comparisons)
 
 
-def _report_of(found: list[Scored]) -> Report:
+def _report_of(found: list[UtteranceScores]) -> Report:
     checks = sorted({flag.check for one in found for flag in one.flags})
     flags = {
         name: sum(flag.check == name for one in found for flag in one.flags) for name in checks

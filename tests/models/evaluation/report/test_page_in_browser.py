@@ -7,7 +7,7 @@ from models.evaluation import report
 from models.evaluation.report import write_page
 from processors.scoring.checks import Flag
 from processors.scoring.metrics import Value
-from processors.scoring.utterance import Column, Scored
+from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores
 from tests.models.evaluation.report import evaluations
 from tests.models.evaluation.report.browser import Browser, find_browser
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of, tone
@@ -89,13 +89,15 @@ def test_every_utterance_is_drawn_without_a_fault(browser, page, width, scheme):
 
 def test_three_systems_fit_into_a_window_of_1280_pixels(browser, tmp_path, monkeypatch):
     names = [f"{part}_{what}" for part in ("energy", "f0", "duration") for what in "abcde"]
-    columns = tuple(Column(name, "cents", "lower") for name in names)
+    columns = tuple(ScoreColumn(name, "cents", "lower") for name in names)
     monkeypatch.setattr(evaluations, "COLUMNS", columns)
     systems = ("voice_of_textgrids", "voice_of_pocketsphinx", "voice_of_hmm", "natural", "copy")
     items = [item_of(tmp_path, id, systems) for id in IDS]
     scored = {
         system: [
-            Scored(id, 0.4, {name: Value(-1000.0 - n * k) for n, name in enumerate(names)}, ())
+            UtteranceScores(
+                id, 0.4, {name: Value(-1000.0 - n * k) for n, name in enumerate(names)}, ()
+            )
             for k, id in enumerate(IDS)
         ]
         for system in systems

@@ -7,7 +7,7 @@ from models.evaluation.report.pictures import contrast
 from models.evaluation.report.tracks import write_tracks
 from modules.mel import MelSpectrogram
 from processors.audio.files import write_wav
-from processors.scoring.utterance import Item, Spoken
+from processors.scoring.utterance_scorer import EvaluatedUtterance, SpeechFile
 from tests.models.evaluation.report.evaluations import MEL, item_of, tone
 
 
@@ -20,8 +20,8 @@ def test_pitch_is_laid_on_the_places_of_the_recording_that_sound_alike(tmp_path)
     recorded = np.concatenate([tone(150, 0.4), hiss(0.2), tone(120, 0.4)])
     slower = np.concatenate([tone(180, 0.8), hiss(0.4), tone(144, 0.8)])
     write_wav(tmp_path / "slower.wav", slower, 8000)
-    spoken = {"slower": Spoken(tmp_path / "slower.wav")}
-    item = Item("a", lambda: recorded, "", "", "", None, spoken)
+    spoken = {"slower": SpeechFile(tmp_path / "slower.wav")}
+    item = EvaluatedUtterance("a", lambda: recorded, "", "", "", None, spoken)
     ((recording, track),) = write_tracks("00000", [item], tmp_path, MEL)
     assert len(track.f0) == 2 * len(track.warped) == 2 * len(recording.f0)
     both = (track.warped > 0) & (recording.f0 > 0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 RATE = 22050
 
@@ -26,5 +26,5 @@ def silence(seconds: float, rate: int = RATE) -> np.ndarray:
     return np.zeros(round(seconds * rate), dtype=np.float32)
 
 
-def speech(*parts: np.ndarray, text: str = "", language: str = "en", phones=()) -> Speech:
-    return Speech(np.concatenate(parts), RATE, text, language, tuple(phones))
+def speech(*parts: np.ndarray, text: str = "", language: str = "en", phones=()) -> LabelledSpeech:
+    return LabelledSpeech(np.concatenate(parts), RATE, text, language, tuple(phones))

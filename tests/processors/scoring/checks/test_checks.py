@@ -8,12 +8,12 @@ import soundfile
 
 from models.synthesizer.speech import faded
 from processors.scoring import checks
-from processors.scoring.checks import Check, Flag, UnjudgedError, check_names, find, run_checks
-from processors.scoring.recognition import Speech
+from processors.scoring.checks import Check, Flag, NotApplicableError, check_names, find, run_checks
+from processors.scoring.recognition import LabelledSpeech
 from tests.processors.scoring.checks.signals import RATE, silence, speech, voice
 from utils.errors import InputError
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[4]
 CORPUS = REPOSITORY / "egs" / "_demo" / "LJSpeech-mini"
 OF_SOUND = ["clicks", "clipping", "dc", "level", "rate", "silence", "truncation"]
 CLIPPED = {"LJ001-0096", "LJ003-0011", "LJ016-0117", "LJ042-0161"}  # before they were published
@@ -27,8 +27,8 @@ class Stub:
         self.check = check
 
 
-def refuse(spoken: Speech, recorded: Speech | None) -> str:
-    raise UnjudgedError("needs a text in Finnish")
+def refuse(spoken: LabelledSpeech, recorded: LabelledSpeech | None) -> str:
+    raise NotApplicableError("needs a text in Finnish")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def recordings():
     for line in (CORPUS / "metadata.csv").read_text(encoding="utf-8").splitlines():
         texts[line.split("|")[0]] = line.split("|")[-1]
     return [
-        Speech(*soundfile.read(path, dtype="float32"), texts[path.stem], "en", id=path.stem)
+        LabelledSpeech(*soundfile.read(path, dtype="float32"), texts[path.stem], "en", id=path.stem)
         for path in sorted((CORPUS / "wavs").iterdir())
     ]
 
@@ -128,7 +128,7 @@ def test_every_fault_put_into_a_recording_is_found(recordings):
         "truncation": faded(wav[: round(9.2 * RATE)], RATE),
     }
     for name, fault in faults.items():
-        spoken = Speech(fault.astype(np.float32), RATE, recorded.text, "en")
+        spoken = LabelledSpeech(fault.astype(np.float32), RATE, recorded.text, "en")
         flags, skipped, failed = run_checks(spoken, recorded, OF_SOUND)
         assert name in [flag.check for flag in flags], name
         assert (skipped, failed) == ({}, {})
@@ -138,7 +138,7 @@ def test_every_fault_put_into_a_recording_is_found(recordings):
 @pytest.mark.parametrize("kind", ["silence", "sound"])
 def test_sounds_of_any_length_can_be_judged(n_samples, kind):
     wav = np.zeros(n_samples) if kind == "silence" else np.sin(np.arange(n_samples) / 10)
-    spoken = Speech(wav.astype(np.float32), RATE, "Yes.", "en")
+    spoken = LabelledSpeech(wav.astype(np.float32), RATE, "Yes.", "en")
 
     for recorded in (None, spoken, speech(voice(2)), speech(silence(0))):
         flags = [flag.check for flag in run_checks(spoken, recorded, OF_SOUND).flags]

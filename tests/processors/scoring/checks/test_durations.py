@@ -1,7 +1,7 @@
 import pytest
 
 from processors.records import TimedPhone
-from processors.scoring.checks import UnjudgedError
+from processors.scoring.checks import NotApplicableError
 from processors.scoring.checks.durations import check
 from tests.processors.scoring.checks.signals import speech, voice
 
@@ -43,5 +43,5 @@ def test_five_phones_take_more_than_120_ms(seconds, is_found):
 
 
 def test_without_phones_there_is_nothing_to_judge():
-    with pytest.raises(UnjudgedError, match="needs phones with times"):
+    with pytest.raises(NotApplicableError, match="needs phones with times"):
         check(speech(voice(1)), None)

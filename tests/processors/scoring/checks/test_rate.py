@@ -1,7 +1,7 @@
 import pytest
 
 from processors.records import TimedPhone
-from processors.scoring.checks import UnjudgedError
+from processors.scoring.checks import NotApplicableError
 from processors.scoring.checks.rate import check
 from tests.processors.scoring.checks.signals import silence, speech, voice
 
@@ -55,5 +55,5 @@ def test_short_texts_pass():
     ("text", "language"), [("", "en"), ("Γειά σου", "el"), ("Im Jahr 1777", "de")]
 )
 def test_what_cannot_be_counted_is_said(text, language):
-    with pytest.raises(UnjudgedError, match=r"needs a recording, phones|numbers that are not"):
+    with pytest.raises(NotApplicableError, match=r"needs a recording, phones|numbers that are not"):
         check(speech(voice(2), text=text, language=language), None)

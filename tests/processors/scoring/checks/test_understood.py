@@ -1,17 +1,19 @@
 import numpy as np
 import pytest
 
-from processors.scoring.checks import UnjudgedError
+from processors.scoring.checks import NotApplicableError
 from processors.scoring.checks.understood import check
-from processors.scoring.plugins import Plugins
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
+from processors.scoring.user_models import UserModels
 
 TEXT = "He had, of course, never been there before."  # eight words
 WAV = np.zeros(1600, dtype=np.float32)
 
 
-def heard(words: str, text: str = TEXT) -> Speech:
-    return Speech(WAV, 16000, text, "nl", plugins=Plugins(recogniser=lambda *_: words))
+def heard(words: str, text: str = TEXT) -> LabelledSpeech:
+    return LabelledSpeech(
+        WAV, 16000, text, "nl", user_models=UserModels(recogniser=lambda *_: words)
+    )
 
 
 WELL = heard("he had of course never been there before")
@@ -33,7 +35,7 @@ def test_speech_that_is_partly_misread_is_understood(recorded):
 
 
 def test_where_the_recording_is_misread_as_well_nothing_is_said():
-    with pytest.raises(UnjudgedError, match="its recording is misread, too: word error 62 %"):
+    with pytest.raises(NotApplicableError, match="its recording is misread, too: word error 62 %"):
         check(HARDLY, BAD_RECORDING)
 
 
@@ -42,9 +44,9 @@ def test_where_the_recording_is_misread_as_well_nothing_is_said():
     [
         heard("a dog", "never been there before"),
         heard("a dog", "He had {HH IY1 Z} of course never been"),
-        Speech(WAV, 16000, TEXT, "nl"),
+        LabelledSpeech(WAV, 16000, TEXT, "nl"),
     ],
 )
 def test_few_words_phones_and_unknown_languages_cannot_be_judged(speech):
-    with pytest.raises(UnjudgedError, match="needs five words"):
+    with pytest.raises(NotApplicableError, match="needs five words"):
         check(speech, WELL)

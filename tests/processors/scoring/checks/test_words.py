@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from processors.scoring.checks import UnjudgedError
+from processors.scoring.checks import NotApplicableError
 from processors.scoring.checks.words import Fault, check, faults_heard, faults_of
-from processors.scoring.plugins import Plugins
-from processors.scoring.recognition import Speech
-from processors.scoring.word_grammar import Said
+from processors.scoring.recognition import LabelledSpeech
+from processors.scoring.user_models import UserModels
+from processors.scoring.word_grammar import RecognisedWord
 from tests.processors.spliced import TEXT, Recording
 
 TEXT_HEARD = "she had your dark suit in greasy wash water all year"
@@ -20,8 +20,8 @@ def recording():
     return Recording()
 
 
-def spoken(wav, rate=22050, text=TEXT) -> Speech:
-    return Speech(wav, rate, text, "en-us")
+def spoken(wav, rate=22050, text=TEXT) -> LabelledSpeech:
+    return LabelledSpeech(wav, rate, text, "en-us")
 
 
 def test_a_recording_says_its_text(recording):
@@ -62,8 +62,8 @@ def test_in_silence_no_word_is_found():
     assert check(spoken(SILENCE, text="Two words."), None) == "none of its 2 words is found"
 
 
-def said(places: list[int]) -> list[Said]:
-    return [Said(place, 0.5 * number) for number, place in enumerate(places)]
+def said(places: list[int]) -> list[RecognisedWord]:
+    return [RecognisedWord(place, 0.5 * number) for number, place in enumerate(places)]
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_what_a_recogniser_mishears_is_no_fault(heard, faults):
     assert faults_heard(WORDS, heard.split()) == faults
 
 
-def hearing(heard: str, **changes) -> Speech:
-    speech = Speech(SILENCE, 16000, "Een kop koffie met melk, graag.", "nl")
-    return replace(speech, plugins=Plugins(recogniser=lambda *_: heard), **changes)
+def hearing(heard: str, **changes) -> LabelledSpeech:
+    speech = LabelledSpeech(SILENCE, 16000, "Een kop koffie met melk, graag.", "nl")
+    return replace(speech, user_models=UserModels(recogniser=lambda *_: heard), **changes)
 
 
 def test_in_other_languages_the_users_recogniser_is_believed():
@@ -122,19 +122,21 @@ def test_in_other_languages_the_users_recogniser_is_believed():
 
 def test_recordings_without_transcripts_say_nothing_of_speech(tmp_path):
     (tmp_path / "a.txt").write_text("een kop koffie")
-    bad = replace(hearing(""), id="a", plugins=Plugins(transcripts=tmp_path))
+    bad = replace(hearing(""), id="a", user_models=UserModels(transcripts=tmp_path))
     assert check(bad, replace(bad, recorded=True)) == '3 words skipped: "met melk graag"'
 
 
 def test_a_word_that_is_not_english_is_named(recording):
-    with pytest.raises(UnjudgedError, match="'привет' cannot be said in English"):
+    with pytest.raises(NotApplicableError, match="'привет' cannot be said in English"):
         check(spoken(recording.wav, text="Привет, produced the block books."), None)
 
 
 def test_without_text_or_listener_nothing_is_judged():
-    with pytest.raises(UnjudgedError, match="needs a text in English, or in the language of a"):
-        check(Speech(SILENCE, 16000, "Een kop koffie.", "nl"), None)
-    with pytest.raises(UnjudgedError, match="needs a text"):
-        check(Speech(SILENCE, 16000, "...", "en"), None)
-    with pytest.raises(UnjudgedError, match="needs a text"):
-        check(Speech(SILENCE, 16000, "Say {T AH0 M EY1 T OW2}.", "en"), None)
+    with pytest.raises(
+        NotApplicableError, match="needs a text in English, or in the language of a"
+    ):
+        check(LabelledSpeech(SILENCE, 16000, "Een kop koffie.", "nl"), None)
+    with pytest.raises(NotApplicableError, match="needs a text"):
+        check(LabelledSpeech(SILENCE, 16000, "...", "en"), None)
+    with pytest.raises(NotApplicableError, match="needs a text"):
+        check(LabelledSpeech(SILENCE, 16000, "Say {T AH0 M EY1 T OW2}.", "en"), None)

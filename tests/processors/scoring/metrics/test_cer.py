@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from processors.scoring.metrics.cer import character_error, score
-from processors.scoring.plugins import Plugins
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
+from processors.scoring.user_models import UserModels
 
 pytest.importorskip("jiwer")
-SPEECH = Speech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", "en-us")
+SPEECH = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", "en-us")
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ def test_errors_are_counted_per_character(heard, errors):
 
 
 def test_a_score_is_in_percent_and_weighs_its_characters_and_says_what_was_heard():
-    speech = replace(SPEECH, plugins=Plugins(recogniser=lambda *_: "The Cats sat"))
+    speech = replace(SPEECH, user_models=UserModels(recogniser=lambda *_: "The Cats sat"))
     assert score(speech) == (pytest.approx(100 / 11), 11, "the cats sat")
 
 
 def test_words_without_spaces_between_them_are_compared():
     speech = replace(SPEECH, text="今日は晴れ。", language="ja")
-    assert score(replace(speech, plugins=Plugins(recogniser=lambda *_: "今日は雨"))) == (
+    assert score(replace(speech, user_models=UserModels(recogniser=lambda *_: "今日は雨"))) == (
         pytest.approx(100 * 2 / 5), 5, "今日は雨",
     )  # fmt: skip
 

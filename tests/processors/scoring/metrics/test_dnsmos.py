@@ -6,10 +6,10 @@ import soundfile
 import soxr
 
 from processors.scoring.metrics.dnsmos import MODEL_RATE, opinions, score
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
 
 dnsmos = pytest.importorskip("speechmos.dnsmos")
-DEMO = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini"
+DEMO = Path(__file__).parents[4] / "egs" / "_demo" / "LJSpeech-mini"
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def clip() -> np.ndarray:
 
 
 def judge(wav: np.ndarray):
-    return score(Speech(wav.astype(np.float32), MODEL_RATE, "", ""))
+    return score(LabelledSpeech(wav.astype(np.float32), MODEL_RATE, "", ""))
 
 
 def test_a_clip_that_fills_a_window_scores_as_the_package_says(clip):

@@ -2,16 +2,18 @@ import numpy as np
 import pytest
 
 from processors.records import TimedPhone, timed_phones
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics.duration_rmse import score
-from processors.scoring.pair import Pair
 from tests.processors.utterances import RATE
 
 WAV = np.ones(10)  # it is not listened to
 
 
 def duration_rmse(theirs: tuple[TimedPhone, ...], ours: tuple[TimedPhone, ...]) -> float | None:
-    value = score(Pair(Voice(WAV, RATE, theirs), Voice(WAV, RATE, ours)))
+    value = score(
+        AlignedPair(AcousticFeatures(WAV, RATE, theirs), AcousticFeatures(WAV, RATE, ours))
+    )
     return None if value is None else value.value
 
 

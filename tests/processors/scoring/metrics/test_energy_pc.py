@@ -2,14 +2,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics.energy_pc import score
-from processors.scoring.pair import Pair
 from tests.processors.utterances import AH, EE, ES, OO, PAUSE, RATE, sing
 
 
 def energy_pc(theirs: np.ndarray, ours: np.ndarray, **options) -> float:
-    return score(Pair(Voice(theirs, RATE), Voice(ours, RATE), **options)).value
+    return score(
+        AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, RATE), **options)
+    ).value
 
 
 def test_the_same_sound_at_any_level_correlates():
@@ -19,14 +21,18 @@ def test_the_same_sound_at_any_level_correlates():
 
 
 def test_it_is_pearsons_of_the_levels():
-    pair = Pair(Voice(sing(), RATE), Voice(sing((EE, OO, PAUSE, ES, AH)), RATE), same_timing=True)
-    theirs, ours = (voice.energy[pair.path[:, 0]] for voice in pair.voices)
+    pair = AlignedPair(
+        AcousticFeatures(sing(), RATE),
+        AcousticFeatures(sing((EE, OO, PAUSE, ES, AH)), RATE),
+        same_timing=True,
+    )
+    theirs, ours = (voice.energy[pair.path[:, 0]] for voice in pair.features)
     expected = stats.pearsonr(theirs, ours).statistic
     assert score(pair).value == pytest.approx(expected)
     assert expected < 0.5
 
 
 def test_silence_has_no_score():
-    silence = Voice(np.zeros(RATE), RATE)
-    assert score(Pair(Voice(sing(), RATE), silence)) is None
-    assert score(Pair(silence, Voice(sing(), RATE))) is None
+    silence = AcousticFeatures(np.zeros(RATE), RATE)
+    assert score(AlignedPair(AcousticFeatures(sing(), RATE), silence)) is None
+    assert score(AlignedPair(silence, AcousticFeatures(sing(), RATE))) is None

@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
 
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics.energy_rmse import score
-from processors.scoring.pair import Pair
 from tests.processors.utterances import AH, EE, OO, RATE, sing
 
 
 def energy_rmse(theirs: np.ndarray, ours: np.ndarray, **options) -> float:
-    return score(Pair(Voice(theirs, RATE), Voice(ours, RATE), **options)).value
+    return score(
+        AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, RATE), **options)
+    ).value
 
 
 @pytest.mark.parametrize("gain", [2, 0.5])
@@ -40,4 +42,7 @@ def test_silence_around_does_not_count():
 
 
 def test_silence_has_no_score():
-    assert score(Pair(Voice(sing(), RATE), Voice(np.zeros(RATE), RATE))) is None
+    assert (
+        score(AlignedPair(AcousticFeatures(sing(), RATE), AcousticFeatures(np.zeros(RATE), RATE)))
+        is None
+    )

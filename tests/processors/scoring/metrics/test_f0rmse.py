@@ -1,16 +1,18 @@
 import numpy as np
 import pytest
 
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics.f0rmse import score
-from processors.scoring.pair import Pair
 from tests.processors.utterances import AH, EE, ES, OO, RATE, sing
 
 FLAT = tuple(part._replace(glide=1.0) for part in (AH, ES, EE, ES, OO))
 
 
 def f0rmse(theirs: np.ndarray, ours: np.ndarray, **options) -> float:
-    return score(Pair(Voice(theirs, RATE), Voice(ours, RATE), **options)).value
+    return score(
+        AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, RATE), **options)
+    ).value
 
 
 def test_a_tone_that_is_higher_by_20_hz_is_20_off():
@@ -42,4 +44,6 @@ def test_a_copy_is_compared_at_the_same_times():
 def test_what_is_not_voiced_in_both_has_no_score():
     whisper = sing((ES, ES))
     for theirs, ours in ((whisper, whisper), (sing(), whisper), (sing(), 0 * sing())):
-        assert score(Pair(Voice(theirs, RATE), Voice(ours, RATE))) is None
+        assert (
+            score(AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, RATE))) is None
+        )

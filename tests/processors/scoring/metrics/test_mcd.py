@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics.mcd import mel_cepstral_distortion, score
-from processors.scoring.pair import Pair
 from tests.processors.utterances import AH, EE, ES, OO, PAUSE, RATE, sing
 
 
 def mcd(theirs: np.ndarray, ours: np.ndarray, rate: int = RATE) -> float:
-    return score(Pair(Voice(theirs, RATE), Voice(ours, rate))).value
+    return score(AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, rate))).value
 
 
 def test_it_is_in_db():
@@ -36,8 +36,10 @@ def test_the_same_sound_later_and_at_another_level_has_no_distance(gain):
 
 
 def test_it_is_the_mean_along_the_cheapest_path():
-    pair = Pair(Voice(sing(), RATE), Voice(sing(stretch=1.2, seed=1), RATE))
-    theirs, ours = (voice.cepstra[slice(*voice.sound)] for voice in pair.voices)
+    pair = AlignedPair(
+        AcousticFeatures(sing(), RATE), AcousticFeatures(sing(stretch=1.2, seed=1), RATE)
+    )
+    theirs, ours = (voice.cepstra[slice(*voice.sound)] for voice in pair.features)
     distances = np.linalg.norm(theirs[:, None] - ours, axis=2)  # (N, M)
     N, M = distances.shape
     table = np.full((N + 1, M + 1, 2), (np.inf, 0.0))  # sum and length of the path to each cell
@@ -78,11 +80,14 @@ def test_noise_is_heard_from_60_db_below_the_sound_on(noise_db, least, most):
 
 
 def test_silence_has_no_score():
-    assert score(Pair(Voice(sing(), RATE), Voice(np.zeros(RATE), RATE))) is None
+    assert (
+        score(AlignedPair(AcousticFeatures(sing(), RATE), AcousticFeatures(np.zeros(RATE), RATE)))
+        is None
+    )
 
 
 def test_a_copy_is_warped_like_all_others():
     wav = sing()
     later = np.pad(wav, (240, 0))[: len(wav)]
-    copy = Pair(Voice(wav, RATE), Voice(later, RATE), same_timing=True)
+    copy = AlignedPair(AcousticFeatures(wav, RATE), AcousticFeatures(later, RATE), same_timing=True)
     assert score(copy).value == mcd(wav, later) < 0.1

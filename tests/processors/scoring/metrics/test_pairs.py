@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics import find, metric_names
-from processors.scoring.pair import Pair
 from tests.processors.utterances import RATE, sing, times
 
 PAIR_METRICS = [
     name
     for name in metric_names()
-    if find(name).METRIC.judges == "pair" and not find(name).METRIC.plugin
+    if find(name).METRIC.input == "pair" and not find(name).METRIC.user_model
 ]
 NOISE = 0.1 * np.random.default_rng(0).normal(size=8000).astype(np.float32)
 ODD = {
@@ -37,26 +37,37 @@ def test_there_are_metrics_of_pairs():
 @pytest.mark.parametrize("same_timing", [False, True])
 @pytest.mark.parametrize("name", ODD)
 def test_odd_sounds_have_finite_scores_or_none(name, same_timing):
-    odd, voice = Voice(ODD[name], RATE, times()[:2]), Voice(sing(), RATE, times())
-    for pair in (Pair(voice, odd, same_timing), Pair(odd, voice, same_timing), Pair(odd, odd)):
+    odd, voice = (
+        AcousticFeatures(ODD[name], RATE, times()[:2]),
+        AcousticFeatures(sing(), RATE, times()),
+    )
+    for pair in (
+        AlignedPair(voice, odd, same_timing),
+        AlignedPair(odd, voice, same_timing),
+        AlignedPair(odd, odd),
+    ):
         values = [find(metric).score(pair) for metric in PAIR_METRICS]
         assert all(value is None or math.isfinite(value.value) for value in values)
 
 
 @pytest.mark.parametrize("metric", PAIR_METRICS)
 def test_the_same_sound_is_perfect(metric):
-    pair = Pair(Voice(sing(), RATE, times()), Voice(sing(), RATE, times()))
+    pair = AlignedPair(
+        AcousticFeatures(sing(), RATE, times()), AcousticFeatures(sing(), RATE, times())
+    )
     perfect = 0 if find(metric).METRIC.better == "lower" else 1
     assert find(metric).score(pair).value == pytest.approx(perfect, abs=1e-4)
 
 
 @pytest.mark.parametrize("metric", PAIR_METRICS)
 def test_silence_before_and_after_does_not_count(metric):
-    voice, other = Voice(sing(), RATE, times()), sing(stretch=1.1, pitch=1.2)
-    later = Voice(np.pad(other, (80 * 99, 5000)), RATE, _later(times(stretch=1.1), 0.495))
+    voice, other = AcousticFeatures(sing(), RATE, times()), sing(stretch=1.1, pitch=1.2)
+    later = AcousticFeatures(
+        np.pad(other, (80 * 99, 5000)), RATE, _later(times(stretch=1.1), 0.495)
+    )
     values = [
-        find(metric).score(Pair(voice, ours)).value
-        for ours in (Voice(other, RATE, times(stretch=1.1)), later)
+        find(metric).score(AlignedPair(voice, ours)).value
+        for ours in (AcousticFeatures(other, RATE, times(stretch=1.1)), later)
     ]
     assert values[1] == pytest.approx(values[0], rel=0.01, abs=0.01)
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics.similarity import METRIC, score
-from processors.scoring.pair import Pair
 from utils.errors import InputError
 
-DEMO = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini"
+DEMO = Path(__file__).parents[4] / "egs" / "_demo" / "LJSpeech-mini"
 NOISE = np.random.default_rng(0).uniform(-0.5, 0.5, 4000).astype(np.float32)
 
 
@@ -22,8 +22,10 @@ def encode(wav: np.ndarray, sample_rate: int) -> np.ndarray:
     return bands - bands.mean()
 
 
-def pair(theirs, ours, encoder=encode) -> Pair:
-    return Pair(Voice(theirs, 8000, (), encoder), Voice(ours, 8000, (), encoder))
+def pair(theirs, ours, encoder=encode) -> AlignedPair:
+    return AlignedPair(
+        AcousticFeatures(theirs, 8000, (), encoder), AcousticFeatures(ours, 8000, (), encoder)
+    )
 
 
 def test_it_is_the_cosine_of_both_vectors():
@@ -42,8 +44,13 @@ def test_it_is_the_cosine_of_both_vectors():
 def test_one_speaker_is_more_like_herself_than_like_another_voice():
     read = [soundfile.read(DEMO / "wavs" / f"LJ001-000{n}.flac", dtype="float32") for n in (4, 6)]
     (first, rate), (second, _) = read
-    same = Pair(Voice(first, rate, (), encode), Voice(second, rate, (), encode))
-    deeper = Pair(Voice(first, rate, (), encode), Voice(second, round(0.8 * rate), (), encode))
+    same = AlignedPair(
+        AcousticFeatures(first, rate, (), encode), AcousticFeatures(second, rate, (), encode)
+    )
+    deeper = AlignedPair(
+        AcousticFeatures(first, rate, (), encode),
+        AcousticFeatures(second, round(0.8 * rate), (), encode),
+    )
     assert score(same).value > 0.85
     assert score(deeper).value < score(same).value - 0.05
 
@@ -55,9 +62,9 @@ def test_the_recording_is_encoded_once_for_all_systems():
         calls.append(len(wav))
         return encode(wav, sample_rate)
 
-    recorded = Voice(NOISE, 8000, (), count)
+    recorded = AcousticFeatures(NOISE, 8000, (), count)
     for length in (3000, 2000):
-        score(Pair(recorded, Voice(NOISE[:length], 8000, (), count)))
+        score(AlignedPair(recorded, AcousticFeatures(NOISE[:length], 8000, (), count)))
     assert sorted(calls) == [2000, 3000, 4000]
 
 
@@ -67,7 +74,7 @@ def test_silence_has_no_score_and_neither_has_a_vector_of_no_length():
 
 
 def test_without_an_encoder_there_is_no_score():
-    assert METRIC.plugin == "encoder"
+    assert METRIC.user_model == "encoder"
     assert score(pair(NOISE, NOISE, None)) is None
 
 

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics.speech_rate import score
-from processors.scoring.pair import Pair
 from tests.processors.utterances import RATE, sing
 
 
 def speech_rate(theirs: np.ndarray, ours: np.ndarray) -> float:
-    return score(Pair(Voice(theirs, RATE), Voice(ours, RATE))).value
+    return score(AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, RATE))).value
 
 
 @pytest.mark.parametrize("stretch", [0.8, 1.0, 1.25])
@@ -24,6 +24,6 @@ def test_silence_around_does_not_count():
 
 
 def test_silence_has_no_score():
-    silence = Voice(np.zeros(RATE), RATE)
-    assert score(Pair(Voice(sing(), RATE), silence)) is None
-    assert score(Pair(silence, Voice(sing(), RATE))) is None
+    silence = AcousticFeatures(np.zeros(RATE), RATE)
+    assert score(AlignedPair(AcousticFeatures(sing(), RATE), silence)) is None
+    assert score(AlignedPair(silence, AcousticFeatures(sing(), RATE))) is None

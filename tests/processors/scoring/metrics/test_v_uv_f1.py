@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
 
-from processors.scoring.analysis import Voice
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics.v_uv_f1 import f1, score
-from processors.scoring.pair import Pair
 from tests.processors.utterances import AH, ES, RATE, sing
 
 
 def v_uv_f1(theirs: np.ndarray, ours: np.ndarray, **options) -> float:
-    return score(Pair(Voice(theirs, RATE), Voice(ours, RATE), **options)).value
+    return score(
+        AlignedPair(AcousticFeatures(theirs, RATE), AcousticFeatures(ours, RATE), **options)
+    ).value
 
 
 def test_it_is_the_mean_of_precision_and_recall():
@@ -35,6 +37,6 @@ def test_what_is_whispered_counts_as_missed():
 
 
 def test_what_is_silent_or_nowhere_voiced_has_no_score():
-    hiss, silence = Voice(sing((ES, ES)), RATE), Voice(np.zeros(RATE), RATE)
-    assert score(Pair(hiss, hiss)) is None
-    assert score(Pair(Voice(sing(), RATE), silence)) is None
+    hiss, silence = AcousticFeatures(sing((ES, ES)), RATE), AcousticFeatures(np.zeros(RATE), RATE)
+    assert score(AlignedPair(hiss, hiss)) is None
+    assert score(AlignedPair(AcousticFeatures(sing(), RATE), silence)) is None

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from processors.scoring.metrics.wer import score, word_error
-from processors.scoring.plugins import Plugins
-from processors.scoring.recognition import Speech
+from processors.scoring.recognition import LabelledSpeech
+from processors.scoring.user_models import UserModels
 
 pytest.importorskip("jiwer")
 WORDS = "the cat sat on the mat"
-SPEECH = Speech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat on the mat.", "en-us")
+SPEECH = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat on the mat.", "en-us")
 
 
 def edits(words: list[str], heard: list[str]) -> int:
@@ -21,8 +21,8 @@ def edits(words: list[str], heard: list[str]) -> int:
     return 1 + min(edits(words[1:], heard[1:]), edits(words[1:], heard), edits(words, heard[1:]))
 
 
-def hearing(speech: Speech, heard: str) -> Speech:
-    return replace(speech, plugins=Plugins(recogniser=lambda *_: heard))
+def hearing(speech: LabelledSpeech, heard: str) -> LabelledSpeech:
+    return replace(speech, user_models=UserModels(recogniser=lambda *_: heard))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,6 @@ def test_no_text_and_languages_nobody_listens_to_have_no_score():
 
 def test_recordings_without_transcripts_have_no_score(tmp_path):
     (tmp_path / "a.txt").write_text("the cat")
-    spoken = replace(SPEECH, id="a", plugins=Plugins(transcripts=tmp_path))
+    spoken = replace(SPEECH, id="a", user_models=UserModels(transcripts=tmp_path))
     assert score(spoken).value == pytest.approx(100 * 4 / 6)
     assert score(replace(spoken, recorded=True)) is None

@@ -1,16 +1,19 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from processors.records import TimedPhone
-from processors.scoring.analysis import Voice
-from processors.scoring.pair import Pair
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair, correlation, rmse
 from tests.processors.utterances import AH, EE, ES, OO, PAUSE, RATE, SENTENCE, sing, times
 
 
 def pair_of(
     theirs: np.ndarray, ours: np.ndarray, *, same_timing: bool = False, rates=(RATE, RATE)
-) -> Pair:
-    return Pair(Voice(theirs, rates[0]), Voice(ours, rates[1]), same_timing)
+) -> AlignedPair:
+    return AlignedPair(
+        AcousticFeatures(theirs, rates[0]), AcousticFeatures(ours, rates[1]), same_timing
+    )
 
 
 @pytest.mark.parametrize(
@@ -24,20 +27,22 @@ def pair_of(
 )
 def test_both_are_brought_to_the_lower_rate_and_16000_hz_at_most(rates, common):
     pair = pair_of(sing(rate=rates[0]), sing(rate=rates[1]), rates=rates)
-    assert [voice.sample_rate for voice in pair.voices] == [common, common]
+    assert [voice.sample_rate for voice in pair.features] == [common, common]
     assert np.abs(pair.path[:, 0] - pair.path[:, 1]).mean() < 1
 
 
 def test_a_recording_is_analysed_once_for_all_that_is_beside_it():
-    recorded = Voice(sing(rate=24000), 24000)
-    first, second = (Pair(recorded, Voice(sing(seed=seed), RATE)) for seed in (1, 2))
-    assert first.voices[0] is second.voices[0]
+    recorded = AcousticFeatures(sing(rate=24000), 24000)
+    first, second = (
+        AlignedPair(recorded, AcousticFeatures(sing(seed=seed), RATE)) for seed in (1, 2)
+    )
+    assert first.features[0] is second.features[0]
 
 
 def test_frames_beside_each_other_say_the_same_at_another_speed():
     stretch = 1.4
     pair = pair_of(sing(), sing(stretch=stretch))
-    theirs, ours = (voice.times_s[pair.path[:, i]] for i, voice in enumerate(pair.voices))
+    theirs, ours = (voice.times_s[pair.path[:, i]] for i, voice in enumerate(pair.features))
     edges = [phone.start_s for phone in times()[1:]]
     found = [ours[np.abs(theirs - edge).argmin()] for edge in edges]
     assert found == pytest.approx([stretch * edge for edge in edges], abs=0.025)
@@ -48,7 +53,7 @@ def test_silence_at_the_ends_stays_out_of_the_path():
     pair = pair_of(wav, np.pad(wav, (50 * 80, 7000)))
     frames, frames_hat = pair.path.T
     assert (frames_hat - frames == 50).all()
-    assert (frames[0], frames[-1] + 1) == pair.voices[0].sound
+    assert (frames[0], frames[-1] + 1) == pair.features[0].sound
 
 
 def test_a_copy_is_compared_at_the_same_times():
@@ -56,15 +61,15 @@ def test_a_copy_is_compared_at_the_same_times():
     later = np.pad(wav, (160, 0))[: len(wav)]
     pair = pair_of(wav, later, same_timing=True)
     assert (pair.path[:, 0] == pair.path[:, 1]).all()
-    assert pair.path[0, 0] == pair.voices[0].sound.start
-    assert pair.path[-1, 0] + 1 == max(voice.sound.end for voice in pair.voices)
-    assert (np.diff(pair.warped, axis=1) == 2).mean() > 0.9
+    assert pair.path[0, 0] == pair.features[0].sound.start
+    assert pair.path[-1, 0] + 1 == max(voice.sound.end for voice in pair.features)
+    assert (np.diff(pair.dtw_path, axis=1) == 2).mean() > 0.9
 
 
 def test_a_copy_may_be_a_little_shorter():
     wav = sing()
     pair = pair_of(wav, wav[:-300], same_timing=True)
-    assert pair.path.max() < pair.voices[1].n_frames
+    assert pair.path.max() < pair.features[1].n_frames
     assert len(pair.f0) == len(pair.path)
 
 
@@ -73,8 +78,12 @@ def test_silence_stands_beside_nothing(same_timing):
     wav = sing()
     silence = np.zeros_like(wav)
     for theirs, ours in ((wav, silence), (silence, wav), (silence, silence)):
-        pair = Pair(Voice(theirs, RATE, times()), Voice(ours, RATE, times()), same_timing)
-        for path in (pair.path, pair.warped, pair.path_by_phones, pair.f0, pair.energy):
+        pair = AlignedPair(
+            AcousticFeatures(theirs, RATE, times()),
+            AcousticFeatures(ours, RATE, times()),
+            same_timing,
+        )
+        for path in (pair.path, pair.dtw_path, pair.phone_path, pair.f0, pair.energy):
             assert path.shape == (0, 2)
 
 
@@ -111,7 +120,9 @@ def phones(names: str) -> tuple[TimedPhone, ...]:
 )
 def test_phones_are_matched_by_name_and_in_order(theirs, ours, matched):
     wav = sing()
-    pair = Pair(Voice(wav, RATE, phones(theirs)), Voice(wav, RATE, phones(ours)))
+    pair = AlignedPair(
+        AcousticFeatures(wav, RATE, phones(theirs)), AcousticFeatures(wav, RATE, phones(ours))
+    )
     assert [both[0].name for both in pair.phones] == matched.split()
     for phone, phone_hat in pair.phones:
         assert phone.name == phone_hat.name
@@ -122,8 +133,11 @@ def test_phones_are_matched_by_name_and_in_order(theirs, ours, matched):
 def test_each_phone_is_stretched_to_the_longer():
     slower = (AH, ES, EE._replace(seconds=0.3), PAUSE, OO)
     parts = (AH, ES._replace(seconds=0.2), EE, PAUSE, PAUSE, OO)
-    pair = Pair(Voice(sing(slower), RATE, times(slower)), Voice(sing(parts), RATE, times(parts)))
-    frames, frames_hat = pair.path_by_phones.T
+    pair = AlignedPair(
+        AcousticFeatures(sing(slower), RATE, times(slower)),
+        AcousticFeatures(sing(parts), RATE, times(parts)),
+    )
+    frames, frames_hat = pair.phone_path.T
     margin = 10
     assert frames.tolist()[:40] == frames_hat.tolist()[:40] == list(range(margin, margin + 40))
     assert len(frames) == 40 + 40 + 60 + 50
@@ -136,6 +150,24 @@ def test_each_phone_is_stretched_to_the_longer():
 
 def test_phones_that_run_over_the_end_keep_to_it():
     late = tuple(TimedPhone(name, start + 0.3, end + 0.3) for name, start, end in times())
-    pair = Pair(Voice(sing(), RATE, times()), Voice(sing(), RATE, late))
-    assert pair.path_by_phones.max() == pair.voices[1].n_frames - 1
+    pair = AlignedPair(
+        AcousticFeatures(sing(), RATE, times()), AcousticFeatures(sing(), RATE, late)
+    )
+    assert pair.phone_path.max() == pair.features[1].n_frames - 1
     assert len(pair.phones) == len([part for part in SENTENCE if part != PAUSE])
+
+
+def test_errors_are_squared_and_averaged():
+    assert rmse(np.array([[0.0, 3.0], [5.0, 1.0]])) == pytest.approx(np.sqrt((9 + 16) / 2))
+    assert rmse(np.zeros((0, 2))) is None
+
+
+def test_correlation_is_pearsons():
+    pairs = np.random.default_rng(0).normal(size=(50, 2)) @ [[1, 0.5], [0, 1]]
+    assert correlation(pairs) == pytest.approx(stats.pearsonr(*pairs.T).statistic)
+    assert correlation(pairs * [1, -3] + [7, 0]) == pytest.approx(-correlation(pairs))
+
+
+@pytest.mark.parametrize("values", [[], [[1, 2]], [[1, 2], [1, 3]], [[1, 2], [3, 2]]])
+def test_what_never_changes_has_no_correlation(values):
+    assert correlation(np.array(values, dtype=float).reshape(-1, 2)) is None

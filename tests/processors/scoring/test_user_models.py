@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from processors.scoring.plugins import PluginError, Plugins, load_function
+from processors.scoring.user_models import UserFunctionError, UserModels, load_function
 from utils.errors import InputError
 from utils.parallel import run_chunks
 
@@ -28,7 +28,7 @@ def test_a_function_of_the_current_folder_is_called(folder):
     assert load_function("mine_a.ears:hear")(np.zeros(3), 8000, "en-us") == "en-us 8000"
 
 
-def encode_all(_: str, plugins: list[Plugins]) -> list[float]:
+def encode_all(_: str, plugins: list[UserModels]) -> list[float]:
     return [float(one.encoder(np.ones(3, dtype=np.float32), 8000)[0]) for one in plugins]
 
 
@@ -36,7 +36,7 @@ def test_it_travels_to_other_processes(folder):
     code = "import numpy, os\nHERE = os.getpid()\n"
     code += "def encode(wav, rate):\n    return numpy.array([wav.sum() + rate, HERE])"
     write(folder, "mine_b", code)
-    plugins = Plugins(encoder=load_function("mine_b:encode"))
+    plugins = UserModels(encoder=load_function("mine_b:encode"))
     (done,) = run_chunks(encode_all, {"a": [plugins]}, n_jobs=1)
     assert done.result == [8003.0]
 
@@ -82,7 +82,7 @@ def test_it_fails_in_one_line_that_names_a_line_of_its_own(folder):
         "hear": r"JSONDecodeError: Expecting value: .* \(.*mine_i\.py, line 8\)$",
         "talk": r"ValueError: first \(.*mine_i\.py, line 11\)$",
     }.items():
-        with pytest.raises(PluginError, match=f"^mine_i:{name} fails: {message}"):
+        with pytest.raises(UserFunctionError, match=f"^mine_i:{name} fails: {message}"):
             load_function(f"mine_i:{name}")(8000, 8000, "en-us")
 
 

@@ -20,7 +20,7 @@ Recogniser = Callable[[np.ndarray, int, str], str]  # wav (S,) float32, Hz, lang
 Encoder = Callable[[np.ndarray, int], np.ndarray]  # wav (S,) float32, Hz: (D,), of a voice
 
 
-class PluginError(InputError):
+class UserFunctionError(InputError):
     """A function of the user's fails, or gives something else than it should.
 
     It will do so at other utterances as well: whoever calls it had better stop.
@@ -28,7 +28,7 @@ class PluginError(InputError):
 
 
 @dataclass(frozen=True)
-class Plugins:
+class UserModels:
     """What a user brings to the scores. It may be sent to other processes.
 
     Attributes:
@@ -45,7 +45,7 @@ class Plugins:
 
 
 @dataclass(frozen=True)
-class PluginFunction:
+class UserFunction:
     """A function by its name, which every process imports for itself when it calls it.
 
     Attributes:
@@ -60,17 +60,17 @@ class PluginFunction:
         """Calls the function.
 
         Raises:
-            PluginError: If it fails; says where in the user's file.
+            UserFunctionError: If it fails; says where in the user's file.
         """
         function = _imported(self.name, self.folder)
         try:
             return function(*arguments)
         except Exception as error:
             place = _place_of(error, function)
-            raise PluginError(f"{self.name} fails: {described(error)}{place}") from error
+            raise UserFunctionError(f"{self.name} fails: {described(error)}{place}") from error
 
 
-def load_function(name: str) -> PluginFunction:
+def load_function(name: str) -> UserFunction:
     """The function that a user names; modules in the current folder are found as well.
 
     Args:
@@ -80,7 +80,7 @@ def load_function(name: str) -> PluginFunction:
         InputError: If the name is written otherwise, the module is missing or cannot be imported,
             or holds no such function.
     """
-    function = PluginFunction(name, Path.cwd())
+    function = UserFunction(name, Path.cwd())
     _imported(function.name, function.folder)
     return function
 

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from processors.records import TimedPhone
-from processors.scoring.analysis import HIGHEST_RATE, Voice
-from processors.scoring.dtw import warping_path
+from processors.scoring.acoustic_features import HIGHEST_RATE, AcousticFeatures
+from processors.scoring.dtw import dtw_path
 from processors.text.symbols import NOISE, PAUSES
 
 _SMALLEST_MATCH = 0.5  # of the phones of either; with fewer it is another sentence
@@ -21,36 +21,36 @@ _FEWEST_VOICED = 10  # frames: 50 ms
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class AlignedPair:
     """Two voices that say the same.
 
     Attributes:
         recorded: What was recorded.
-        spoken: What is judged.
+        synthesised: What is judged.
         same_timing: Whether it is a copy, each sample of which stands for the one recorded there.
     """
 
-    recorded: Voice
-    spoken: Voice
+    recorded: AcousticFeatures
+    synthesised: AcousticFeatures
     same_timing: bool = False
 
     @cached_property
-    def voices(self) -> tuple[Voice, Voice]:
+    def features(self) -> tuple[AcousticFeatures, AcousticFeatures]:
         """The recorded and the spoken one at their common sample rate."""
-        rate = min(self.recorded.sample_rate, self.spoken.sample_rate, HIGHEST_RATE)
-        return self.recorded.at(rate), self.spoken.at(rate)
+        rate = min(self.recorded.sample_rate, self.synthesised.sample_rate, HIGHEST_RATE)
+        return self.recorded.at(rate), self.synthesised.at(rate)
 
     @cached_property
-    def warped(self) -> np.ndarray:
+    def dtw_path(self) -> np.ndarray:
         """Frames beside each other by dynamic time warping of the mel-cepstra, (L, 2).
 
         Indices into the recorded and the spoken voice; none where one of them is silent.
         """
-        theirs, ours = self.voices
+        theirs, ours = self.features
         starts = np.array([theirs.sound.start, ours.sound.start])
         if not self._has_sound:
             return np.zeros((0, 2), dtype=int)
-        return starts + warping_path(
+        return starts + dtw_path(
             theirs.cepstra[slice(*theirs.sound)], ours.cepstra[slice(*ours.sound)]
         )
 
@@ -58,8 +58,8 @@ class Pair:
     def path(self) -> np.ndarray:
         """Frames beside each other, (L, 2): those of the same time in a copy, else `warped`."""
         if not self.same_timing or not self._has_sound:
-            return self.warped
-        theirs, ours = self.voices
+            return self.dtw_path
+        theirs, ours = self.features
         start = min(theirs.sound.start, ours.sound.start)
         end = min(max(theirs.sound.end, ours.sound.end), theirs.n_frames, ours.n_frames)
         return np.repeat(np.arange(start, end)[:, None], 2, axis=1)
@@ -73,7 +73,7 @@ class Pair:
         """
         theirs, ours = (
             [phone for phone in voice.phones if phone.name not in (*PAUSES, NOISE)]
-            for voice in (self.recorded, self.spoken)
+            for voice in (self.recorded, self.synthesised)
         )
         names, names_hat = ([phone.name for phone in phones] for phones in (theirs, ours))
         blocks = SequenceMatcher(None, names, names_hat, autojunk=False).get_matching_blocks()
@@ -85,7 +85,7 @@ class Pair:
         return tuple(matched)
 
     @cached_property
-    def path_by_phones(self) -> np.ndarray:
+    def phone_path(self) -> np.ndarray:
         """Frames beside each other by the times of the phones, (L, 2); none without such times.
 
         Within each phone that both say, the shorter is stretched evenly to the longer.
@@ -93,9 +93,9 @@ class Pair:
         if not self._has_sound:
             return np.zeros((0, 2), dtype=int)
         parts = [np.zeros((0, 2), dtype=int)]
-        first = np.array([voice.times_s[0] for voice in self.voices])
-        limits = np.array([voice.n_frames - 1 for voice in self.voices])
-        frame_s = self.voices[0].frame_s
+        first = np.array([voice.times_s[0] for voice in self.features])
+        limits = np.array([voice.n_frames - 1 for voice in self.features])
+        frame_s = self.features[0].frame_s
         for both in self.phones:
             start, end = (
                 (np.array([phone[i] for phone in both]) - first) / frame_s for i in (1, 2)
@@ -109,7 +109,7 @@ class Pair:
     @cached_property
     def f0(self) -> np.ndarray:
         """Fundamental frequencies along the path, recorded and spoken, Hz, (L, 2)."""
-        return self._beside([voice.f0 for voice in self.voices])
+        return self._beside([voice.f0 for voice in self.features])
 
     @cached_property
     def voiced_f0(self) -> np.ndarray:
@@ -120,11 +120,11 @@ class Pair:
     @cached_property
     def energy(self) -> np.ndarray:
         """Levels along the path, recorded and spoken, dB, (L, 2)."""
-        return self._beside([voice.energy for voice in self.voices])
+        return self._beside([voice.energy for voice in self.features])
 
     @property
     def _has_sound(self) -> bool:
-        return all(voice.sound.end for voice in self.voices)
+        return all(voice.sound.end for voice in self.features)
 
     def _beside(self, features: list[np.ndarray]) -> np.ndarray:
         """A feature (T,) of both along the path, (L, 2)."""

@@ -9,20 +9,27 @@ import soundfile
 
 from modules.mel import MelConfig
 from processors.records import TimedPhone
-from processors.scoring import judge as judging
-from processors.scoring import utterance as scoring
-from processors.scoring.checks import Checked, Flag
+from processors.scoring import utterance_scorer
+from processors.scoring.aligned_pair import AlignedPair
+from processors.scoring.checks import CheckResults, Flag
 from processors.scoring.metrics import Metric, Value
-from processors.scoring.pair import Pair
-from processors.scoring.plugins import Plugins
-from processors.scoring.recognition import Speech
-from processors.scoring.utterance import Column, Item, ScoringTask, Spoken, columns_of, score_item
+from processors.scoring.recognition import LabelledSpeech
+from processors.scoring.user_models import UserModels
+from processors.scoring.utterance_scorer import (
+    EvaluatedUtterance,
+    ScoreColumn,
+    ScoringTask,
+    SpeechFile,
+    columns_of,
+    read_waveform,
+    score_utterance,
+)
 from utils.errors import InputError
 
 MEL = MelConfig()
-COPY = Metric("s", better="lower", judges="copy", needs="sound")
-PAIR = Metric("dB", better="lower", judges="pair", needs="sound")
-SPEECH = Metric("%", better="lower", judges="speech", needs="a text")
+COPY = Metric("s", better="lower", input="copy", needs="sound")
+PAIR = Metric("dB", better="lower", input="pair", needs="sound")
+SPEECH = Metric("%", better="lower", input="speech", needs="a text")
 
 
 @pytest.fixture
@@ -42,22 +49,25 @@ def metrics(monkeypatch):
             ),
         ),
     }
-    for module in (scoring, judging):
-        monkeypatch.setattr(module, "find", known.__getitem__)
+    monkeypatch.setattr(utterance_scorer, "find", known.__getitem__)
 
 
 def noise(n_samples: int = 4000) -> np.ndarray:
     return np.random.default_rng(0).uniform(-0.5, 0.5, n_samples).astype(np.float32)
 
 
-def make_item(folder: Path, n_hat: int = 4000, rate: int = 22050, text: str = "hello") -> Item:
+def make_item(
+    folder: Path, n_hat: int = 4000, rate: int = 22050, text: str = "hello"
+) -> EvaluatedUtterance:
     path = folder / "a.wav"
     soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
-    return Item("a", noise, text, "en-us", "anna", None, {"mine": Spoken(path, is_copy=True)})
+    return EvaluatedUtterance(
+        "a", noise, text, "en-us", "anna", None, {"mine": SpeechFile(path, is_copy=True)}
+    )
 
 
-def score(item: Item, *names: str):
-    return score_item(item, ScoringTask(names, MEL))["mine"]
+def score(item: EvaluatedUtterance, *names: str):
+    return score_utterance(item, ScoringTask(names, MEL))["mine"]
 
 
 @pytest.mark.usefixtures("metrics")
@@ -72,7 +82,7 @@ def test_speech_is_judged_in_both_and_the_difference_taken(tmp_path):
     assert [column.name for column in columns_of(["longer", "level"])] == [
         "longer", "level", "level_recorded", "level_difference",
     ]  # fmt: skip
-    assert columns_of(["level"])[1] == Column("level_recorded", "%", "")
+    assert columns_of(["level"])[1] == ScoreColumn("level_recorded", "%", "")
 
 
 @pytest.mark.usefixtures("metrics")
@@ -93,7 +103,7 @@ def test_a_copy_of_another_length_is_refused_unless_nothing_needs_it(tmp_path, n
 
 @pytest.mark.usefixtures("metrics")
 def test_a_copy_at_another_rate_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"a\.wav: 16000 Hz, and the mel is one of 22050 Hz"):
+    with pytest.raises(InputError, match=r"a\.wav: 16000 Hz, expected the mel's 22050 Hz"):
         score(make_item(tmp_path, rate=16000), "longer")
 
 
@@ -108,9 +118,9 @@ def test_the_real_metrics_agree_on_a_copy_at_half_the_level(tmp_path):
     assert values["mstft"].value == pytest.approx(0.5 + math.log(2), abs=1e-3)
 
 
-def heard_by(plugins: Plugins) -> str:
+def heard_by(user_models: UserModels) -> str:
     """What a fake recogniser is called."""
-    return str(plugins.transcripts)
+    return str(user_models.transcripts)
 
 
 @pytest.fixture
@@ -118,37 +128,40 @@ def counting(monkeypatch):
     """Metrics and checks that count what they judge."""
     judged: list[tuple[str, object]] = []
 
-    def speech(one: Speech) -> Value:
-        judged.append(("speech", (one.recorded, one.id, heard_by(one.plugins))))
+    def speech(one: LabelledSpeech) -> Value:
+        judged.append(("speech", (one.recorded, one.id, heard_by(one.user_models))))
         return Value(float(np.abs(one.wav).max()))
 
-    def pair(one: Pair) -> Value:
+    def pair(one: AlignedPair) -> Value:
         judged.append(("pair", id(one.recorded)))
-        return Value(len(one.recorded.phones) + 10 * len(one.spoken.phones) + 100 * one.same_timing)
+        return Value(
+            len(one.recorded.phones) + 10 * len(one.synthesised.phones) + 100 * one.same_timing
+        )
 
-    def checks(one: Speech, recorded: Speech | None, names: tuple[str, ...]) -> Checked:
+    def checks(
+        one: LabelledSpeech, recorded: LabelledSpeech | None, names: tuple[str, ...]
+    ) -> CheckResults:
         judged.append(("checks", (one.recorded, recorded is not None)))
         note = "recording" if one.recorded else "speech"
-        return Checked((Flag(names[0], note),), {names[1]: "needs an ear"}, {})
+        return CheckResults((Flag(names[0], note),), {names[1]: "needs an ear"}, {})
 
     known = {
         "speech": SimpleNamespace(METRIC=SPEECH, score=speech),
         "pair": SimpleNamespace(METRIC=PAIR, score=pair),
         "copy": SimpleNamespace(METRIC=COPY, score=lambda _: Value(1.0)),
     }
-    for module in (scoring, judging):
-        monkeypatch.setattr(module, "find", known.__getitem__)
-        monkeypatch.setattr(module, "run_checks", checks)
+    monkeypatch.setattr(utterance_scorer, "find", known.__getitem__)
+    monkeypatch.setattr(utterance_scorer, "run_checks", checks)
     return judged
 
 
-def spoken_by(folder: Path, *systems: str) -> dict[str, Spoken]:
+def spoken_by(folder: Path, *systems: str) -> dict[str, SpeechFile]:
     """A file for each system, the first of which is a copy."""
     phones = (TimedPhone("a", 0.0, 0.1), TimedPhone("b", 0.1, 0.2))
     spoken = {}
     for n, system in enumerate(systems):
         soundfile.write(folder / f"{system}.wav", noise() / (n + 2), 22050, subtype="PCM_16")
-        spoken[system] = Spoken(folder / f"{system}.wav", phones, is_copy=n == 0)
+        spoken[system] = SpeechFile(folder / f"{system}.wav", phones, is_copy=n == 0)
     return spoken
 
 
@@ -163,8 +176,10 @@ def test_a_recording_is_read_and_judged_once_for_all_systems(tmp_path, counting)
         return noise()
 
     phones = (TimedPhone("a", 0.0, 0.2),)
-    item = Item("u", recorded, "hello", "en-us", "", lambda: phones, spoken_by(tmp_path, "x", "y"))
-    by_system = score_item(item, TASK)
+    item = EvaluatedUtterance(
+        "u", recorded, "hello", "en-us", "", lambda: phones, spoken_by(tmp_path, "x", "y")
+    )
+    by_system = score_utterance(item, TASK)
     assert len(read) == 1
     recordings = [what for kind, what in counting if kind == "speech" and what[0]]
     assert recordings == [(True, "u", "None")]
@@ -184,17 +199,17 @@ def test_a_recording_is_read_and_judged_once_for_all_systems(tmp_path, counting)
 
 @pytest.mark.usefixtures("counting")
 def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
-    item = Item("u", None, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
-    by_system = score_item(item, TASK)
+    item = EvaluatedUtterance("u", None, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    by_system = score_utterance(item, TASK)
     assert set(by_system["x"].values) == {"speech"}
     assert by_system["x"].flags == (Flag("loud", "speech"),)
     assert by_system["x"].recorded_flags == ()
 
 
 def test_transcripts_are_those_of_the_system(tmp_path, counting):
-    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x", "y"))
-    theirs = {"y": Plugins(transcripts=Path("of_y"))}
-    score_item(item, replace(TASK, plugins_of=theirs))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x", "y"))
+    theirs = {"y": UserModels(transcripts=Path("of_y"))}
+    score_utterance(item, replace(TASK, user_models_of=theirs))
     heard = [what[2] for kind, what in counting if kind == "speech"]
     assert heard == ["None", "None", "of_y"]  # of x, of the recording, of y
 
@@ -207,9 +222,9 @@ def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatc
         "rate": SimpleNamespace(METRIC=SPEECH, score=fail),
         "level": SimpleNamespace(METRIC=SPEECH, score=lambda _: Value(1.0)),
     }
-    monkeypatch.setattr(judging, "find", known.__getitem__)
-    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
-    by_system = score_item(item, ScoringTask(("rate", "level"), MEL))
+    monkeypatch.setattr(utterance_scorer, "find", known.__getitem__)
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    by_system = score_utterance(item, ScoringTask(("rate", "level"), MEL))
     assert by_system["x"].failed == (Flag("rate", "ZeroDivisionError: division by zero"),)
     assert by_system["x"].values["level"] == Value(1.0)
     assert "rate" not in by_system["x"].values
@@ -219,7 +234,29 @@ def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypa
     def refuse(_: object) -> Value:
         raise InputError("u.txt is missing")
 
-    monkeypatch.setattr(judging, "find", lambda _: SimpleNamespace(METRIC=SPEECH, score=refuse))
-    item = Item("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    monkeypatch.setattr(
+        utterance_scorer, "find", lambda _: SimpleNamespace(METRIC=SPEECH, score=refuse)
+    )
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
     with pytest.raises(InputError, match=r"u\.txt is missing"):
-        score_item(item, ScoringTask(("rate",), MEL))
+        score_utterance(item, ScoringTask(("rate",), MEL))
+
+
+def test_a_sound_is_the_mean_of_its_channels(tmp_path):
+    channels = np.array([[0.5, 0.25], [-0.5, 0.0]])
+    soundfile.write(tmp_path / "a.wav", channels, 8000, subtype="FLOAT")
+    wav, sample_rate = read_waveform(tmp_path / "a.wav")
+    assert wav.tolist() == [0.375, -0.25]
+    assert (wav.dtype, sample_rate) == (np.float32, 8000)
+
+
+def test_a_file_that_is_no_sound_is_named(tmp_path):
+    (tmp_path / "text.wav").write_text("hello")
+    with pytest.raises(InputError, match=r"text\.wav: not readable as audio"):
+        read_waveform(tmp_path / "text.wav")
+    soundfile.write(tmp_path / "empty.wav", np.zeros(0), 8000)
+    with pytest.raises(InputError, match=r"empty\.wav: holds no sample"):
+        read_waveform(tmp_path / "empty.wav")
+    soundfile.write(tmp_path / "nan.wav", np.array([0.1, math.nan]), 8000, subtype="FLOAT")
+    with pytest.raises(InputError, match=r"nan\.wav: holds NaN .*again, or repair the file"):
+        read_waveform(tmp_path / "nan.wav")

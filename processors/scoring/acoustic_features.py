@@ -12,7 +12,7 @@ from processors.audio.cheaptrick import log_envelopes
 from processors.audio.mel_cepstrum import mel_cepstra
 from processors.audio.pitch import extract_f0
 from processors.records import TimedPhone
-from processors.scoring.plugins import Encoder
+from processors.scoring.user_models import Encoder
 
 # Hz: what is above half of it is not compared. Most mels end at 8 kHz, and what a vocoder makes up
 # above, or leaves out, would outweigh the rest: copies by Griffin-Lim have 3.7 dB of mel-cepstral
@@ -26,7 +26,7 @@ _ENERGY_WINDOW_S = 0.025
 _NOISE_DB = -60.0  # of the noise under which an envelope is not followed, below the sound
 
 
-class Span(NamedTuple):
+class FrameRange(NamedTuple):
     """Frames from `start` up to, but without, `end`."""
 
     start: int
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Voice:
+class AcousticFeatures:
     """A sound; each analysis is made when it is asked for, once.
 
     There are T frames; the first ten and the last ten lie in silence before and after the sound.
@@ -51,15 +51,15 @@ class Voice:
     sample_rate: int
     phones: tuple[TimedPhone, ...] = ()
     encoder: Encoder | None = None
-    _at_other_rates: dict[int, "Voice"] = field(default_factory=dict, repr=False)
+    _at_other_rates: dict[int, "AcousticFeatures"] = field(default_factory=dict, repr=False)
 
-    def at(self, sample_rate: int) -> "Voice":
+    def at(self, sample_rate: int) -> "AcousticFeatures":
         """The same at another sample rate, which is kept for the next that asks for it."""
         if sample_rate == self.sample_rate:
             return self
         if sample_rate not in self._at_other_rates:
             wav = soxr.resample(self.wav, self.sample_rate, sample_rate)  # another (S,)
-            self._at_other_rates[sample_rate] = Voice(wav, sample_rate, self.phones)
+            self._at_other_rates[sample_rate] = AcousticFeatures(wav, sample_rate, self.phones)
         return self._at_other_rates[sample_rate]
 
     @cached_property
@@ -116,16 +116,16 @@ class Voice:
         return np.maximum(level, level.max() + SILENCE_DB)
 
     @cached_property
-    def sound(self) -> Span:
+    def sound(self) -> FrameRange:
         """From the first to the last frame that is no silence; empty where there is none.
 
         Silence is 40 dB below the loudest frame, or less than -80 dB of full scale throughout.
         """
         loudest = self.energy.max()
         if loudest < _SILENT_DB:
-            return Span(0, 0)
+            return FrameRange(0, 0)
         heard = np.flatnonzero(self.energy > loudest + SILENCE_DB)
-        return Span(int(heard[0]), int(heard[-1]) + 1)
+        return FrameRange(int(heard[0]), int(heard[-1]) + 1)
 
     @cached_property
     def f0(self) -> np.ndarray:
