@@ -54,18 +54,18 @@ def main() -> None:
     given = arguments()
     setup_logging()
 
-    from models.synthesizer import speak_texts as inference
+    from models.synthesizer import text_synthesis
     from models.synthesizer.speak_each import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
-    settings = inference.Settings(
+    settings = text_synthesis.Settings(
         speaker=given.speaker,
         pitch_control=given.pitch_control,
         energy_control=given.energy_control,
         duration_control=given.duration_control,
         seed=given.seed,
     )
-    voice = inference.load_voice(
+    synthesis = text_synthesis.load_text_synthesis(
         reference,
         given.vocoder_dir,
         given.infer_output_dir,
@@ -74,11 +74,15 @@ def main() -> None:
         alignment=given.save_alignment,
     )
     if given.infer_mode == "batch":
-        inference.speak_dataset(voice, given.infer_dataset, given.infer_testing_set, settings)
+        text_synthesis.speak_dataset(
+            synthesis, given.infer_dataset, given.infer_testing_set, settings
+        )
     elif given.infer_text_file is not None:
-        inference.speak_texts(voice, inference.read_texts(given.infer_text_file), settings)
+        text_synthesis.speak_texts(
+            synthesis, text_synthesis.read_texts(given.infer_text_file), settings
+        )
     else:
-        inference.speak_texts(voice, [given.infer_text], settings)
+        text_synthesis.speak_texts(synthesis, [given.infer_text], settings)
 
 
 if __name__ == "__main__":

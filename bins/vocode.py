@@ -45,9 +45,7 @@ def main() -> None:
     from models.synthesizer.speak_each import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
-    vocoder = copy_synthesis.load_speaking_vocoder(
-        reference, given.infer_output_dir, given.overrides
-    )
+    vocoder = copy_synthesis.load_copy_synthesis(reference, given.infer_output_dir, given.overrides)
     if given.infer_mode == "batch":
         copy_synthesis.speak_split(vocoder, given.infer_dataset, given.infer_testing_set)
     elif given.infer_audio_dir is not None:

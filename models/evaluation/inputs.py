@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from models.base.result_files import METADATA
-from models.synthesizer.copy_synthesis import ClipLine
+from models.synthesizer.copy_synthesis import CopyLine
 from models.synthesizer.mel_sources import files_of
-from models.synthesizer.results import Line
+from models.synthesizer.results import TextLine
 from preprocessors.audio_folder import SUFFIXES
 from processors.records import TimedPhone
 from utils.errors import InputError
@@ -65,8 +65,8 @@ def read_results(folder: Path) -> list[Result]:
         raise InputError(f"{path} is empty: run stage 3")
     try:
         if "mel_source" in rows[0]:
-            return [_of_clip(folder, ClipLine(**row)) for row in rows]
-        return [_of_text(folder, Line(**row)) for row in rows]
+            return [_of_clip(folder, CopyLine(**row)) for row in rows]
+        return [_of_text(folder, TextLine(**row)) for row in rows]
     except (TypeError, KeyError) as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
 
@@ -89,7 +89,7 @@ def _any_files(folder: Path) -> list[Result]:
     return [Result(file.stem, file, "file") for file in sounds_in(folder)]
 
 
-def _of_text(folder: Path, line: Line) -> Result:
+def _of_text(folder: Path, line: TextLine) -> Result:
     return Result(
         line.id,
         folder / line.file,
@@ -108,7 +108,7 @@ def _timed(phone: dict[str, Any]) -> TimedPhone:
     return TimedPhone(str(phone["phone"]), start_s, start_s + float(phone["duration_s"]))
 
 
-def _of_clip(folder: Path, line: ClipLine) -> Result:
+def _of_clip(folder: Path, line: CopyLine) -> Result:
     return Result(
         line.id,
         folder / line.file,

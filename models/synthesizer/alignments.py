@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from models.base.result_files import METADATA
-from models.synthesizer.results import Line, read_lines
+from models.synthesizer.results import TextLine, read_lines
 from processors.durations.formats import AlignedSpeech, find_writer
 from processors.records import TimedPhone, TimedWord, timed_phones
 from utils.errors import InputError
@@ -46,7 +46,7 @@ def write_alignments(folder: Path, output: Path, format: str) -> int:
     Raises:
         InputError: If `metadata.jsonl` is something else, or too old.
     """
-    lines = sorted(read_lines(folder, Line), key=lambda line: line.id)
+    lines = sorted(read_lines(folder, TextLine), key=lambda line: line.id)
     if old := [line.id for line in lines if line.hop_length == 0 or line.sample_rate == 0]:
         raise InputError(
             f"{folder / METADATA} does not say how long the frames of {old[0]} are; speak it again"
@@ -57,7 +57,7 @@ def write_alignments(folder: Path, output: Path, format: str) -> int:
     return len(lines)
 
 
-def _all_aligned(folder: Path, lines: Sequence[Line]) -> Iterator[AlignedSpeech]:
+def _all_aligned(folder: Path, lines: Sequence[TextLine]) -> Iterator[AlignedSpeech]:
     for line in lines:
         try:
             yield _aligned(line)
@@ -68,7 +68,7 @@ def _all_aligned(folder: Path, lines: Sequence[Line]) -> Iterator[AlignedSpeech]
             ) from error
 
 
-def _aligned(line: Line) -> AlignedSpeech:
+def _aligned(line: TextLine) -> AlignedSpeech:
     frame_s = line.hop_length / line.sample_rate
     phones = [_phone(row) for row in cast("list[dict[str, Any]]", line.phones)]
     # times are rounded in the file; frames are not

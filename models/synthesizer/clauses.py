@@ -13,7 +13,7 @@ from utils.errors import InputError
 COMMA = "<,>"
 
 
-class Reader:
+class ClauseSplitter:
     """Reads texts of several languages; keeps a text front end for each.
 
     Args:

@@ -14,7 +14,12 @@ from config.schema import PreprocessConfig
 from models.base.interfaces import Vocoder
 from models.base.registry import config_of
 from models.checkpoint.loading import load_model
-from models.synthesizer.mel_sources import Clip, clips_of_audio, clips_of_features, clips_of_split
+from models.synthesizer.mel_sources import (
+    MelSource,
+    sources_of_audio,
+    sources_of_features,
+    sources_of_split,
+)
 from models.synthesizer.results import ResultFolder
 from models.synthesizer.speak_each import Made, TestingSet, default_output, speak_each
 from models.synthesizer.vocoders import prepared
@@ -32,7 +37,7 @@ _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
 
 
 @dataclass(frozen=True)
-class ClipLine:
+class CopyLine:
     """One line of `metadata.jsonl`."""
 
     id: str
@@ -45,7 +50,7 @@ class ClipLine:
     mel_l1: float | None  # distance to the mel of the recording; None where there is none
 
 
-class SpeakingVocoder(NamedTuple):
+class CopySynthesis(NamedTuple):
     """A vocoder that is ready to speak, and where its speech goes."""
 
     network: Vocoder
@@ -56,9 +61,9 @@ class SpeakingVocoder(NamedTuple):
     device: str
 
 
-def load_speaking_vocoder(
+def load_copy_synthesis(
     reference: str | Path, output: Path | None, overrides: Sequence[str]
-) -> SpeakingVocoder:
+) -> CopySynthesis:
     """Loads a vocoder on the GPU, where there is one.
 
     Args:
@@ -83,63 +88,63 @@ def load_speaking_vocoder(
         )
     place = output or default_output(reference, model.home)
     network = prepared(model.network, config.inference)
-    return SpeakingVocoder(network, model.mel, preprocess, recorded_as(reference), place, device)
+    return CopySynthesis(network, model.mel, preprocess, recorded_as(reference), place, device)
 
 
-def speak_split(vocoder: SpeakingVocoder, dataset: str, testing_set: TestingSet) -> None:
+def speak_split(vocoder: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
     """Mode `batch`: speaks the mels of a prepared data set into `<output>/<id>.wav`.
 
     Raises:
-        InputError: If stage 1 did not prepare the data set, or a clip could not be spoken (the
+        InputError: If stage 1 did not prepare the data set, or a mel could not be spoken (the
             others are made).
     """
     processed = user_path(vocoder.preprocess.processed_dir)
-    clips = clips_of_split(processed, dataset, testing_set, vocoder.mel)
-    results = ResultFolder(vocoder.output, ClipLine)
-    results.check_dataset(dataset, [clip.id for clip in clips])
-    speak_clips(vocoder, clips, results)
+    sources = sources_of_split(processed, dataset, testing_set, vocoder.mel)
+    results = ResultFolder(vocoder.output, CopyLine)
+    results.check_dataset(dataset, [source.id for source in sources])
+    speak_sources(vocoder, sources, results)
 
 
-def speak_audio(vocoder: SpeakingVocoder, path: Path) -> None:
+def speak_audio(vocoder: CopySynthesis, path: Path) -> None:
     """Mode `single`: speaks the mels of audio files into `<output>/single/<name>.wav`.
 
     Raises:
-        InputError: If there is no audio, or a clip could not be spoken (the others are made).
+        InputError: If there is no audio, or a mel could not be spoken (the others are made).
     """
-    speak_files(vocoder, clips_of_audio(path, vocoder.preprocess))
+    speak_files(vocoder, sources_of_audio(path, vocoder.preprocess))
 
 
-def speak_features(vocoder: SpeakingVocoder, path: Path) -> None:
+def speak_features(vocoder: CopySynthesis, path: Path) -> None:
     """Mode `single`: speaks the mels in `.npy` files into `<output>/single/<name>.wav`.
 
     Raises:
         InputError: If there is no mel, or one could not be spoken (the others are made).
     """
-    speak_files(vocoder, clips_of_features(path, vocoder.mel))
+    speak_files(vocoder, sources_of_features(path, vocoder.mel))
 
 
-def speak_files(vocoder: SpeakingVocoder, clips: Sequence[Clip]) -> None:
+def speak_files(vocoder: CopySynthesis, sources: Sequence[MelSource]) -> None:
     """Speaks files of the user's, none of which is overwritten."""
-    results = ResultFolder(vocoder.output / "single", ClipLine)
-    for clip in clips:
-        if _file_of(results.folder, clip).resolve() == clip.mel_source.resolve():
+    results = ResultFolder(vocoder.output / "single", CopyLine)
+    for source in sources:
+        if _file_of(results.folder, source).resolve() == source.path.resolve():
             raise InputError(
-                f"{clip.mel_source} would be overwritten; choose another --infer_output_dir"
+                f"{source.path} would be overwritten; choose another --infer_output_dir"
             )
-    speak_clips(vocoder, clips, results)
+    speak_sources(vocoder, sources, results)
 
 
-def speak_clips(
-    vocoder: SpeakingVocoder, clips: Sequence[Clip], results: ResultFolder[ClipLine]
+def speak_sources(
+    vocoder: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
 ) -> None:
-    """Speaks clips one after another; says how far they are from their recordings.
+    """Speaks mels one after another; says how far they are from their recordings.
 
     Raises:
-        InputError: At the end, if some clips could not be spoken: lists them with their reasons.
+        InputError: At the end, if some mels could not be spoken: lists them with their reasons.
     """
     judge = MelSpectrogram(vocoder.mel).to(vocoder.device)
     lines = speak_each(
-        clips, lambda clip: speak(vocoder, clip, results.folder, judge), results, "clips"
+        sources, lambda source: speak(vocoder, source, results.folder, judge), results, "mels"
     )
     compared = [(line.mel_l1, line.seconds) for line in lines if line.mel_l1 is not None]
     if compared:
@@ -149,24 +154,24 @@ def speak_clips(
 
 
 def speak(
-    vocoder: SpeakingVocoder, clip: Clip, folder: Path, judge: MelSpectrogram
-) -> Made[ClipLine]:
-    """Writes one clip.
+    vocoder: CopySynthesis, source: MelSource, folder: Path, judge: MelSpectrogram
+) -> Made[CopyLine]:
+    """Writes the speech of one mel.
 
     Raises:
         InputError: If it cannot be read, or the network gives values that are not finite.
     """
-    content = clip.load()
+    content = source.load()
     blocks = Timed(blocks_of(vocoder, content.mel))
-    path = _file_of(folder, clip)
+    path = _file_of(folder, source)
     S = write_wav_blocks(path, (_finite(block) for block in blocks), vocoder.mel.sample_rate)
     seconds = S / vocoder.mel.sample_rate
     distance = None if content.wav is None else mel_distance(path, content.wav, judge)
-    line = ClipLine(
-        id=clip.id,
+    line = CopyLine(
+        id=source.id,
         file=path.name,
-        dataset=clip.dataset,
-        mel_source=str(clip.mel_source),
+        dataset=source.dataset,
+        mel_source=str(source.path),
         vocoder=vocoder.name,
         seconds=round(seconds, 4),
         real_time_factor=round(blocks.seconds / seconds, 5),
@@ -175,7 +180,7 @@ def speak(
     return Made(line, seconds, blocks.seconds)
 
 
-def blocks_of(vocoder: SpeakingVocoder, mel: np.ndarray) -> Iterator[np.ndarray]:
+def blocks_of(vocoder: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:
     """The speech of a mel (M, T), block by block: T * hop_length samples of float32 in all."""
     batch = torch.from_numpy(mel)[None].to(vocoder.device)  # (1, M, T)
     on_cpu = vocoder.device == "cpu"
@@ -230,5 +235,5 @@ def _finite(block: np.ndarray) -> np.ndarray:
     return block
 
 
-def _file_of(folder: Path, clip: Clip) -> Path:
-    return folder / f"{clip.id}.wav"
+def _file_of(folder: Path, source: MelSource) -> Path:
+    return folder / f"{source.id}.wav"

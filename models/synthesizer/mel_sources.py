@@ -27,7 +27,7 @@ _MEL_SUFFIX = ".npy"
 _LOWEST, _HIGHEST = -20.0, 4.0
 
 
-class Content(NamedTuple):
+class MelAndWav(NamedTuple):
     """A mel and, where it was made from a recording, that recording."""
 
     mel: np.ndarray  # (M, T) float32
@@ -35,25 +35,25 @@ class Content(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Clip:
+class MelSource:
     """One mel to be spoken into one file.
 
     Attributes:
         id: Name of the file that it becomes.
         dataset: Whose it is; empty for the user's own files.
-        mel_source: The folder or file that the mel comes from.
+        path: The folder or file that the mel comes from.
         load: Reads it.
     """
 
     id: str
     dataset: str
-    mel_source: Path
-    load: Callable[[], Content]
+    path: Path
+    load: Callable[[], MelAndWav]
 
 
-def clips_of_split(
+def sources_of_split(
     processed: Path, dataset: str, testing_set: TestingSet, mel: MelConfig
-) -> list[Clip]:
+) -> list[MelSource]:
     """The recordings of one split of a data set, with the mels that stage 1 made.
 
     Raises:
@@ -62,12 +62,12 @@ def clips_of_split(
     utterances = utterances_of(processed, dataset, testing_set)
     store = RecordingStore(processed / dataset, mel)
     return [
-        Clip(utterance.id, dataset, store.folder, partial(_stored, store, utterance.id))
+        MelSource(utterance.id, dataset, store.folder, partial(_stored, store, utterance.id))
         for utterance in utterances
     ]
 
 
-def clips_of_audio(path: Path, config: PreprocessConfig) -> list[Clip]:
+def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
     """Recordings of any length and rate.
 
     Args:
@@ -80,10 +80,10 @@ def clips_of_audio(path: Path, config: PreprocessConfig) -> list[Clip]:
     files = files_of(path, SUFFIXES)
     unlimited = dataclasses.replace(config, min_seconds=0.0, max_seconds=math.inf)
     read = partial(_recorded, config=unlimited, mel=MelSpectrogram(config.mel))
-    return [Clip(file.stem, "", file, partial(read, file)) for file in files]
+    return [MelSource(file.stem, "", file, partial(read, file)) for file in files]
 
 
-def clips_of_features(path: Path, mel: MelConfig) -> list[Clip]:
+def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
     """Mels as acoustic models make them.
 
     Args:
@@ -94,7 +94,7 @@ def clips_of_features(path: Path, mel: MelConfig) -> list[Clip]:
         InputError: If there is none.
     """
     files = files_of(path, (_MEL_SUFFIX,))
-    return [Clip(file.stem, "", file, partial(read_mel, file, mel)) for file in files]
+    return [MelSource(file.stem, "", file, partial(read_mel, file, mel)) for file in files]
 
 
 def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
@@ -126,12 +126,12 @@ def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
     return files
 
 
-def _stored(store: RecordingStore, id: str) -> Content:
+def _stored(store: RecordingStore, id: str) -> MelAndWav:
     recording = store.read(id)
-    return Content(recording.mel, from_pcm16(recording.wav))
+    return MelAndWav(recording.mel, from_pcm16(recording.wav))
 
 
-def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> Content:
+def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> MelAndWav:
     """The recording, cut to whole frames, and its mel."""
     try:
         audio = read_audio(path, config)
@@ -141,10 +141,10 @@ def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> Cont
         get_logger(__name__).info("%s: %s", path.name, notice)
     hop = mel.config.hop_length
     wav = audio.wav[: len(audio.wav) // hop * hop]
-    return Content(mel_of(wav, mel), wav)
+    return MelAndWav(mel_of(wav, mel), wav)
 
 
-def read_mel(path: Path, mel: MelConfig) -> Content:
+def read_mel(path: Path, mel: MelConfig) -> MelAndWav:
     """Reads and checks one mel.
 
     Raises:
@@ -167,7 +167,7 @@ def read_mel(path: Path, mel: MelConfig) -> Content:
         )
     values = np.ascontiguousarray(array, dtype=np.float32)
     _check_range(path, values)
-    return Content(values, None)
+    return MelAndWav(values, None)
 
 
 def _check_range(path: Path, values: np.ndarray) -> None:

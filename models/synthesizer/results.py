@@ -27,7 +27,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """One line of `metadata.jsonl`. Times are in seconds from the start of the file."""
 
     id: str
@@ -52,9 +52,9 @@ class Line:
 
 def line_of(
     id: str, speech: Speech, settings: Settings, *, dataset: str, vocoder: str, work_s: float
-) -> Line:
+) -> TextLine:
     """The line about one spoken text; `work_s` is how long that took."""
-    return Line(
+    return TextLine(
         id=id,
         file=f"{id}.wav",
         text=speech.text,
@@ -86,7 +86,7 @@ def line_of(
     )
 
 
-class Entry(Protocol):
+class ResultLine(Protocol):
     """What a line of any `metadata.jsonl` says."""
 
     @property
@@ -102,10 +102,10 @@ class Entry(Protocol):
         """Of a recorded sentence; empty for the user's own."""
 
 
-E = TypeVar("E", bound=Entry)
+L = TypeVar("L", bound=ResultLine)
 
 
-class ResultFolder(Generic[E]):
+class ResultFolder(Generic[L]):
     """A folder of sound files. Runs into the same folder add to it.
 
     Args:
@@ -116,7 +116,7 @@ class ResultFolder(Generic[E]):
         InputError: If its `metadata.jsonl` holds something else.
     """
 
-    def __init__(self, folder: Path, entry: type[E]) -> None:
+    def __init__(self, folder: Path, entry: type[L]) -> None:
         self.folder = folder
         self._lines = {line.id: line for line in read_lines(folder, entry)}
 
@@ -143,7 +143,7 @@ class ResultFolder(Generic[E]):
         for folder in (self.folder, self.folder / COMPARISON):
             shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
 
-    def add(self, line: E) -> None:
+    def add(self, line: L) -> None:
         """Takes in what is known about a file that was written."""
         self._lines[line.id] = line
 
@@ -153,7 +153,7 @@ class ResultFolder(Generic[E]):
         write_jsonl(self.folder / METADATA, (vars(line) for line in ordered))
 
 
-class Results(ResultFolder[Line]):
+class Results(ResultFolder[TextLine]):
     """A folder of spoken texts.
 
     Args:
@@ -164,7 +164,7 @@ class Results(ResultFolder[Line]):
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, Line)
+        super().__init__(folder, TextLine)
         self._taken: set[str] = set()
 
     def id_for(self, text: str, speaker: str, settings: Settings) -> str:
@@ -189,7 +189,7 @@ class Results(ResultFolder[Line]):
         return max((int(match[1]) for match in matches if match), default=0)
 
 
-def _controls(source: Settings | Line) -> tuple[float, ...]:
+def _controls(source: Settings | TextLine) -> tuple[float, ...]:
     return (
         source.pitch_control,
         source.energy_control,
@@ -198,7 +198,7 @@ def _controls(source: Settings | Line) -> tuple[float, ...]:
     )
 
 
-def read_lines(folder: Path, entry: type[E]) -> list[E]:
+def read_lines(folder: Path, entry: type[L]) -> list[L]:
     """The lines of a folder's `metadata.jsonl` whose sound files are still there.
 
     Args:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from models.base.registry import load_config
-from models.synthesizer.results import E, ResultFolder
+from models.synthesizer.results import L, ResultFolder
 from preprocessors.manifest import MANIFEST, Utterance
 from preprocessors.split import read_split
 from utils.errors import InputError
@@ -16,7 +16,7 @@ TestingSet = Literal["train", "test", "golden_test"]
 SHOWN_FAILURES = 20
 
 
-class Item(Protocol):
+class SpeechItem(Protocol):
     """Something to be spoken into one file."""
 
     @property
@@ -24,13 +24,13 @@ class Item(Protocol):
         """Unique in its folder."""
 
 
-I = TypeVar("I", bound=Item)  # noqa: E741
+I = TypeVar("I", bound=SpeechItem)  # noqa: E741
 
 
-class Made(NamedTuple, Generic[E]):
+class Made(NamedTuple, Generic[L]):
     """What was written of an item."""
 
-    line: E
+    line: L
     seconds: float  # of sound
     work_s: float  # seconds that the model worked
 
@@ -87,8 +87,8 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
 
 
 def speak_each(
-    items: Sequence[I], make: Callable[[I], Made[E]], results: ResultFolder[E], noun: str
-) -> list[E]:
+    items: Sequence[I], make: Callable[[I], Made[L]], results: ResultFolder[L], noun: str
+) -> list[L]:
     """Speaks items one after another and keeps `metadata.jsonl`, also when it is interrupted.
 
     Args:
@@ -104,7 +104,7 @@ def speak_each(
         InputError: At the end, if some could not be spoken: lists them with their reasons.
     """
     failures: list[Failure] = []
-    made: list[Made[E]] = []
+    made: list[Made[L]] = []
     results.forget_scores()
     try:
         with progress(len(items), f"stage 3: {noun}") as bar:
@@ -122,7 +122,7 @@ def speak_each(
     return [one.line for one in made]
 
 
-def _report(folder: Path, made: Sequence[Made[E]], failures: Sequence[Failure], noun: str) -> None:
+def _report(folder: Path, made: Sequence[Made[L]], failures: Sequence[Failure], noun: str) -> None:
     if made:
         spoken_s, work_s = sum(one.seconds for one in made), sum(one.work_s for one in made)
         get_logger(__name__).info(

@@ -21,7 +21,7 @@ from models.base.assets import LEXICON, Speaker
 from models.base.interfaces import AcousticModel
 from models.base.registry import config_of
 from models.checkpoint.loading import LoadedModel, open_model
-from models.synthesizer.clauses import Reader
+from models.synthesizer.clauses import ClauseSplitter
 from models.synthesizer.speech import Part, Speech, faded_pieces, join, silence
 from models.synthesizer.vocoders import open_vocoder
 from processors.records import SpokenText
@@ -90,7 +90,9 @@ class Synthesizer:
         self.config = with_overrides(self.model, overrides)
         self._device = torch.device(device)
         self._vocoder = fitting.load(self.config.inference, device)
-        self._reader = Reader(self.config.preprocess.text, self.config.inference.max_phones)
+        self._split_clauses = ClauseSplitter(
+            self.config.preprocess.text, self.config.inference.max_phones
+        )
 
     def __call__(
         self,
@@ -119,7 +121,7 @@ class Synthesizer:
         """
         controls = Controls(pitch_control, energy_control, duration_control).checked()
         index = choose_speaker(self.speakers, speaker)
-        sentences = self._reader(text, self.speakers[index].language)
+        sentences = self._split_clauses(text, self.speakers[index].language)
         clauses = [clause for sentence in sentences for clause in sentence]
         with self._seeded(seed):
             spoken = iter(self._speak(clauses, index, controls))
@@ -170,7 +172,7 @@ class Synthesizer:
         """
         controls = Controls(pitch_control, energy_control, duration_control).checked()
         index = choose_speaker(self.speakers, speaker)
-        sentences = self._reader(text, self.speakers[index].language)
+        sentences = self._split_clauses(text, self.speakers[index].language)
         return self._pieces(sentences, index, controls, seed)
 
     def _pieces(

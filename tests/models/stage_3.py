@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from config.schema import PreprocessConfig
-from models.synthesizer.copy_synthesis import ClipLine
-from models.synthesizer.results import Line, ResultFolder
+from models.synthesizer.copy_synthesis import CopyLine
+from models.synthesizer.results import ResultFolder, TextLine
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.pcm import from_pcm16
@@ -44,10 +44,10 @@ def make_store(root: Path, dataset: str = "Anna", text: str = TEXT) -> Recording
     return store
 
 
-def clip_line(id: str, source: Path, **changes: str) -> ClipLine:
+def copy_line(id: str, source: Path, **changes: str) -> CopyLine:
     """The line about one copy."""
     texts = {"dataset": "Anna", "vocoder": "a vocoder"} | changes
-    return ClipLine(
+    return CopyLine(
         id=id,
         file=f"{id}.wav",
         mel_source=str(source),
@@ -58,10 +58,10 @@ def clip_line(id: str, source: Path, **changes: str) -> ClipLine:
     )
 
 
-def text_line(id: str, **changes: str) -> Line:
+def text_line(id: str, **changes: str) -> TextLine:
     """The line about one spoken text."""
     texts = {"dataset": "Anna", "speaker": "anna", "vocoder": "Griffin-Lim", "text": TEXT} | changes
-    return Line(
+    return TextLine(
         id=id,
         file=f"{id}.wav",
         normalized="one two, three!",
@@ -78,7 +78,9 @@ def text_line(id: str, **changes: str) -> Line:
     )
 
 
-def write_results(folder: Path, lines: list[Line] | list[ClipLine], wavs: list[np.ndarray]) -> None:
+def write_results(
+    folder: Path, lines: list[TextLine] | list[CopyLine], wavs: list[np.ndarray]
+) -> None:
     """Sound files and metadata.jsonl."""
     results: ResultFolder = ResultFolder(folder, type(lines[0]))
     for line, wav in zip(lines, wavs, strict=True):
@@ -91,5 +93,5 @@ def write_copies(root: Path, store: RecordingStore, level: float = 0.5) -> Path:
     """Copies of the test split at another level."""
     ids = store.ids[-2:]
     wavs = [level * from_pcm16(store.read(id).wav) for id in ids]
-    write_results(root / "out", [clip_line(id, store.folder) for id in ids], wavs)
+    write_results(root / "out", [copy_line(id, store.folder) for id in ids], wavs)
     return root / "out"

@@ -27,7 +27,7 @@ from processors.scoring.utterance_scorer import (
 )
 from tests.models.stage_3 import (
     RATE,
-    clip_line,
+    copy_line,
     make_store,
     preprocess_of,
     text_line,
@@ -204,12 +204,12 @@ def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
 def write_wav_of_another(root: Path, wav: np.ndarray) -> None:
     """A file of the user's, beside the copies of the data set."""
     write_wav(root / "mine.wav", wav * np.sin(np.arange(3000)), RATE)
-    line = clip_line("mine", root / "mine.wav", dataset="")
+    line = copy_line("mine", root / "mine.wav", dataset="")
     write_results(root / "out", [line], [wav])
 
 
 def test_a_mean_over_several_vocoders_is_refused(tmp_path, copies):
-    line = clip_line("rec-001", tmp_path / "data" / "Anna", vocoder="another")
+    line = copy_line("rec-001", tmp_path / "data" / "Anna", vocoder="another")
     write_results(copies.folders[0], [line], [np.full(16 * 64, 0.1)])
     with pytest.raises(InputError, match="holds files of several vocoders: a vocoder, another"):
         evaluate(copies, only("mel_l1"), n_jobs=1)

@@ -4,7 +4,7 @@ import pytest
 from models.evaluation.inputs import Result, read_results, read_texts, refuse
 from processors.audio.files import write_wav
 from processors.records import TimedPhone
-from tests.models.stage_3 import RATE, clip_line, text_line, write_results
+from tests.models.stage_3 import RATE, copy_line, text_line, write_results
 from utils.errors import InputError
 
 
@@ -28,7 +28,7 @@ def test_a_text_knows_its_phones_and_who_spoke_it(tmp_path):
 
 
 def test_a_copy_knows_what_its_mel_comes_from(tmp_path):
-    write_results(tmp_path, [clip_line("a", tmp_path / "data")], [np.full(9, 0.1)])
+    write_results(tmp_path, [copy_line("a", tmp_path / "data")], [np.full(9, 0.1)])
     (result,) = read_results(tmp_path)
     assert (result.kind, result.source, result.vocoder) == ("copy", tmp_path / "data", "a vocoder")
     assert result.phones == ()

@@ -14,7 +14,7 @@ from processors.records import Features
 from tests.models.stage_3 import (
     RATE,
     TEXT,
-    clip_line,
+    copy_line,
     make_store,
     preprocess_of,
     text_line,
@@ -42,7 +42,7 @@ def test_a_copy_belongs_to_what_stage_1_stored_and_its_text_to_the_manifest(tmp_
 def test_a_copy_of_a_file_belongs_to_that_file(tmp_path):
     wav = np.random.default_rng(0).uniform(-0.5, 0.5, 4000)
     write_wav(tmp_path / "mine.wav", wav, RATE)
-    write_results(tmp_path / "out", [clip_line("mine", tmp_path / "mine.wav", dataset="")], [wav])
+    write_results(tmp_path / "out", [copy_line("mine", tmp_path / "mine.wav", dataset="")], [wav])
     (item,) = items(tmp_path / "out", tmp_path)
     assert item.recorded() == pytest.approx(wav, abs=1e-4)
     assert (item.text, item.language) == ("", "")
@@ -51,7 +51,7 @@ def test_a_copy_of_a_file_belongs_to_that_file(tmp_path):
 def test_what_is_said_in_a_file_that_was_copied_stands_in_a_table(tmp_path):
     wav = np.random.default_rng(0).uniform(-0.5, 0.5, 4000)
     write_wav(tmp_path / "mine.wav", wav, RATE)
-    write_results(tmp_path / "out", [clip_line("mine", tmp_path / "mine.wav", dataset="")], [wav])
+    write_results(tmp_path / "out", [copy_line("mine", tmp_path / "mine.wav", dataset="")], [wav])
     (item,) = items(tmp_path / "out", tmp_path, texts={"mine": "Hi."}, languages={"": "en-gb"})
     assert (item.text, item.language) == ("Hi.", "en-gb")
 
@@ -129,8 +129,8 @@ def test_missing_files_are_listed_before_any_work(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (clip_line("x", "DATA"), "x: not in .*data/Anna"),
-        (clip_line("x", "mels/x.npy", dataset=""), "x: mels/x.npy holds none; give --recordings"),
+        (copy_line("x", "DATA"), "x: not in .*data/Anna"),
+        (copy_line("x", "mels/x.npy", dataset=""), "x: mels/x.npy holds none; give --recordings"),
         (text_line("x"), "x: not in .*data/Anna; give --recordings"),
         (text_line("x", dataset="Bert"), "x: not in .*data/Bert; give --recordings"),
         (text_line("rec-001"), r"rec-001: .*corpus/rec-001\.wav is missing"),
@@ -140,7 +140,7 @@ def test_a_missing_recording_is_named(tmp_path, line, message):
     make_store(tmp_path)
     (tmp_path / "corpus" / "rec-001.wav").unlink()
     if getattr(line, "mel_source", "") == "DATA":
-        line = clip_line("x", tmp_path / "data" / "Anna")
+        line = copy_line("x", tmp_path / "data" / "Anna")
     write_results(tmp_path / "out", [line], [np.full(9, 0.1)])
     with pytest.raises(InputError, match="1 of 1 files have no recording to be compared with"):
         items(tmp_path / "out", tmp_path)

@@ -3,7 +3,7 @@ from itertools import pairwise
 import pytest
 
 from config.schema import TextConfig
-from models.synthesizer.clauses import Reader
+from models.synthesizer.clauses import ClauseSplitter
 
 LONG = "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."
 
@@ -12,14 +12,14 @@ LONG = "I came, I saw, and I went away again without a word of thanks, which was
     ("pauses", "inner", "final"), [("classes", "<,>", "<.>"), ("sp", "<sp>", "D")]
 )
 def test_clauses_of_a_long_sentence_end_as_if_it_went_on(pauses, inner, final):
-    clauses, _ = Reader(TextConfig(pauses=pauses), max_phones=30)(LONG, "en-us")
+    clauses, _ = ClauseSplitter(TextConfig(pauses=pauses), max_phones=30)(LONG, "en-us")
     assert [clause.words[-1].text for clause in clauses] == ["went", "without", "unkind"]
     assert [clause.phones[-1] for clause in clauses] == [inner, inner, final]
 
 
 @pytest.mark.parametrize("pauses", ["classes", "sp"])
 def test_no_word_is_lost_and_every_phone_is_in_a_word_or_a_pause(pauses):
-    sentences = Reader(TextConfig(pauses=pauses), max_phones=20)(LONG, "en-us")
+    sentences = ClauseSplitter(TextConfig(pauses=pauses), max_phones=20)(LONG, "en-us")
     said = " ".join(word.text for clauses in sentences for c in clauses for word in c.words)
     assert said == LONG.replace(",", "").replace(".", "")
     for clause in (clause for clauses in sentences for clause in clauses):

@@ -13,8 +13,8 @@ from models.base.assets import Assets
 from models.base.registry import load_config
 from models.synthesizer import copy_synthesis
 from models.synthesizer.copy_synthesis import (
-    SpeakingVocoder,
-    load_speaking_vocoder,
+    CopySynthesis,
+    load_copy_synthesis,
     mel_distance,
     speak_audio,
     speak_features,
@@ -56,7 +56,7 @@ class Constant:
         yield torch.full((1, (mel.shape[2] - 1) * MEL.hop_length), self.value)
 
 
-def make_vocoder(tmp_path: Path, network) -> SpeakingVocoder:
+def make_vocoder(tmp_path: Path, network) -> CopySynthesis:
     preprocess = PreprocessConfig(
         processed_dir=str(tmp_path / "data"),
         sample_rate=8000,
@@ -67,7 +67,7 @@ def make_vocoder(tmp_path: Path, network) -> SpeakingVocoder:
         fmax=4000,
         mel_padding="hifigan",
     )
-    return SpeakingVocoder(network, MEL, preprocess, "a vocoder", tmp_path / "out", "cpu")
+    return CopySynthesis(network, MEL, preprocess, "a vocoder", tmp_path / "out", "cpu")
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_a_bad_clip_is_listed_and_the_others_are_spoken(tmp_path, store):
     clips = tmp_path / "clips"
     write_wav(clips / "good.wav", from_pcm16(store.read("rec-004").wav), 8000)
     (clips / "bad.wav").write_bytes(b"")
-    with pytest.raises(InputError, match=r"1 of 2 clips .*\n  bad: bad\.wav: the file is empty"):
+    with pytest.raises(InputError, match=r"1 of 2 mels .*\n  bad: bad\.wav: the file is empty"):
         speak_audio(make_vocoder(tmp_path, Echo(store)), clips)
     assert [line["id"] for line in lines_of(tmp_path / "out" / "single")] == ["good"]
 
@@ -216,7 +216,7 @@ def make_experiment(tmp_path: Path) -> Path:
 
 def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
     folder = make_experiment(tmp_path)
-    vocoder = load_speaking_vocoder(folder, None, ["preprocess.processed_dir=elsewhere"])
+    vocoder = load_copy_synthesis(folder, None, ["preprocess.processed_dir=elsewhere"])
     assert (vocoder.mel, vocoder.output) == (MEL, folder / "result")
     assert vocoder.preprocess.processed_dir == "elsewhere"
     assert torch.cat([*vocoder.network.generate(torch.zeros(1, 8, 5))], dim=1).shape == (1, 320)
@@ -224,20 +224,20 @@ def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
 
 def test_an_override_chooses_the_precision(tmp_path):
     folder = make_experiment(tmp_path)
-    network = load_speaking_vocoder(folder, None, ["inference.vocoder_precision=bf16"]).network
+    network = load_copy_synthesis(folder, None, ["inference.vocoder_precision=bf16"]).network
     assert {parameter.dtype for parameter in network.ups.parameters()} == {torch.bfloat16}
 
 
 def test_an_override_of_its_mel_is_refused(tmp_path):
     folder = make_experiment(tmp_path)
     with pytest.raises(InputError, match=r"--set changes the mel .*: f_max 4000 and 3000\.0;"):
-        load_speaking_vocoder(folder, None, ["preprocess.fmax=3000"])
+        load_copy_synthesis(folder, None, ["preprocess.fmax=3000"])
 
 
 def test_an_acoustic_model_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(copy_synthesis, "load_model", lambda *_: FakeVoice(tmp_path))
     with pytest.raises(InputError, match="a/voice is an acoustic model; expected a vocoder"):
-        load_speaking_vocoder("a/voice", None, [])
+        load_copy_synthesis("a/voice", None, [])
 
 
 class FakeVoice:
@@ -251,7 +251,7 @@ class FakeVoice:
 def test_a_checkpoint_of_the_authors_speaks_and_its_speech_lies_beside_it(tmp_path):
     weights = hifigan_originals.random_generator(hifigan_originals.SIZES)
     hifigan_originals.write_authors(tmp_path / "theirs", weights)
-    vocoder = load_speaking_vocoder(tmp_path / "theirs", None, [])
+    vocoder = load_copy_synthesis(tmp_path / "theirs", None, [])
     soundfile.write(tmp_path / "a.wav", 0.1 * np.sin(np.arange(9000)), vocoder.mel.sample_rate)
     speak_audio(vocoder, tmp_path / "a.wav")
     (line,) = lines_of(tmp_path / "theirs" / "result" / "single")

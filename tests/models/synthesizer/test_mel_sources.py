@@ -8,11 +8,11 @@ import torch
 
 from config.schema import PreprocessConfig
 from models.synthesizer.mel_sources import (
-    clips_of_audio,
-    clips_of_features,
-    clips_of_split,
     files_of,
     read_mel,
+    sources_of_audio,
+    sources_of_features,
+    sources_of_split,
 )
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance, write_manifest
@@ -42,12 +42,12 @@ def test_a_split_gives_its_recordings_with_the_mels_of_stage_1(tmp_path):
     store = make_recorded(tmp_path / "Anna")
     utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
     write_manifest(tmp_path / "Anna" / "manifest.jsonl", utterances)
-    clips = clips_of_split(tmp_path, "Anna", "test", MEL)
-    assert [(clip.id, clip.dataset, clip.mel_source) for clip in clips] == [
+    sources = sources_of_split(tmp_path, "Anna", "test", MEL)
+    assert [(source.id, source.dataset, source.path) for source in sources] == [
         ("rec-008", "Anna", tmp_path / "Anna"),
         ("rec-009", "Anna", tmp_path / "Anna"),
     ]
-    content, stored = clips[0].load(), store.read("rec-008")
+    content, stored = sources[0].load(), store.read("rec-008")
     assert np.array_equal(content.mel, stored.mel)
     assert np.array_equal(content.wav, from_pcm16(stored.wav))
 
@@ -57,14 +57,14 @@ def test_a_split_with_another_mel_is_refused(tmp_path):
     utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
     write_manifest(tmp_path / "Anna" / "manifest.jsonl", utterances)
     with pytest.raises(InputError, match=r"another mel definition: f_max 4000.* and 8000\.0,"):
-        clips_of_split(tmp_path, "Anna", "test", MelConfig())
+        sources_of_split(tmp_path, "Anna", "test", MelConfig())
 
 
 def test_audio_of_any_length_gives_whole_frames_and_their_mel(tmp_path):
     soundfile.write(tmp_path / "a.wav", tone(0.1), RATE)
-    (clip,) = clips_of_audio(tmp_path / "a.wav", CONFIG)
-    content = clip.load()
-    assert (clip.id, clip.dataset, clip.mel_source) == ("a", "", tmp_path / "a.wav")
+    (source,) = sources_of_audio(tmp_path / "a.wav", CONFIG)
+    content = source.load()
+    assert (source.id, source.dataset, source.path) == ("a", "", tmp_path / "a.wav")
     assert content.wav.shape == (2205 // 256 * 256,)
     expected = MelSpectrogram(CONFIG.mel)(torch.from_numpy(content.wav)[None])[0].numpy()
     assert np.abs(content.mel - expected).max() < 1e-5
@@ -72,17 +72,17 @@ def test_audio_of_any_length_gives_whole_frames_and_their_mel(tmp_path):
 
 def test_audio_of_another_rate_is_resampled_and_that_is_said(tmp_path, caplog):
     soundfile.write(tmp_path / "a.flac", tone(1.0, 16000), 16000)
-    (clip,) = clips_of_audio(tmp_path, CONFIG)
+    (source,) = sources_of_audio(tmp_path, CONFIG)
     with caplog.at_level("INFO", "arion"):
-        assert clip.load().wav.shape == (RATE // 256 * 256,)
+        assert source.load().wav.shape == (RATE // 256 * 256,)
     assert "a.flac: resampled from 16000 to 22050 Hz; nothing above 8000 Hz" in caplog.text
 
 
 def test_audio_that_cannot_be_used_says_why(tmp_path):
     soundfile.write(tmp_path / "a.wav", np.zeros(RATE), RATE)
-    (clip,) = clips_of_audio(tmp_path, CONFIG)
+    (source,) = sources_of_audio(tmp_path, CONFIG)
     with pytest.raises(InputError, match=r"a\.wav: the recording is silent"):
-        clip.load()
+        source.load()
 
 
 def test_files_of_a_folder_are_sorted_and_others_left_alone(tmp_path):
@@ -111,9 +111,9 @@ def test_a_folder_without_such_files_and_a_missing_one_are_errors(tmp_path):
 def test_a_mel_in_a_file_is_read_in_any_float(tmp_path, kind):
     mel = log_mel().astype(kind)
     save(tmp_path / "x.npy", mel)
-    (clip,) = clips_of_features(tmp_path, MEL)
-    content = clip.load()
-    assert clip.id == "x"
+    (source,) = sources_of_features(tmp_path, MEL)
+    content = source.load()
+    assert source.id == "x"
     assert content.mel.dtype == np.float32
     assert np.array_equal(content.mel, mel.astype(np.float32))
     assert content.wav is None

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from models.synthesizer.results import Line, Results, Settings, line_of
+from models.synthesizer.results import Results, Settings, TextLine, line_of
 from models.synthesizer.speech import Part, join
 from processors.records import Word
 from utils.errors import InputError
@@ -20,7 +20,7 @@ def line(id: str, text: str = "Hello.", dataset: str = "", settings: Settings | 
     )
 
 
-def keep(results: Results, entry: Line) -> None:
+def keep(results: Results, entry: TextLine) -> None:
     results.folder.mkdir(parents=True, exist_ok=True)
     (results.folder / entry.file).write_bytes(b"RIFF")
     results.add(entry)

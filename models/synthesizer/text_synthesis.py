@@ -9,7 +9,7 @@ import torch
 
 from config.schema import Config
 from models.synthesizer.alignments import write_alignments
-from models.synthesizer.results import Line, Results, Settings, line_of
+from models.synthesizer.results import Results, Settings, TextLine, line_of
 from models.synthesizer.speak_each import (
     Made,
     TestingSet,
@@ -27,7 +27,7 @@ from utils.hub import recorded_as
 from utils.plots import plot_synthesis
 
 
-class Sentence(NamedTuple):
+class TextItem(NamedTuple):
     """One text to be spoken into one file."""
 
     id: str
@@ -36,7 +36,7 @@ class Sentence(NamedTuple):
     dataset: str = ""
 
 
-class Voice(NamedTuple):
+class TextSynthesis(NamedTuple):
     """A model that is ready to speak, and where its speech goes."""
 
     synthesizer: Synthesizer
@@ -46,7 +46,7 @@ class Voice(NamedTuple):
     alignment: str | None = None  # format of the alignments beside it; None: there are none
 
 
-def load_voice(
+def load_text_synthesis(
     reference: str | Path,
     vocoder: str | None,
     output: Path | None,
@@ -54,7 +54,7 @@ def load_voice(
     *,
     resample: bool = False,
     alignment: str | None = None,
-) -> Voice:
+) -> TextSynthesis:
     """Loads a model on the GPU, where there is one.
 
     Args:
@@ -70,7 +70,7 @@ def load_voice(
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     synthesizer = Synthesizer(reference, vocoder, device, resample=resample, overrides=overrides)
-    return Voice(
+    return TextSynthesis(
         synthesizer,
         synthesizer.config,
         recorded_as(vocoder) if vocoder else GRIFFIN_LIM,
@@ -79,20 +79,22 @@ def load_voice(
     )
 
 
-def speak_texts(voice: Voice, texts: Sequence[str], settings: Settings) -> None:
+def speak_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settings) -> None:
     """Mode `single`: speaks texts into `<output>/single/text-0001.wav` and so on.
 
     Raises:
         InputError: If the speaker is unknown, or a text could not be spoken (the others are made).
     """
-    speakers = voice.synthesizer.speakers
+    speakers = synthesis.synthesizer.speakers
     speaker = speakers[choose_speaker(speakers, settings.speaker)].name
-    results = Results(voice.output / "single")
-    sentences = [Sentence(results.id_for(text, speaker, settings), text, speaker) for text in texts]
-    speak_all(voice, sentences, results, settings)
+    results = Results(synthesis.output / "single")
+    items = [TextItem(results.id_for(text, speaker, settings), text, speaker) for text in texts]
+    speak_all(synthesis, items, results, settings)
 
 
-def speak_dataset(voice: Voice, dataset: str, testing_set: TestingSet, settings: Settings) -> None:
+def speak_dataset(
+    synthesis: TextSynthesis, dataset: str, testing_set: TestingSet, settings: Settings
+) -> None:
     """Mode `batch`: speaks the texts of a prepared data set into `<output>/<id>.wav`.
 
     Each is spoken by the speaker of its recording, unless the settings name one.
@@ -102,15 +104,15 @@ def speak_dataset(voice: Voice, dataset: str, testing_set: TestingSet, settings:
             could not be spoken (the others are made).
     """
     if settings.speaker is not None:
-        choose_speaker(voice.synthesizer.speakers, settings.speaker)
-    processed = user_path(voice.config.preprocess.processed_dir)
-    sentences = [
-        Sentence(utterance.id, utterance.text, settings.speaker or utterance.speaker, dataset)
+        choose_speaker(synthesis.synthesizer.speakers, settings.speaker)
+    processed = user_path(synthesis.config.preprocess.processed_dir)
+    items = [
+        TextItem(utterance.id, utterance.text, settings.speaker or utterance.speaker, dataset)
         for utterance in utterances_of(processed, dataset, testing_set)
     ]
-    results = Results(voice.output)
-    results.check_dataset(dataset, [sentence.id for sentence in sentences])
-    speak_all(voice, sentences, results, settings)
+    results = Results(synthesis.output)
+    results.check_dataset(dataset, [item.id for item in items])
+    speak_all(synthesis, items, results, settings)
 
 
 def read_texts(path: Path) -> list[str]:
@@ -127,7 +129,7 @@ def read_texts(path: Path) -> list[str]:
 
 
 def speak_all(
-    voice: Voice, sentences: Sequence[Sentence], results: Results, settings: Settings
+    synthesis: TextSynthesis, items: Sequence[TextItem], results: Results, settings: Settings
 ) -> None:
     """Speaks texts one after another and writes wavs, pictures, alignments and `metadata.jsonl`.
 
@@ -137,29 +139,27 @@ def speak_all(
     """
     Controls(settings.pitch_control, settings.energy_control, settings.duration_control).checked()
 
-    def make(sentence: Sentence) -> Made[Line]:
+    def make(item: TextItem) -> Made[TextLine]:
         start = time.perf_counter()
-        speech = speak(voice.synthesizer, sentence, settings)
+        speech = speak(synthesis.synthesizer, item, settings)
         work_s = time.perf_counter() - start
-        write_speech(voice, sentence, speech, results.folder)
-        dataset, vocoder = sentence.dataset, voice.vocoder
-        line = line_of(
-            sentence.id, speech, settings, dataset=dataset, vocoder=vocoder, work_s=work_s
-        )
+        write_speech(synthesis, item, speech, results.folder)
+        dataset, vocoder = item.dataset, synthesis.vocoder
+        line = line_of(item.id, speech, settings, dataset=dataset, vocoder=vocoder, work_s=work_s)
         return Made(line, speech.seconds, work_s)
 
     try:
-        speak_each(sentences, make, results, "texts")
+        speak_each(items, make, results, "texts")
     finally:
-        if voice.alignment:
-            write_alignments(results.folder, results.folder, voice.alignment)
+        if synthesis.alignment:
+            write_alignments(results.folder, results.folder, synthesis.alignment)
 
 
-def speak(synthesizer: Synthesizer, sentence: Sentence, settings: Settings) -> Speech:
+def speak(synthesizer: Synthesizer, item: TextItem, settings: Settings) -> Speech:
     """One text as speech."""
     return synthesizer(
-        sentence.text,
-        speaker=sentence.speaker,
+        item.text,
+        speaker=item.speaker,
         pitch_control=settings.pitch_control,
         energy_control=settings.energy_control,
         duration_control=settings.duration_control,
@@ -167,17 +167,17 @@ def speak(synthesizer: Synthesizer, sentence: Sentence, settings: Settings) -> S
     )
 
 
-def write_speech(voice: Voice, sentence: Sentence, speech: Speech, folder: Path) -> None:
+def write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
     """Writes `<id>.wav` and, if the configuration says so, `<id>.png`."""
-    write_wav(folder / f"{sentence.id}.wav", speech.wav, speech.sample_rate)
-    if voice.config.inference.save_plots:
+    write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate)
+    if synthesis.config.inference.save_plots:
         plot_synthesis(
-            folder / f"{sentence.id}.png",
+            folder / f"{item.id}.png",
             speech.mel,
             speech.phone_names,
             speech.durations,
             speech.f0,
             speech.energy,
-            title=f"{sentence.id}: {speech.text}",
+            title=f"{item.id}: {speech.text}",
             frame_s=speech.frame_s,
         )

@@ -9,8 +9,8 @@ import soundfile
 from config.schema import InferenceConfig, PreprocessConfig
 from models.base.assets import Speaker
 from models.synthesizer.results import Settings
-from models.synthesizer.speak_texts import Voice, read_texts, speak_dataset, speak_texts
 from models.synthesizer.speech import Part, Speech, join
+from models.synthesizer.text_synthesis import TextSynthesis, read_texts, speak_dataset, speak_texts
 from preprocessors.manifest import Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
 from processors.records import Word
@@ -42,13 +42,13 @@ class FakeSynthesizer:
         return join([part], text=text, speaker=speaker, sample_rate=RATE, hop_length=HOP)
 
 
-def make_voice(tmp_path: Path, *speakers: str, save_plots: bool = False) -> Voice:
+def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> TextSynthesis:
     config = SimpleNamespace(
         preprocess=PreprocessConfig(processed_dir=str(tmp_path / "data")),
         inference=InferenceConfig(save_plots=save_plots),
     )
     fake = FakeSynthesizer(*(speakers or ("one",)))
-    return Voice(fake, config, "Griffin-Lim", tmp_path / "out")
+    return TextSynthesis(fake, config, "Griffin-Lim", tmp_path / "out")
 
 
 def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
@@ -69,9 +69,9 @@ def names_in(folder: Path) -> list[str]:
 
 
 def test_alignments_lie_beside_the_wavs_if_asked_for(tmp_path):
-    voice = make_voice(tmp_path)._replace(alignment="textgrid")
+    synthesis = make_synthesis(tmp_path)._replace(alignment="textgrid")
     with pytest.raises(InputError, match="1 of 2 texts could not be spoken"):
-        speak_texts(voice, ["Good day.", "unspeakable"], Settings())
+        speak_texts(synthesis, ["Good day.", "unspeakable"], Settings())
     assert names_in(tmp_path / "out" / "single") == [
         "metadata.jsonl",
         "text-0001.TextGrid",
@@ -80,7 +80,7 @@ def test_alignments_lie_beside_the_wavs_if_asked_for(tmp_path):
 
 
 def test_texts_become_numbered_files_in_single(tmp_path):
-    speak_texts(make_voice(tmp_path), ["Good day.", "And good night."], Settings())
+    speak_texts(make_synthesis(tmp_path), ["Good day.", "And good night."], Settings())
     assert names_in(tmp_path / "out" / "single") == [
         "metadata.jsonl",
         "text-0001.wav",
@@ -95,9 +95,9 @@ def test_texts_become_numbered_files_in_single(tmp_path):
 
 
 def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
-    voice = make_voice(tmp_path)
+    synthesis = make_synthesis(tmp_path)
     for text in ("first", "second", "first"):
-        speak_texts(voice, [text], Settings())
+        speak_texts(synthesis, [text], Settings())
     lines = lines_of(tmp_path / "out" / "single")
     assert [(line["file"], line["text"]) for line in lines] == [
         ("text-0001.wav", "first"),
@@ -107,23 +107,23 @@ def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
 
 def test_a_text_is_data_and_never_a_file_name(tmp_path):
     hostile = "../../evil; $(touch evil) * /etc/passwd\n\0"
-    speak_texts(make_voice(tmp_path), [hostile], Settings())
+    speak_texts(make_synthesis(tmp_path), [hostile], Settings())
     assert names_in(tmp_path) == ["out"]
     assert names_in(tmp_path / "out" / "single") == ["metadata.jsonl", "text-0001.wav"]
     assert lines_of(tmp_path / "out" / "single")[0]["text"] == hostile
 
 
 def test_a_control_out_of_range_is_refused_before_any_text(tmp_path):
-    voice = make_voice(tmp_path)
+    synthesis = make_synthesis(tmp_path)
     with pytest.raises(InputError, match=r"^pitch_control is 20\.0; expected 0\.1 to 10$"):
-        speak_texts(voice, ["Hello.", "Goodbye."], Settings(pitch_control=20.0))
-    assert voice.synthesizer.calls == []
+        speak_texts(synthesis, ["Hello.", "Goodbye."], Settings(pitch_control=20.0))
+    assert synthesis.synthesizer.calls == []
 
 
 def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
-    voice = make_voice(tmp_path, "one", "two")
-    speak_texts(voice, ["Hi."], Settings("two", 1.1, 1.2, 1.3, 7))
-    assert voice.synthesizer.calls == [("Hi.", "two", Settings(None, 1.1, 1.2, 1.3, 7))]
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    speak_texts(synthesis, ["Hi."], Settings("two", 1.1, 1.2, 1.3, 7))
+    assert synthesis.synthesizer.calls == [("Hi.", "two", Settings(None, 1.1, 1.2, 1.3, 7))]
     line = lines_of(tmp_path / "out" / "single")[0]
     wanted = {"speaker": "two", "pitch_control": 1.1, "energy_control": 1.2}
     assert line.items() >= (wanted | {"duration_control": 1.3, "seed": 7}).items()
@@ -131,25 +131,25 @@ def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
 
 def test_of_several_speakers_none_is_chosen_for_the_user(tmp_path):
     with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
-        speak_texts(make_voice(tmp_path, "one", "two"), ["Hi."], Settings())
+        speak_texts(make_synthesis(tmp_path, "one", "two"), ["Hi."], Settings())
 
 
 def test_a_bad_text_is_listed_at_the_end_and_the_others_are_spoken(tmp_path):
     texts = ["Good.", "unspeakable", "Better."]
     with pytest.raises(InputError, match=r"1 of 3 texts .*\n  text-0002: .* nothing to speak"):
-        speak_texts(make_voice(tmp_path), texts, Settings())
+        speak_texts(make_synthesis(tmp_path), texts, Settings())
     assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good.", "Better."]
 
 
 def test_an_interrupted_run_has_its_files_on_record(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        speak_texts(make_voice(tmp_path), ["Good.", "interrupt", "Better."], Settings())
+        speak_texts(make_synthesis(tmp_path), ["Good.", "interrupt", "Better."], Settings())
     assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good."]
 
 
 def test_a_split_becomes_files_named_by_id(tmp_path):
     prepare(tmp_path, a="Aa.", b="Bb.")
-    speak_dataset(make_voice(tmp_path), "Anna", "test", Settings())
+    speak_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "b.wav", "metadata.jsonl"]
     assert [(x["id"], x["text"], x["dataset"]) for x in lines_of(tmp_path / "out")] == [
         ("a", "Aa.", "Anna"),
@@ -159,29 +159,29 @@ def test_a_split_becomes_files_named_by_id(tmp_path):
 
 def test_golden_test_is_spoken(tmp_path):
     prepare(tmp_path, a="Aa.", b="Bb.")
-    speak_dataset(make_voice(tmp_path), "Anna", "golden_test", Settings())
+    speak_dataset(make_synthesis(tmp_path), "Anna", "golden_test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
 
 
 def test_sentences_are_spoken_by_who_recorded_them_unless_told_otherwise(tmp_path):
     prepare(tmp_path, a="Aa.")
-    voice = make_voice(tmp_path, "one", "two")
-    speak_dataset(voice, "Anna", "test", Settings())
-    speak_dataset(voice, "Anna", "test", Settings(speaker="two"))
-    assert [speaker for _, speaker, _ in voice.synthesizer.calls] == ["one", "two"]
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    speak_dataset(synthesis, "Anna", "test", Settings())
+    speak_dataset(synthesis, "Anna", "test", Settings(speaker="two"))
+    assert [speaker for _, speaker, _ in synthesis.synthesizer.calls] == ["one", "two"]
 
 
 def test_two_datasets_with_the_same_ids_do_not_overwrite_each_other(tmp_path):
     prepare(tmp_path, "Anna", a="Aa.")
     prepare(tmp_path, "Bert", a="Other.")
-    speak_dataset(make_voice(tmp_path), "Anna", "test", Settings())
+    speak_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     with pytest.raises(InputError, match="choose another --infer_output_dir"):
-        speak_dataset(make_voice(tmp_path), "Bert", "test", Settings())
+        speak_dataset(make_synthesis(tmp_path), "Bert", "test", Settings())
     assert lines_of(tmp_path / "out")[0]["text"] == "Aa."
 
 
 def test_a_picture_stands_beside_each_wav_if_wanted(tmp_path):
-    speak_texts(make_voice(tmp_path, save_plots=True), ["Hi."], Settings())
+    speak_texts(make_synthesis(tmp_path, save_plots=True), ["Hi."], Settings())
     picture = tmp_path / "out" / "single" / "text-0001.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
