@@ -22,7 +22,7 @@ from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Config, FastSpeech2Ta
 from modules.griffin_lim import GriffinLim
 from modules.masking import length_mask
 from modules.mel import MelConfig
-from modules.variance import ContourStats
+from modules.variance_adaptor import ContourStats
 from processors.dataset.batch import TtsBatch, on_device
 from processors.dataset.sampler import FrameBudgetSampler, frame_budget
 from utils.cli import Parser, run

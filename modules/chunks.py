@@ -1,14 +1,54 @@
-"""Signals computed piece by piece, with the same result as in one piece.
+"""Signals computed in chunks or padded, with the same result as whole and alone.
 
-A layer that looks at its neighbourhood needs some of it beside each piece: its context. Where the
-signal begins and ends there is none, and layers see the zeros that they would see anyway.
+A layer that looks at its neighbourhood needs some positions on either side of each chunk: its
+context. Where the signal begins and ends there is none, and layers see zeros, as they would anyway.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+
+class Padding(Protocol):
+    """Where a signal (B, C, L) is only padded. Layers that look around must see zeros there."""
+
+    def silence(self, signal: Tensor) -> Tensor:
+        """The signal with zeros there. It may be changed in place."""
+
+    def upsampled(self, rate: int) -> "Padding":
+        """That of a signal of `rate` times as many positions."""
+
+
+class BatchPadding(NamedTuple):
+    """Padding of items of several lengths; differentiable."""
+
+    mask: Tensor  # (B, 1, L), True = valid
+
+    def silence(self, signal: Tensor) -> Tensor:
+        """(B, C, L) -> (B, C, L), a new tensor."""
+        return signal * self.mask
+
+    def upsampled(self, rate: int) -> "BatchPadding":
+        """Padding at `rate` times as many positions."""
+        return BatchPadding(self.mask.repeat_interleave(rate, dim=2))
+
+
+class TailPadding(NamedTuple):
+    """As much padding at the end of every item: cheaper, for inference."""
+
+    n: int
+
+    def silence(self, signal: Tensor) -> Tensor:
+        """(B, C, L) -> the same tensor."""
+        if self.n > 0:
+            signal[:, :, -self.n :] = 0
+        return signal
+
+    def upsampled(self, rate: int) -> "TailPadding":
+        """Padding at `rate` times as many positions."""
+        return TailPadding(self.n * rate)
 
 
 class Context(NamedTuple):

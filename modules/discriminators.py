@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import weight_norm
 
-from modules.spectral_norm import spectral_norm
-from modules.strided_conv import RowConv2d, StridedConv1d
+from modules.conv import RowConv2d, StridedConv1d
+from modules.normalisation import spectral_norm
 
 _SLOPE = 0.1  # of leaky ReLU
 
@@ -43,11 +43,11 @@ _PERIOD_STRIDES = (3, 3, 3, 3, 1)
 _PERIOD_KERNEL = 5
 
 
-class Judgement(NamedTuple):
-    """What one discriminator says of a batch."""
+class DiscriminatorOutput(NamedTuple):
+    """What one discriminator gives for a batch."""
 
     score: Tensor  # (B, L), 1 = recorded, 0 = synthesised
-    distance: Tensor  # of the features from those of recordings, summed over layers and items
+    feature_distance: Tensor  # to the recordings' features, summed over layers and items
 
 
 class PeriodDiscriminator(nn.Module):
@@ -70,10 +70,10 @@ class PeriodDiscriminator(nn.Module):
         )
         self.conv_post = weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0)))
 
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> Judgement:
-        """Judges (B, S), and compares with recordings (B, S) if there are any."""
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
+        """Scores (B, S), and compares with recordings (B, S) if there are any."""
         picture = None if recorded is None else self._picture(recorded)
-        return _judge(self._picture(wav), picture, self.convs, self.conv_post)
+        return _discriminate(self._picture(wav), picture, self.convs, self.conv_post)
 
     def _picture(self, wav: Tensor) -> Tensor:
         """(B, S) -> (B, 1, p, S / p): a row for each phase."""
@@ -111,18 +111,18 @@ class ScaleDiscriminator(nn.Module):
         )
         self.conv_post = norm(StridedConv1d(channels[-1], 1, 3, 1, 1))
 
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> Judgement:
-        """Judges (B, S), and compares with recordings (B, S) if there are any."""
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
+        """Scores (B, S), and compares with recordings (B, S) if there are any."""
         signal = None if recorded is None else recorded[:, None]
-        return _judge(wav[:, None], signal, self.convs, self.conv_post)
+        return _discriminate(wav[:, None], signal, self.convs, self.conv_post)
 
 
-def _judge(
+def _discriminate(
     hidden: Tensor, recorded: Tensor | None, convs: nn.ModuleList, conv_post: nn.Module
-) -> Judgement:
+) -> DiscriminatorOutput:
     if recorded is None:
         score = _features(hidden, convs, conv_post)[-1]
-        return Judgement(score.flatten(1), score.new_zeros((), dtype=torch.float32))
+        return DiscriminatorOutput(score.flatten(1), score.new_zeros((), dtype=torch.float32))
     with parametrize.cached():  # both see the same weights
         features = _features(hidden, convs, conv_post)
         with torch.no_grad():
@@ -131,7 +131,7 @@ def _judge(
         (feature - other).abs().mean(dtype=torch.float32)
         for feature, other in zip(features, wanted, strict=True)
     ]
-    return Judgement(features[-1].flatten(1), torch.stack(distances).sum() * len(hidden))
+    return DiscriminatorOutput(features[-1].flatten(1), torch.stack(distances).sum() * len(hidden))
 
 
 def _features(hidden: Tensor, convs: nn.ModuleList, conv_post: nn.Module) -> list[Tensor]:
@@ -152,8 +152,8 @@ class MultiPeriodDiscriminator(nn.Module):
         super().__init__()
         self.discriminators = nn.ModuleList(PeriodDiscriminator(p, channels) for p in periods)
 
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[Judgement]:
-        """Judges (B, S), compared with (B, S): one judgement per period."""
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
+        """Scores (B, S), compared with (B, S): one output per period."""
         return [discriminator(wav, recorded) for discriminator in self.discriminators]
 
 
@@ -170,15 +170,15 @@ class MultiScaleDiscriminator(nn.Module):
         norms += [weight_norm] * (n_scales - 1)
         self.discriminators = nn.ModuleList(ScaleDiscriminator(channels, norm) for norm in norms)
 
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[Judgement]:
-        """Judges (B, S), compared with (B, S): one judgement per scale."""
-        judgements = []
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
+        """Scores (B, S), compared with (B, S): one output per scale."""
+        outputs = []
         for number, discriminator in enumerate(self.discriminators):
             if number > 0:
                 wav = _halved(wav)
                 recorded = None if recorded is None else _halved(recorded)
-            judgements.append(discriminator(wav, recorded))
-        return judgements
+            outputs.append(discriminator(wav, recorded))
+        return outputs
 
 
 def _halved(wav: Tensor) -> Tensor:
@@ -207,17 +207,17 @@ class WaveDiscriminator(nn.Module):
         self.mpd = MultiPeriodDiscriminator(periods, period_channels)
         self.msd = MultiScaleDiscriminator(n_scales, scale_channels) if n_scales else None
 
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[Judgement]:
-        """Judges.
+    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
+        """Scores.
 
         Args:
             wav: (B, S).
             recorded: What it should sound like, (B, S).
 
         Returns:
-            One judgement per discriminator. Their `distance` is the mean absolute difference of the
-            features of `wav` from those of `recorded`; 0 without recordings. The gradients of these
-            follow `wav` alone.
+            One output per discriminator. `feature_distance` is the mean absolute difference of
+            the features of `wav` and `recorded`; 0 without recordings. Its gradient follows `wav`
+            alone.
         """
-        judgements = self.mpd(wav, recorded)
-        return judgements + (self.msd(wav, recorded) if self.msd is not None else [])
+        outputs = self.mpd(wav, recorded)
+        return outputs + (self.msd(wav, recorded) if self.msd is not None else [])

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.masking import length_mask
-from modules.mel import MelConfig, mel_filter_bank
-from modules.mel_conversion import magnitudes_of
+from modules.mel import MelConfig, magnitudes_of, mel_filter_bank
 
 
 class GriffinLim(nn.Module):

@@ -1,9 +1,13 @@
-"""Losses as sums over valid positions, to be divided by their count by the caller.
+"""Losses and distances, computed in float32 whatever the precision of the prediction.
 
-All are computed in float32, whatever the precision of the prediction.
+Sums run over valid positions; the caller divides them by their count.
 """
 
-from torch import Tensor
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 
 def l1_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
@@ -23,3 +27,54 @@ def l1_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 def mse_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
     """Sum over valid positions of the squared difference: (B, L) each -> scalar."""
     return ((predicted.float() - target.float()).square() * mask).sum()
+
+
+_SMALLEST_POWER = 1e-7  # of a bin before the root: a sine of full scale has about 1e5
+
+
+class Resolution(NamedTuple):
+    """One STFT, in samples."""
+
+    n_fft: int
+    hop_length: int
+    win_length: int
+
+
+RESOLUTIONS = (Resolution(1024, 120, 600), Resolution(2048, 240, 1200), Resolution(512, 50, 240))
+
+
+class MultiResolutionStft(nn.Module):
+    """Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
+
+    Spectral convergence plus L1 of log magnitudes, mean over several resolutions.
+
+    Args:
+        resolutions: STFTs, each counts alike.
+    """
+
+    def __init__(self, resolutions: tuple[Resolution, ...] = RESOLUTIONS) -> None:
+        super().__init__()
+        self.resolutions = resolutions
+        for number, resolution in enumerate(resolutions):
+            window = torch.hann_window(resolution.win_length)
+            self.register_buffer(f"window_{number}", window, persistent=False)
+
+    def forward(self, wav_hat: Tensor, wav: Tensor) -> Tensor:
+        """Distance of each item: (B, S), (B, S) -> (B,); S above half of the largest n_fft."""
+        distances = []
+        for number, resolution in enumerate(self.resolutions):
+            window = self.get_buffer(f"window_{number}")
+            magnitude_hat = _magnitude(wav_hat, resolution, window)  # (B, F, T)
+            magnitude = _magnitude(wav, resolution, window)
+            difference = torch.linalg.vector_norm(magnitude - magnitude_hat, dim=(1, 2))
+            convergence = difference / torch.linalg.vector_norm(magnitude, dim=(1, 2))  # eq. 5
+            log_distance = (magnitude.log() - magnitude_hat.log()).abs().mean(dim=(1, 2))  # eq. 6
+            distances.append(convergence + log_distance)
+        return torch.stack(distances).mean(dim=0)
+
+
+def _magnitude(wav: Tensor, resolution: Resolution, window: Tensor) -> Tensor:
+    n_missing = resolution.n_fft // 2 + 1 - wav.shape[1]  # to be reflected at its edges
+    wav = F.pad(wav.float(), (0, max(0, n_missing)))
+    spectrum = torch.stft(wav, *resolution, window=window, return_complex=True)
+    return torch.view_as_real(spectrum).square().sum(dim=-1).clamp(min=_SMALLEST_POWER).sqrt()

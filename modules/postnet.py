@@ -5,7 +5,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from modules.conv import MaskedConv1d, clear_padding
+from modules.conv import MaskedConv1d
+from modules.masking import clear_padding
 
 
 class MaskedBatchNorm(nn.Module):

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.conv import Linear, MaskedConv1d, clear_padding
+from modules.conv import Linear, MaskedConv1d
+from modules.masking import clear_padding
 
 
 def sinusoids(length: int, hidden: int, device: torch.device | None = None) -> Tensor:

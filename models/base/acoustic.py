@@ -7,8 +7,7 @@ from torch import Tensor
 
 from models.base.assets import Assets
 from models.base.task import Unit
-from modules.length_regulator import regulate
-from modules.variance import ContourStats, Level
+from modules.variance_adaptor import ContourStats, Level, regulate
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 

@@ -20,9 +20,13 @@ from torch import Tensor, nn
 from config.schema import Config, require_at_least
 from models.base.assets import Assets
 from models.base.task import LossTerm
-from modules.aligner import Aligner, beta_binomial_log_prior
-from modules.aligner_losses import binarization_sum, forward_sum
-from modules.aligner_search import monotonic_durations
+from modules.alignment_encoder import (
+    AlignmentEncoder,
+    beta_binomial_log_prior,
+    binarization_sum,
+    forward_sum,
+)
+from modules.alignment_search import monotonic_durations
 from processors.dataset.batch import TtsBatch
 
 ALIGNER = "aligner"  # key of the network in a task, and name of its file
@@ -81,7 +85,7 @@ class JointAligner(nn.Module):
         super().__init__()
         self.phone_keys = nn.Embedding(n_phones, config.hidden, padding_idx=0)
         self.speaker_keys = nn.Embedding(n_speakers, config.hidden) if n_speakers > 1 else None
-        self.attention = Aligner(
+        self.attention = AlignmentEncoder(
             config.hidden, n_mels, config.attention_channels, config.temperature
         )
 

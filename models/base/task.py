@@ -74,8 +74,8 @@ class Task(Protocol, Generic[Batch]):
 
     With `gradient_accumulation_step` above 1, a window of micro-batches makes one update. For a
     task that yields more than once, the k-th yield of every micro-batch of the window comes before
-    the (k + 1)-th of any: a discriminator has learnt from the whole window before the generator is
-    judged by it. Every batch must yield the same networks in the same order.
+    the (k + 1)-th of any: a discriminator is updated on the whole window before it scores the
+    generator's output. Every batch must yield the same networks in the same order.
     """
 
     networks: dict[str, nn.Module]

@@ -11,7 +11,7 @@ from models.checkpoint.hub_files import fetch
 from models.checkpoint.importers import ImportedModel, TrainingNetworks, kinds
 from models.checkpoint.loading import INFERENCE_NETWORK, importer_of, load_model
 from models.checkpoint.model_card import write_imported_card
-from modules.weight_norm import adapt_weight_norm
+from modules.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import new_folder, write_json

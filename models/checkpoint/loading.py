@@ -15,7 +15,7 @@ from models.checkpoint.folders import fault_of, latest_checkpoint
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.tensors import misfits, read_tensors
 from modules.mel import MelConfig
-from modules.weight_norm import adapt_weight_norm
+from modules.normalisation import adapt_weight_norm
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
 from utils.config import Tree, plain_tree, read_tree

@@ -12,8 +12,7 @@ from config.schema import InferenceConfig
 from models.base.interfaces import TrainedVocoder, Vocoder
 from models.checkpoint.loading import OpenedModel, open_model
 from modules.griffin_lim import GriffinLim
-from modules.mel import MelConfig
-from modules.mel_conversion import MelConverter
+from modules.mel import MelConfig, MelConverter
 from utils.errors import InputError
 from utils.logging import get_logger
 

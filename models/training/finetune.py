@@ -12,7 +12,7 @@ from models.base.task import Task
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, load_model
 from models.checkpoint.tensors import listed, not_finite
-from modules.weight_norm import adapt_weight_norm
+from modules.normalisation import adapt_weight_norm
 from utils.errors import InputError
 from utils.logging import get_logger
 

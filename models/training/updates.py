@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.base.task import LossTerm, Task, Unit, Update
 from models.training.processes import n_processes, sum_gradients, sum_over_processes
-from modules.spectral_norm import refine_norms
+from modules.normalisation import refine_norms
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Updater:
         for number, stream in enumerate(streams):
             update = next(stream, None)
             if number == 0 and update is not None:
-                # a generator's pass leaves gradients in the discriminator that judged it
+                # a generator's pass leaves gradients in the discriminator that scored it
                 self.optimizers[update.network].zero_grad(set_to_none=True)
                 result = _Backward(update.network, {}, [])
             if update is None or result is None or update.network != result.network:

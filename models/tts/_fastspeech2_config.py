@@ -5,7 +5,7 @@ from typing import Literal
 
 from config.schema import require_at_least, require_share
 from models.base.joint_aligner import JointAlignerConfig
-from modules.variance import Level
+from modules.variance_adaptor import Level
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,19 @@ from torch import Tensor, nn
 
 from models.base.acoustic import TtsOutput, durations_in, resolve_speakers
 from models.tts._fastspeech2_config import FastSpeech2Config
-from modules.conv import Linear, clear_padding
-from modules.length_regulator import regulate, whole_frames
-from modules.masking import length_mask
+from modules.conv import Linear
+from modules.masking import clear_padding, length_mask
 from modules.postnet import PostNet
-from modules.prosody import interpolate_unvoiced
 from modules.transformer import FFTStack
-from modules.variance import Contour, ContourStats, Level, VariancePredictor
+from modules.variance_adaptor import (
+    Contour,
+    ContourStats,
+    Level,
+    VariancePredictor,
+    interpolate_unvoiced,
+    regulate,
+    whole_frames,
+)
 from processors.dataset.batch import TtsBatch
 
 LONGEST_PHONE = 1000  # frames, of those predicted: 12 s at the usual hop

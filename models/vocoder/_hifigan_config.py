@@ -48,7 +48,7 @@ class GeneratorConfig:
 
 @dataclass(frozen=True)
 class DiscriminatorConfig:
-    """The judges; the values here are the paper's. Fewer channels make them cheaper."""
+    """Discriminators; the values here are the paper's. Fewer channels make them cheaper."""
 
     periods: tuple[int, ...] = PERIODS  # samples
     period_channels: tuple[int, ...] = PERIOD_CHANNELS  # of the five layers of each

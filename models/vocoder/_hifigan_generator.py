@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.vocoder._hifigan_config import GeneratorConfig
-from modules.chunks import Context, Window, windows
-from modules.masking import BatchPadding, Padding, TailPadding, length_mask
-from modules.signal_conv import SignalConv1d, SignalConvTranspose1d
+from modules.chunks import BatchPadding, Context, Padding, TailPadding, Window, windows
+from modules.conv import SignalConv1d, SignalConvTranspose1d
+from modules.masking import length_mask
 
 Precision = Literal["fp32", "mixed", "bf16"]
 _SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default

@@ -27,8 +27,8 @@ from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._hifigan_config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
 from models.vocoder._hifigan_generator import HiFiGAN, Precision, reach_of
 from modules.discriminators import WaveDiscriminator
+from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
-from modules.stft_loss import MultiResolutionStft
 from processors.dataset.batch import VocoderBatch
 
 __all__ = [
@@ -90,32 +90,33 @@ class HiFiGANTask:
         """One step of the discriminators, then one of the generator."""
         wav_hat = self.networks["generator"](batch.mel)  # (B, S)
         if "discriminator" not in self.networks:
-            yield Update("generator", self.reconstruct(batch.wav, wav_hat))
+            yield Update("generator", self.reconstruction_losses(batch.wav, wav_hat))
             return
-        yield Update("discriminator", self.judge(batch.wav, wav_hat.detach()))
+        yield Update("discriminator", self.discriminator_losses(batch.wav, wav_hat.detach()))
         with _frozen(self.networks["discriminator"]):
-            fooled = self.fool(batch.wav, wav_hat)
-            yield Update("generator", fooled | self.reconstruct(batch.wav, wav_hat))
+            adversarial = self.adversarial_losses(batch.wav, wav_hat)
+            reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
+            yield Update("generator", adversarial | reconstruction)
 
-    def judge(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
+    def discriminator_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """Least squares: 1 for recordings, 0 for synthesis (eq. 1)."""
-        judgements = self.networks["discriminator"](torch.cat([wav, wav_hat]))
-        real, fake = zip(*(judgement.score.chunk(2) for judgement in judgements), strict=True)
+        outputs = self.networks["discriminator"](torch.cat([wav, wav_hat]))
+        real, fake = zip(*(output.score.chunk(2) for output in outputs), strict=True)
         return {
-            "judge_real": _summed([(1 - score).square() for score in real]),
-            "judge_fake": _summed([score.square() for score in fake]),
+            "disc_real": _summed([(1 - score).square() for score in real]),
+            "disc_fake": _summed([score.square() for score in fake]),
         }
 
-    def fool(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
+    def adversarial_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """Synthesis taken for a recording (eq. 2), by the same features (eq. 4)."""
-        judgements = self.networks["discriminator"](wav_hat, recorded=wav)
-        distance = torch.stack([judgement.distance for judgement in judgements]).sum()
+        outputs = self.networks["discriminator"](wav_hat, recorded=wav)
+        distance = torch.stack([output.feature_distance for output in outputs]).sum()
         return {
-            "fool": _summed([(1 - judgement.score).square() for judgement in judgements]),
-            "feature": LossTerm(distance, "items", self.config.lambda_feature),
+            "gen_adv": _summed([(1 - output.score).square() for output in outputs]),
+            "feature_matching": LossTerm(distance, "items", self.config.lambda_feature),
         }
 
-    def reconstruct(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
+    def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
         """Distance of the mels (eq. 3) and, if asked for, of several STFTs."""
         losses = {}
         if self.config.lambda_mel:
@@ -160,7 +161,7 @@ def _summed(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
 
 @contextmanager
 def _frozen(network: nn.Module) -> Iterator[None]:
-    """Computes no gradients of these weights: those of the judges are not needed to fool them."""
+    """Computes no gradients of these weights: the generator step does not need them."""
     network.requires_grad_(False)
     try:
         yield
@@ -181,8 +182,8 @@ def build_task(config: Config, assets: Assets) -> HiFiGANTask:
     model = cast("HiFiGANConfig", config.model)
     generator = build_network(config, assets)
     normalise_weights(generator)
-    judges = model.discriminator
+    sizes = model.discriminator
     discriminator = WaveDiscriminator(
-        judges.periods, judges.period_channels, judges.scales, judges.scale_channels
+        sizes.periods, sizes.period_channels, sizes.scales, sizes.scale_channels
     )
     return HiFiGANTask(generator, discriminator if model.adversarial else None, model, assets.mel)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from config.schema import PreprocessConfig
-from modules.prosody import average_by_phone, interpolate_unvoiced
+from modules.variance_adaptor import average_by_phone, interpolate_unvoiced
 from processors.dataset.store import FeatureStore, Prosody
 
 

@@ -33,8 +33,8 @@ from processors.dataset.batch import VocoderBatch
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,
-    fool_loss,
-    judge_loss,
+    discriminator_loss,
+    generator_loss,
 )
 
 RECIPE = Path(__file__).parents[2] / "egs" / "vocoder" / "HiFiGAN" / "exp_config.json"
@@ -132,26 +132,26 @@ def plain_step(config: Config, batch: VocoderBatch, precision: str) -> Step:
     mel = config.preprocess.mel
     generator = PlainHiFiGAN(config.model.generator, mel.n_mels)
     normalise_weights(generator)
-    judges = PlainDiscriminator(config.model.discriminator)
+    discriminators = PlainDiscriminator(config.model.discriminator)
     mel_of = MelSpectrogram(replace(mel, f_max=mel.sample_rate / 2))
     adam = config.train.adam
-    by_judges, by_generator = (
+    by_discriminators, by_generator = (
         torch.optim.AdamW(network.parameters(), adam.lr, adam.betas, foreach=False)
-        for network in (judges, generator)
+        for network in (discriminators, generator)
     )
 
     def step() -> None:
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
             wav_hat = generator(batch.mel)
-            judged = judge_loss(judges, batch.wav, wav_hat)
-        by_judges.zero_grad()
-        judged.backward()
-        by_judges.step()
+            of_discriminators = discriminator_loss(discriminators, batch.wav, wav_hat)
+        by_discriminators.zero_grad()
+        of_discriminators.backward()
+        by_discriminators.step()
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-            fooled = fool_loss(judges, batch.wav, wav_hat)
+            of_generator = generator_loss(discriminators, batch.wav, wav_hat)
         mel_loss = F.l1_loss(mel_of(wav_hat.float()), mel_of(batch.wav))
         by_generator.zero_grad()
-        (fooled + 45 * mel_loss).backward()
+        (of_generator + 45 * mel_loss).backward()
         by_generator.step()
 
     return step

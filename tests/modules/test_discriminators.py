@@ -47,11 +47,11 @@ def test_scores_and_distances_are_those_of_plain_layers(networks, n_samples):
     wav, recorded = noise(n_samples=n_samples), noise(n_samples=n_samples, seed=1)
     found, expected = ours(wav, recorded), zip(plain(wav), plain(recorded), strict=True)
 
-    for judgement, (mine, theirs) in zip(found, expected, strict=True):
+    for output, (mine, theirs) in zip(found, expected, strict=True):
         distance = len(wav) * sum(map(F.l1_loss, mine.features, theirs.features))
-        assert judgement.score.numel() == mine.score.numel()
-        assert torch.allclose(sorted_items(judgement.score), sorted_items(mine.score), atol=1e-5)
-        assert torch.allclose(judgement.distance, distance, rtol=1e-4)
+        assert output.score.numel() == mine.score.numel()
+        assert torch.allclose(sorted_items(output.score), sorted_items(mine.score), atol=1e-5)
+        assert torch.allclose(output.feature_distance, distance, rtol=1e-4)
 
 
 def sorted_items(scores):
@@ -59,33 +59,35 @@ def sorted_items(scores):
     return scores.sort(dim=1).values
 
 
-def test_a_judgement_does_not_depend_on_whether_there_are_recordings(networks):
+def test_an_output_does_not_depend_on_whether_there_are_recordings(networks):
     wav = noise()
     for alone, compared in zip(networks[0](wav), networks[0](wav, noise(seed=1)), strict=True):
         assert torch.equal(alone.score, compared.score)
-        assert alone.distance == 0 < compared.distance
+        assert alone.feature_distance == 0 < compared.feature_distance
 
 
-def test_items_of_a_batch_are_judged_as_if_alone(networks):
+def test_items_of_a_batch_are_scored_as_if_alone(networks):
     wav, recorded = noise(3), noise(3, seed=1)
     together = networks[0](wav, recorded)
     apart = [networks[0](wav[i : i + 1], recorded[i : i + 1]) for i in range(3)]
 
-    for judgement, *alone in zip(together, *apart, strict=True):
+    for output, *alone in zip(together, *apart, strict=True):
         scores = torch.cat([one.score for one in alone])
-        assert torch.allclose(judgement.score, scores, atol=1e-5)
-        assert torch.allclose(judgement.distance, sum(one.distance for one in alone), rtol=1e-4)
+        assert torch.allclose(output.score, scores, atol=1e-5)
+        assert torch.allclose(
+            output.feature_distance, sum(one.feature_distance for one in alone), rtol=1e-4
+        )
 
 
 def test_a_recording_is_at_no_distance_from_itself(networks):
-    assert [judgement.distance.item() for judgement in networks[0](noise(), noise())] == [0] * 4
+    assert [output.feature_distance.item() for output in networks[0](noise(), noise())] == [0] * 4
 
 
 def test_distances_move_the_copy_and_not_the_recording(networks):
     wav, recorded = noise().requires_grad_(), noise(seed=1).requires_grad_()
-    for judgement in networks[0](wav, recorded):
+    for output in networks[0](wav, recorded):
         (of_wav, of_recorded) = torch.autograd.grad(
-            judgement.distance, (wav, recorded), retain_graph=True, allow_unused=True
+            output.feature_distance, (wav, recorded), retain_graph=True, allow_unused=True
         )
         assert (of_wav != 0).float().mean() > 0.9
         assert of_recorded is None

@@ -62,8 +62,10 @@ def test_a_batch_speaks_as_its_items_do_alone(config):
     batch[1] = mel[0]
     vocoder = GriffinLim(config, iterations=10)
     together = vocoder.infer(batch, torch.tensor([20, 50]))
-    torch.testing.assert_close(together[:1, : 20 * 256], vocoder.infer(batch[:1, :, :20]))
-    torch.testing.assert_close(together[1:], vocoder.infer(batch[1:]))
+    # iterations magnify the rounding of another order of sums
+    near = {"rtol": 0, "atol": 1e-4}
+    torch.testing.assert_close(together[:1, : 20 * 256], vocoder.infer(batch[:1, :, :20]), **near)
+    torch.testing.assert_close(together[1:], vocoder.infer(batch[1:]), **near)
     assert (together[0, 20 * 256 :] == 0).all()
 
 

@@ -1,6 +1,10 @@
+import numpy as np
+import pytest
+import scipy.signal
 import torch
+from torch.nn import functional as F
 
-from modules.losses import l1_sum, mse_sum
+from modules.losses import MultiResolutionStft, Resolution, l1_sum, mse_sum
 from modules.masking import length_mask
 
 MASK = length_mask(torch.tensor([2, 1]), 3)
@@ -21,3 +25,104 @@ def test_half_precision_predictions_give_float32_losses():
     loss = mse_sum(predicted, torch.zeros(2, 3), MASK)
     assert loss.dtype == torch.float32
     assert loss == 3 * 200.0**2
+
+
+@pytest.fixture
+def wavs():
+    """A batch and its copy, (3, S) each."""
+    generator = torch.Generator().manual_seed(0)
+    wav = 0.1 * torch.randn(3, 4096, generator=generator)
+    return wav, wav + 0.02 * torch.randn(3, 4096, generator=generator)
+
+
+def test_equal_audio_has_no_distance_and_each_item_has_that_which_it_has_alone(wavs):
+    wav, wav_hat = wavs
+    distance = MultiResolutionStft()
+    together = distance(wav_hat, wav)
+    alone = torch.cat([distance(wav_hat[i : i + 1], wav[i : i + 1]) for i in range(3)])
+
+    assert together.shape == (3,)
+    assert torch.allclose(together, alone, rtol=1e-5)
+    assert (together > 0.1).all()
+    assert torch.equal(distance(wav, wav), torch.zeros(3))
+
+
+def test_resolutions_count_alike(wavs):
+    wav, wav_hat = wavs
+    resolutions = (Resolution(256, 64, 256), Resolution(512, 100, 400))
+    each = [MultiResolutionStft((one,))(wav_hat, wav) for one in resolutions]
+
+    both = MultiResolutionStft(resolutions)(wav_hat, wav)
+    assert torch.allclose(both, (each[0] + each[1]) / 2)
+    assert not torch.allclose(each[0], each[1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("silent", ["recording", "copy", "both"])
+def test_silence_has_a_finite_distance_and_gradient(wavs, silent):
+    wav = torch.zeros_like(wavs[0]) if silent != "copy" else wavs[0]
+    wav_hat = (torch.zeros_like(wavs[1]) if silent != "recording" else wavs[1]).requires_grad_()
+    distance = MultiResolutionStft()(wav_hat, wav)
+    distance.sum().backward()
+
+    assert distance.isfinite().all()
+    assert wav_hat.grad.isfinite().all()
+
+
+def test_half_precision_is_compared_in_whole(wavs):
+    wav, wav_hat = (signal.bfloat16() for signal in wavs)
+    whole = MultiResolutionStft()(wav_hat.float(), wav.float())
+
+    assert torch.equal(MultiResolutionStft()(wav_hat, wav), whole)
+
+
+def test_windows_follow_the_network_and_are_not_saved():
+    distance = MultiResolutionStft()
+
+    assert distance.state_dict() == {}
+    assert {name for name, _ in distance.named_buffers()} == {"window_0", "window_1", "window_2"}
+
+
+def magnitude(wav, resolution):
+    """By SciPy."""
+    n_fft, hop, win = resolution
+    edge = (n_fft - win) // 2
+    window = np.pad(scipy.signal.get_window("hann", win), (edge, n_fft - win - edge))
+    _, _, spectrum = scipy.signal.stft(
+        wav,
+        window=window,
+        nperseg=n_fft,
+        noverlap=n_fft - hop,
+        boundary="even",
+        padded=False,
+    )
+    return np.abs(spectrum) * window.sum()  # without its normalisation
+
+
+def test_the_distance_is_that_of_equations_5_and_6():
+    generator = np.random.default_rng(0)
+    wav = 0.1 * generator.normal(size=2000)
+    wav_hat = wav + 0.05 * generator.normal(size=2000)
+    resolutions = (Resolution(256, 64, 200), Resolution(512, 100, 400))
+    distances = []
+    for resolution in resolutions:
+        theirs, ours = magnitude(wav, resolution), magnitude(wav_hat, resolution)
+        convergence = np.linalg.norm(theirs - ours) / np.linalg.norm(theirs)
+        distances.append(convergence + np.abs(np.log(theirs / ours)).mean())
+
+    inputs = (torch.from_numpy(signal)[None].float() for signal in (wav_hat, wav))
+    found = MultiResolutionStft(resolutions)(*inputs).item()
+    assert found == pytest.approx(np.mean(distances), rel=1e-4)
+
+
+@pytest.mark.parametrize("n_samples", [1, 256, 1024])
+def test_very_short_audio_is_followed_by_silence(n_samples):
+    wav = torch.linspace(-0.5, 0.5, n_samples)[None]
+    wav_hat = (0.9 * wav).requires_grad_()
+    followed = [F.pad(signal, (0, 1025 - n_samples)) for signal in (wav_hat, wav)]
+    resolution = (Resolution(2048, 240, 1200),)
+    distance = MultiResolutionStft(resolution)(wav_hat, wav)
+    distance.sum().backward()
+
+    assert torch.equal(distance, MultiResolutionStft(resolution)(*followed))
+    assert distance.isfinite().all()
+    assert wav_hat.grad.isfinite().all()

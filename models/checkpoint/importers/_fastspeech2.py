@@ -18,7 +18,7 @@ from models.tts.fastspeech2 import (
     VarianceEmbeddingConfig,
     VariancePredictorConfig,
 )
-from modules.variance import Level
+from modules.variance_adaptor import Level
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.config import Tree, plain_tree
 from utils.errors import InputError

@@ -14,7 +14,7 @@ from models.checkpoint.importers import TrainingNetworks
 from models.checkpoint.importers._settings import taken, upper_edge
 from models.checkpoint.tensors import named_tensors
 from modules.discriminators import WaveDiscriminator
-from modules.weight_norm import adapt_weight_norm
+from modules.normalisation import adapt_weight_norm
 from utils.config import plain_tree
 from utils.errors import InputError
 

@@ -27,7 +27,7 @@ from models.checkpoint.importers._fastspeech2_weights import translate
 from models.checkpoint.importers._ming024 import Files, locate, read_yaml
 from models.checkpoint.importers._settings import required, section, upper_edge
 from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
-from modules.variance import Level
+from modules.variance_adaptor import Level
 from processors.dataset.statistics import Stat
 from utils.errors import InputError
 from utils.files import read_json

@@ -133,9 +133,9 @@ def _others(weights: Path, names: list[str]) -> TrainingNetworks:
         number = int(match[1]) - 1 if match else -1
         name = names[number] if 0 <= number < len(names) else ""
         if name == "msd":
-            judges = discriminators_in({name: read_weights(file)}, file)
-            tensors |= judges.tensors
-            unused += judges.unused
+            discriminators = discriminators_in({name: read_weights(file)}, file)
+            tensors |= discriminators.tensors
+            unused += discriminators.unused
         elif match:
             why = _OTHER_STRIDES if name == "mpd" else _UNKNOWN
             unused += unused_in({name or "unnamed": read_weights(file)}, file, why)

@@ -131,11 +131,11 @@ def _others(weights: Path) -> TrainingNetworks:
     values = read_pickled(path)
     if not isinstance(values, Mapping):
         raise InputError(f"{path}: holds one {type(values).__name__}, expected mpd and msd")
-    judges = discriminators_in(
+    discriminators = discriminators_in(
         {part: values[part] for part in _DISCRIMINATORS if part in values}, path
     )
     rest = {name: value for name, value in values.items() if name not in _DISCRIMINATORS}
-    return TrainingNetworks(judges.tensors, judges.unused + unused_in(rest, path))
+    return TrainingNetworks(discriminators.tensors, discriminators.unused + unused_in(rest, path))
 
 
 def _train(values: Mapping[str, object]) -> dict[str, object]:

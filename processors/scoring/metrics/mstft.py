@@ -11,7 +11,7 @@ import functools
 import numpy as np
 import torch
 
-from modules.stft_loss import RESOLUTIONS, MultiResolutionStft
+from modules.losses import RESOLUTIONS, MultiResolutionStft
 from processors.scoring.metrics import Copy, Metric, Value
 from processors.scoring.pieces import mean_over
 

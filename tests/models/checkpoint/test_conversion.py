@@ -14,12 +14,12 @@ from models.checkpoint.loading import load_model
 from models.synthesizer.vocoders import open_vocoder
 from models.training.finetune import initialise
 from modules.discriminators import PERIODS, WaveDiscriminator
-from modules.weight_norm import fold
+from modules.normalisation import fold
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     folded,
     random_generator,
-    scale_judges,
+    scale_discriminators,
     speak,
     write_authors,
 )
@@ -36,8 +36,8 @@ def source(tmp_path, monkeypatch):
     monkeypatch.setattr(_hifigan, "WaveDiscriminator", partial(WaveDiscriminator, PERIODS, **SMALL))
     folder = write_authors(tmp_path / "source", random_generator(SIZES))
     with pytest.warns(FutureWarning, match="weight_norm"):
-        judges = scale_judges(SCALE_CHANNELS)
-    torch.save({"msd": judges.state_dict(), "optim_g": {}}, folder / "do_00000100")
+        discriminators = scale_discriminators(SCALE_CHANNELS)
+    torch.save({"msd": discriminators.state_dict(), "optim_g": {}}, folder / "do_00000100")
     return folder
 
 
@@ -106,13 +106,15 @@ def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
         task = find("vocoder", "hifigan").build_task(config, assets)
         fresh = {n: t.clone() for n, t in task.networks["discriminator"].state_dict().items()}
         transfer = initialise(task, assets, reference)
-        judges = task.networks["discriminator"].state_dict()
+        discriminators = task.networks["discriminator"].state_dict()
 
         assert {name.split(".")[0] for name in transfer.new} == {"mpd"}
         assert transfer.dropped == []
-        changed = {n.split(".")[0] for n, t in judges.items() if not torch.equal(t, fresh[n])}
+        changed = {
+            n.split(".")[0] for n, t in discriminators.items() if not torch.equal(t, fresh[n])
+        }
         assert changed == {"msd"}
-        states.append(judges | task.networks["generator"].state_dict())
+        states.append(discriminators | task.networks["generator"].state_dict())
 
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     state = random_generator(SIZES)
@@ -123,9 +125,9 @@ def test_fine_tuning_starts_the_same_from_both(tmp_path, source):
 
 def test_fine_tuning_does_not_start_from_a_discriminator_that_broke(source):
     path = source / "do_00000100"
-    judges = torch.load(path, weights_only=True)["msd"]
-    judges["discriminators.1.convs.0.bias"][0] = torch.inf
-    torch.save({"msd": judges}, path)
+    discriminators = torch.load(path, weights_only=True)["msd"]
+    discriminators["discriminators.1.convs.0.bias"][0] = torch.inf
+    torch.save({"msd": discriminators}, path)
     model = load_model(source)
     config = config_of(
         overridden(

@@ -21,8 +21,8 @@ from models.base.task import LossTerm, Update
 from models.training.data import ProcessRank, data_of
 from models.training.tracking import Tracker
 from models.training.trainer import Observers, Trainer
-from modules.length_regulator import regulate
 from modules.masking import length_mask
+from modules.variance_adaptor import regulate
 from processors.dataset.batch import collate
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, write_index, write_mel_config, write_shard
@@ -224,7 +224,7 @@ class TinyTask(Silent):
 
 
 class TinyGan(Silent):
-    """A generator of mels and a judge of frames: two updates per step."""
+    """A generator of mels and a discriminator of frames: two updates per step."""
 
     exported = "generator"
 
@@ -241,14 +241,14 @@ class TinyGan(Silent):
     def training_step(self, batch):
         T = batch.mel.shape[2]
         mask = length_mask(batch.mel_lengths, T)
-        judge = self.networks["discriminator"]
+        discriminate = self.networks["discriminator"]
         mel_hat, _ = self.networks["generator"](batch.phone_ids, batch.durations, T)
-        real = judge(batch.mel.mT.to(mel_hat)).squeeze(-1)
-        fake = judge(mel_hat.detach()).squeeze(-1)
+        real = discriminate(batch.mel.mT.to(mel_hat)).squeeze(-1)
+        fake = discriminate(mel_hat.detach()).squeeze(-1)
         error = (1 - real).square() + fake.square()
-        yield Update("discriminator", {"judge": LossTerm((error * mask).sum(), "frames")})
-        fooled = (1 - judge(mel_hat).squeeze(-1)).square()
-        yield Update("generator", {"fool": LossTerm((fooled * mask).sum(), "frames")})
+        yield Update("discriminator", {"disc": LossTerm((error * mask).sum(), "frames")})
+        adversarial = (1 - discriminate(mel_hat).squeeze(-1)).square()
+        yield Update("generator", {"gen_adv": LossTerm((adversarial * mask).sum(), "frames")})
 
     def validation_step(self, batch):
         mask = length_mask(batch.mel_lengths, batch.mel.shape[2])

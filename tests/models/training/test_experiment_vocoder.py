@@ -17,7 +17,7 @@ from models.base.registry import load_config
 from models.checkpoint.loading import load_model
 from models.training.experiment import train
 from models.training.finetune import initialise
-from modules.weight_norm import adapt_weight_norm
+from modules.normalisation import adapt_weight_norm
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
 from utils.errors import InputError
@@ -57,7 +57,7 @@ def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_pictures(root):
     events.Reload()
     tags = events.Tags()
 
-    assert {"valid/mel_l1", "valid/stft", "train/judge_fake", "train/frames_per_s"} < set(
+    assert {"valid/mel_l1", "valid/stft", "train/disc_fake", "train/frames_per_s"} < set(
         tags["scalars"]
     )
     assert {"train/grad_norm/generator", "train/grad_norm/discriminator"} < set(tags["scalars"])

@@ -16,7 +16,7 @@ from models.tts.fastspeech2 import (
 )
 from modules.masking import length_mask
 from modules.mel import MelConfig
-from modules.variance import ContourStats
+from modules.variance_adaptor import ContourStats
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary

@@ -1,6 +1,6 @@
 """HiFi-GAN as the paper has it, nothing done for its speed: a reference for results and for time.
 
-Ordinary layers. In both halves of a step recordings and copies are judged one after the other, and
+Ordinary layers. In both halves of a step recordings and copies are scored one after the other, and
 gradients are computed for all that takes part, the discriminators' in the generator's half too.
 Names of tensors are those of the networks in `models` and `modules`.
 """
@@ -77,12 +77,12 @@ class PlainHiFiGAN(nn.Module):
         return torch.tanh(self.conv_post(F.leaky_relu(hidden)))[:, 0]
 
 
-class PlainJudgement(NamedTuple):
+class PlainOutput(NamedTuple):
     score: Tensor  # (B, L)
     features: list[Tensor]
 
 
-class PlainJudge(nn.Module):
+class PlainSubDiscriminator(nn.Module):
     """A discriminator by period, or by scale if the period is 0."""
 
     def __init__(self, period: int, channels: Sequence[int], norm=weight_norm):
@@ -109,7 +109,7 @@ class PlainJudge(nn.Module):
         self.convs = nn.ModuleList(norm(layer) for layer in layers)
         self.conv_post = norm(last)
 
-    def forward(self, wav: Tensor) -> PlainJudgement:
+    def forward(self, wav: Tensor) -> PlainOutput:
         """(B, S)."""
         hidden = wav[:, None]
         if self.period:
@@ -120,31 +120,33 @@ class PlainJudge(nn.Module):
             hidden = F.leaky_relu(conv(hidden), 0.1)
             features.append(hidden)
         score = self.conv_post(hidden)
-        return PlainJudgement(score.flatten(1), [*features, score])
+        return PlainOutput(score.flatten(1), [*features, score])
 
 
 class PlainDiscriminator(nn.Module):
-    """All judges. In training mode, each pass iterates the spectral norms once."""
+    """All sub-discriminators. In training mode, each pass iterates the spectral norms once."""
 
     def __init__(self, config: DiscriminatorConfig):
         super().__init__()
-        by_period = [PlainJudge(period, config.period_channels) for period in config.periods]
+        by_period = [
+            PlainSubDiscriminator(period, config.period_channels) for period in config.periods
+        ]
         norms = [spectral_norm, *[weight_norm] * (config.scales - 1)]
-        by_scale = [PlainJudge(0, config.scale_channels, norm) for norm in norms]
+        by_scale = [PlainSubDiscriminator(0, config.scale_channels, norm) for norm in norms]
         self.mpd = nn.ModuleDict({"discriminators": nn.ModuleList(by_period)})
         self.msd = nn.ModuleDict({"discriminators": nn.ModuleList(by_scale)})
 
-    def forward(self, wav: Tensor) -> list[PlainJudgement]:
-        """(B, S) -> one judgement per discriminator."""
-        judgements = [judge(wav) for judge in self.mpd["discriminators"]]
-        for number, judge in enumerate(self.msd["discriminators"]):
+    def forward(self, wav: Tensor) -> list[PlainOutput]:
+        """(B, S) -> one output per discriminator."""
+        outputs = [discriminate(wav) for discriminate in self.mpd["discriminators"]]
+        for number, discriminate in enumerate(self.msd["discriminators"]):
             if number > 0:
                 wav = F.avg_pool1d(wav[:, None], 4, 2, padding=2)[:, 0]
-            judgements.append(judge(wav))
-        return judgements
+            outputs.append(discriminate(wav))
+        return outputs
 
 
-def judge_loss(discriminator: nn.Module, wav: Tensor, wav_hat: Tensor) -> Tensor:
+def discriminator_loss(discriminator: nn.Module, wav: Tensor, wav_hat: Tensor) -> Tensor:
     """What the discriminators minimise (eq. 1 of the paper)."""
     real, fake = discriminator(wav), discriminator(wav_hat.detach())
     return sum(
@@ -153,11 +155,11 @@ def judge_loss(discriminator: nn.Module, wav: Tensor, wav_hat: Tensor) -> Tensor
     )
 
 
-def fool_loss(discriminator: nn.Module, wav: Tensor, wav_hat: Tensor) -> Tensor:
-    """What the generator minimises beside the distance of the mels (eq. 2 and 4)."""
+def generator_loss(discriminator: nn.Module, wav: Tensor, wav_hat: Tensor) -> Tensor:
+    """What the generator minimises in addition to the mel distance (eq. 2 and 4)."""
     real, fake = discriminator(wav), discriminator(wav_hat)
-    fool, feature = 0, 0
+    adversarial, feature = 0, 0
     for recorded, copied in zip(real, fake, strict=True):
-        fool += (1 - copied.score).square().mean()
+        adversarial += (1 - copied.score).square().mean()
         feature += sum(map(F.l1_loss, copied.features, recorded.features))
-    return fool + 2 * feature
+    return adversarial + 2 * feature

@@ -25,8 +25,8 @@ from tests.models.training.test_state import everything
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,
-    fool_loss,
-    judge_loss,
+    discriminator_loss,
+    generator_loss,
 )
 from tests.models.vocoder.small_hifigan import (
     DISCRIMINATOR,
@@ -101,22 +101,22 @@ def test_two_micro_batches_of_one_make_the_updates_of_one_batch_of_two():
 
 
 def test_a_step_is_that_of_the_paper():
-    """With plain autograd: first the judges, then the generator."""
+    """With plain autograd: first the discriminators, then the generator."""
     batch, task = make_batch(0, 1), make_gan()
     plain = PlainHiFiGAN(GENERATOR, MEL.n_mels)
     normalise_weights(plain)
-    judges = PlainDiscriminator(DISCRIMINATOR).eval()
+    discriminators = PlainDiscriminator(DISCRIMINATOR).eval()
     plain.load_state_dict(task.networks["generator"].state_dict())
-    judges.load_state_dict(task.networks["discriminator"].state_dict())
+    discriminators.load_state_dict(task.networks["discriminator"].state_dict())
     updater_of(task).run([batch])
     wav_hat = plain(batch.mel)
-    descend(judge_loss(judges, batch.wav, wav_hat), judges)
-    iterate_spectral_norms(judges)
+    descend(discriminator_loss(discriminators, batch.wav, wav_hat), discriminators)
+    iterate_spectral_norms(discriminators)
     mel_of = MelSpectrogram(replace(MEL, padding="hifigan"))
     mel_loss = F.l1_loss(mel_of(wav_hat), mel_of(batch.wav))
-    descend(fool_loss(judges, batch.wav, wav_hat) + 45 * mel_loss, plain)
+    descend(generator_loss(discriminators, batch.wav, wav_hat) + 45 * mel_loss, plain)
 
-    for network, ours in ((plain, "generator"), (judges, "discriminator")):
+    for network, ours in ((plain, "generator"), (discriminators, "discriminator")):
         start, found = (gan.networks[ours].state_dict() for gan in (make_gan(), task))
         assert largest_difference(found, network.state_dict()) < 1e-5
         assert largest_difference(found, start) > 1e-3
@@ -154,7 +154,10 @@ def not_a_number(*_arguments):
 
 @pytest.mark.parametrize(
     ("step", "skipped", "taken"),
-    [("judge", "discriminator", "generator"), ("fool", "generator", "discriminator")],
+    [
+        ("discriminator_losses", "discriminator", "generator"),
+        ("adversarial_losses", "generator", "discriminator"),
+    ],
 )
 def test_a_step_that_is_not_finite_leaves_its_network_whole_and_the_other_learns(
     monkeypatch, step, skipped, taken

@@ -111,7 +111,7 @@ def speak(state, sizes, mel):
     return torch.tanh(conv("conv_post", F.leaky_relu(x, 0.01)))[:, 0]
 
 
-class Judge(nn.Module):
+class SubDiscriminator(nn.Module):
     """Five convolutions over a waveform folded by a period, or seven over the waveform itself."""
 
     def __init__(self, convs, conv_post, norm, period=0):
@@ -130,38 +130,40 @@ class Judge(nn.Module):
         return self.conv_post(x).flatten(1)
 
 
-class Judges(nn.Module):
-    def __init__(self, judges):
+class Discriminators(nn.Module):
+    def __init__(self, discriminators):
         super().__init__()
-        self.discriminators = nn.ModuleList(judges)
+        self.discriminators = nn.ModuleList(discriminators)
 
 
-def period_judges(channels):
+def period_discriminators(channels):
     """MPD with the normalisation of torch before version 2."""
     norm = torch.nn.utils.weight_norm
-    judges = []
+    discriminators = []
     for period in (2, 3, 5, 7, 11):
         strides, inputs = (3, 3, 3, 3, 1), (1, *channels)
         convs = [
             nn.Conv2d(inputs[i], channels[i], (5, 1), (strides[i], 1), (2, 0)) for i in range(5)
         ]
-        judges.append(Judge(convs, nn.Conv2d(channels[4], 1, (3, 1), 1, (1, 0)), norm, period))
-    return Judges(judges)
+        discriminators.append(
+            SubDiscriminator(convs, nn.Conv2d(channels[4], 1, (3, 1), 1, (1, 0)), norm, period)
+        )
+    return Discriminators(discriminators)
 
 
-def scale_judges(channels):
+def scale_discriminators(channels):
     """MSD: spectral normalisation for the first, weight normalisation for the others."""
     layers = [(15, 1, 1), (41, 2, 4), (41, 2, 16), (41, 4, 16), (41, 4, 16), (41, 1, 16), (5, 1, 1)]
     norms = [torch.nn.utils.spectral_norm, *[torch.nn.utils.weight_norm] * 2]
-    judges = []
+    discriminators = []
     for norm in norms:
         inputs = (1, *channels)
         convs = [
             nn.Conv1d(inputs[i], channels[i], kernel, stride, kernel // 2, groups=groups)
             for i, (kernel, stride, groups) in enumerate(layers)
         ]
-        judges.append(Judge(convs, nn.Conv1d(channels[6], 1, 3, 1, 1), norm))
-    return Judges(judges)
+        discriminators.append(SubDiscriminator(convs, nn.Conv1d(channels[6], 1, 3, 1, 1), norm))
+    return Discriminators(discriminators)
 
 
 def write_authors(folder: Path, state, sizes=SIZES, step=100, **changes):

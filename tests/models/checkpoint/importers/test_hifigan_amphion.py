@@ -14,10 +14,10 @@ from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES_OF_TYPE_2,
     amphion_args,
     folded,
-    period_judges,
+    period_discriminators,
     random_generator,
     renamed,
-    scale_judges,
+    scale_discriminators,
     speak,
 )
 from utils.config import ConfigError, overridden
@@ -150,9 +150,15 @@ def test_the_scale_discriminator_comes_along_and_the_others_are_listed(tmp_path,
     )
     monkeypatch.setattr(_hifigan, "WaveDiscriminator", small)
     root = accelerate_experiment(tmp_path, random_generator(SIZES))
-    scales = scale_judges(scale_channels).state_dict()
-    judges = [scales, period_judges(period_channels).state_dict(), {"x": torch.ones(1)}]
-    files = {form.format(number): judge for number, judge in enumerate(judges, 1)}
+    scales = scale_discriminators(scale_channels).state_dict()
+    discriminators = [
+        scales,
+        period_discriminators(period_channels).state_dict(),
+        {"x": torch.ones(1)},
+    ]
+    files = {
+        form.format(number): discriminate for number, discriminate in enumerate(discriminators, 1)
+    }
     folder = write(root / "checkpoint" / NEWEST, files | {"optimizer_1.bin": {}})
     others = hifigan_amphion.read(folder).training_networks()
     found = others.tensors["discriminator"]

@@ -8,15 +8,15 @@ from safetensors.torch import save_file
 from models.checkpoint.importers import _hifigan, hifigan_authors
 from models.checkpoint.loading import load_model
 from modules.discriminators import PERIODS, WaveDiscriminator
-from modules.weight_norm import adapt_weight_norm
+from modules.normalisation import adapt_weight_norm
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     SIZES_OF_TYPE_2,
     folded,
-    period_judges,
+    period_discriminators,
     random_generator,
     renamed,
-    scale_judges,
+    scale_discriminators,
     speak,
     write_authors,
 )
@@ -33,7 +33,7 @@ def mel():
 
 
 @pytest.fixture
-def small_judges(monkeypatch):
+def small_discriminator(monkeypatch):
     """Ours and theirs with few channels; the published ones have 70 million parameters."""
     build = partial(
         WaveDiscriminator,
@@ -125,8 +125,11 @@ def test_its_settings_come_along(tmp_path):
 
 
 @OLD_NAMES
-def test_discriminators_come_along_and_judge_as_the_originals_do(tmp_path, small_judges):
-    periods, scales = period_judges(PERIOD_CHANNELS).eval(), scale_judges(SCALE_CHANNELS).eval()
+def test_discriminators_come_along_and_score_as_the_originals_do(tmp_path, small_discriminator):
+    periods, scales = (
+        period_discriminators(PERIOD_CHANNELS).eval(),
+        scale_discriminators(SCALE_CHANNELS).eval(),
+    )
     write_authors(tmp_path, random_generator(SIZES))
     optimizer = {"state": {0: {"exp_avg": torch.ones(2), "exp_avg_sq": torch.ones(2)}}}
     torch.save(
@@ -134,17 +137,17 @@ def test_discriminators_come_along_and_judge_as_the_originals_do(tmp_path, small
         tmp_path / "do_00000100",
     )
     others = hifigan_authors.read(tmp_path).training_networks()
-    wanted = small_judges.state_dict().keys()
-    small_judges.load_state_dict(adapt_weight_norm(others.tensors["discriminator"], wanted))
+    wanted = small_discriminator.state_dict().keys()
+    small_discriminator.load_state_dict(adapt_weight_norm(others.tensors["discriminator"], wanted))
 
     wav = torch.rand(2, 700) * 2 - 1
-    ours = small_judges.eval()(wav)
-    theirs = [judge(wav) for judge in periods.discriminators]
+    ours = small_discriminator.eval()(wav)
+    theirs = [discriminate(wav) for discriminate in periods.discriminators]
     pooled = wav
-    for number, judge in enumerate(scales.discriminators):
+    for number, discriminate in enumerate(scales.discriminators):
         if number:
             pooled = torch.nn.functional.avg_pool1d(pooled[:, None], 4, 2, padding=2)[:, 0]
-        theirs.append(judge(pooled))
+        theirs.append(discriminate(pooled))
     for own, original in zip(ours, theirs, strict=True):
         scores = (score.sort(dim=1).values for score in (own.score, original))
         assert torch.allclose(*scores, atol=1e-5)  # in whatever order of phase and time
@@ -154,26 +157,26 @@ def test_discriminators_come_along_and_judge_as_the_originals_do(tmp_path, small
     )
 
 
-@pytest.mark.usefixtures("small_judges")
+@pytest.mark.usefixtures("small_discriminator")
 @OLD_NAMES
 def test_random_numbers_after_reading_discriminators_are_those_before(tmp_path):
     write_authors(tmp_path, random_generator(SIZES))
-    torch.save({"msd": scale_judges(SCALE_CHANNELS).state_dict()}, tmp_path / "do_00000100")
+    torch.save({"msd": scale_discriminators(SCALE_CHANNELS).state_dict()}, tmp_path / "do_00000100")
     state = torch.get_rng_state()
 
     assert hifigan_authors.read(tmp_path).training_networks().tensors
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.usefixtures("small_judges")
+@pytest.mark.usefixtures("small_discriminator")
 @OLD_NAMES
 def test_discriminators_of_other_shapes_are_listed(tmp_path):
     write_authors(tmp_path, random_generator(SIZES))
-    judges = {
-        "mpd": period_judges((2, 4, 4, 6, 8)).state_dict(),
-        "msd": scale_judges(SCALE_CHANNELS).state_dict(),
+    discriminators = {
+        "mpd": period_discriminators((2, 4, 4, 6, 8)).state_dict(),
+        "msd": scale_discriminators(SCALE_CHANNELS).state_dict(),
     }
-    torch.save(judges, tmp_path / "do_00000100")
+    torch.save(discriminators, tmp_path / "do_00000100")
     others = hifigan_authors.read(tmp_path).training_networks()
 
     assert {name.split(".")[0] for name in others.tensors["discriminator"]} == {"msd"}

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from modules.losses import RESOLUTIONS
 from modules.mel import MelConfig
-from modules.stft_loss import RESOLUTIONS
 from processors.scoring.metrics import Copy
 from processors.scoring.metrics.mstft import score
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from modules.aligner_losses import require_enough_frames
+from modules.alignment_encoder import require_enough_frames
 
 
 def monotonic_durations(
@@ -22,7 +22,7 @@ def monotonic_durations(
     """Frames of each phone in the most likely alignment, by the faster way of the device.
 
     Args:
-        log_attention: As `Aligner` gives it, (B, T, N).
+        log_attention: As `AlignmentEncoder` gives it, (B, T, N).
         phone_lengths: Phones per item, (B,).
         mel_lengths: Frames per item, (B,).
 

@@ -1,4 +1,8 @@
-"""Predictors and embeddings of duration, pitch and energy (Ren et al. 2021, arXiv:2006.04558)."""
+"""Parts of a variance adaptor: duration, pitch and energy (Ren et al. 2021, arXiv:2006.04558).
+
+Predictors, embeddings, the length regulator, and the contours that they are trained on. All work on
+whole batches, without loops and without waiting for a GPU.
+"""
 
 import math
 from typing import Literal, NamedTuple
@@ -7,9 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.conv import Linear, MaskedConv1d, clear_padding
-from modules.length_regulator import regulate
-from modules.prosody import average_by_phone
+from modules.conv import Linear, MaskedConv1d
+from modules.masking import clear_padding, length_mask
 
 Level = Literal["phone", "frame"]
 
@@ -172,3 +175,83 @@ class Contour(nn.Module):
     def in_units(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
         """Hz or linear energy, never negative: (B, L) normalised -> (B, L)."""
         return self.norm.inverse(normalised, speaker_ids).clamp(min=0)
+
+
+def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
+    """Draws straight lines through the unvoiced gaps of a pitch contour.
+
+    Before the first and after the last voiced frame the nearest voiced value is held. An item
+    without a voiced frame stays 0.
+
+    Args:
+        f0: Hz, 0 where unvoiced, (B, T).
+        lengths: Frames per item, (B,).
+
+    Returns:
+        (B, T), 0 beyond the lengths.
+    """
+    _, T = f0.shape
+    frames = torch.arange(T, device=f0.device).expand_as(f0)
+    valid = length_mask(lengths, T)
+    voiced = (f0 > 0) & valid
+    before = torch.where(voiced, frames, -1).cummax(dim=1).values  # -1: none
+    after = torch.where(voiced, frames, T).flip(1).cummin(dim=1).values.flip(1)  # T: none
+    left = torch.where(before < 0, after, before).clamp(max=T - 1)
+    right = torch.where(after == T, before, after).clamp(min=0)
+    share = (frames - left).to(f0.dtype) / (right - left).clamp(min=1)
+    contour = torch.lerp(f0.gather(1, left), f0.gather(1, right), share)
+    return contour * (valid & voiced.any(dim=1, keepdim=True))
+
+
+def average_by_phone(values: Tensor, durations: Tensor) -> Tensor:
+    """Averages a frame-level contour over the frames of each phone.
+
+    Args:
+        values: (B, T).
+        durations: Frames per phone, (B, N) int64; they sum to at most T per item.
+
+    Returns:
+        (B, N), 0 for phones without frames.
+    """
+    # sums of a thousand frames of some hundred Hz lose tenths of a hertz in float32
+    sums = F.pad(values.double().cumsum(dim=1), (1, 0))  # (B, T + 1)
+    ends = durations.cumsum(dim=1)
+    totals = sums.gather(1, ends) - sums.gather(1, ends - durations)
+    return (totals / durations.clamp(min=1)).to(values.dtype)
+
+
+def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:
+    """Repeats each phone's vector for its duration (Ren et al. 2019, arXiv:1905.09263, eq. 1).
+
+    Args:
+        phones: (B, N, H).
+        durations: Frames per phone, (B, N) int64, 0 allowed; 0 for padding.
+        max_length: T, the frames to give; what exceeds them is cut. Without it the longest item
+            is looked up, which makes the host wait for a GPU.
+
+    Returns:
+        (B, T, H), 0 beyond the sum of an item's durations.
+    """
+    B, N, H = phones.shape
+    ends = durations.cumsum(dim=1)  # (B, N): first frame after each phone
+    if max_length is None:
+        max_length = int(ends[:, -1].max())
+    frames = torch.arange(max_length, device=phones.device).repeat(B, 1)  # (B, T)
+    owners = torch.searchsorted(ends, frames, right=True)  # (B, T), N beyond the last phone
+    owners = owners + torch.arange(B, device=phones.device)[:, None] * (N + 1)
+    # one lookup in a table whose rows are the phones, and a row of zeros after each item's last
+    return F.embedding(owners, F.pad(phones, (0, 0, 0, 1)).reshape(B * (N + 1), H))
+
+
+def whole_frames(durations: Tensor) -> Tensor:
+    """Rounds durations to frames (half to even), and lets no item end with none.
+
+    Args:
+        durations: (B, N) frames with fractions, 0 for padding.
+
+    Returns:
+        (B, N) int64. An item that rounds to 0 frames gets one, in its longest phone.
+    """
+    frames = durations.round().long()
+    empty = frames.sum(dim=1, keepdim=True) == 0
+    return frames.scatter_add(1, durations.argmax(dim=1, keepdim=True), empty.long())

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from modules import aligner_search
-from modules.aligner_search import monotonic_durations, search_batched, search_one_by_one
+from modules import alignment_search
+from modules.alignment_search import monotonic_durations, search_batched, search_one_by_one
 from tests.modules.alignments import all_durations, log_likelihood, random_batch
 
 SIZES = [(1, 1), (1, 6), (5, 5), (4, 9), (3, 10), (2, 7)]  # phones, frames
@@ -14,7 +14,7 @@ SIZES = [(1, 1), (1, 6), (5, 5), (4, 9), (3, 10), (2, 7)]  # phones, frames
 def search_in_python(log_attention, phone_lengths, mel_lengths):
     durations = np.zeros((len(log_attention), log_attention.shape[2]), np.int64)
     arrays = (log_attention.numpy(), phone_lengths.numpy(), mel_lengths.numpy())
-    aligner_search._search(*arrays, durations)
+    alignment_search._search(*arrays, durations)
     return torch.from_numpy(durations)
 
 
