@@ -9,18 +9,24 @@ from typing import Literal
 
 from modules.mel import MelConfig, mel_filter_bank
 
-LONGEST_SCORING_S = 60.0  # processes give up on each other after ten minutes
+LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
 
 
 def require_at_least(section: object, least: float, *keys: str) -> None:
-    """Raises ValueError for the first of these keys whose value is smaller."""
+    """Raises ValueError for the first of the keys whose value is smaller.
+
+    Args:
+        section: A config dataclass.
+        least: Smallest valid value.
+        *keys: Names of its fields.
+    """
     for key in keys:
         if (value := getattr(section, key)) < least:
             raise ValueError(f"{key} is {value:g}, expected {least:g} or more")
 
 
 def require_share(section: object, *keys: str) -> None:
-    """Raises ValueError for the first of these keys whose value is not in [0, 1)."""
+    """Raises ValueError for the first of the keys whose value is not in [0, 1)."""
     for key in keys:
         if not 0 <= (value := getattr(section, key)) < 1:
             raise ValueError(f"{key} is {value:g}, expected a share: 0 or more, less than 1")
@@ -30,14 +36,14 @@ def require_share(section: object, *keys: str) -> None:
 class CorpusConfig:
     """How a corpus on disk is read."""
 
-    format: str = ""  # preprocessor to use; empty: the one with the dataset's own name
+    format: str = ""  # preprocessor; empty: the one with the name of the dataset
     language: str = "en-us"  # espeak language code of the text
     table: str = "metadata.csv"  # `folder`: file name of the table, relative to the dataset path
     delimiter: str = "|"  # `folder`: column separator
     columns: tuple[str, ...] = ()  # `folder`: of id, text, normalized, speaker, -; empty: by count
     encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
     speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name
-    licence: str = ""  # of the recordings, for the model card; empty: the published corpus's own
+    licence: str = ""  # of the recordings, for the model card; empty: that of the known corpus
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,9 @@ class TextConfig:
 
     normalizer: Literal["english", "none"] = "english"
     phone_extractor: Literal["lexicon", "espeak"] = "lexicon"  # ARPAbet, or IPA by espeak-ng
-    lexicon_path: str = ""  # a user's lexicon, looked up before all else: `WORD  PH1 PH2` lines
-    # Imported voices: `sp` gives <sp> where punctuation stands inside a text, and nothing at its
-    # edges. Stage 1 makes `classes`: <sil> first, then each mark as its class (<,> <.> <?> <!>).
+    lexicon_path: str = ""  # lexicon with `WORD  PH1 PH2` lines; takes precedence
+    # Imported voices: `sp` maps punctuation inside a text to <sp>, and adds nothing at its edges.
+    # Stage 1 writes `classes`: <sil> first, then each mark as its class (<,> <.> <?> <!>).
     pauses: Literal["classes", "sp"] = "classes"
 
 
@@ -86,20 +92,21 @@ class PreprocessConfig:
     max_seconds: float = 30.0  # longer utterances are rejected
     strict_sample_rate: bool = False  # reject audio of another rate instead of resampling it
     rescale: bool = False  # scale float audio beyond [-1, 1] down instead of rejecting it
-    # `learned`: none here, the model finds the durations while it trains
+    # `learned`: no aligner in stage 1; the model learns the durations during training
     aligner: Literal["pocketsphinx", "hmm", "textgrid", "imported", "learned"] = "pocketsphinx"
     textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
     imported_dir: str = ""  # for aligner `imported`; empty: `alignments` in the dataset's folder
     edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds
-    # Aligner `hmm` rejects an utterance in which any sound fits by so many nats better than a word
-    # or a few of its text (alignment_scores.jsonl); 50 is a good bound; 0: it only warns.
+    # Aligner `hmm` rejects utterances whose text does not match: those in which replacing up to
+    # three words by arbitrary sound gains more than so many nats (alignment_scores.jsonl). 50 is a
+    # good bound; 0: only warn.
     max_misfit: float = 0.0
     pitch_extractor: Literal["parselmouth", "pyworld"] = "parselmouth"
     f0_min: float = 65.0  # Hz
     f0_max: float = 600.0  # Hz
     pitch_remove_outlier: bool = True  # leave outliers (1.5 IQR) out of the statistics
     energy_remove_outlier: bool = True
-    # Stage 1 fails when a larger share of utterances is rejected; above 0, three always may be.
+    # Stage 1 fails if a larger share of utterances is rejected; if above 0, three are tolerated.
     max_bad_ratio: float = 0.01
     backend: Literal["loky", "dask", "ray", "sequential"] = "loky"  # joblib backend
     shard_size: int = 200  # utterances per feature shard and per unit of work
@@ -112,8 +119,8 @@ class PreprocessConfig:
         require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
         if self.max_misfit > 0 and self.aligner != "hmm":
             raise ValueError(
-                f"max_misfit is {self.max_misfit:g}, and aligner {self.aligner} does not say how"
-                " well recordings fit their texts; leave it out, or take aligner hmm"
+                f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not measure"
+                " how well recordings match their texts; remove it, or use aligner hmm"
             )
         if not self.min_seconds < self.max_seconds:
             raise ValueError(
@@ -215,18 +222,14 @@ class TrainConfig:
     log_steps: int = 50  # updates between log lines
     valid_steps: int = 1000  # updates between validations, with samples; 0: only at the end
     save_steps: int = 1000  # updates between checkpoints; 0: only at the end
-    keep_last: int = 3  # checkpoints kept beside the best one
-    valid_samples: int = 3  # validation utterances plotted and spoken in the log
-    # Scores of stage 4 while training: validation utterances, spoken from their phones or copied by
-    # a vocoder, are judged beside their recordings. Curves `score/...`; training stays the same.
-    score_steps: int = 5000  # updates between them, and once more at the end; 0: never
-    score_metrics: tuple[str, ...] = (
-        "mcd",
-        "f0rmse_cents",
-        "v_uv_f1",
-    )  # of processors/scoring/metrics
-    score_utterances: int = 20  # the same ones each time
-    score_seconds: float = 10.0  # of work for each at most; fewer utterances if that is not enough
+    keep_last: int = 3  # newest checkpoints kept, in addition to the best one
+    valid_samples: int = 3  # validation utterances synthesised and plotted in the log
+    # Scores of stage 4 during training: validation utterances, synthesised from their phones or
+    # resynthesised by a vocoder, are compared with their recordings. Curves `score/...`.
+    score_steps: int = 5000  # updates between scorings; one more at the end; 0: never
+    score_metrics: tuple[str, ...] = ("mcd", "f0rmse_cents", "v_uv_f1")
+    score_utterances: int = 20  # always the same ones
+    score_seconds: float = 10.0  # time limit of each scoring; fewer utterances if it is too short
     max_bad_steps: int = 10  # stop after so many non-finite updates in a row
     dataloader: DataLoaderConfig = field(default_factory=DataLoaderConfig)
 
@@ -248,7 +251,7 @@ class TrainConfig:
                 f"{LONGEST_SCORING_S:g}, while other processes wait"
             )
         if self.max_epoch == 0 and self.max_steps == 0:
-            raise ValueError("set max_steps or max_epoch, or training would never end")
+            raise ValueError("set max_steps or max_epoch: otherwise training does not end")
 
 
 @dataclass(frozen=True)
@@ -259,9 +262,9 @@ class InferenceConfig:
     sentence_pause_s: float = 0.25  # silence between the sentences of a long text
     max_phones: int = 300  # longer sentences are split at clauses
     griffin_lim_iterations: int = 60
-    # Of HiFi-GAN; faster on CPUs that have bfloat16. "mixed": but for the last, largest stage.
+    # HiFi-GAN: "bf16" is faster on CPUs with bfloat16; "mixed" keeps its last stage in fp32.
     vocoder_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
-    save_plots: bool = False  # a picture of mel, phones and pitch beside each wav
+    save_plots: bool = False  # plot mel, phones and pitch of each wav
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "batch_size", "max_phones", "griffin_lim_iterations")
@@ -302,7 +305,7 @@ class Config:
             check(self.preprocess)
 
     def _check_aligner(self) -> None:
-        """What follows from a model that finds the durations itself."""
+        """Rules for models that learn the durations."""
         if self.task != "tts" or self.preprocess.aligner != "learned":
             return
         if self.model is not None and not hasattr(self.model, "aligner"):
@@ -311,6 +314,6 @@ class Config:
             )
         if self.train.crop_phones:
             raise ValueError(
-                f"train.crop_phones is {self.train.crop_phones}, and where to cut utterances is not"
-                " known with preprocess.aligner learned; set it to 0"
+                f"train.crop_phones is {self.train.crop_phones}, but with preprocess.aligner"
+                " learned the times of phones are unknown; set it to 0"
             )

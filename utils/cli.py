@@ -1,4 +1,4 @@
-"""What every command shares: its flags, and how it ends when the user's input is at fault."""
+"""What every command shares: its flags, and how it ends on wrong input."""
 
 import argparse
 import atexit
@@ -15,7 +15,7 @@ from utils.errors import InputError
 
 
 class UsageError(InputError):
-    """Flags that do not go together: exit code 2."""
+    """Flags that contradict each other: exit code 2."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,7 +48,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_config_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Adds `--config FILE` and `--set key.path=value` (repeatable, in `overrides`)."""
+    """Adds `--config FILE` and `--set key.path=value` (repeatable, in `overrides`).
+
+    Args:
+        parser: Parser to extend.
+        required: Whether `--config` must be given.
+    """
     parser.add_argument(
         "--config", type=Path, required=required, metavar="FILE", help="experiment configuration"
     )
@@ -63,12 +68,12 @@ def add_config_arguments(parser: argparse.ArgumentParser, *, required: bool = Tr
 
 
 def run(main: Callable[[], None]) -> None:
-    """Runs a command; a fault in the user's input ends it with one message and no traceback.
+    """Runs a command; wrong input ends it with one message and no traceback.
 
-    Exit codes: 0 done, 1 a fault in the input or of the file system, 2 wrong usage, 130 interrupted
-    by the keyboard. Any other exception is a bug and keeps its traceback.
+    Exit codes: 0 success, 1 wrong input or a file system error, 2 wrong usage, 130 keyboard
+    interrupt. Any other exception is a bug and keeps its traceback.
     """
-    # A shell starts background commands with Ctrl-C switched off, and recipes run training so.
+    # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         main()
@@ -83,11 +88,11 @@ def run(main: Callable[[], None]) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process after its exit handlers, without taking the interpreter down.
+    """Ends the process after its exit handlers, without finalising the interpreter.
 
-    For processes with native threads that nobody can end: once torch._dynamo is imported, a
-    process group outlives `destroy_process_group`, and where one of its threads still lets go of
-    a tensor while Python is finalised, the process aborts (pytorch/pytorch#190489).
+    For processes with native threads that cannot be joined: once torch._dynamo is imported, a
+    process group outlives `destroy_process_group`; if one of its threads releases a tensor while
+    Python is being finalised, the process aborts (pytorch/pytorch#190489).
     """
     atexit._run_exitfuncs()
     sys.stdout.flush()
@@ -96,18 +101,18 @@ def leave(code: int) -> NoReturn:
 
 
 def print_text(text: str) -> None:
-    """Writes to standard output at once, characters that it cannot show as escapes."""
+    """Writes to standard output and flushes; characters it cannot encode become escapes."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
 
 
 def _describe(error: OSError) -> str:
-    told = str(error)
+    message = str(error)
     if error.filename is not None and error.strerror is not None:
-        told = f"{error.filename}: {error.strerror}"
+        message = f"{error.filename}: {error.strerror}"
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    return f"{told}; make room, then run the same again" if full else told
+    return f"{message}; free some space, then run the same command again" if full else message
 
 
 def _stop(message: str, code: int) -> NoReturn:

@@ -51,14 +51,14 @@ def build(cls: type[T], tree: Tree, sections: Mapping[str, type] | None = None) 
         sections: Class of each top-level field that `cls` annotates as `object`.
 
     Raises:
-        ConfigError: If a key is unknown or missing, a value has another type, is not finite or is
-            not one of the choices, or a dataclass refuses its values (ValueError).
+        ConfigError: If a key is unknown or missing, a value has the wrong type, is not finite or is
+            not one of the choices, or a dataclass rejects its values (ValueError).
     """
     return _Builder(tree, cls, dict(sections or {})).section(cls, tree.values, ())
 
 
 class _Builder:
-    """Walks the tree and the types together; `keys` is where it stands."""
+    """Walks the tree and the types together; `keys` is the current position."""
 
     def __init__(self, tree: Tree, root: type, sections: dict[str, type]) -> None:
         self._tree = tree
@@ -158,7 +158,7 @@ class _Builder:
                 yield from self._paths(hint, (*keys, name))  # type: ignore[arg-type]  # a class
 
     def _givers(self, values: Mapping[str, object], keys: Keys, error: ValueError) -> str:
-        """Who gave the keys that a section's complaint names; else who gave the section."""
+        """Origin of the keys that the error of a section names; else that of the section."""
         named = [name for name in values if re.search(rf"\b{re.escape(name)}\b", str(error))]
         givers = [self._tree.origin((*keys, name)) for name in named]
         return ", ".join(dict.fromkeys(givers)) or self._tree.origin(keys)
@@ -190,7 +190,12 @@ def _plain_of(value: object) -> object:
 
 
 def nearest(name: str, known: typing.Iterable[str]) -> str:
-    """`; did you mean ...?` with the known name that is most like `name`, or nothing."""
+    """Text `; did you mean ...?` with the most similar known name; empty if none is similar.
+
+    Args:
+        name: The unknown name.
+        known: Valid names.
+    """
     lower = {k.lower(): k for k in known}
     close = difflib.get_close_matches(name.lower(), lower, n=1)
     return f"; did you mean {lower[close[0]]}?" if close else ""
@@ -209,7 +214,7 @@ def _as_float(value: object) -> float:
 
 
 def _shown(value: object) -> str:
-    """A value as it stands in the file, shortened."""
+    """A value as written in the file, shortened."""
     if isinstance(value, Mapping):
         return "a section"
     text = json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""Configuration files as they stand on disk: json5, `base_config` chains and `--set`."""
+"""Configuration files on disk: json5, `base_config` chains and `--set`."""
 
 import json
 import re
@@ -17,17 +17,17 @@ _TOO_DEEP = f"nested too deeply, expected at most {_DEEPEST} levels"
 
 
 class ConfigError(InputError):
-    """A fault in a configuration; the message names the file and the key."""
+    """An error in a configuration; the message names the file and the key."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The values of a configuration, not checked yet.
+    """The values of a configuration before validation.
 
     Attributes:
         values: Sections (dicts), lists and plain values.
-        origins: The file, or `--set`, that each key path was last given by.
-        path: The file that was asked for.
+        origins: For each key path, the file that set it last, or `--set`.
+        path: The file at the end of the chain.
     """
 
     values: Mapping[str, object]
@@ -35,7 +35,7 @@ class Tree:
     path: Path
 
     def origin(self, keys: Keys) -> str:
-        """Where a key was given; for a key that is missing, where its section was."""
+        """The file that set a key; for a missing key, that of its section."""
         while keys and keys not in self.origins:
             keys = keys[:-1]
         return self.origins.get(keys, _shown(self.path))
@@ -47,14 +47,14 @@ class Tree:
 
 
 def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
-    """Reads a configuration file, the files it is based on, and overrides.
+    """Reads a configuration file, its `base_config` chain, and overrides.
 
-    `base_config` names another file, relative to the file that says so. A child's values win:
-    sections merge, lists and plain values are replaced.
+    `base_config` names another file, relative to the file that contains it. Values of the child
+    take precedence: sections are merged, lists and plain values replaced.
 
     Args:
         path: json5 file: JSON that also allows comments, trailing commas and bare keys.
-        overrides: `key.path=value`. The value is read as json5, or is text where it is not json5.
+        overrides: `key.path=value`. The value is json5; anything that is not json5 is text.
 
     Raises:
         ConfigError: If a file is missing, is not json5, has a key twice or is based on itself, or
@@ -82,13 +82,13 @@ def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
 def plain_tree(
     values: Mapping[str, object], path: Path, names: Mapping[str, str] | None = None
 ) -> Tree:
-    """A tree of values that were translated from a file of another form.
+    """A tree of values converted from a file of another format.
 
     Args:
         values: Sections, lists and plain values.
-        path: The file, which messages name.
-        names: What keys are called in that file, where they have another name there, by our key
-            path ("train.adam.lr"); messages name these too.
+        path: The file, for messages.
+        names: Names of keys in that file where they differ, by key path ("train.adam.lr"), for
+            messages.
     """
     file, theirs = _shown(path), names or {}
     origins = {
@@ -102,7 +102,7 @@ def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
     name, resolved = _shown(path), path.resolve()
     if resolved in seen:
         chain = " -> ".join(_shown(p) for p in (*seen, resolved))
-        raise ConfigError(f"{name}: base_config goes in a circle: {chain}")
+        raise ConfigError(f"{name}: base_config is circular: {chain}")
     values = read_values(path)
     base = values.pop("base_config", None)
     if base is None:
@@ -119,10 +119,10 @@ def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
 
 
 def read_values(path: Path) -> dict[str, object]:
-    """Reads one json5 file as it stands; `base_config` is a key like others.
+    """Reads one json5 file; `base_config` is treated like any other key.
 
     Raises:
-        ConfigError: If it is missing, is not json5, has a key twice or is not one section.
+        ConfigError: If it is missing, is not json5, has a duplicate key or is not one section.
     """
     name = _shown(path)
     try:
@@ -141,10 +141,10 @@ def read_values(path: Path) -> dict[str, object]:
 
 
 def _parse(text: str) -> object:
-    """What a json5 text says.
+    """The value of a json5 text.
 
     Raises:
-        ValueError: With what is wrong and, where it is known, the line.
+        ValueError: With the reason and, where known, the line.
     """
     try:
         value = _loads(text)
@@ -156,7 +156,7 @@ def _parse(text: str) -> object:
 
 
 def _loads(text: str) -> object:
-    """Strict JSON if it is that but for trailing commas, else json5: 1000 times as slow."""
+    """Parses as JSON with trailing commas if possible, else as json5: 1000 times slower."""
     try:
         strict = _STRING_OR_LAST_COMMA.sub(lambda match: match["string"] or "", text)
         return json.loads(strict, object_pairs_hook=_without_duplicates)
@@ -167,7 +167,7 @@ def _loads(text: str) -> object:
 
 
 def _is_deeper(value: object, depth: int) -> bool:
-    """Whether dicts and lists stand in one another more than `depth` times."""
+    """Whether dicts and lists are nested more than `depth` levels deep."""
     if not isinstance(value, dict | list):
         return False
     inside = value.values() if isinstance(value, dict) else value
@@ -206,7 +206,7 @@ def _merge(
     origin: str,
     keys: Keys,
 ) -> None:
-    """Puts `child` over `values`, and who gave what into `origins`."""
+    """Merges `child` into `values`, and its origin into `origins`."""
     for name, value in child.items():
         here = (*keys, name)
         old = values.get(name)
@@ -229,7 +229,7 @@ def _key_paths(values: Mapping[str, object]) -> Iterator[Keys]:
 
 
 def _shown(path: Path) -> str:
-    """A path as people read it: relative to the working folder where it is below it."""
+    """A path for messages: relative to the working folder if it is inside."""
     path = path.resolve()
     folder = Path.cwd()
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

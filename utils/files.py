@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, and JSON with clear errors."""
+"""Atomic file writes, and JSON with clear errors."""
 
 import hashlib
 import json
@@ -12,29 +12,29 @@ from utils.errors import InputError
 
 
 def user_path(path: str | Path) -> Path:
-    """A path that a user gave: `~` and `~name` at its beginning are homes.
+    """A path from a user, with a leading `~` or `~name` expanded.
 
     Raises:
-        InputError: If there is nobody of that name.
+        InputError: If there is no such user.
     """
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
-        raise InputError(f"{path}: no home of that name is known here; write it out") from error
+        raise InputError(f"{path}: unknown home folder; write the path in full") from error
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Gives a temporary path beside `path`; what is written there replaces `path` at the end.
+    """Yields a temporary path in the folder of `path`; the file written there replaces `path`.
 
-    The file is flushed to disk before the rename, so that a crash or a full disk leaves either the
-    old file or the new one. If the block raises, the temporary file is removed.
+    The file is flushed to disk before the rename: a crash or a full disk leaves either the old or
+    the new file. If the block raises, the temporary file is removed.
 
     Args:
-        path: File to write. Its folder is made where missing.
+        path: File to write; missing folders are created.
 
     Yields:
-        Path to write to, with the same suffix as `path`: some libraries choose a format by it.
+        Path to write to, with the suffix of `path`, by which some libraries choose the format.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
@@ -52,22 +52,22 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Gives a temporary folder beside `path`, which becomes `path` at the end, whole or not at all.
+    """Yields a temporary folder that is renamed to `path` at the end, complete or not at all.
 
     Args:
-        path: Folder to make. Those above it are made where missing.
+        path: Folder to create, with missing parents.
 
     Yields:
         Folder to write to. If the block raises, it is removed.
 
     Raises:
-        InputError: If there is something at `path` that is no empty folder.
+        InputError: If `path` exists and is not an empty folder.
     """
-    path = path.resolve()  # a link would be in the way of the rename
+    path = path.resolve()  # a symbolic link would block the rename
     if path.exists() and not (path.is_dir() and next(path.iterdir(), None) is None):
         raise InputError(f"{path} exists and is not empty: choose another name, or remove it first")
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
+    shutil.rmtree(temporary, ignore_errors=True)  # left by a killed process
     temporary.mkdir(parents=True)
     try:
         yield temporary
@@ -82,7 +82,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def _named(error: OSError, path: Path, temporary: Path) -> OSError:
-    """The same fault with the name of the file or folder that was to be written."""
+    """The same error with the name of the target instead of the temporary name."""
     if error.errno is None or error.filename not in (None, str(temporary)):
         return error
     return OSError(error.errno, error.strerror, str(path))
@@ -106,6 +106,10 @@ def _flush(path: Path) -> None:
 def write_json(path: Path, value: object) -> None:
     """Writes strict JSON: UTF-8, indented, no NaN.
 
+    Args:
+        path: File to write.
+        value: Dicts, lists and plain values.
+
     Raises:
         ValueError: If `value` holds NaN or infinity.
     """
@@ -126,6 +130,10 @@ def read_json(path: Path) -> object:
 def write_jsonl(path: Path, rows: Iterable[object]) -> None:
     """Writes one JSON value per line.
 
+    Args:
+        path: File to write.
+        rows: One value for each line.
+
     Raises:
         ValueError: If a row holds NaN or infinity.
     """
@@ -140,7 +148,7 @@ def read_jsonl(path: Path) -> list[object]:
     Raises:
         InputError: If the file is missing or a line is not JSON; the message names file and line.
     """
-    # Not splitlines: a text may hold U+2028, which JSON leaves as it is.
+    # Not splitlines: JSON strings may contain U+2028 unescaped.
     lines = read_text(path).split("\n")
     return [_parse(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line]
 
@@ -149,14 +157,16 @@ def _parse(text: str, name: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{name}: not JSON: {error}; was it cut short or edited?") from error
+        raise InputError(
+            f"{name}: not JSON: {error}; the file may be truncated or edited"
+        ) from error
 
 
 def read_text(path: Path) -> str:
-    """Reads a UTF-8 file; a byte-order mark is dropped.
+    """Reads a UTF-8 file; a byte-order mark is removed.
 
     Raises:
-        InputError: If the file cannot be read, or is not UTF-8; the message says why.
+        InputError: If the file cannot be read, or is not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -167,7 +177,7 @@ def read_text(path: Path) -> str:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal; any size, in bounded memory."""
+    """SHA-256 of the content of a file, in hexadecimal; memory use is bounded."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -176,9 +186,9 @@ def sha256_of(path: Path) -> str:
 
 
 def size_and_time(path: Path) -> tuple[int, int]:
-    """Size and time of a file, by which a change is noticed; -1 without one."""
+    """Size in bytes and modification time in ns, to detect changes; -1 without a file."""
     try:
         status = path.stat()
     except OSError:
-        return -1, -1  # the utterance will be rejected, until there is a file
+        return -1, -1  # the utterance is rejected until the file exists
     return status.st_size, status.st_mtime_ns

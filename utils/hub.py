@@ -13,15 +13,15 @@ from typing import NamedTuple
 from utils.errors import InputError
 from utils.logging import get_logger
 
-# Of all files of a repository, those that are needed.
+# From the names of all files of a repository to those that are needed.
 Choice = Callable[[Sequence[str]], Sequence[str]]
 
 _HUB_NAME = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-# Folders and files of a clone: `ckpts/demo` is a path, even before anything was trained.
+# Folders of a clone and file types: `ckpts/demo` is a path even if it does not exist yet.
 _OUR_FOLDERS = {"ckpts", "config", "data", "egs", "models", "pretrained", "tests"}
 _FILE_SUFFIXES = {".json", ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".zip", ".tar"}
-_TIMEOUT_S = 10.0  # for the list of files; the client itself would wait for ever
+_TIMEOUT_S = 10.0  # for the list of files; the client has no timeout of its own
 _SHOWN = 3  # file names in messages
 
 
@@ -29,18 +29,18 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
     """Finds a model's files.
 
     Args:
-        reference: A local folder or file, or `org/name` or `org/name@revision` on the Hub. What
-            exists here wins. A `Path` is always local.
-        choose: Which files of the repository to fetch, given the names of all. It raises InputError
-            if they are of no use; the repository's name is put before its message.
+        reference: A local folder or file, or `org/name` or `org/name@revision` on the Hub. An
+            existing local path takes precedence. A `Path` is always local.
+        choose: Selects the files to fetch from the names of all files. It raises InputError if
+            they are not usable; its message is prefixed with the name of the repository.
 
     Returns:
         The local path: as given, or the folder of this commit in the Hub's cache.
 
     Raises:
-        InputError: If there is nothing of that name. What looks like a path (it starts with a dot,
-            a slash or `~`, ends like a file, or stands in a folder that exists) is never looked for
-            on the Hub.
+        InputError: If nothing of that name exists. A name that looks like a path (it starts with a
+            dot, a slash or `~`, has the suffix of a file, or begins with an existing folder) is
+            never requested from the Hub.
     """
     if (path := _existing(reference)) is not None:
         return path
@@ -66,7 +66,7 @@ def origin_of(path: Path) -> str | None:
 
 
 def recorded_as(reference: str | Path) -> str:
-    """What records call a model that was loaded: `org/name@commit`, or the path as given."""
+    """Name of a loaded model for metadata: `org/name@commit`, or the path as given."""
     match = _HUB_NAME.fullmatch(str(reference))
     if match is None or _existing(reference) is not None:
         return str(reference)
@@ -85,23 +85,23 @@ class Repository(NamedTuple):
 
 
 def _existing(reference: str | Path) -> Path | None:
-    """What there is at a path; None for what can be no path, too."""
-    path = os.path.expanduser(reference)  # noqa: PTH111  (Path's own raises for ~nobody)
+    """The path if it exists; None also for text that cannot be a path."""
+    path = os.path.expanduser(reference)  # noqa: PTH111  (that of Path raises for unknown users)
     return Path(path) if os.path.exists(path) else None  # noqa: PTH110  (for names too long)
 
 
 def _why_local(path: Path) -> str:
-    """Why a name of the form `org/name` is taken for a path; empty if it is not."""
+    """Why a name of the form `org/name` is treated as a path; empty if it is not."""
     first = path.parts[0]
     if Path(first).exists():
-        return f" ({first} exists here, so that this is taken for a path)"
+        return f" (treated as a path, because {first} exists here)"
     if first in _OUR_FOLDERS or path.suffix.lower() in _FILE_SUFFIXES:
-        return " (by its form this is a path)"
+        return " (treated as a path)"
     return ""
 
 
 def _fetch(repository: Repository, choose: Choice) -> Path:
-    """The files in the Hub's cache; what is missing there is downloaded."""
+    """The folder of the files in the Hub's cache, after downloading those that are missing."""
     try:
         from huggingface_hub import HfApi, errors
     except ImportError as error:
@@ -110,7 +110,7 @@ def _fetch(repository: Repository, choose: Choice) -> Path:
             "huggingface_hub"
         ) from error
     if _COMMIT.fullmatch(repository.revision or "") and (folder := _whole(repository, choose)):
-        get_logger(__name__).info("%s: from the Hub's cache", repository)  # a commit never changes
+        get_logger(__name__).info("%s: from the Hub's cache", repository)  # a commit is immutable
         return folder
     try:
         info = HfApi().model_info(
@@ -149,7 +149,7 @@ def _download(repository: Repository, commit: str, sizes: dict[str, int]) -> Pat
     fetched = f"fetching {len(missing)} files, {megabytes:.1f} MB" if missing else "in the cache"
     get_logger(__name__).info("%s: from the Hub, commit %s, %s", repository, commit, fetched)
     try:
-        # by its own revision, not by the commit: only so the cache knows what the revision is
+        # by revision, not by commit: so that the cache records which commit the revision is
         with bars_for_people():
             folder = snapshot_download(
                 repository.name,
@@ -160,15 +160,15 @@ def _download(repository: Repository, commit: str, sizes: dict[str, int]) -> Pat
         raise InputError(explain(repository, error)) from error
     if lacking := _lacking(Path(folder), sizes):
         raise InputError(
-            f"{repository}: {lacking} did not come: it was changed on the Hub at this moment; try "
-            "again"
+            f"{repository}: {lacking} missing after the download: the repository was changed "
+            "meanwhile; try again"
         )
     return Path(folder)
 
 
 @contextmanager
 def bars_for_people() -> Iterator[None]:
-    """The client's progress bars, on a terminal alone: some of them do not look for one."""
+    """Shows the client's progress bars on a terminal only; some of them do not check that."""
     from huggingface_hub.utils import (
         are_progress_bars_disabled,
         disable_progress_bars,
@@ -186,32 +186,30 @@ def bars_for_people() -> Iterator[None]:
 
 
 def _cached(repository: Repository, choose: Choice, reason: str) -> Path:
-    """What an earlier download left, if it is all there.
+    """The files of an earlier download, if complete.
 
     Raises:
-        InputError: If not; `reason` says why it cannot be fetched.
+        InputError: If not; `reason` is why they cannot be fetched.
     """
     from huggingface_hub import constants
 
     folder = _snapshot(repository)
     if folder is None:
         raise InputError(
-            f"{reason}, and there is no copy of it in the Hub's cache, {constants.HF_HUB_CACHE}; "
-            "give a folder, or fetch it once online"
+            f"{reason}, and the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it; give a "
+            "local folder, or fetch it once online"
         )
     if lacking := _lacking(folder, _choose(repository, choose, _names(repository, folder))):
         raise InputError(
             f"{reason}, and its copy in the Hub's cache, {folder}, lacks {lacking}: an earlier "
-            "download was cut short; go on online"
+            "download was interrupted; run again online"
         )
-    get_logger(__name__).warning(
-        "%s; what the cache holds of it is used, commit %s", reason, folder.name
-    )
+    get_logger(__name__).warning("%s; using the copy in the cache, commit %s", reason, folder.name)
     return folder
 
 
 def _whole(repository: Repository, choose: Choice) -> Path | None:
-    """The folder of this revision in the cache, if all that is needed is there."""
+    """The folder of this revision in the cache, if it holds all needed files."""
     folder = _snapshot(repository)
     if folder is None:
         return None
@@ -223,7 +221,7 @@ def _whole(repository: Repository, choose: Choice) -> Path | None:
 
 
 def _snapshot(repository: Repository) -> Path | None:
-    """The folder of this revision in the cache, whole or not."""
+    """The folder of this revision in the cache, complete or not."""
     from huggingface_hub import errors, snapshot_download
 
     try:
@@ -236,42 +234,42 @@ def _snapshot(repository: Repository) -> Path | None:
 
 
 def _names(repository: Repository, folder: Path) -> list[str]:
-    """All files of the repository as last listed; or what there is, if no list was kept."""
+    """All files of the repository as last listed, or those in the folder without a list."""
     try:
         from huggingface_hub import errors, get_cached_repo_tree
 
         listed = get_cached_repo_tree(repository.name, revision=folder.name)
-    except ImportError:  # older versions keep no list
+    except ImportError:  # older versions store no list
         listed = []
-    except errors.CachedRepoTreeNotFoundError:  # an older version filled the cache
+    except errors.CachedRepoTreeNotFoundError:  # the cache is of an older version
         listed = []
     inside = (path for path in folder.rglob("*") if path.is_file())
     return [file.path for file in listed] or [p.relative_to(folder).as_posix() for p in inside]
 
 
 def _lacking(folder: Path, names: Sequence[str] | dict[str, int]) -> str:
-    """The first few of the files that a folder does not hold; empty if it holds all."""
+    """The first few files that are missing in a folder; empty if it is complete."""
     lacking = [name for name in names if not (folder / name).is_file()]
     more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
     return ", ".join(lacking[:_SHOWN]) + more
 
 
 def explain(name: object, error: BaseException) -> str:
-    """Why the Hub does not give or take something.
+    """The reason why a request to the Hub failed, as one sentence.
 
     Args:
-        name: What was asked for, such as `org/name`; the sentence begins with it.
+        name: What was requested, such as `org/name`; the sentence begins with it.
         error: What huggingface_hub raised.
     """
     from huggingface_hub import errors
 
     if isinstance(error, errors.LocalEntryNotFoundError) and error.__cause__ is not None:
-        return explain(name, error.__cause__)  # "not in the cache" hides why it was not fetched
+        return explain(name, error.__cause__)  # "not in the cache" hides the cause
     return f"{name}: {_of_the_hub(error) or _of_this_machine(error)}"
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether the Hub could not answer: it cannot be reached, or has trouble of its own."""
+    """Whether an error may be temporary: the Hub is unreachable, or answers 429 or 5xx."""
     from huggingface_hub import errors
 
     if isinstance(error, errors.HFValidationError):
@@ -281,19 +279,18 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _of_the_hub(error: BaseException) -> str:
-    """The Hub's answer; empty if there was none."""
+    """The reason that the Hub gave; empty without an answer."""
     from huggingface_hub import constants, errors
 
     if isinstance(error, errors.HFValidationError):
         return f"not a name that the Hub allows: {_line(error)}"
     if isinstance(error, errors.GatedRepoError):
         return (
-            f"the Hub asks you to accept its conditions (its page on {constants.ENDPOINT}) and to "
-            "log in (`hf auth login`)"
+            f"accept its conditions on its page ({constants.ENDPOINT}) and log in (`hf auth login`)"
         )
     if isinstance(error, errors.RepositoryNotFoundError):
         return (
-            "neither a local folder nor a repository on the Hub that you may read; if it is "
+            "neither a local folder nor a repository on the Hub that you can read; if it is "
             "private, log in (`hf auth login`, or HF_TOKEN)"
         )
     if isinstance(error, errors.RevisionNotFoundError):
@@ -312,10 +309,10 @@ def _of_status(status: int, error: BaseException) -> str:
     if status == HTTPStatus.FORBIDDEN:
         return f"your token does not allow this: {_line(error)}"
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return "the Hub has had too many requests from here (429); wait, or log in"
+        return "too many requests to the Hub (429); wait, or log in"
     if _is_its_own(status):
         phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
-        return f"the Hub has trouble of its own ({status} {phrase}); try again later"
+        return f"the Hub has an internal error ({status} {phrase}); try again later"
     return f"the Hub refused: {_line(error)}"
 
 
@@ -329,8 +326,8 @@ def _of_this_machine(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno is not None:
         place = PurePath(error.filename or constants.HF_HUB_CACHE)
         return (
-            f"{error.strerror} ({place}); the client needs room and the right to write there: see "
-            "to that, or set HF_HOME to another place"
+            f"{error.strerror} ({place}); the client needs free space and write permission there; "
+            "or set HF_HOME to another folder"
         )
     return f"the Hub refused: {_line(error)}"
 

@@ -1,4 +1,4 @@
-"""Files to a repository on the Hugging Face Hub."""
+"""Upload of files to a repository on the Hugging Face Hub."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -17,10 +17,10 @@ _MAIN = "main"
 
 
 class Target(NamedTuple):
-    """Where files go."""
+    """Destination of an upload."""
 
-    repository: str  # org/name; made where missing
-    branch: str = _MAIN  # made where missing, from `main`
+    repository: str  # org/name; created where missing
+    branch: str = _MAIN  # created where missing, from `main`
     private: bool = False
     message: str = "Publish an experiment"
 
@@ -29,10 +29,10 @@ class Target(NamedTuple):
 
 
 def check_target(target: Target) -> None:
-    """Refuses what can be no repository.
+    """Checks the name of a repository.
 
     Raises:
-        InputError: If so.
+        InputError: If it is not valid.
     """
     from huggingface_hub import errors
     from huggingface_hub.utils import validate_repo_id
@@ -50,25 +50,25 @@ def check_target(target: Target) -> None:
 def push(
     files: Mapping[str, Path | bytes], target: Target, *, replaces: Collection[str] = ()
 ) -> str:
-    """Sends files as one commit; what is there already is not sent again.
+    """Uploads files as one commit; unchanged files are not sent again.
 
     Args:
-        files: By name in the repository: where the file is, or its content.
-        target: Where they go.
-        replaces: Names of files that are removed from the repository where `files` lacks them.
+        files: Local path or content, by name in the repository.
+        target: Destination.
+        replaces: Names of files to remove from the repository unless they are in `files`.
 
     Returns:
         The commit: a new one, or the last one if nothing has changed.
 
     Raises:
-        InputError: If nobody is logged in, the Hub cannot be reached, or it refuses.
+        InputError: If there is no token, or the Hub cannot be reached or rejects the upload.
     """
     from huggingface_hub import HfApi, errors, get_token
 
     check_target(target)
     if get_token() is None:
         raise InputError(
-            f"{target}: the Hub takes files of people it knows: log in with a token that may write "
+            f"{target}: uploading needs a login with a token that has write access "
             "(`hf auth login`, or HF_TOKEN)"
         )
     api = HfApi()
@@ -80,7 +80,7 @@ def push(
         raise
     except (errors.HFValidationError, errors.HTTPError, OSError, ValueError) as error:
         raise InputError(explain(target, error)) from error
-    except RuntimeError as error:  # of a thread that sends a file: the cause says more
+    except RuntimeError as error:  # from an upload thread; the cause is more precise
         raise InputError(explain(target, error.__cause__ or error)) from error
     same = "nothing has changed, " if commit == before.sha else ""
     get_logger(__name__).info("%s: %scommit %s", target, same, commit)
@@ -88,7 +88,7 @@ def push(
 
 
 def _prepare(api: "HfApi", target: Target) -> "ModelInfo":
-    """Makes repository and branch; what they hold now."""
+    """Creates repository and branch where missing, and returns their state."""
     api.create_repo(target.repository, private=target.private or None, exist_ok=True)
     if target.branch != _MAIN:
         api.create_branch(target.repository, branch=target.branch, exist_ok=True)
@@ -112,7 +112,7 @@ def _commit(
     there = {file.rfilename for file in before.siblings or ()}
     stale = sorted(there & set(replaces) - set(files))
     for name in stale:
-        get_logger(__name__).info("%s is of an earlier push, and removed", name)
+        get_logger(__name__).info("%s: removed, left by an earlier push", name)
     commit = api.create_commit(
         target.repository,
         [

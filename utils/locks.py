@@ -1,4 +1,4 @@
-"""Folders that one process at a time writes to."""
+"""Locks on folders that only one process may write to."""
 
 import errno
 import fcntl
@@ -17,14 +17,15 @@ _TAKEN = (errno.EACCES, errno.EAGAIN)
 
 @contextmanager
 def locked(folder: Path, remedy: str) -> Iterator[None]:
-    """Keeps other processes out of a folder.
+    """Locks a folder against other processes.
 
-    The lock belongs to the process and dies with it, however it ends; the file stays and means
-    nothing by itself. Where the file system knows no locks, that is said, and nobody is kept out.
+    The operating system releases the lock when the process ends, however it ends; the lock file
+    stays and means nothing by itself. On a file system without locks, a warning is logged and the
+    folder stays unlocked.
 
     Args:
-        folder: Is made where missing; holds the file `.lock`, which says whose the lock is.
-        remedy: What a user can do who finds the folder taken.
+        folder: Created where missing; `.lock` in it names the owner of the lock.
+        remedy: What the user can do if the folder is locked, for the message.
 
     Raises:
         InputError: If another process holds the lock; names the process.
@@ -37,8 +38,8 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
             if error.errno in _TAKEN:
                 file.seek(0)
                 owner = file.read(200).strip() or "another process"
-                raise InputError(f"{folder}: {owner} is at work there; {remedy}") from None
-            _log.warning("%s: cannot be locked (%s): start nothing else there", folder, error)
+                raise InputError(f"{folder}: {owner} is using it; {remedy}") from None
+            _log.warning("%s: cannot be locked (%s); start no other run in it", folder, error)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()

@@ -21,9 +21,9 @@ def get_logger(name: str) -> logging.Logger:
 
 
 def setup_logging() -> None:
-    """Sends log lines to standard error: ours from INFO, other packages' from WARNING.
+    """Sends log lines to standard error: INFO and above of Arion, WARNING and above of others.
 
-    In a run of several processes (variable RANK) only the first one says more than warnings.
+    In a run of several processes (variable RANK) only the first one logs INFO.
     """
     logging.basicConfig(
         level=logging.WARNING,
@@ -54,7 +54,7 @@ class Progress:
         """Counts `n` more items as done."""
         self._done += n
         now = self._clock()
-        # A log that is read later needs a line now and then, not every item.
+        # A log file needs a line from time to time, not one for each item.
         if self._done >= self._total or now - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._last_line = now
             get_logger(__name__).info("%s", self._line(now - self._start))
@@ -80,7 +80,7 @@ class Progress:
 
 
 class _Bar(Progress):
-    """The same as a bar that redraws itself, for people who watch."""
+    """Progress as a bar on a terminal."""
 
     def __enter__(self) -> Progress:
         from tqdm import tqdm
@@ -117,13 +117,13 @@ def progress(
     initial: int = 0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Progress:
-    """Shows how far a loop is: a bar on a terminal, else a log line every ten seconds.
+    """Shows the progress of a loop: a bar on a terminal, else a log line every ten seconds.
 
     Args:
         total: Items in all.
         description: What is counted, such as `stage 1: utterances`.
-        initial: Items done before, by an interrupted run.
-        clock: Seconds since any fixed moment.
+        initial: Items done by an earlier, interrupted run.
+        clock: Monotonic time in seconds.
 
     Returns:
         A context manager with `advance(n)`.

@@ -1,4 +1,4 @@
-"""Pictures of speech: mel with its phones, f0 and energy; several mels one over the other."""
+"""Plots of speech: mel with its phones, f0 and energy; several mels above one another."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 LABEL_POINTS = 7.0  # font size of the phone names
 CHARACTER_IN = 0.075  # width of a character at that size, inches
 GAP_IN = 0.03  # least distance between two phone names, inches
-PHONE_IN = 0.16  # width of the picture per phone, inches
-SECOND_IN = 2.0  # width of the picture per second where there are no phones, inches
+PHONE_IN = 0.16  # width of the figure per phone, inches
+SECOND_IN = 2.0  # width of the figure per second, without phones, inches
 LABEL_ROW_IN = 0.13  # height of a row of phone names, inches
-WIDTH_IN = (6.0, 40.0)  # smallest and largest width of a picture
+WIDTH_IN = (6.0, 40.0)  # smallest and largest width of a figure
 MARGIN_IN = (0.75, 0.15)  # left and right of the panels
 PANEL_IN = (2.6, 1.0, 0.8)  # heights: mel, f0, energy
 TITLE_CHARACTERS_PER_IN = 11  # at 9 points
@@ -42,17 +42,17 @@ def plot_synthesis(
         path: PNG file to write; None only returns the figure.
         mel: Log-mel, (M, T).
         phones: Phone names, N of them.
-        durations: Frames per phone, (N,), their sum is T.
+        durations: Frames per phone, (N,); their sum is T.
         f0: Hz, 0 where unvoiced, (T,); None leaves its panel out.
         energy: (T,); None leaves its panel out.
-        title: Written above, wrapped to the width; at most three lines of it.
+        title: Title, wrapped to the width of the figure; at most three lines.
         frame_s: Seconds per frame, for the time axis; None counts frames.
 
     Returns:
         The figure, free of pyplot's global state.
 
     Raises:
-        ValueError: If durations do not fit the phones or the mel, or a curve not the mel.
+        ValueError: If durations do not match the phones or the mel, or a curve the mel.
     """
     from matplotlib.figure import Figure
 
@@ -88,19 +88,19 @@ def plot_synthesis(
 def plot_mels(
     path: Path | None, mels: Mapping[str, ArrayLike], *, title: str = "", frame_s: float
 ) -> "Figure":
-    """Draws mels one over the other, in the same colours and on the same time axis.
+    """Draws mels above one another, with the same colours and time axis.
 
     Args:
         path: PNG file to write; None only returns the figure.
         mels: Log-mels by name, (M, T) each.
-        title: Written above, wrapped to the width; at most three lines of it.
+        title: Title, wrapped to the width of the figure; at most three lines.
         frame_s: Seconds per frame.
 
     Returns:
         The figure, free of pyplot's global state.
 
     Raises:
-        ValueError: If one of them is no mel, or has no frames.
+        ValueError: If one of them is not a mel, or has no frames.
     """
     from matplotlib.figure import Figure
 
@@ -129,7 +129,13 @@ def check_mel(mel: np.ndarray) -> None:
 
 
 def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray) -> None:
-    """Raises ValueError unless the durations (N,) fit the phones and the mel (M, T)."""
+    """Raises ValueError unless durations, phones and mel have matching lengths.
+
+    Args:
+        mel: (M, T).
+        phones: Phone names, N of them.
+        durations: Frames per phone, (N,).
+    """
     check_mel(mel)
     if len(phones) != len(durations):
         raise ValueError(f"{len(phones)} phones and {len(durations)} durations")
@@ -138,14 +144,19 @@ def check_lengths(mel: np.ndarray, phones: Sequence[str], durations: np.ndarray)
 
 
 def check_curves(curves: Mapping[str, np.ndarray], n_frames: int) -> None:
-    """Raises ValueError unless every curve has a value per frame."""
+    """Raises ValueError unless every curve has one value per frame.
+
+    Args:
+        curves: By name, (T,) each.
+        n_frames: T.
+    """
     for name, values in curves.items():
         if values.shape != (n_frames,):
             raise ValueError(f"{name} has shape {values.shape}; expected ({n_frames},), per frame")
 
 
 def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> list[int]:
-    """The row each phone name is written in: the lowest that is free where the name stands.
+    """The row of each phone name: the lowest that is free at its position.
 
     Args:
         phones: Phone names, N of them.
@@ -168,7 +179,12 @@ def label_rows(phones: Sequence[str], edges: np.ndarray, width_in: float) -> lis
 
 
 def wrap(title: str, width_in: float) -> str:
-    """The title in at most three lines that fit the width; the rest becomes an ellipsis."""
+    """Wraps a title to at most three lines; the rest becomes an ellipsis.
+
+    Args:
+        title: Any text.
+        width_in: Width of the figure, inches.
+    """
     import textwrap
 
     columns = int(width_in * TITLE_CHARACTERS_PER_IN)
@@ -178,7 +194,14 @@ def wrap(title: str, width_in: float) -> str:
 def add_panels(
     figure: "Figure", heights_in: Sequence[float], n_label_rows: int, title: str
 ) -> list["Axes"]:
-    """Panels below one another with a common time axis; sets the height of the figure."""
+    """Adds panels below one another with a common time axis, and sets the figure's height.
+
+    Args:
+        figure: Its width is set.
+        heights_in: Height of each panel, inches.
+        n_label_rows: Rows of phone names above the first panel.
+        title: Wrapped text.
+    """
     title_in = 0.16 * len(title.splitlines()) + 0.08
     top_in = title_in + n_label_rows * LABEL_ROW_IN + 0.1
     bottom_in, gap_in = 0.45, 0.12
@@ -206,16 +229,23 @@ def add_panels(
 
 
 def contrast(mels: Iterable[np.ndarray]) -> tuple[float, float]:
-    """The darkest and the brightest level of mels (M, T) that are drawn together."""
+    """The limits of the colour scale for mels (M, T) that are drawn together."""
     values = np.concatenate([mel.ravel() for mel in mels])
-    low, high = np.percentile(values, [2, 99.8])  # a few silent frames must not set it
+    low, high = np.percentile(values, [2, 99.8])  # robust to a few silent frames
     return float(low), max(float(high), float(low) + 1e-3)
 
 
 def draw_mel(
     panel: "Axes", mel: np.ndarray, edges: np.ndarray, limits: tuple[float, float]
 ) -> None:
-    """The mel (M, T) as a picture, with a thin line at each phone boundary."""
+    """Draws the mel as an image, with a thin line at each phone boundary.
+
+    Args:
+        panel: Axes to draw on.
+        mel: (M, T).
+        edges: Boundaries on the time axis, (N + 1,).
+        limits: Lowest and highest value of the colour scale.
+    """
     extent = (0.0, float(edges[-1]), 0.0, float(mel.shape[0]))
     panel.imshow(
         mel,
@@ -234,7 +264,14 @@ def draw_mel(
 def draw_labels(
     panel: "Axes", phones: Sequence[str], edges: np.ndarray, rows: Sequence[int]
 ) -> None:
-    """The phone names above the panel, each in its row, tied to its phone by a hair line."""
+    """Writes the phone names above the panel, each linked to its phone by a thin line.
+
+    Args:
+        panel: Axes to draw on.
+        phones: Phone names, N of them.
+        edges: Boundaries on the time axis, (N + 1,).
+        rows: Row of each name, counted from the panel upwards.
+    """
     for phone, start, end, row in zip(phones, edges[:-1], edges[1:], rows, strict=True):
         y_in = 0.03 + row * LABEL_ROW_IN
         panel.annotate(
@@ -256,7 +293,15 @@ def draw_labels(
 def draw_curve(
     panel: "Axes", values: np.ndarray, edges: np.ndarray, name: str, frame: float
 ) -> None:
-    """One curve (T,) over the phone boundaries; zeros of f0 (unvoiced) are gaps."""
+    """Draws one curve over the phone boundaries; zeros of f0 (unvoiced) are gaps.
+
+    Args:
+        panel: Axes to draw on.
+        values: (T,).
+        edges: Boundaries on the time axis, (N + 1,).
+        name: Label of the axis.
+        frame: Length of a frame on the time axis.
+    """
     times = (np.arange(len(values)) + 0.5) * frame
     shown = np.where(values > 0, values, np.nan) if name.startswith("f0") else values
     panel.plot(times, shown, linewidth=1.2, color="tab:blue")

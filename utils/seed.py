@@ -1,4 +1,4 @@
-"""Random numbers that come out the same again."""
+"""Reproducible random numbers."""
 
 import hashlib
 import random

@@ -55,7 +55,7 @@ CONFIG = Config(
         (PreprocessConfig(), "shard_size", 0, "expected 1 or more"),
         (PreprocessConfig(), "edge_silence_s", -0.1, "expected 0 or more"),
         (PreprocessConfig(), "min_seconds", 30.0, "expected min_seconds < max_seconds"),
-        (PreprocessConfig(), "max_misfit", 9.0, "aligner pocketsphinx does not say how well"),
+        (PreprocessConfig(), "max_misfit", 9.0, "aligner pocketsphinx does not measure"),
         (PreprocessConfig(), "max_bad_ratio", 5.0, "max_bad_ratio is 5, expected a share"),
         (PreprocessConfig(), "f0_min", 700.0, "expected 0 < f0_min < f0_max < 11025 Hz"),
         (PreprocessConfig(), "hop_size", 0, "hop_length 0, .* the keys are .*hop_size"),

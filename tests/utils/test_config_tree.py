@@ -72,7 +72,7 @@ def test_an_error_names_the_file_of_the_chain_that_holds_it(tmp_path):
 def test_a_circle_of_base_configs_is_shown(tmp_path):
     (tmp_path / "b.json").write_text('{"base_config": "exp.json"}')
     message = fault(tmp_path, '{"base_config": "b.json"}')
-    assert message == ("exp.json: base_config goes in a circle: exp.json -> b.json -> exp.json")
+    assert message == ("exp.json: base_config is circular: exp.json -> b.json -> exp.json")
 
 
 @pytest.mark.parametrize("base", ['"none.json"', '"."', "3", '""'])

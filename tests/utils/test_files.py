@@ -22,7 +22,7 @@ def test_a_users_path_may_begin_at_a_home(monkeypatch):
     monkeypatch.setenv("HOME", "/anna")
     assert user_path("~/a") == Path("/anna/a")
     assert user_path("b/~") == Path("b/~")
-    with pytest.raises(InputError, match=r"^~nobody-here/a: no home of that name"):
+    with pytest.raises(InputError, match=r"^~nobody-here/a: unknown home folder"):
         user_path("~nobody-here/a")
 
 

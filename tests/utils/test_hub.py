@@ -133,12 +133,12 @@ def test_a_missing_path_is_never_looked_for_on_the_hub(hub, tmp_path, reference)
 
 def test_a_name_that_is_taken_for_a_path_says_why(hub, tmp_path):
     (tmp_path / "amphion").mkdir()
-    with pytest.raises(InputError, match=r"no such file or folder \(amphion exists here, so that"):
+    with pytest.raises(
+        InputError, match=r"folder \(treated as a path, because amphion exists here"
+    ):
         resolve("amphion/hifigan_ljspeech", model_files)
     for reference in ("ckpts/demo", "org/model.pt"):
-        with pytest.raises(
-            InputError, match=r"no such file or folder \(by its form this is a path"
-        ):
+        with pytest.raises(InputError, match=r"no such file or folder \(treated as a path"):
             resolve(reference, model_files)
     assert hub.asked == []
 
@@ -205,7 +205,7 @@ def test_a_repository_without_a_model_says_so_before_anything_is_fetched(hub):
 
 @pytest.mark.parametrize(
     ("status", "said"),
-    [(503, r"trouble of its own \(503 Service Unavailable\)"), (429, "too many requests")],
+    [(503, r"internal error \(503 Service Unavailable\)"), (429, "too many requests")],
 )
 def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(
     hub, caplog, status, said
@@ -219,7 +219,7 @@ def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(
     hub.failing = status
     caplog.clear()
     assert resolve("org/name", model_files) == folder
-    assert "what the cache holds of it is used, commit" in caplog.text
+    assert "using the copy in the cache, commit" in caplog.text
 
 
 def test_a_hub_that_cannot_be_reached(hub, monkeypatch):
@@ -277,7 +277,7 @@ def test_a_full_disk(hub, monkeypatch):
     hub.publish("org/name", FILES)
     monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
     said = refusal("org/name")
-    assert "No space left on device (/cache/blobs/1); the client needs room" in said
+    assert "No space left on device (/cache/blobs/1); the client needs free space" in said
     assert "set HF_HOME to another place" in said
 
 
@@ -319,7 +319,7 @@ def test_the_environment_decides(hub, tmp_path):
     hub.asked.clear()
     offline = run(HF_HUB_OFFLINE="1")
     assert offline.stdout == online.stdout
-    assert "offline mode is on (HF_HUB_OFFLINE); what the cache holds of it is used, commit" in (
+    assert "offline mode is on (HF_HUB_OFFLINE); using the copy in the cache, commit" in (
         offline.stderr
     )
     assert hub.asked == []

@@ -68,7 +68,7 @@ def test_a_second_run_of_a_name_is_kept_out(root):
     folder = root / "ckpts" / "voice"
     with (
         locked(folder, ""),
-        pytest.raises(InputError, match="is at work there; wait for its end, or give another --n"),
+        pytest.raises(InputError, match="is using it; wait for its end, or give another --n"),
     ):
         run(root)
     assert [path.name for path in folder.iterdir()] == [".lock"]
