@@ -17,7 +17,8 @@ from utils.errors import InputError
         (
             OSError(28, "No space left on device", "x.pt"),
             1,
-            "error: x.pt: No space left on device; free some space, then run the same command again\n",
+            "error: x.pt: No space left on device; free some space, then run the same command "
+            "again\n",
         ),
         (OSError("cannot write"), 1, "error: cannot write\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
