@@ -1,4 +1,4 @@
-"""Brings durations of phones from any origin into a form that stage 1 reads.
+"""Imports phone durations of other programs for stage 1.
 
 python -m bins.import_durations SOURCE --config FILE [--format FORMAT]
 """
@@ -12,38 +12,43 @@ from utils.cli import Parser, UsageError, add_config_arguments, run
 
 def parser() -> Parser:
     """The flags."""
-    flags = Parser("Brings durations of phones from elsewhere into a form that stage 1 reads.")
+    flags = Parser("Imports phone durations of other programs for stage 1.")
     add_config_arguments(flags)
     add = flags.add_argument
-    add("source", metavar="SOURCE", type=Path, help="folder or file; it stays as it is")
-    add("--format", choices=reader_names(), help="default: by the ends of the files' names")
-    add("--dataset", help="whose durations they are; default: the only one of the configuration")
+    add("source", metavar="SOURCE", type=Path, help="folder or file; it is only read")
+    add("--format", choices=reader_names(), help="default: found by the suffixes of the files")
+    add("--dataset", help="data set of the durations; default: the only one of the configuration")
     add(
         "--output",
         type=Path,
         help="folder to make; default: preprocess.imported_dir, or alignments in the data set's",
     )
-    add("--name_pattern", default="", help="how names are made, as in '{id}_phones'")
+    add("--name_pattern", default="", help="form of the file names, as in '{id}_phones'")
     add("--phone_tier", default="", help="of TextGrids; default: phones")
     add("--word_tier", default="", help="of TextGrids; default: words")
     add(
         "--names",
         choices=("source", "text"),
         default="source",
-        help="of phones: those of the source, or those of the text, in order (default: source)",
+        help="names of the phones: those of the source or, in order, of the text (default: source)",
     )
-    add("--hop_size", type=int, help="of frames: samples; default: found by the recordings")
+    add("--hop_size", type=int, help="of frames: samples; default: found from the recordings")
     add("--sample_rate", type=int, help="of frames: Hz; goes with --hop_size")
     add(
         "--tokens",
         choices=LAYOUTS,
         default="all",
-        help="of frames: which parts of stage 1's sequence have one: all; no_start, without the"
-        " first silence; no_edges, nor the last pause; no_pauses, phones alone (default: all)",
+        help="which phones of stage 1 have frames: all; no_start, all but the first silence;"
+        " no_edges, nor the last pause; no_pauses, no pause at all (default: all)",
     )
-    add("--end_token", action="store_true", help="of frames: one more token stands at the end")
-    add("--phones_file", type=Path, help="of frames: their tokens instead, lines of id|P1 P2 ...")
-    add("--tolerance", type=int, default=3, help="frames off that are put right (default: 3)")
+    add("--end_token", action="store_true", help="of frames: one more token at the end")
+    add("--phones_file", type=Path, help="names of the tokens instead, lines of id|P1 P2 ...")
+    add(
+        "--tolerance",
+        type=int,
+        default=3,
+        help="surplus or missing frames that are corrected (default: 3)",
+    )
     add(
         "--max_bad_ratio",
         type=float,
@@ -53,10 +58,10 @@ def parser() -> Parser:
 
 
 def arguments() -> argparse.Namespace:
-    """The flags of the command line, once they go together.
+    """The flags of the command line, checked.
 
     Raises:
-        UsageError: If they do not; the message names them.
+        UsageError: If they do not fit together; the message names them.
     """
     given = parser().parse_args()
     if (given.hop_size is None) != (given.sample_rate is None):
@@ -75,7 +80,7 @@ def main() -> None:
     given = arguments()
     from models.base.registry import load_config
     from processors.alignment.textgrid import Tiers
-    from processors.durations.fitting import Reading
+    from processors.durations.fitting import Interpretation
     from processors.durations.frames import FrameRate
     from processors.durations.importing import Source, import_durations
     from processors.extraction.plan import choose_dataset
@@ -86,7 +91,7 @@ def main() -> None:
     source = Source(
         given.source, given.format, Tiers(given.phone_tier, given.word_tier), given.name_pattern
     )
-    reading = Reading(
+    interpretation = Interpretation(
         given.tokens,
         given.end_token,
         given.phones_file,
@@ -95,7 +100,7 @@ def main() -> None:
         given.names,
     )
     dataset = choose_dataset(config, given.dataset)
-    import_durations(config, dataset, source, reading, given.output, given.max_bad_ratio)
+    import_durations(config, dataset, source, interpretation, given.output, given.max_bad_ratio)
 
 
 if __name__ == "__main__":

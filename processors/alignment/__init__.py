@@ -1,23 +1,22 @@
-"""Alignment: where each phone of an utterance is said.
+"""Alignment: when each phone of an utterance is spoken.
 
-An aligner is a file here, and a name in `PreprocessConfig.aligner`. It offers two functions:
+An aligner is a module here, and a value of `PreprocessConfig.aligner`. It offers
 
-    make_aligner(config, dataset_root) -> Aligner
-    alignment_file(utterance, config, dataset_root) -> Path | None
+    make_aligner(config, dataset_root, folder) -> Aligner
 
-One that learns from the corpus before it aligns keeps what it has learnt in the folder of the
-processed data, and has in place of the first:
+and, if it reads a file for each utterance or trains on the corpus before it aligns,
 
-    plan_training(config, utterances, folder) -> Training
-    load_aligner(config, folder) -> Aligner
+    alignment_file(utterance, config, dataset_root) -> Path
+    plan_training(config, utterances, folder) -> AlignerTraining
 
-A file is imported when its aligner is asked for, since the packages behind it are slow to import.
+A module is imported when its aligner is chosen, since the packages it needs are slow to import.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from utils.errors import InputError, UtteranceError
 
 
 class AlignmentError(UtteranceError):
-    """An utterance that cannot be aligned; the message says why, and names the file if any."""
+    """An utterance that cannot be aligned; the message gives the reason, and the file if any."""
 
 
 class Aligner(Protocol):
@@ -43,47 +42,31 @@ class Aligner(Protocol):
             utterance: Its id, speaker and language.
             wav: (S,) float32 in [-1, 1].
             sample_rate: Of `wav`, Hz.
-            spoken: What the text frontend makes of its text.
+            spoken: Output of the text frontend for its text.
 
         Raises:
             AlignmentError: If this utterance cannot be aligned.
         """
 
 
-class Training(Protocol):
-    """What an aligner learns from the corpus before it aligns."""
+class AlignerTraining(Protocol):
+    """The training that an aligner needs before it aligns a corpus."""
 
     @property
     def identity(self) -> dict[str, object]:
-        """What alignments depend on beside the config's keys, for the fingerprint."""
+        """What alignments depend on besides the config's keys, for the fingerprint."""
 
     def carry_out(self, n_jobs: int) -> None:
-        """Learns, in so many processes, unless that was done before."""
-
-
-class _Module(Protocol):
-    def make_aligner(self, config: PreprocessConfig, dataset_root: Path) -> Aligner: ...
-
-    def alignment_file(
-        self, utterance: Utterance, config: PreprocessConfig, dataset_root: Path
-    ) -> Path | None: ...
-
-
-class _Learner(Protocol):
-    def plan_training(
-        self, config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
-    ) -> Training: ...
-
-    def load_aligner(self, config: PreprocessConfig, folder: Path) -> Aligner: ...
+        """Trains in `n_jobs` processes, unless that was done before."""
 
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> Aligner:
-    """The aligner that the configuration names.
+    """Builds the aligner that the configuration names.
 
     Args:
-        config: Stage 1; `aligner`, `textgrid_dir`, `edge_silence_s` and `text` count.
-        dataset_root: The corpus, where alignments may lie.
-        folder: Its processed data, where an aligner that learns finds what it has learnt.
+        config: Of stage 1; uses `aligner`, the keys of aligners, `edge_silence_s` and `text`.
+        dataset_root: Folder of the corpus, where alignments may be.
+        folder: Its processed data, where an aligner that is trained keeps its model.
 
     Raises:
         InputError: If the aligner cannot work with this configuration.
@@ -93,37 +76,54 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Pa
             f"preprocess.text.pauses is {config.text.pauses}: imported voices speak with it, and "
             "stage 1 does not make it; leave it out (--init_from matches the phones by name)"
         )
-    learner = _learner(config.aligner)
-    if learner is not None:
-        return learner.load_aligner(config, folder)
-    return _module(config.aligner).make_aligner(config, dataset_root)
+    make = cast(Callable[..., Aligner], _find(config.aligner, "make_aligner"))
+    return make(config, dataset_root, folder)
 
 
 def alignment_file(
     utterance: Utterance, config: PreprocessConfig, dataset_root: Path
 ) -> Path | None:
-    """The file that an utterance's alignment is read from; None where it is computed."""
-    return _module(config.aligner).alignment_file(utterance, config, dataset_root)
+    """The file that an utterance's alignment is read from, whether or not it exists.
+
+    Args:
+        utterance: Its id and speaker name the file.
+        config: Of stage 1.
+        dataset_root: Folder of the corpus.
+
+    Returns:
+        Its path; None if the aligner computes alignments.
+    """
+    find = _find(config.aligner, "alignment_file")
+    return None if find is None else find(utterance, config, dataset_root)
 
 
 def plan_training(
     config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
-) -> Training | None:
-    """What the aligner has to learn from a corpus before it aligns; None if it does not learn.
+) -> AlignerTraining | None:
+    """Plans the training of the aligner on a corpus.
 
     Args:
-        config: Stage 1.
+        config: Of stage 1.
         utterances: The whole dataset.
         folder: Its processed data; it need not exist.
+
+    Returns:
+        The training; None if the aligner needs none.
     """
-    learner = _learner(config.aligner)
-    return None if learner is None else learner.plan_training(config, utterances, folder)
+    plan = _find(config.aligner, "plan_training")
+    return None if plan is None else plan(config, utterances, folder)
 
 
-def _module(name: str) -> _Module:
-    return cast(_Module, import_module(f"{__name__}.{name}"))
+@contextmanager
+def naming(place: Path | str) -> Iterator[None]:
+    """Adds a file, or a place in it, to the messages of alignment errors that lack it."""
+    try:
+        yield
+    except AlignmentError as error:
+        if not str(error).startswith(str(place)):
+            error.args = (f"{place}: {error}",)
+        raise
 
 
-def _learner(name: str) -> _Learner | None:
-    module = _module(name)
-    return cast(_Learner, module) if hasattr(module, "plan_training") else None
+def _find(aligner: str, function: str) -> Callable[..., Any] | None:
+    return getattr(import_module(f"{__name__}.{aligner}"), function, None)

@@ -1,7 +1,7 @@
-"""No aligner: the model finds the durations while it trains (models.base.joint_aligner).
+"""The value "learned": stage 1 aligns nothing, it only trims the silence around the speech.
 
-Stage 1 keeps the phones of the text, with a pause at both ends and at punctuation, and cuts off the
-silence around the speech. A pause where no punctuation stands has no phone of its own.
+The acoustic model learns the durations in training (models/base/joint_aligner.py). The phones
+are those of the text, with a pause at both ends and at punctuation, and none elsewhere.
 """
 
 from pathlib import Path
@@ -14,23 +14,25 @@ from processors.alignment import AlignmentError
 from processors.audio.speech_level import speech_activity
 from processors.records import Alignment, SpokenText
 
-# Weak sounds at the ends are no louder than silence: 0.12 s of a phone may lie beyond what is heard
-# (see processors.audio.speech_level).
+# Weak sounds at the ends are as quiet as silence: 0.12 s of a phone may lie outside the span that
+# processors.audio.speech_level finds.
 _WEAK_SOUND_S = 0.12
-_FASTEST = 40.0  # phones and pauses a second; hurried speech has 20
+_FASTEST = 40.0  # phones and pauses per second; hurried speech has 20
 
 
-def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "EdgeFinder":
-    """Finds where speech begins and ends."""
-    return EdgeFinder(config.edge_silence_s, config.hop_size)
+def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> "SpeechTrimmer":
+    """Builds the trimmer.
+
+    Args:
+        config: Of stage 1.
+        dataset_root: Not used.
+        folder: Not used.
+    """
+    return SpeechTrimmer(config.edge_silence_s, config.hop_size)
 
 
-def alignment_file(utterance: Utterance, config: PreprocessConfig, dataset_root: Path) -> None:
-    """There is none."""
-
-
-class EdgeFinder:
-    """Finds the span of the speech, and nothing in it.
+class SpeechTrimmer:
+    """Finds the span of the speech, and no boundaries in it.
 
     Args:
         edge_silence_s: Silence kept at both ends, seconds.
@@ -44,27 +46,30 @@ class EdgeFinder:
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
     ) -> Alignment:
-        """Gives the phones of the text and the span in which they are said.
+        """Trims one utterance.
 
         Args:
-            utterance: Has no influence.
+            utterance: Not used.
             wav: (S,) float32 in [-1, 1].
             sample_rate: Of `wav`, Hz.
             spoken: Its phones.
 
+        Returns:
+            The phones of the text and the two boundaries of the speech.
+
         Raises:
-            AlignmentError: If nothing is heard, or the phones are too many for it.
+            AlignmentError: If there is no speech, or it is too short for the phones.
         """
         heard = speech_activity(wav, sample_rate)
         if heard is None:
-            raise AlignmentError("nothing is heard in the recording; is it damaged?")
+            raise AlignmentError("the recording has no speech; is it damaged?")
         start_s = max(heard.start_s - self._margin_s, 0.0)
         end_s = min(heard.end_s + self._margin_s, len(wav) / sample_rate)
         N, T = len(spoken.phones), int((end_s - start_s) * sample_rate / self._hop_length + 0.5)
         most = min(T, int(_FASTEST * (end_s - start_s)))
         if most < N:
             raise AlignmentError(
-                f"{N} phones and pauses in {end_s - start_s:.2f} s of speech ({T} frames): nobody"
-                " speaks so fast; is the recording the one of this text?"
+                f"{N} phones and pauses in {end_s - start_s:.2f} s of speech ({T} frames), at most"
+                f" {most} are possible; does the recording match its text?"
             )
         return Alignment(spoken.phones, np.array([start_s, end_s]), spoken.words)

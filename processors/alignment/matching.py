@@ -1,7 +1,7 @@
-"""Where the boundaries between words lie in another rendering of the same text, and if it is one.
+"""Matches the words of a text with the words or phones of another transcript of the same text.
 
-An aligner writes words in its own way: "don't" as "do" and "n't", "well-known" as two words,
-what it does not know as `<unk>`. Symbol by symbol (letters or phones) the two are nearly equal.
+Aligners split words in their own ways: "don't" into "do" and "n't", "well-known" into two words,
+unknown words into `<unk>`. Symbol by symbol (letters or phones) the transcripts are nearly equal.
 """
 
 import unicodedata
@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate, chain
 
-MIN_WORDS = 0.5  # shared by two renderings of one text; 2030 pairs of sentences shared 0.5 at most
-MIN_LETTERS = 0.6  # likewise, where words are divided otherwise; those pairs shared 0.51 at most
-N_MARKS = 5  # words of two kinds at most: no sentence
+MIN_WORDS = 0.5  # shared by two transcripts; 2030 pairs of other sentences shared at most 0.5
+MIN_LETTERS = 0.6  # likewise, where words are split otherwise; those pairs shared at most 0.51
+N_MARKS = 5  # this many words of at most two kinds are word classes, not a sentence
 
 Symbols = Sequence[str]
 
 
 def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether two renderings can be of the same text.
+    """Whether two transcripts can be of the same text.
 
     They can if `MIN_WORDS` of the words or `MIN_LETTERS` of the letters agree in order. Numbers,
     unknown words (`<unk>`), marks of word classes (EMU's C and F) and other writing systems, such
@@ -25,7 +25,7 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
 
     Args:
         words: Of the text.
-        others: Of the other rendering.
+        others: Of the other transcript.
     """
     first = [letters for letters in map(_letters, words) if letters]
     second = [letters for letters in map(_letters, others) if letters]
@@ -59,11 +59,11 @@ def _scripts(words: Sequence[str]) -> set[str]:
 
 
 def match_boundaries(words: Sequence[Symbols], units: Sequence[Symbols]) -> list[int]:
-    """Finds for each word how many units are over when it is over.
+    """Finds the end of each word, as a number of units.
 
     Args:
         words: The symbols of each word of the text.
-        units: The symbols of each word, or each phone, of the other rendering.
+        units: The symbols of each word, or each phone, of the other transcript.
 
     Returns:
         One number per word, in [0, len(units)], never decreasing, the last one len(units).
@@ -84,8 +84,7 @@ def _places(first: Symbols, second: Symbols) -> list[float]:
     Where the two differ, boundaries are spread evenly.
     """
     places = [0.0] * (len(first) + 1)
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    for _, start, end, other_start, other_end in matcher.get_opcodes():
+    for _, start, end, other_start, other_end in _matcher(first, second).get_opcodes():
         step = (other_end - other_start) / max(end - start, 1)
         for offset in range(end - start + 1):
             places[start + offset] = other_start + offset * step

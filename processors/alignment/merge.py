@@ -1,8 +1,8 @@
-"""From timed words and the text's punctuation to an alignment like what the frontend gives.
+"""From timed words and the text's punctuation to an alignment.
 
-A model must be trained on the sequences that it will meet. So every punctuation mark stands as
-its class, whether or not the speaker paused there (0 s where not); only `<sp>`, a pause where no
-punctuation stands, is known from the audio alone.
+Its sequence is that of the text frontend, so that a model is trained on what it meets at inference:
+every punctuation mark is present as its class, 0 s long where the speaker does not pause. Only
+`<sp>`, a pause without punctuation, comes from the audio alone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,26 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.alignment import AlignmentError
-from processors.records import Alignment, SpokenText, Word
+from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
 
 SHORTEST_PAUSE_S = 0.025  # aligners work in steps of 10 ms, and call nothing below 30 ms a pause
 
 
-class Segment(NamedTuple):
-    """A phone in the audio."""
-
-    phone: str
-    start_s: float
-    end_s: float
-
-
-class SaidWord(NamedTuple):
+class AlignedWord(NamedTuple):
     """A word in the audio, and the punctuation after it."""
 
     text: str
-    segments: tuple[Segment, ...]
-    pause: str = ""  # class of the punctuation after the word, or nothing
+    phones: tuple[TimedPhone, ...]
+    pause: str = ""  # class of the punctuation after the word, "" for none
 
 
 def pauses_after(spoken: SpokenText) -> list[str]:
@@ -42,16 +34,16 @@ def pauses_after(spoken: SpokenText) -> list[str]:
     return [pauses[-1] if pauses else "" for pauses in between]
 
 
-def merge(words: Iterable[SaidWord], duration_s: float, edge_silence_s: float) -> Alignment:
+def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float) -> Alignment:
     """Joins timed words and their punctuation into an alignment.
 
-    Between two words stands the punctuation's class, as long as the silence measured there; a
-    silence without punctuation becomes `<sp>` if it lasts `SHORTEST_PAUSE_S`, and is shared by its
-    neighbours if not. Overlaps are resolved in favour of the earlier phone, and phones past the end
-    of the audio are cut.
+    The class of punctuation between two words lasts as long as the silence there. A silence without
+    punctuation becomes `<sp>` if it lasts `SHORTEST_PAUSE_S`; a shorter one is divided between its
+    neighbours. Of overlapping phones the later one is shortened, and phones past the end of the
+    audio are cut.
 
     Args:
-        words: In order. Words without segments are left out; their punctuation stays.
+        words: In order. Words without phones are left out; their punctuation is kept.
         duration_s: Length of the audio, seconds.
         edge_silence_s: Silence kept before the first and after the last phone, seconds.
 
@@ -61,7 +53,7 @@ def merge(words: Iterable[SaidWord], duration_s: float, edge_silence_s: float) -
     timeline = _Timeline(duration_s, edge_silence_s)
     spans = []
     for word in words:
-        places = [timeline.add(segment) for segment in word.segments]
+        places = [timeline.add(phone) for phone in word.phones]
         if places:
             spans.append(Word(word.text, places[0], places[-1] + 1))
         timeline.pause = word.pause or timeline.pause
@@ -72,7 +64,7 @@ class _Timeline:
     """Phones and boundaries, growing from left to right.
 
     Attributes:
-        pause: Class of the punctuation that stands before the next phone, "" for none.
+        pause: Class of the punctuation before the next phone, "" for none.
     """
 
     def __init__(self, duration_s: float, edge_silence_s: float) -> None:
@@ -82,9 +74,9 @@ class _Timeline:
         self._phones: list[str] = []
         self._boundaries: list[float] = []
 
-    def add(self, segment: Segment) -> int:
-        """Appends a phone and what stands before it; gives the phone's index."""
-        start = min(max(segment.start_s, 0.0), self._duration_s)
+    def add(self, phone: TimedPhone) -> int:
+        """Appends a phone and the pause before it; returns the phone's index."""
+        start = min(max(phone.start_s, 0.0), self._duration_s)
         if self._phones:
             start = max(start, self._boundaries[-1])
             self._fill_gap(start)
@@ -92,11 +84,11 @@ class _Timeline:
             self._boundaries.append(max(start - self._edge_silence_s, 0.0))
             self._append(SILENCE, start)
         self.pause = ""  # also before the first word: the frontend leaves punctuation out there
-        self._append(segment.phone, min(max(segment.end_s, start), self._duration_s))
+        self._append(phone.name, min(max(phone.end_s, start), self._duration_s))
         return len(self._phones) - 1
 
     def finish(self, words: Sequence[Word]) -> Alignment:
-        """Closes with the last punctuation, a full stop where there is none."""
+        """Appends the final punctuation, a full stop where there is none."""
         spoken_s = self._boundaries[-1] - self._boundaries[1] if self._phones else 0.0
         if spoken_s <= 0:
             raise AlignmentError("no phone of the alignment lies in the audio")

@@ -1,4 +1,4 @@
-"""Recordings that do not fit their texts: who is listed, who is refused."""
+"""Recordings that do not fit their texts: which are reported, and which rejected."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,34 +10,34 @@ from utils.files import write_jsonl
 from utils.logging import get_logger
 
 SCORES_FILE = "alignment_scores.jsonl"
-SUSPECT = 50.0  # nats; docs/benchmarks.md says how many right and wrong texts are beyond it
+SUSPECT = 50.0  # nats; docs/benchmarks.md has the error rates of this threshold
 _SHOWN = 10  # the file holds all
 
 
 def check_fit(score: AlignmentScore, max_misfit: float) -> None:
-    """Refuses an utterance whose text does not fit.
+    """Rejects an utterance whose text does not fit.
 
     Args:
         score: Of its alignment.
-        max_misfit: As in the configuration; 0 refuses none.
+        max_misfit: As in the configuration; 0 rejects none.
 
     Raises:
-        AlignmentError: If it fits worse.
+        AlignmentError: If its misfit is larger.
     """
     if 0 < max_misfit < score.misfit:
         raise AlignmentError(
             f"text and recording do not fit: {_described(score)} (preprocess.max_misfit is"
-            f" {max_misfit:g}); is every word said as it is written?"
+            f" {max_misfit:g}); is every word spoken as it is written?"
         )
 
 
 def list_misfits(
     folder: Path, utterances: Sequence[Utterance], scores: Mapping[str, AlignmentScore]
 ) -> None:
-    """Writes all scores, the worst first, and warns of those that are suspicious.
+    """Writes all scores, the worst first, and warns of suspicious ones.
 
     Args:
-        folder: Of the data set; there is no file where no utterance has a score.
+        folder: Of the data set; no file is written if no utterance has a score.
         utterances: Of the data set.
         scores: By id.
     """
@@ -53,18 +53,18 @@ def list_misfits(
     if suspects:
         n_suspects = sum(score.misfit > SUSPECT for score in scores.values())
         _log.warning(
-            "%d of %d recordings may say something else than their texts (misfit above %g); listen"
-            " to them at the places that %s lists:%s",
+            "%d of %d recordings may differ from their texts (misfit above %g); listen to them at"
+            " the places that %s lists:%s",
             n_suspects,
             len(scores),
             SUSPECT,
             path,
-            "".join(f"\n  {id}: {said}" for id, said in suspects.items()),
+            "".join(f"\n  {id}: {description}" for id, description in suspects.items()),
         )
 
 
 def report_of(scores: Mapping[str, AlignmentScore]) -> dict[str, str]:
-    """The worst suspicious utterances, and what was measured where."""
+    """The worst suspicious utterances, with misfit, words and times."""
     worst = list(_worst_first(scores).items())[:_SHOWN]
     return {id: _described(score) for id, score in worst if score.misfit > SUSPECT}
 

@@ -1,11 +1,10 @@
-"""The built-in English aligner: PocketSphinx's acoustic model (Huggins-Daines et al. 2006).
+"""The aligner "pocketsphinx", for English: the acoustic model of Huggins-Daines et al. 2006.
 
-The model is part of the `pocketsphinx` package, so nothing is downloaded. It is led through the
-phones of the frontend, pronunciation by pronunciation, so that text and audio agree phone by phone
-and stress by stress; its own dictionary has no say. It finds optional silences between words.
+The model is part of the `pocketsphinx` package, so nothing is downloaded. It aligns exactly the
+phones of the text frontend; its own dictionary is not used. Silences between words are optional.
 
 The package crashes the process when a word or phone of an alignment is used after the alignment
-is gone, so those are copied in one expression; and when words are added without updating.
+is freed, so those are copied in one expression; and when words are added without updating.
 """
 
 from collections.abc import Sequence
@@ -19,39 +18,46 @@ import soxr
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
-from processors.alignment.merge import SaidWord, Segment, merge, pauses_after
-from processors.records import Alignment, SpokenText
+from processors.alignment.merge import AlignedWord, merge, pauses_after
+from processors.records import Alignment, SpokenText, TimedPhone
 from processors.text.symbols import CONSONANTS, VOWELS
 from utils.errors import InputError
 
 MODEL_RATE = 16000  # Hz
 FRAME_S = 0.01
-# Phones are found this much too early, whatever the speaker. Measured against MFA on LJ Speech;
-# 8 ms of it come from counting a frame from the start of its window of 25.6 ms.
+# Phones are found this much too early, for every speaker, measured against MFA on LJ Speech; 8 ms
+# of it come from counting a frame from the start of its window of 25.6 ms.
 LEAD_S = 0.02
 SHORTEST_PHONE_S = 3 * FRAME_S  # the model's phones have three states
 _SILENCE_PROBABILITY = 0.5  # between words; the package's 0.005 misses one pause of 0.1 s in six
 BEAMS = (1e-48, 1e-150)  # the package's default, and one for recordings at which it fails
 
-# Phones of another text are squeezed: of two texts of equal length the wrong one has 0.4 of its
-# phones at their shortest (median), the right one 0.1, and in 1,200 recordings never over 0.34.
+# A wrong text of equal length has 0.4 of its phones at the minimum length (median), the right one
+# 0.1, and in 1,200 recordings at most 0.34.
 MAX_SHORTEST_SHARE = 0.4
-_FEWEST_PHONES = 20  # to judge by
+_FEWEST_PHONES = 20  # for that check
 
 _PHONES = frozenset((*VOWELS, *CONSONANTS))
 Phones = tuple[str, ...]
 
 
-class Span(NamedTuple):
-    """A phone as the model finds it."""
+class PhoneSpan(NamedTuple):
+    """A phone in frames of the model."""
 
     phone: str  # without stress
     start: int  # first frame
     n_frames: int
 
 
-def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "PocketSphinxAligner":
-    """The built-in aligner; it needs nothing from the dataset.
+def make_aligner(
+    config: PreprocessConfig, dataset_root: Path, folder: Path
+) -> "PocketSphinxAligner":
+    """Builds the aligner.
+
+    Args:
+        config: Of stage 1.
+        dataset_root: Not used.
+        folder: Not used.
 
     Raises:
         InputError: If the phones are not ARPAbet, or the package is not installed.
@@ -61,12 +67,8 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "PocketSphinxA
             "preprocess.aligner pocketsphinx knows English in ARPAbet only; set"
             " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to hmm"
         )
-    _recogniser(BEAMS[0])  # a missing package shows now, and not at every utterance
+    _recogniser(BEAMS[0])  # a missing package is reported once, not for every utterance
     return PocketSphinxAligner(config.edge_silence_s)
-
-
-def alignment_file(utterance: Utterance, config: PreprocessConfig, dataset_root: Path) -> None:
-    """There is none: alignments are computed."""
 
 
 class PocketSphinxAligner:
@@ -85,15 +87,14 @@ class PocketSphinxAligner:
         """Aligns one utterance.
 
         Args:
-            utterance: Its language counts.
+            utterance: Must be English.
             wav: (S,) float32 in [-1, 1].
             sample_rate: Of `wav`, Hz.
             spoken: Its phones are found in the audio.
 
         Raises:
             AlignmentError: If the language is not English or a phone not ARPAbet, the audio is too
-                short for the phones, the model finds no way through them, or only one that squeezes
-                many of them.
+                short for the phones, or text and recording do not fit.
             InputError: If the package is not installed.
         """
         if utterance.language.split("-")[0] != "en":
@@ -106,28 +107,29 @@ class PocketSphinxAligner:
         _check_length(sum(map(len, words)), duration_s)
         spans = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
         _check_fit([span for found in spans for span in found])
-        said = [
-            SaidWord(word.text, _segments(phones, found, duration_s), pause)
+        aligned = [
+            AlignedWord(word.text, _timed(phones, found, duration_s), pause)
             for word, phones, found, pause in zip(
                 spoken.words, words, spans, pauses_after(spoken), strict=True
             )
         ]
-        return merge(said, duration_s, self.edge_silence_s)
+        return merge(aligned, duration_s, self.edge_silence_s)
 
 
 def _check_length(n_phones: int, duration_s: float) -> None:
     if n_phones * SHORTEST_PHONE_S > duration_s:
         raise AlignmentError(
-            f"{duration_s:.2f} s of audio are too short for {n_phones} phones; is it of this text?"
+            f"{duration_s:.2f} s of audio are too short for {n_phones} phones; does the recording"
+            " match its text?"
         )
 
 
-def _check_fit(spans: Sequence[Span]) -> None:
+def _check_fit(spans: Sequence[PhoneSpan]) -> None:
     shortest = sum(span.n_frames * FRAME_S <= SHORTEST_PHONE_S for span in spans)
     if len(spans) >= _FEWEST_PHONES and shortest > MAX_SHORTEST_SHARE * len(spans):
         raise AlignmentError(
-            f"text and recording do not fit: {shortest} of {len(spans)} phones find"
-            f" {SHORTEST_PHONE_S:.2f} s each, the least there is; is it of this text?"
+            f"text and recording do not fit: {shortest} of {len(spans)} phones have"
+            f" the minimum length of {SHORTEST_PHONE_S:.2f} s; does the recording match its text?"
         )
 
 
@@ -148,18 +150,18 @@ def _to_pcm(wav: np.ndarray, sample_rate: int) -> bytes:
     return (np.clip(wav, -1, 1) * 32767).astype("<i2").tobytes()
 
 
-def _segments(phones: Phones, spans: Sequence[Span], duration_s: float) -> tuple[Segment, ...]:
+def _timed(phones: Phones, spans: Sequence[PhoneSpan], duration_s: float) -> tuple[TimedPhone, ...]:
     """The phones with their stress, in seconds and without the lead."""
-    segments = []
+    timed = []
     for phone, span in zip(phones, spans, strict=True):
         start_s = span.start * FRAME_S + LEAD_S if span.start else 0.0
         end_s = (span.start + span.n_frames) * FRAME_S + LEAD_S
-        segments.append(Segment(phone, start_s, min(end_s, duration_s)))
-    return tuple(segments)
+        timed.append(TimedPhone(phone, start_s, min(end_s, duration_s)))
+    return tuple(timed)
 
 
-def _align(words: Sequence[Phones], pcm: bytes) -> list[list[Span]]:
-    """The phones of each word; a second time with a wide beam where the first fails."""
+def _align(words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
+    """The phones of each word; tries again with a wide beam if the first fails."""
     reason = ""
     for beam in BEAMS:
         try:
@@ -167,14 +169,11 @@ def _align(words: Sequence[Phones], pcm: bytes) -> list[list[Span]]:
         except RuntimeError as error:  # all that the package ever raises
             reason = str(error)
             _recogniser.cache_clear()  # a decoder that failed is left in an unknown state
-    raise AlignmentError(f"text and recording do not fit: pocketsphinx found no way ({reason})")
+    raise AlignmentError(f"text and recording do not fit: pocketsphinx found no path ({reason})")
 
 
 class _Recogniser:
-    """A decoder and the pronunciations that it knows.
-
-    Every pronunciation is a word of its own, named by its phones, whatever words it stands for.
-    """
+    """A decoder and its vocabulary: each pronunciation is a word, named by its phones."""
 
     def __init__(self, beam: float) -> None:
         try:
@@ -198,11 +197,15 @@ class _Recogniser:
         self._decoder = Decoder(config)
         self._known: set[Phones] = set()
 
-    def align(self, words: Sequence[Phones], pcm: bytes) -> list[list[Span]]:
+    def align(self, words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
         """Finds words in audio, and then the phones in them.
 
+        Args:
+            words: Phones of each word.
+            pcm: 16-bit samples at the model's rate.
+
         Raises:
-            RuntimeError: If the decoder finds no way through all words.
+            RuntimeError: If the decoder finds no path through all words.
         """
         for phones in words:
             if phones not in self._known:
@@ -213,12 +216,12 @@ class _Recogniser:
         self._decoder.set_alignment()
         self._run(pcm)
         spans = [
-            (word.name, [Span(phone.name, phone.start, phone.duration) for phone in word])
+            (word.name, [PhoneSpan(phone.name, phone.start, phone.duration) for phone in word])
             for word in self._decoder.get_alignment()
         ]
         found = [phones for name, phones in spans if not name.startswith(("<", "["))]  # no silence
         if [tuple(span.phone for span in phones) for phones in found] != list(words):
-            raise RuntimeError("it found other phones than it was given")
+            raise RuntimeError("its phones differ from those of the text")
         return found
 
     def _run(self, pcm: bytes) -> None:
@@ -234,5 +237,5 @@ def _name(phones: Phones) -> str:
 
 @lru_cache(maxsize=len(BEAMS))
 def _recogniser(beam: float) -> _Recogniser:
-    """One per process: building it costs as much as aligning 3 s of audio."""
+    """Builds one per process, which costs as much as aligning 3 s of audio."""
     return _Recogniser(beam)

@@ -1,29 +1,27 @@
-"""Alignments made elsewhere: Praat TextGrids, as the Montreal Forced Aligner (MFA) writes them.
+"""The aligner "textgrid": Praat TextGrids, as the Montreal Forced Aligner (MFA) writes them.
 
-What MFA's files are like, and what is done about it:
+Particulars of MFA's files, and how they are treated:
 
-- Silence is `sp`, `sil`, an empty label or no interval at all: all the same here.
+- Silence is `sp`, `sil`, an empty label or a gap: all are equal here.
 - Unknown words are `<unk>`, and their phones `spn`: these become `<spn>`.
-- Intervals and tiers end up to half a second past or before the audio's end: they are cut.
-- Intervals of no length: such phones last 0 s.
-- Words are written otherwise than in the text: matched by their letters.
-- There is no tier of words: matched by phones.
+- Intervals and tiers end up to half a second after or before the audio's end: they are cut.
+- Intervals may have no length: such phones last 0 s.
+- Words are spelt differently from the text: they are matched by their letters.
+- Without a tier of words, phones are matched instead.
 
-The file's phones are kept, also where the lexicon has others: they are what is said.
+The file's phones are kept where they differ from the lexicon's: they are what is spoken.
 """
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
-from processors.alignment.timed import Grid, Interval, align_grid, is_silence, make_grid
-from processors.records import Alignment, SpokenText
+from processors.alignment.timed import FileAligner, Grid, Interval, is_silence, make_grid
 from utils.errors import InputError
 from utils.files import user_path
 
@@ -36,38 +34,48 @@ _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the
 )
 
 
-def make_aligner(config: PreprocessConfig, dataset_root: Path) -> "TextGridAligner":
-    """The aligner of a dataset.
+def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
+    """Builds the aligner of a dataset.
+
+    Args:
+        config: Of stage 1.
+        dataset_root: Folder of the corpus, which may hold the TextGrids.
+        folder: Not used.
 
     Raises:
         InputError: If the folder of TextGrids is missing.
     """
-    folder = textgrid_folder(config, dataset_root)
-    if not folder.is_dir():
+    textgrids = _textgrid_folder(config, dataset_root)
+    if not textgrids.is_dir():
         raise InputError(
-            f"preprocess.aligner is textgrid, but there is no folder {folder}; put <id>.TextGrid"
+            f"preprocess.aligner is textgrid, but there is no folder {textgrids}; put <id>.TextGrid"
             " files there, set preprocess.textgrid_dir, or align without TextGrids: set"
             " preprocess.aligner to pocketsphinx (English) or hmm (any language)"
         )
-    return TextGridAligner(folder, config.edge_silence_s)
+    return FileAligner(partial(find_textgrid, textgrids), _read, config.edge_silence_s)
 
 
 def alignment_file(utterance: Utterance, config: PreprocessConfig, dataset_root: Path) -> Path:
-    """The TextGrid of an utterance, whether or not it exists."""
-    return find_textgrid(textgrid_folder(config, dataset_root), utterance)
+    """The TextGrid of an utterance, whether or not it exists.
+
+    Args:
+        utterance: Its id and speaker name the file.
+        config: Of stage 1.
+        dataset_root: Folder of the corpus.
+    """
+    return find_textgrid(_textgrid_folder(config, dataset_root), utterance)
 
 
-def textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
-    """Where the TextGrids of a dataset are looked for."""
-    if config.textgrid_dir:
-        return user_path(config.textgrid_dir)
-    return dataset_root / "TextGrid"
+def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
+    return user_path(config.textgrid_dir) if config.textgrid_dir else dataset_root / "TextGrid"
 
 
 def find_textgrid(folder: Path, utterance: Utterance) -> Path:
-    """`<folder>/<id>.TextGrid`, or in a folder of the speaker's name, as MFA writes it.
+    """Finds `<id>.TextGrid`, in the folder or in that of the speaker, where MFA writes it.
 
-    The folder may have the speaker's full name (`VCTK_p225`) or the corpus' own (`p225`).
+    Args:
+        folder: Of the TextGrids; the speaker's folder in it is named `VCTK_p225` or `p225`.
+        utterance: Its id and speaker.
     """
     name = f"{utterance.id}.TextGrid"
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker
@@ -75,46 +83,10 @@ def find_textgrid(folder: Path, utterance: Utterance) -> Path:
     return next((path for path in places if path.is_file()), places[0])
 
 
-class TextGridAligner:
-    """Reads alignments from a folder of TextGrids.
-
-    Args:
-        folder: Holds `<id>.TextGrid` or `<speaker>/<id>.TextGrid`.
-        edge_silence_s: Silence kept at both ends, seconds.
-    """
-
-    def __init__(self, folder: Path, edge_silence_s: float) -> None:
-        self.folder = folder
-        self.edge_silence_s = edge_silence_s
-
-    def __call__(
-        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
-    ) -> Alignment:
-        """Reads the alignment of one utterance.
-
-        Args:
-            utterance: Its id and speaker name the file.
-            wav: (S,); only its length counts.
-            sample_rate: Of `wav`, Hz.
-            spoken: Words and punctuation.
-
-        Raises:
-            AlignmentError: If the file is missing, empty, cut short or damaged, differs from the
-                audio by more than `MAX_MISMATCH_S`, or holds the phones of another text.
-        """
-        path = find_textgrid(self.folder, utterance)
-        duration_s = len(wav) / sample_rate
-        grid = read_textgrid(path)
-        try:
-            return align_grid(grid, spoken, duration_s, self.edge_silence_s)
-        except AlignmentError as error:
-            raise AlignmentError(f"{path}: {error}") from None
-
-
 class Tiers(NamedTuple):
-    """Which tiers of a TextGrid hold what; names in any case."""
+    """Names of the tiers of a TextGrid, in upper or lower case."""
 
-    phones: str = ""  # empty: `phones` or `phone`, also with a speaker before it
+    phones: str = ""  # empty: `phones` or `phone`, also after the speaker's name
     words: str = ""
 
 
@@ -124,11 +96,11 @@ USUAL_TIERS = Tiers()
 def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     """Reads the tiers of words and phones of a TextGrid of either form.
 
-    A tier `pauses`, as the exports of this toolkit have it, makes the phones a whole sequence.
+    With a tier `pauses`, which this toolkit exports, the phones are a complete sequence.
 
     Args:
         path: The file.
-        tiers: Their names, where they are not `words` and `phones`.
+        tiers: Their names, if not `words` and `phones`.
 
     Raises:
         AlignmentError: If the file is missing, empty, cut short or damaged, or has no phones.
@@ -145,7 +117,7 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         found = {_kind(tier["name"], tiers): _intervals(tier["entries"]) for tier in reversed(rows)}
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise AlignmentError(f"{path}: not a whole TextGrid ({error}); make it again") from None
+        raise AlignmentError(f"{path}: not a complete TextGrid ({error}); make it again") from None
     spoken = [one for one in found.get("phones", []) if not is_silence(one.label)]
     if not spoken:
         names = ", ".join(str(tier["name"]) for tier in rows) or "none"
@@ -154,6 +126,10 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     pauses = [one for one in found.get("pauses", []) if one.label]
     phones = sorted([*spoken, *pauses], key=_place)
     return make_grid(duration_s, found.get("words", []), phones)
+
+
+def _read(path: Path, utterance: Utterance) -> Grid:
+    return read_textgrid(path)
 
 
 def _read_text(path: Path) -> str:
@@ -178,7 +154,7 @@ def _check_declared(text: str, tiers: Sequence[dict]) -> None:
 
 
 def _kind(name: str, tiers: Tiers) -> str:
-    """What a tier holds; MFA puts the speaker before its name: `p225 - phones`."""
+    """The key of `Tiers` for a tier; MFA puts the speaker before its name: `p225 - phones`."""
     for kind, wanted in tiers._asdict().items():
         if wanted and name.strip().lower() == wanted.lower():
             return kind

@@ -1,24 +1,26 @@
-"""From phones and words with times, however they were written down, to an alignment.
+"""From phones and words with times, in any file format, to an alignment.
 
-Phones keep the names that the source gives them. Two kinds of sources are told apart:
+Phones keep the names of the source. There are two kinds of sources:
 
-- Those of other programs know phones and silences. Punctuation comes from the text, and silence
+- Files of other programs have phones and silences. Punctuation comes from the text, and silence
   at both ends is cut to `edge_silence_s`.
-- Those that this toolkit wrote hold the whole sequence, from `<sil>` to the class of the last
-  punctuation, and are taken as they stand.
+- Files that this toolkit wrote have the complete sequence, from `<sil>` to the class of the last
+  punctuation, which is used unchanged.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import isfinite
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment import AlignmentError
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError, naming
 from processors.alignment.matching import is_same_text, match_boundaries
-from processors.alignment.merge import SaidWord, Segment, merge, pauses_after
-from processors.records import Alignment, SpokenText, Word
+from processors.alignment.merge import AlignedWord, merge, pauses_after
+from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import NOISE, PAUSES, PUNCTUATION_PAUSES, SILENCE
 
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
@@ -31,7 +33,7 @@ _UNKNOWN_PHONES = {"spn", "<spn>", "<unk>"}
 
 
 class Interval(NamedTuple):
-    """A labelled stretch of time."""
+    """A label with its times."""
 
     label: str
     start_s: float
@@ -39,15 +41,15 @@ class Interval(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """What a source says about one recording; all in order of time."""
+    """The tiers of one recording, in order of time."""
 
-    duration_s: float | None  # of the recording, where the source knows it
-    words: list[Interval]  # empty where it does not know them
-    phones: list[Interval]  # without silences; the whole sequence if it is a complete one
+    duration_s: float | None  # of the recording, if the source has it
+    words: list[Interval]  # empty if the source has none
+    phones: list[Interval]  # without silences, unless it is a complete sequence
 
     @property
     def is_complete(self) -> bool:
-        """Whether the phones are a whole sequence of ours, with every pause."""
+        """Whether the phones are a complete sequence of this toolkit, with every pause."""
         names = [phone.label for phone in self.phones]
         return names[:1] == [SILENCE] and names[-1] in PUNCTUATION_PAUSES
 
@@ -55,12 +57,12 @@ class Grid(NamedTuple):
 def make_grid(
     duration_s: float | None, words: Sequence[Interval], phones: Sequence[Interval]
 ) -> Grid:
-    """A grid without silences, unless they belong to a whole sequence of ours.
+    """A grid without silences, unless they belong to a complete sequence.
 
     Args:
-        duration_s: Of the recording, where it is known.
-        words: In order, silences too.
-        phones: In order, silences too.
+        duration_s: Of the recording, if known.
+        words: In order, with silences.
+        phones: In order, with silences.
     """
     grid = Grid(duration_s, [word for word in words if not is_silence(word.label)], [*phones])
     if grid.is_complete:
@@ -69,15 +71,15 @@ def make_grid(
 
 
 def is_silence(label: str) -> bool:
-    """Whether a label stands for silence in the files of any aligner, or is a pause of ours."""
+    """Whether a label means silence in the files of any aligner, or is a pause of this toolkit."""
     return label.lower() in _SILENCES or label in PAUSES
 
 
 def check_times(grid: Grid) -> None:
-    """Makes sure that times run forwards, from 0 on.
+    """Checks that times are numbers from 0, in order and without overlap.
 
     Raises:
-        AlignmentError: If one does not; names the phone or word and its times.
+        AlignmentError: If one is not; names the phone or word and its times.
     """
     _check_numbers(grid)
     for tier in (grid.words, grid.phones):
@@ -91,7 +93,7 @@ def check_times(grid: Grid) -> None:
         for before, after in pairwise(tier):
             if after.start_s < before.start_s:
                 raise AlignmentError(
-                    f"time runs backwards: {after.label} starts at {after.start_s:.3f} s, after"
+                    f"times are not in order: {after.label} starts at {after.start_s:.3f} s, after"
                     f" {before.label} at {before.start_s:.3f} s"
                 )
             if before.end_s - after.start_s > MAX_OVERLAP_S:
@@ -107,40 +109,77 @@ def align_grid(
     """Joins a source's phones with the words and the punctuation of the text.
 
     Args:
-        grid: What the source says.
-        spoken: What the text frontend says.
+        grid: The source.
+        spoken: Output of the text frontend.
         duration_s: Length of the recording.
-        edge_silence_s: Silence kept at both ends; a whole sequence of ours keeps its own.
+        edge_silence_s: Silence kept at both ends; a complete sequence keeps its own.
 
     Raises:
-        AlignmentError: If a time is no number, the source differs from the audio by more than
-            `MAX_MISMATCH_S`, or it holds no phones, or phones or words of another text.
+        AlignmentError: If a time is not a number, the source differs from the audio by more than
+            `MAX_MISMATCH_S`, or it has no phones, or phones or words of another text.
     """
     if not grid.phones:
-        raise AlignmentError("it has silence alone; is it of this recording?")
+        raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
     _check_numbers(grid)
     _check_duration(grid, duration_s)
     _check_phones(grid, spoken)
     _check_words(grid, spoken)
     if grid.is_complete:
-        return _as_it_stands(grid, spoken)
+        return _complete(grid, spoken)
     words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
     return merge(words, duration_s, edge_silence_s)
 
 
-def _as_it_stands(grid: Grid, spoken: SpokenText) -> Alignment:
-    """A whole sequence; a phone lasts until the next one starts."""
+class FileAligner:
+    """Reads the alignment of each utterance from a file.
+
+    Args:
+        find: Gives the file of an utterance.
+        read: Reads a file; raises AlignmentError if it cannot be used.
+        edge_silence_s: Silence kept at both ends, seconds; a complete sequence keeps its own.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[Utterance], Path],
+        read: Callable[[Path, Utterance], Grid],
+        edge_silence_s: float,
+    ) -> None:
+        self._find, self._read, self._edge_silence_s = find, read, edge_silence_s
+
+    def __call__(
+        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
+    ) -> Alignment:
+        """Reads the alignment of one utterance.
+
+        Args:
+            utterance: Its id and speaker name the file.
+            wav: (S,); only its length is used.
+            sample_rate: Of `wav`, Hz.
+            spoken: Words and punctuation.
+
+        Raises:
+            AlignmentError: If the file is missing, damaged, or of another text or recording.
+        """
+        path = self._find(utterance)
+        with naming(path):
+            grid = self._read(path, utterance)
+            return align_grid(grid, spoken, len(wav) / sample_rate, self._edge_silence_s)
+
+
+def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
+    """A complete sequence; a phone lasts until the next one starts."""
     names = tuple(phone.label for phone in grid.phones)
     starts = [phone.start_s for phone in grid.phones]
     return Alignment(names, np.array([*starts, grid.phones[-1].end_s]), find_words(names, spoken))
 
 
 def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
-    """Where the words of a text stand in a sequence of phones and pauses.
+    """Finds the words of a text in a sequence of phones and pauses.
 
     Args:
         names: Of an alignment.
-        spoken: What the text frontend makes of the text; its phones may differ from the others.
+        spoken: Output of the text frontend; its phones may differ from the others.
     """
     places = [place for place, name in enumerate(names) if name not in PAUSES]
     matched = match_boundaries(
@@ -158,18 +197,18 @@ def _check_numbers(grid: Grid) -> None:
     for one in (*grid.words, *grid.phones):
         if not (isfinite(one.start_s) and isfinite(one.end_s)):
             raise AlignmentError(
-                f"{one.label} lasts from {one.start_s} to {one.end_s} s, which are no times"
+                f"{one.label} lasts from {one.start_s} to {one.end_s} s, which are not times"
             )
 
 
 def _check_duration(grid: Grid, duration_s: float) -> None:
-    """A source that does not know the recording's length may leave out silence at its end."""
+    """A source without the recording's length may leave out silence at its end."""
     last_s = grid.phones[-1].end_s
     longest = max(last_s, grid.duration_s or (duration_s if last_s < duration_s else 0.0))
     if abs(longest - duration_s) > MAX_MISMATCH_S:
         raise AlignmentError(
             f"it lasts {longest:.2f} s, the recording {duration_s:.2f} s (more than"
-            f" {MAX_MISMATCH_S} s of difference); is it of this recording?"
+            f" {MAX_MISMATCH_S} s of difference); does it belong to this recording?"
         )
 
 
@@ -177,15 +216,17 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
     expected = sum(word.end - word.start for word in spoken.words)
     found = sum(phone.label not in PAUSES for phone in grid.phones)
     if not MIN_PHONE_RATIO <= found / max(expected, 1) <= 1 / MIN_PHONE_RATIO:
-        raise AlignmentError(f"it has {found} phones, the text {expected}; is it of this text?")
+        raise AlignmentError(
+            f"it has {found} phones, the text {expected}; does it belong to this text?"
+        )
 
 
 def _check_words(grid: Grid, spoken: SpokenText) -> None:
     if not is_same_text([word.text for word in spoken.words], [word.label for word in grid.words]):
-        said = " ".join(word.label for word in grid.words)
+        words = " ".join(word.label for word in grid.words)
         raise AlignmentError(
-            f"its words are '{_beginning(said)}', those of the text '{_beginning(spoken.text)}';"
-            " is it of this text?"
+            f"its words are '{_beginning(words)}', those of the text '{_beginning(spoken.text)}';"
+            " does it belong to this text?"
         )
 
 
@@ -193,7 +234,7 @@ def _beginning(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
 
-def _by_words(grid: Grid, spoken: SpokenText) -> list[SaidWord]:
+def _by_words(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The file's words, with the text's punctuation."""
     words = list(_timed_words(grid))
     matched = match_boundaries(
@@ -205,39 +246,39 @@ def _by_words(grid: Grid, spoken: SpokenText) -> list[SaidWord]:
     return words
 
 
-def _timed_words(grid: Grid) -> Iterator[SaidWord]:
-    """The words with the phones whose middle lies in them; phones outside of words stay alone."""
+def _timed_words(grid: Grid) -> Iterator[AlignedWord]:
+    """The words with the phones whose middle is in them; other phones become words of their own."""
     waiting = list(reversed(grid.phones))
     for word in grid.words:
         while waiting and _middle(waiting[-1]) < word.start_s:
             phone = waiting.pop()
-            yield SaidWord(phone.label, (_segment(phone),))
+            yield AlignedWord(phone.label, (_timed_phone(phone),))
         inside = []
         while waiting and _middle(waiting[-1]) <= word.end_s:
-            inside.append(_segment(waiting.pop()))
+            inside.append(_timed_phone(waiting.pop()))
         if inside:
-            yield SaidWord(word.label, tuple(inside))
-    yield from (SaidWord(phone.label, (_segment(phone),)) for phone in reversed(waiting))
+            yield AlignedWord(word.label, tuple(inside))
+    yield from (AlignedWord(phone.label, (_timed_phone(phone),)) for phone in reversed(waiting))
 
 
-def _by_phones(grid: Grid, spoken: SpokenText) -> list[SaidWord]:
+def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The text's words and punctuation, with the file's phones."""
     matched = match_boundaries(
         _phones_of_words(spoken), [[_bare(phone.label)] for phone in grid.phones]
     )
-    segments = [_segment(phone) for phone in grid.phones]
+    phones = [_timed_phone(phone) for phone in grid.phones]
     starts = [0, *matched[:-1]]
     return [
-        SaidWord(word.text, tuple(segments[start:end]), pause)
+        AlignedWord(word.text, tuple(phones[start:end]), pause)
         for word, start, end, pause in zip(
             spoken.words, starts, matched, pauses_after(spoken), strict=True
         )
     ]
 
 
-def _segment(phone: Interval) -> Segment:
+def _timed_phone(phone: Interval) -> TimedPhone:
     label = NOISE if phone.label.lower() in _UNKNOWN_PHONES else phone.label
-    return Segment(label, phone.start_s, phone.end_s)
+    return TimedPhone(label, phone.start_s, phone.end_s)
 
 
 def _middle(interval: Interval) -> float:
@@ -245,7 +286,7 @@ def _middle(interval: Interval) -> float:
 
 
 def _letters(word: str) -> str:
-    """What counts in a comparison; one sign for what has no letters, such as `<unk>`."""
+    """Letters and digits in lower case; `?` for a word without them, such as `<unk>`."""
     if word.lower() == "<unk>":
         return "?"
     return "".join(char for char in word.casefold() if char.isalnum()) or "?"

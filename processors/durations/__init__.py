@@ -1,16 +1,10 @@
-"""Durations of phones that come from elsewhere, or go there.
+"""Import of phone durations from other programs, and export of alignments to them.
 
-A format is a file: in `readers` what can be imported, in `writers` what can be exported. A reader
-offers one function and a writer one (`formats.py` says what they take):
-
-    entries(source, tiers) -> list[Entry]
-    write(folder, utterances) -> None
-
-What stands here imports nothing, so that commands show their flags at once.
+A format is a module of `formats`. This file imports nothing slow, so that commands show their
+flags at once.
 """
 
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Literal, get_args
 
 Layout = Literal["all", "no_start", "no_edges", "no_pauses"]  # see tokens.py
@@ -19,14 +13,17 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 def reader_names() -> list[str]:
     """Formats that can be imported, sorted."""
-    return _names("readers")
+    return _formats_with("entries")
 
 
 def writer_names() -> list[str]:
     """Formats that can be exported, sorted."""
-    return _names("writers")
+    return _formats_with("write")
 
 
-def _names(kind: str) -> list[str]:
-    folder = Path(__file__).parent / kind
-    return sorted(module.name for module in iter_modules([str(folder)]))
+def _formats_with(function: str) -> list[str]:
+    """Formats whose module defines a function; found in its text, since importing is slow."""
+    modules = (Path(__file__).parent / "formats").glob("[a-z]*.py")
+    return sorted(
+        path.stem for path in modules if f"\ndef {function}(" in path.read_text(encoding="utf-8")
+    )

@@ -1,4 +1,4 @@
-"""What stage 1 aligned, in the forms that other programs read."""
+"""Exports the alignments of stage 1 in the formats of other programs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any, cast
 
 from config.schema import PreprocessConfig
-from modules.mel import MelConfig
-from preprocessors.manifest import Utterance, read_utterances
+from preprocessors.manifest import read_utterances
 from processors.alignment.timed import find_words
 from processors.dataset.store import FeatureStore, features_folder
-from processors.durations.fitting import phones_of, words_of
-from processors.durations.formats import AlignedSpeech, find_writer
+from processors.durations.formats import AlignedSpeech, aligned_speech, find_writer
 from processors.durations.frames import FrameRate
-from processors.records import Alignment, Features, SpokenText
+from processors.records import Alignment, Features
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError
 from utils.files import read_json
 from utils.logging import get_logger, progress
+
+FindDurations = Callable[[Features], Features]
 
 
 def export_store(
@@ -25,23 +25,21 @@ def export_store(
     folder: Path,
     format: str,
     output: Path,
-    find: Callable[[Features], Features] | None = None,
+    find: FindDurations | None = None,
 ) -> None:
     """Writes the alignments of a data set that stage 1 has prepared.
 
-    Times are those of the frames that models are trained on, in seconds from the start of the
-    recording.
+    Times are those of the training frames, in seconds from the start of the recording.
 
     Args:
-        config: Stage 1; `text` says what the words are.
+        config: Of stage 1; `text` determines the words.
         folder: `<processed_dir>/<dataset>`.
         format: Of `writer_names`.
-        output: Folder; made where missing, files in it are replaced.
+        output: Folder; made if missing, files in it are replaced.
         find: Adds durations to features that have none.
 
     Raises:
-        InputError: If stage 1 was not finished, or left the durations to the model and nothing
-            finds them.
+        InputError: If stage 1 is not finished, or stored no durations and `find` is None.
     """
     store = FeatureStore(folder)
     if not store.timed and find is None:
@@ -55,13 +53,11 @@ def export_store(
 
 
 def _aligned(
-    config: PreprocessConfig,
-    store: FeatureStore,
-    folder: Path,
-    find: Callable[[Features], Features] | None,
+    config: PreprocessConfig, store: FeatureStore, folder: Path, find: FindDurations | None
 ) -> Iterator[AlignedSpeech]:
     utterances = read_utterances(folder)
     seconds = _seconds(folder)
+    rate = FrameRate(store.mel.hop_length, store.mel.sample_rate)
 
     @cache
     def frontend(language: str) -> TextFrontend:
@@ -74,41 +70,12 @@ def _aligned(
             utterance = utterances[id]
             spoken = frontend(utterance.language)(utterance.text)
             features = store.read(id) if find is None else find(store.read(id))
-            yield aligned_speech(features, utterance, spoken, seconds[id], store.mel)
+            if features.durations is None:
+                raise InputError(f"{folder}: {id} has no durations; run stage 1 again")
+            edges = rate.boundaries_s(features.durations, features.start)  # (N + 1,)
+            alignment = Alignment(features.phones, edges, find_words(features.phones, spoken))
+            yield aligned_speech(utterance, alignment, seconds[id], features.durations, store.mel)
             bar.advance()
-
-
-def aligned_speech(
-    features: Features, utterance: Utterance, spoken: SpokenText, seconds: float, mel: MelConfig
-) -> AlignedSpeech:
-    """What the features of an utterance say about its recording.
-
-    Args:
-        features: From the store.
-        utterance: From the manifest.
-        spoken: What the text frontend makes of its text: the words.
-        seconds: Length of the recording.
-        mel: Of the store.
-
-    Raises:
-        InputError: If the features have no durations.
-    """
-    if features.durations is None:
-        raise InputError(f"{features.id}: stage 1 found no durations, and left them to the model")
-    rate = FrameRate(mel.hop_length, mel.sample_rate)
-    edges = rate.boundaries_s(features.durations, features.start)  # (N + 1,)
-    words = find_words(features.phones, spoken)
-    alignment = Alignment(features.phones, edges, words)
-    return AlignedSpeech(
-        id=features.id,
-        text=utterance.text,
-        seconds=seconds,
-        phones=phones_of(alignment),
-        words=words_of(alignment),
-        frames=features.durations,
-        hop_length=mel.hop_length,
-        sample_rate=mel.sample_rate,
-    )
 
 
 def _seconds(folder: Path) -> dict[str, float]:

@@ -1,8 +1,8 @@
-"""Durations of any origin as files that stage 1 reads."""
+"""Imports durations of other programs as the files that stage 1 reads."""
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -10,14 +10,11 @@ from config.schema import Config
 from preprocessors.manifest import Utterance
 from processors.alignment.imported import imported_folder
 from processors.alignment.textgrid import Tiers
-from processors.durations.fitting import Fitted, Fitter, Reading
-from processors.durations.formats import AlignedSpeech, Entry, find_format, find_reader
-from processors.durations.frames import SumError
+from processors.durations.fitting import Fitter, Interpretation
+from processors.durations.formats import AlignedSpeech, find_format, find_reader, json, npy
+from processors.durations.frames import FrameSumError
 from processors.durations.names import Matches, match_names
-from processors.durations.readers.json import REPORT
 from processors.durations.tokens import TokenCountError, suggest
-from processors.durations.writers import json as writer
-from processors.durations.writers.npy import TABLE
 from processors.extraction.plan import corpus_of
 from processors.extraction.summary import allowed_faults
 from utils.errors import InputError, UtteranceError
@@ -33,9 +30,9 @@ class Source:
 
     Attributes:
         path: File or folder.
-        format: Of `reader_names`; None: by the ends of the files' names.
-        tiers: Of TextGrids.
-        name_pattern: How its names are made of ids; empty: as `match_names` says.
+        format: Of `reader_names`; None: found by the suffixes of the files.
+        tiers: Names of the tiers of TextGrids.
+        name_pattern: Form of its names; empty: as in `match_names`.
     """
 
     path: Path
@@ -46,50 +43,69 @@ class Source:
 
 @dataclass
 class Outcome:
-    """What became of a source.
+    """The result of an import.
 
     Attributes:
+        matches: Entries of the source, by utterance.
         imported: Utterances that stage 1 can use.
-        off: Frames too many or too few, counted, of all sources of frames.
+        off: Frames too many or too few, counted, if the source has frames.
         rejected: Kind and reason, by id.
-        wrong_counts: Faults about the number of tokens.
+        wrong_counts: Errors about the number of tokens.
     """
 
+    matches: Matches
     imported: int = 0
     off: Counter[int] = field(default_factory=Counter)
     rejected: dict[str, tuple[str, str]] = field(default_factory=dict)
     wrong_counts: list[TokenCountError] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        for id in self.matches.doubled:
+            reason = "the source has it several times; remove all but one"
+            self.rejected[id] = ("doubled", reason)
+        for id in self.matches.missing:
+            self.rejected[id] = ("missing", "the source does not have it")
+
     def reject(self, id: str, error: Exception) -> None:
-        """Takes in why an utterance cannot be used."""
+        """Adds an utterance that cannot be used.
+
+        Args:
+            id: Of the utterance.
+            error: The reason.
+        """
         kind = "broken"
         if isinstance(error, TokenCountError):
             kind = "wrong token count"
             self.wrong_counts.append(error)
-        elif isinstance(error, SumError):
+        elif isinstance(error, FrameSumError):
             kind = "wrong sum"
             self.off[error.off] += 1
         self.rejected[id] = (kind, str(error))
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """Number of rejected utterances of each kind, sorted."""
+        return dict(sorted(Counter(kind for kind, _ in self.rejected.values()).items()))
 
 
 def import_durations(
     config: Config,
     dataset: str,
     source: Source,
-    reading: Reading,
+    interpretation: Interpretation,
     output: Path | None = None,
     max_bad_ratio: float | None = None,
 ) -> None:
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.
 
-    Beside them stand `import.json`, which counts what was found, and `rejected.jsonl` with the
-    reason for each utterance that was left out. The source stays as it is.
+    The folder also gets `import.json`, with counts, and `rejected.jsonl`, with the reason for each
+    utterance that was left out. The source is only read.
 
     Args:
         config: The experiment.
         dataset: One of its data sets.
         source: Where the durations come from.
-        reading: How they are understood.
+        interpretation: How they are interpreted.
         output: Folder to make; None: the one that stage 1 reads. An older import is replaced.
         max_bad_ratio: Largest share of utterances without durations; None: that of stage 1.
 
@@ -102,68 +118,65 @@ def import_durations(
     target = output or imported_folder(config.preprocess, root)
     _check_target(target, source.path)
     format = source.format or find_format(source.path)
-    source = replace(source, format=format)
     entries = find_reader(format).entries(source.path, source.tiers)
     matches = match_names(entries, utterances.keys(), source.name_pattern)
     if not matches.entries:
-        raise InputError(_nothing_fits(source, matches, len(utterances)))
-    beside = source.path / TABLE
-    if reading.table is None and format == "npy" and beside.is_file():
-        reading = replace(reading, table=beside)
-    fitter = Fitter(config.preprocess, reading, matches.entries, utterances)
-    outcome = Outcome()
+        raise InputError(_nothing_matches(source, matches, len(utterances)))
+    exported_table = source.path / npy.TABLE
+    if interpretation.table is None and format == "npy" and exported_table.is_file():
+        interpretation = replace(interpretation, table=exported_table)
+    fitter = Fitter(config.preprocess, interpretation, matches.entries, utterances)
+    outcome = Outcome(matches)
     staging = target.with_name(f"{target.name}.new")
-    if (staging / f"{REPORT}.json").is_file():  # of a process that was killed
+    if _is_import(staging):  # of a process that was killed
         shutil.rmtree(staging)
     with new_folder(staging) as folder:
-        writer.write(folder, _fitted(fitter, matches.entries, utterances, outcome))
-        _list_unread(matches, outcome)
-        _write_report(folder, source, fitter, matches, outcome)
+        json.write(folder, _fitted(fitter, utterances, outcome))
+        _write_report(folder, source.path, format, str(fitter.rate), outcome)
     if target.is_dir():
         shutil.rmtree(target)
     staging.replace(target)
-    _tell(target, fitter, matches, outcome)
+    _log_outcome(target, fitter, outcome)
     ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
-    _judge(target, outcome, len(utterances), ratio)
+    _check_rejected(target, outcome, allowed_faults(len(utterances), ratio), len(utterances))
+
+
+def _is_import(folder: Path) -> bool:
+    return (folder / f"{json.REPORT}.json").is_file()
 
 
 def _check_target(target: Path, source: Path) -> None:
-    """Keeps what no import wrote, and the source, from being replaced."""
+    """Protects the source, and folders that no import wrote, from being replaced."""
     if target.resolve() == source.resolve() or target.resolve() in source.resolve().parents:
         raise InputError(f"{target} holds the source; choose another --output")
-    known = (target / f"{REPORT}.json").is_file()
-    if target.exists() and not known and (not target.is_dir() or any(target.iterdir())):
+    if _is_import(target) or not target.exists():
+        return
+    if not target.is_dir() or any(target.iterdir()):
         raise InputError(
-            f"{target} holds something else than an import; choose another --output, and name it in"
-            " preprocess.imported_dir"
+            f"{target} is not an import; choose another --output, and set"
+            " preprocess.imported_dir to it"
         )
 
 
-def _nothing_fits(source: Source, matches: Matches, n_utterances: int) -> str:
+def _nothing_matches(source: Source, matches: Matches, n_utterances: int) -> str:
     if matches.doubled:
-        return (
-            f"{source.path}: {matches.doubled[0]} stands there several times, and so do all others"
-        )
+        return f"{source.path}: it has {matches.doubled[0]} several times, and so all others"
     shown = ", ".join(matches.extra[:3])
     return (
-        f"{source.path}: its {len(matches.extra)} names ({shown}, ...) are those of none of the"
-        f" {n_utterances} utterances; say how they are made by --name_pattern, as in"
-        " '{id}_phones'"
+        f"{source.path}: its {len(matches.extra)} names ({shown}, ...) match none of the"
+        f" {n_utterances} utterances; describe them by --name_pattern, as in '{{id}}_phones'"
     )
 
 
 def _fitted(
-    fitter: Fitter,
-    entries: Mapping[str, Entry],
-    utterances: Mapping[str, Utterance],
-    outcome: Outcome,
+    fitter: Fitter, utterances: Mapping[str, Utterance], outcome: Outcome
 ) -> Iterator[AlignedSpeech]:
-    """What can be used, one after another."""
-    with progress(len(entries), "durations") as bar:
-        for id, entry in entries.items():
+    """The utterances that can be used, one after another; rejects the others."""
+    with progress(len(outcome.matches.entries), "durations") as bar:
+        for id, entry in outcome.matches.entries.items():
             bar.advance()
             try:
-                fitted: Fitted = fitter(entry, utterances[id])
+                fitted = fitter(entry, utterances[id])
             except (UtteranceError, InputError) as error:
                 outcome.reject(id, error)
                 continue
@@ -173,59 +186,47 @@ def _fitted(
             yield fitted.speech
 
 
-def _list_unread(matches: Matches, outcome: Outcome) -> None:
-    for id in matches.doubled:
-        reason = "the source has it several times; remove all but one"
-        outcome.rejected[id] = ("doubled", reason)
-    for id in matches.missing:
-        outcome.rejected[id] = ("missing", "the source does not have it")
-
-
-def _write_report(
-    folder: Path, source: Source, fitter: Fitter, matches: Matches, outcome: Outcome
-) -> None:
+def _write_report(folder: Path, source: Path, format: str, frame: str, outcome: Outcome) -> None:
     rows = sorted(outcome.rejected.items())
     write_jsonl(
         folder / "rejected.jsonl",
         ({"id": id, "kind": kind, "reason": reason} for id, (kind, reason) in rows),
     )
     report = {
-        "source": str(source.path),
-        "format": source.format,
-        "frame": str(fitter.rate) if outcome.off else "",
-        "matched": len(matches.entries),
+        "source": str(source),
+        "format": format,
+        "frame": frame if outcome.off else "",
+        "matched": len(outcome.matches.entries),
         "imported": outcome.imported,
-        "extra": matches.extra,
-        "rejected": dict(sorted(Counter(kind for kind, _ in outcome.rejected.values()).items())),
+        "extra": outcome.matches.extra,
+        "rejected": outcome.kinds,
         "frames_off": {f"{off:+d}": n for off, n in sorted(outcome.off.items())},
     }
-    write_json(folder / f"{REPORT}.json", report)
+    write_json(folder / f"{json.REPORT}.json", report)
 
 
-def _tell(target: Path, fitter: Fitter, matches: Matches, outcome: Outcome) -> None:
+def _log_outcome(target: Path, fitter: Fitter, outcome: Outcome) -> None:
     if outcome.off:
         _log.info("a frame is %s", fitter.rate)
-    kinds = Counter(kind for kind, _ in outcome.rejected.values())
-    counted = "".join(f", {n} {kind}" for kind, n in sorted(kinds.items()))
     _log.info(
         "%d matched, %d imported, %d extra%s: %s",
-        len(matches.entries),
+        len(outcome.matches.entries),
         outcome.imported,
-        len(matches.extra),
-        counted,
+        len(outcome.matches.extra),
+        "".join(f", {n} {kind}" for kind, n in outcome.kinds.items()),
         target,
     )
-    if mended := {off: n for off, n in sorted(outcome.off.items()) if off}:
-        listed = ", ".join(f"{off:+d} ({n})" for off, n in mended.items())
-        _log.info("frames too many or too few, and how often: %s", listed)
+    if corrected := [f"{off:+d} ({n})" for off, n in sorted(outcome.off.items()) if off]:
+        _log.info("frames too many or too few, and how often: %s", ", ".join(corrected))
 
 
-def _judge(target: Path, outcome: Outcome, n_utterances: int, ratio: float) -> None:
+def _check_rejected(target: Path, outcome: Outcome, allowed: int, n_utterances: int) -> None:
     bad = len(outcome.rejected)
-    allowed = allowed_faults(n_utterances, ratio)
     if not bad:
         return
-    reasons = "".join(f"\n  {line}" for line in _reasons(outcome))
+    # missing utterances last
+    rows = sorted(outcome.rejected.items(), key=lambda row: (row[1][0] == "missing", row[0]))
+    reasons = "".join(f"\n  {id}: {reason}" for id, (_, reason) in rows[:_SHOWN])
     message = f"{bad} of {n_utterances} utterances have no durations; {target / 'rejected.jsonl'}"
     if bad <= allowed:
         _log.warning("%s names them:%s", message, reasons)
@@ -233,12 +234,6 @@ def _judge(target: Path, outcome: Outcome, n_utterances: int, ratio: float) -> N
     if hint := suggest(outcome.wrong_counts):
         reasons += f"\n{hint}"
     raise InputError(f"{message} names them, and --max_bad_ratio allows {allowed}:{reasons}")
-
-
-def _reasons(outcome: Outcome) -> Sequence[str]:
-    """The first reasons; those about what is there before what is missing."""
-    rows = sorted(outcome.rejected.items(), key=lambda row: (row[1][0] == "missing", row[0]))
-    return [f"{id}: {reason}" for id, (_, reason) in rows[:_SHOWN]]
 
 
 _log = get_logger(__name__)

@@ -1,11 +1,11 @@
-"""Which utterance a file of another project belongs to, by its name."""
+"""Matches the file names of another project with the ids of utterances."""
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from processors.durations.formats import Entry
+from processors.durations.formats import SourceEntry
 from utils.errors import InputError
 
 _BEFORE = re.compile(r"(?:.+-)?(?:durations?|align(?:ment)?)-(?P<id>.+)", re.IGNORECASE)
@@ -15,31 +15,31 @@ _AFTER = re.compile(
 
 
 class Matches(NamedTuple):
-    """What a source holds for the utterances of a corpus."""
+    """The entries of a source, by the utterances of a corpus."""
 
-    entries: dict[str, Entry]  # by id
+    entries: dict[str, SourceEntry]  # by id
     missing: list[str]  # ids without an entry, sorted
     extra: list[str]  # names that belong to no utterance, sorted
-    doubled: list[str]  # ids with several entries, sorted; which of them is right is not known
+    doubled: list[str]  # ids with several entries, sorted; none of them is used
 
 
-def match_names(entries: Iterable[Entry], ids: Collection[str], pattern: str = "") -> Matches:
+def match_names(entries: Iterable[SourceEntry], ids: Collection[str], pattern: str = "") -> Matches:
     """Finds the entry of each utterance.
 
-    A name is the id itself, or the id with what projects put beside it: `<id>-durations`,
+    A name is the id, or the id with a common prefix or suffix: `<id>-durations`,
     `<speaker>-duration-<id>`.
 
     Args:
         entries: Of a source.
         ids: Of the corpus.
-        pattern: How names are made, as in `take1_{id}`; empty: as above.
+        pattern: Form of the names, as in `take1_{id}`; empty: as above.
 
     Raises:
-        InputError: If the pattern does not hold `{id}` once.
+        InputError: If the pattern does not contain `{id}` once.
     """
     expression = _expression(pattern)
     known = frozenset(ids)
-    found: dict[str, Entry] = {}
+    found: dict[str, SourceEntry] = {}
     counted: Counter[str] = Counter()
     extra = []
     for entry in entries:

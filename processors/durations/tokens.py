@@ -1,7 +1,7 @@
-"""Which phone each of a list of durations belongs to.
+"""Assigns a list of durations to phones.
 
-Stage 1's sequence is `<sil>`, the phones of the words, the class of each run of punctuation where
-it stands, and the class of the last punctuation. Other projects leave some of these out.
+Stage 1's sequence is `<sil>`, the phones of the words with the class of each run of punctuation
+between them, and the class of the last punctuation. Other projects leave some of these out.
 """
 
 from collections import Counter
@@ -19,24 +19,13 @@ from processors.records import SpokenText
 from utils.errors import InputError
 from utils.files import read_text
 
-# Tokens of other projects that no phone is said for.
-_SIGNS = {
-    *",.!?;:-'\"_|~#",
-    "",
-    "...",
-    "<space>",
-    "sil",
-    "sp",
-    "end",
-    "eos",
-    "<eos>",
-    "bos",
-    "<bos>",
-}
+# Tokens of other projects that are not phones
+_SIGNS = {*",.!?;:-'\"_|~#", *["", "...", "<space>", "sil", "sp", "end"]}
+_SIGNS |= {"eos", "<eos>", "bos", "<bos>"}
 
 
 class TokenCountError(AlignmentError):
-    """Durations of another number of tokens than the text has.
+    """A number of durations that differs from the number of tokens of the text.
 
     Args:
         message: What was found.
@@ -51,26 +40,26 @@ class TokenCountError(AlignmentError):
 
 
 class Tokens(NamedTuple):
-    """The tokens of one utterance, as a table says them."""
+    """The tokens of one utterance in a table."""
 
     names: tuple[str, ...]
-    start_s: float | None  # where the first one begins; None: with the recording
+    start_s: float | None  # of the first one; None: the start of the recording
 
 
 class Table(NamedTuple):
     """A table of tokens."""
 
     tokens: dict[str, Tokens]  # by id
-    rate: FrameRate | None  # where the table says it
+    rate: FrameRate | None  # if the table has it
 
 
-def places_of(spoken: SpokenText, layout: Layout) -> list[int]:
-    """Which of stage 1's phones have a token of their own in a layout.
+def token_places(spoken: SpokenText, layout: Layout) -> list[int]:
+    """Which of stage 1's phones have a token in a layout.
 
-    - `all`: each.
-    - `no_start`: no silence before the first word.
-    - `no_edges`: nor the class of the last punctuation.
-    - `no_pauses`: the phones of words only.
+    Args:
+        spoken: The text.
+        layout: `all`: each phone; `no_start`: all but the silence before the first word;
+            `no_edges`: nor the class of the last punctuation; `no_pauses`: only phones of words.
     """
     places = [*range(len(spoken.phones))]
     if layout == "no_start":
@@ -82,7 +71,7 @@ def places_of(spoken: SpokenText, layout: Layout) -> list[int]:
     return places
 
 
-def spread(
+def assign_frames(
     frames: np.ndarray, spoken: SpokenText, layout: Layout, *, end_token: bool
 ) -> np.ndarray:
     """Frames of each of stage 1's phones; those without a token last 0 frames.
@@ -91,17 +80,17 @@ def spread(
         frames: Of the source's tokens.
         spoken: The text.
         layout: Which phones have a token.
-        end_token: One more stands at the end; its frames go to the last phone.
+        end_token: There is one more token at the end; its frames go to the last phone.
 
     Returns:
         (N,) int64.
 
     Raises:
-        TokenCountError: If the number of tokens is another one.
+        TokenCountError: If the number of tokens differs.
     """
-    places = places_of(spoken, layout)
+    places = token_places(spoken, layout)
     if len(frames) != len(places) + end_token:
-        counts: dict[str, int] = {name: len(places_of(spoken, name)) for name in LAYOUTS}
+        counts: dict[str, int] = {name: len(token_places(spoken, name)) for name in LAYOUTS}
         end = " and an end token" if end_token else ""
         raise TokenCountError(
             f"it has {len(frames)} durations, the text {len(places)} tokens ({layout}){end}",
@@ -116,9 +105,9 @@ def spread(
 
 
 def suggest(faults: Iterable[TokenCountError]) -> str:
-    """What would fit durations of another number, for a message; empty if there are none.
+    """The flags that fit wrong numbers of durations, for a message; empty if there are none.
 
-    A layout is named that fits nine of ten or more: several layouts fit a few by chance.
+    A layout must fit nine of ten or more, since several layouts fit a few by chance.
     """
     fitting: Counter[str] = Counter()
     n_faults = 0
@@ -140,11 +129,11 @@ def suggest(faults: Iterable[TokenCountError]) -> str:
 def read_table(path: Path) -> Table:
     """Reads tokens: lines of `id|P1 P2 ...`, or `id|P1 P2 ...|start in seconds`.
 
-    A first line `# hop_size 256 sample_rate 22050` says how long frames are. Braces around the
+    A first line `# hop_size 256 sample_rate 22050` gives the length of frames. Braces around the
     tokens are dropped.
 
     Raises:
-        InputError: If a line is another one; names file and line.
+        InputError: If a line has another form; names file and line.
     """
     tokens: dict[str, Tokens] = {}
     rate = None

@@ -49,7 +49,7 @@ def test_durations_go_in_through_stage_1_and_out_again(tmp_path):
     done = command("import_durations", tmp_path / "out", *options, "--max_bad_ratio", "0")
     assert done.returncode == 1
     assert "error: 1 of 9 utterances have no durations" in done.stderr
-    assert "out/LJ002-0020.TextGrid: not a whole TextGrid" in done.stderr
+    assert "out/LJ002-0020.TextGrid: not a complete TextGrid" in done.stderr
     assert "Traceback" not in done.stderr
 
 

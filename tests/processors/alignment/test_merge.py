@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from processors.alignment import AlignmentError
-from processors.alignment.merge import SaidWord, Segment, merge, pauses_after
-from processors.records import SpokenText, Word
+from processors.alignment.merge import AlignedWord, merge, pauses_after
+from processors.records import SpokenText, TimedPhone, Word
 
 SPOKEN = SpokenText(
     text="Hi, you there?",
@@ -15,10 +15,10 @@ SPOKEN = SpokenText(
 )
 
 
-def said(text, start_s, end_s, pause="", phones=("AA1", "B")):
+def aligned(text, start_s, end_s, pause="", phones=("AA1", "B")):
     edges = np.linspace(start_s, end_s, len(phones) + 1).tolist()
-    segments = [Segment(*one) for one in zip(phones, edges[:-1], edges[1:], strict=True)]
-    return SaidWord(text, tuple(segments), pause)
+    timed = [TimedPhone(*one) for one in zip(phones, edges[:-1], edges[1:], strict=True)]
+    return AlignedWord(text, tuple(timed), pause)
 
 
 def test_pauses_are_read_from_between_the_words():
@@ -27,9 +27,9 @@ def test_pauses_are_read_from_between_the_words():
 
 def test_sequence_of_the_frontend_comes_back_with_the_silences_measured():
     words = [
-        said("Hi", 0.5, 0.7, "<,>", ("HH", "AY1")),
-        said("you", 0.9, 1.1, "", ("Y", "UW1")),
-        said("there", 1.1, 1.4, "<?>", ("DH", "EH1", "R")),
+        aligned("Hi", 0.5, 0.7, "<,>", ("HH", "AY1")),
+        aligned("you", 0.9, 1.1, "", ("Y", "UW1")),
+        aligned("there", 1.1, 1.4, "<?>", ("DH", "EH1", "R")),
     ]
     alignment = merge(words, duration_s=2.0, edge_silence_s=0.1)
     assert alignment.phones == SPOKEN.phones
@@ -39,31 +39,31 @@ def test_sequence_of_the_frontend_comes_back_with_the_silences_measured():
 
 
 def test_punctuation_without_a_silence_lasts_0_s():
-    alignment = merge([said("a", 0.2, 0.4, "<,>"), said("b", 0.4, 0.6, "<.>")], 0.6, 0.1)
+    alignment = merge([aligned("a", 0.2, 0.4, "<,>"), aligned("b", 0.4, 0.6, "<.>")], 0.6, 0.1)
     assert alignment.phones == ("<sil>", "AA1", "B", "<,>", "AA1", "B", "<.>")
     assert np.diff(alignment.boundaries_s) == pytest.approx([0.1, 0.1, 0.1, 0, 0.1, 0.1, 0])
 
 
 def test_a_silence_without_punctuation_is_a_short_pause():
-    alignment = merge([said("a", 0.2, 0.4), said("b", 0.43, 0.6, "<!>")], 0.6, 0.1)
+    alignment = merge([aligned("a", 0.2, 0.4), aligned("b", 0.43, 0.6, "<!>")], 0.6, 0.1)
     assert alignment.phones == ("<sil>", "AA1", "B", "<sp>", "AA1", "B", "<!>")
     assert alignment.boundaries_s[3:5] == pytest.approx([0.4, 0.43])
     assert [word[1:] for word in alignment.words] == [(1, 3), (4, 6)]
 
 
 def test_a_gap_of_20_ms_is_shared_by_its_neighbours():
-    alignment = merge([said("a", 0.2, 0.4), said("b", 0.42, 0.6, "<.>")], 0.6, 0.1)
+    alignment = merge([aligned("a", 0.2, 0.4), aligned("b", 0.42, 0.6, "<.>")], 0.6, 0.1)
     assert alignment.phones == ("<sil>", "AA1", "B", "AA1", "B", "<.>")
     assert alignment.boundaries_s[3] == pytest.approx(0.41)
 
 
 def test_edges_are_shorter_where_the_audio_is():
-    alignment = merge([said("a", 0.03, 0.4, "<.>")], duration_s=0.45, edge_silence_s=0.1)
+    alignment = merge([aligned("a", 0.03, 0.4, "<.>")], duration_s=0.45, edge_silence_s=0.1)
     assert alignment.boundaries_s[[0, 1, -2, -1]] == pytest.approx([0.0, 0.03, 0.4, 0.45])
 
 
 def test_overlaps_and_phones_past_the_end_never_turn_time_back():
-    words = [said("a", 0.2, 0.5), said("b", 0.4, 1.2), said("c", 1.2, 1.4, "<.>")]
+    words = [aligned("a", 0.2, 0.5), aligned("b", 0.4, 1.2), aligned("c", 1.2, 1.4, "<.>")]
     alignment = merge(words, duration_s=1.0, edge_silence_s=0.1)
     assert alignment.phones == ("<sil>", *("AA1", "B") * 3, "<.>")
     assert np.diff(alignment.boundaries_s).min() == 0
@@ -71,13 +71,15 @@ def test_overlaps_and_phones_past_the_end_never_turn_time_back():
 
 
 def test_a_word_that_was_not_found_leaves_its_punctuation():
-    words = [said("a", 0.2, 0.4), SaidWord("lost", (), "<,>"), said("b", 0.5, 0.6, "<.>")]
+    words = [aligned("a", 0.2, 0.4), AlignedWord("lost", (), "<,>"), aligned("b", 0.5, 0.6, "<.>")]
     alignment = merge(words, 0.7, 0.1)
     assert alignment.phones == ("<sil>", "AA1", "B", "<,>", "AA1", "B", "<.>")
     assert [word.text for word in alignment.words] == ["a", "b"]
 
 
-@pytest.mark.parametrize("words", [[], [said("late", 2.0, 2.4, "<.>")], [SaidWord("x", (), "<.>")]])
+@pytest.mark.parametrize(
+    "words", [[], [aligned("late", 2.0, 2.4, "<.>")], [AlignedWord("x", (), "<.>")]]
+)
 def test_an_alignment_without_a_phone_in_the_audio_is_refused(words):
     with pytest.raises(AlignmentError, match="no phone of the alignment lies in the audio"):
         merge(words, duration_s=1.0, edge_silence_s=0.1)

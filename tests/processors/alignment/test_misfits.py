@@ -40,7 +40,7 @@ def test_suspicious_recordings_are_warned_of_and_others_are_not(tmp_path, caplog
     list_misfits(tmp_path, utterances("u1"), {"u1": score(3.0)})
     assert caplog.text == ""
     list_misfits(tmp_path, utterances("u1", "u2"), {"u1": score(3.0), "u2": score(77.0)})
-    assert "1 of 2 recordings may say something else" in caplog.text
+    assert "1 of 2 recordings may differ from their texts" in caplog.text
     assert "u2: misfit 77.0 at 'in the', 1.20-1.65 s" in caplog.text
     assert "u1:" not in caplog.text
 

@@ -189,8 +189,8 @@ def test_files_may_lie_in_a_folder_of_the_speaker(tmp_path, folder):
         (None, "u1.TextGrid: no TextGrid .No such file"),
         (b"", "u1.TextGrid: the TextGrid is empty"),
         (b"\0" * 100, "u1.TextGrid: the TextGrid is empty"),
-        (b"some words", "u1.TextGrid: not a whole TextGrid"),
-        (b"{}", "u1.TextGrid: not a whole TextGrid"),
+        (b"some words", "u1.TextGrid: not a complete TextGrid"),
+        (b"{}", "u1.TextGrid: not a complete TextGrid"),
         (b"\xff\xfe\x00", "u1.TextGrid: neither UTF-8 nor UTF-16"),
         (long_form({"words": WORDS}).encode(), "no phones; expected a tier `phones`, found words"),
         (long_form({"words": WORDS, "phones": [(0, 1, "sil")]}).encode(), "u1.TextGrid: no phones"),
@@ -227,7 +227,7 @@ def test_a_file_of_another_text_is_refused_by_its_phones(tmp_path):
 def test_a_file_of_another_text_is_refused_by_its_words(tmp_path, words):
     spans = [(0.2, 0.4, words[0]), (0.6, 0.8, words[1])]
     said = " ".join(words)
-    message = rf"u1.TextGrid: its words are '{said}', those of the text 'Hi, you!'; is it of"
+    message = rf"u1.TextGrid: its words are '{said}', those of the text 'Hi, you!'; does it"
     with pytest.raises(AlignmentError, match=message):
         align(tmp_path, long_form({"words": spans, "phones": PHONES}))
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from processors.alignment import AlignmentError
-from processors.durations.frames import FrameRate, SumError, find_frame_rate, mend
+from processors.durations.frames import FrameRate, FrameSumError, correct_sum, find_frame_rate
 from utils.errors import InputError
 
 OWN = FrameRate(256, 22050)
@@ -36,30 +36,32 @@ def test_a_frame_rate_that_nobody_uses_is_to_be_told():
 
 
 def test_the_last_token_takes_what_is_missing():
-    frames, off = mend(np.array([3, 4, 1]), 2560 / 22050, OWN, 3)
+    frames, off = correct_sum(np.array([3, 4, 1]), 2560 / 22050, OWN, 3)
     assert (frames.tolist(), off) == ([3, 4, 3], -2)
 
 
 def test_what_is_too_much_is_taken_from_the_end():
-    frames, off = mend(np.array([3, 4, 5, 2]), 2560 / 22050, OWN, 3)
+    frames, off = correct_sum(np.array([3, 4, 5, 2]), 2560 / 22050, OWN, 3)
     assert (frames.tolist(), off) == ([3, 4, 4, 0], 3)
 
 
 def test_what_fits_stays_as_it_is():
     for frames in ([3, 4, 3], [3, 4, 4]):
-        mended, off = mend(np.array(frames), 2560 / 22050, OWN, 0)
+        mended, off = correct_sum(np.array(frames), 2560 / 22050, OWN, 0)
         assert (mended.tolist(), off) == (frames, 0)
 
 
 def test_what_is_off_by_more_is_rejected_with_the_number():
-    with pytest.raises(SumError, match=r"add up to 6, the recording has 10 or 11: off by -4") as e:
-        mend(np.array([3, 3]), 2560 / 22050, OWN, 3)
+    with pytest.raises(
+        FrameSumError, match=r"add up to 6, the recording has 10 or 11: off by -4"
+    ) as e:
+        correct_sum(np.array([3, 3]), 2560 / 22050, OWN, 3)
     assert e.value.off == -4
     with pytest.raises(AlignmentError, match=r"off by \+4"):
-        mend(np.array([3, 12]), 2560 / 22050, OWN, 3)
+        correct_sum(np.array([3, 12]), 2560 / 22050, OWN, 3)
 
 
 def test_a_trimmed_recording_may_end_early():
-    assert mend(np.array([3, 3]), 2560 / 22050, OWN, 3, trimmed=True)[1] == 0
-    with pytest.raises(SumError):
-        mend(np.array([3, 12]), 2560 / 22050, OWN, 3, trimmed=True)
+    assert correct_sum(np.array([3, 3]), 2560 / 22050, OWN, 3, trimmed=True)[1] == 0
+    with pytest.raises(FrameSumError):
+        correct_sum(np.array([3, 12]), 2560 / 22050, OWN, 3, trimmed=True)

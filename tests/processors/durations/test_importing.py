@@ -12,7 +12,7 @@ import soundfile
 import torch
 
 from processors.dataset.store import FeatureStore
-from processors.durations.fitting import Reading
+from processors.durations.fitting import Interpretation
 from processors.durations.frames import FrameRate
 from processors.durations.importing import Source, import_durations
 from processors.extraction.run import prepare_dataset
@@ -22,7 +22,7 @@ from utils.errors import InputError
 
 NAME = "LJSpeech"
 OWN = FrameRate(256, 22050)
-AS_STAGE_1 = Reading()
+AS_STAGE_1 = Interpretation()
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ def test_tokens_named_by_a_table_need_not_be_those_of_the_text(corpus, spoken, t
         np.save(source / f"{id}.npy", durations_of(id, len(phones)))
         rows.append(f"{id}|{{{' '.join(phones)}}}\n")
     (tmp_path / "train.txt").write_text("".join(rows))
-    config = run(corpus, tmp_path, source, Reading(table=tmp_path / "train.txt"))
+    config = run(corpus, tmp_path, source, Interpretation(table=tmp_path / "train.txt"))
     prepare_dataset(config, NAME, 1)
     features = FeatureStore(tmp_path / "processed" / NAME).read("LJ001-0002")
     assert features.phones == spoken["LJ001-0002"].phones
@@ -189,7 +189,7 @@ def test_phones_of_other_names_take_those_of_the_text(corpus, spoken, tmp_path):
         ]
         rows.append(json.dumps({"id": id, "phones": phones}))
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
-    run(corpus, tmp_path, tmp_path / "a.jsonl", Reading(names="text"))
+    run(corpus, tmp_path, tmp_path / "a.jsonl", Interpretation(names="text"))
     row = json.loads((tmp_path / f"imported/{IDS[1]}.json").read_text())
     names = [phone["phone"] for phone in row["phones"]]
     assert [p for p in names if p[0] != "<"] == [p for p in spoken[IDS[1]].phones if p[0] != "<"]
@@ -204,7 +204,7 @@ def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path, aligner):
     shutil.copy(source / "LJ001-0002.TextGrid", path)
     reason = (
         f"{path}: its words are 'in being comparatively modern', those of the text 'has never been"
-        " surpassed.'; is it of this text?"
+        " surpassed.'; does it belong to this text?"
     )
     if aligner == "imported":
         run(corpus, tmp_path, source)
@@ -240,7 +240,7 @@ def test_a_newer_import_replaces_an_older_one_and_nothing_else(corpus, spoken, t
     run(corpus, tmp_path, source)
     assert not (tmp_path / "imported/LJ001-0002.json").exists()
     (tmp_path / "imported/import.json").unlink()
-    with pytest.raises(InputError, match=r"imported holds something else than an import"):
+    with pytest.raises(InputError, match=r"imported is not an import"):
         run(corpus, tmp_path, source)
     with pytest.raises(InputError, match=r"holds the source; choose another --output"):
         run(corpus, tmp_path, source, output=tmp_path / "source")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.durations.formats import Entry
+from processors.durations.formats import SourceEntry
 from processors.durations.names import match_names
 from utils.errors import InputError
 
@@ -10,7 +10,7 @@ IDS = ("LJ001-0001", "LJ001-0002", "p225_001")
 
 
 def matched(names, pattern=""):
-    entries = [Entry(name, Path(f"{name}.npy"), lambda: None) for name in names]
+    entries = [SourceEntry(name, Path(f"{name}.npy"), lambda: None) for name in names]
     return match_names(entries, IDS, pattern)
 
 

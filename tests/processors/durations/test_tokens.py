@@ -5,9 +5,9 @@ from processors.durations.frames import FrameRate
 from processors.durations.tokens import (
     TokenCountError,
     Tokens,
+    assign_frames,
     grid_of_tokens,
     read_table,
-    spread,
     suggest,
 )
 from processors.records import SpokenText, Word
@@ -35,12 +35,12 @@ SPOKEN = SpokenText(
 def test_each_layout_gives_every_phone_its_frames(layout, end_token, expected):
     n_tokens = {"all": 7, "no_start": 6, "no_edges": 5, "no_pauses": 4}[layout] + end_token
     frames = np.arange(1, n_tokens + 1)
-    assert spread(frames, SPOKEN, layout, end_token=end_token).tolist() == expected
+    assert assign_frames(frames, SPOKEN, layout, end_token=end_token).tolist() == expected
 
 
 def fault(n_tokens):
     with pytest.raises(TokenCountError) as caught:
-        spread(np.ones(n_tokens, dtype=np.int64), SPOKEN, "all", end_token=False)
+        assign_frames(np.ones(n_tokens, dtype=np.int64), SPOKEN, "all", end_token=False)
     return caught.value
 
 

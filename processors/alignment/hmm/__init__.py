@@ -1,0 +1,263 @@
+"""The aligner "hmm": a hidden Markov model trained on the corpus, for any language and phones.
+
+Stage 1 trains the model on a part of the recordings before it aligns the first of them, and keeps
+it in the folder of the processed data. A few utterances more or less do not train it again.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from hashlib import sha256
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from config.schema import PreprocessConfig
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError
+from processors.alignment.hmm.chain import N_STATES, segments_of
+from processors.alignment.hmm.edits import score_of
+from processors.alignment.hmm.mfcc import FRAME_S, mfcc
+from processors.alignment.hmm.model import FORMAT, load_model, read_origin, save_model
+from processors.alignment.hmm.training import Example, train
+from processors.alignment.merge import AlignedWord, merge, pauses_after
+from processors.audio.files import read_audio
+from processors.records import Alignment, SpokenText, TimedPhone
+from processors.text.frontend import TextFrontend
+from utils.errors import InputError, UtteranceError
+from utils.files import sha256_of, size_and_time
+from utils.logging import get_logger, progress
+from utils.parallel import run_chunks
+from utils.seed import derived_seed
+
+MODEL_FILE = "aligner.safetensors"
+MOST_UTTERANCES = 1500  # of the training: two or three hours; more of them change little
+MOST_FRAMES = 1_440_000  # four hours, however long recordings are: half a gigabyte of features
+_SAME_SHARE = 0.9  # of the training utterances that are unchanged: the model is kept
+_PER_CHUNK = 25  # utterances that a process reads at a time
+# Keys of the configuration that training features depend on, besides the section `text`
+_KEYS = ("sample_rate", "strict_sample_rate", "rescale", "min_seconds", "max_seconds")
+
+
+def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> "HmmAligner":
+    """Loads the trained aligner.
+
+    Args:
+        config: Of stage 1.
+        dataset_root: Not used.
+        folder: Processed data, where training left the model.
+
+    Raises:
+        InputError: If there is no model that can be read.
+    """
+    return HmmAligner(folder / MODEL_FILE, config.edge_silence_s)
+
+
+class HmmAligner:
+    """Aligns the phones of any language.
+
+    Args:
+        path: The model.
+        edge_silence_s: Silence kept at both ends, seconds.
+
+    Raises:
+        InputError: If the model cannot be read.
+    """
+
+    def __init__(self, path: Path, edge_silence_s: float) -> None:
+        self.edge_silence_s = edge_silence_s
+        self._model = load_model(path)
+
+    def __call__(
+        self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
+    ) -> Alignment:
+        """Aligns one utterance.
+
+        Args:
+            utterance: Its speaker selects the normalisation.
+            wav: (S,) float32 in [-1, 1].
+            sample_rate: Of `wav`, Hz.
+            spoken: Its phones are found in the audio.
+
+        Raises:
+            AlignmentError: If the audio is too short for the phones, or no path leads through them.
+        """
+        words = [spoken.phones[word.start : word.end] for word in spoken.words]
+        pauses = pauses_after(spoken)
+        duration_s = len(wav) / sample_rate
+        _check_length(sum(map(len, words)), duration_s)
+        units = [self._model.numbers_of(phones) for phones in words]
+        segments = segments_of(units, [bool(pause) for pause in pauses])
+        frames = self._model.normalized(mfcc(wav, sample_rate), utterance.speaker)
+        found = self._model.align(frames, segments)
+        if found is None:
+            raise AlignmentError("text and recording do not fit: no path leads through all words")
+        times = zip(segments, [0.0, *found.ends_s[:-1]], found.ends_s, strict=True)
+        spans = iter([(start, end) for segment, start, end in times if not segment.place])
+        aligned = [
+            AlignedWord(word.text, tuple(TimedPhone(one, *next(spans)) for one in phones), pause)
+            for word, phones, pause in zip(spoken.words, words, pauses, strict=True)
+        ]
+        score = score_of(found, self._model.chain(segments), segments, spoken)
+        return replace(merge(aligned, duration_s, self.edge_silence_s), score=score)
+
+
+def _check_length(n_phones: int, duration_s: float) -> None:
+    if n_phones * N_STATES > duration_s // FRAME_S:
+        raise AlignmentError(
+            f"{duration_s:.2f} s of audio are too short for {n_phones} phones; does the recording"
+            " match its text?"
+        )
+
+
+@dataclass(frozen=True)
+class HmmTraining:
+    """The training of the model on a corpus.
+
+    Attributes:
+        config: Of stage 1.
+        path: Where the model is written.
+        utterances: Training utterances, in order.
+        origin: What the model depends on: keys of the config, and utterances by id.
+    """
+
+    config: PreprocessConfig
+    path: Path
+    utterances: tuple[Utterance, ...]
+    origin: dict[str, Any]
+
+    @property
+    def known(self) -> bool:
+        """Whether the file holds this model already."""
+        return read_origin(self.path) == self.origin
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What alignments depend on besides the config's keys, for the fingerprint."""
+        return {"preprocess.aligner.model": f"sha256 {_digest([FORMAT, self.origin])[:16]}"}
+
+    def carry_out(self, n_jobs: int) -> None:
+        """Trains the model in `n_jobs` processes and then threads, unless the file holds it.
+
+        Another run may have written a model there since this was planned.
+
+        Raises:
+            InputError: If no utterance can be used.
+        """
+        if self.known:
+            return
+        _log.info("aligner hmm: trains on %d recordings", len(self.utterances))
+        n_chunks = -(-len(self.utterances) // _PER_CHUNK)
+        # by strides, so that the limit of frames cuts all speakers alike
+        chunks = {f"{start:06d}": self.utterances[start::n_chunks] for start in range(n_chunks)}
+        work = partial(_examples, self.config, MOST_FRAMES // max(n_chunks, 1))
+        examples: dict[str, list[Example]] = {}
+        with progress(len(self.utterances), "aligner hmm: reads") as bar:
+            for done in run_chunks(work, chunks, n_jobs, self.config.backend):
+                examples[done.key] = done.result
+                bar.advance(len(chunks[done.key]))
+        in_order = [example for key in sorted(examples) for example in examples[key]]
+        save_model(self.path, train(in_order, n_jobs), self.origin)
+
+
+def plan_training(
+    config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
+) -> HmmTraining:
+    """Plans the training of the model.
+
+    A model in the folder is kept if it has the same configuration and nearly the same training
+    utterances.
+
+    Args:
+        config: Of stage 1.
+        utterances: The whole dataset.
+        folder: Its processed data; it need not exist.
+    """
+    path = folder / MODEL_FILE
+    chosen = tuple(choose(utterances, MOST_UTTERANCES))
+    origin = {
+        "config": _digest(_relevant(config)),
+        "utterances": {utterance.id: _digest(_identity(utterance)) for utterance in chosen},
+    }
+    previous = read_origin(path)
+    if previous is not None and _nearly_same(previous, origin):
+        origin = previous
+    return HmmTraining(config, path, chosen, origin)
+
+
+def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:
+    """Chooses training utterances: equally many per speaker as far as possible, ordered by id hash.
+
+    Args:
+        utterances: In any order.
+        most: Largest number of them.
+    """
+    by_speaker: dict[str, list[Utterance]] = {}
+    for utterance in sorted(utterances, key=lambda u: derived_seed("aligner", u.id)):
+        by_speaker.setdefault(utterance.speaker, []).append(utterance)
+    rounds = zip_longest(*(by_speaker[speaker] for speaker in sorted(by_speaker)))
+    return [utterance for turn in rounds for utterance in turn if utterance is not None][:most]
+
+
+def _relevant(config: PreprocessConfig) -> dict[str, object]:
+    """The part of the configuration that training features depend on."""
+    text = asdict(config.text)
+    if config.text.lexicon_path:
+        text["lexicon_path"] = sha256_of(Path(config.text.lexicon_path))
+    return {"text": text, **{key: getattr(config, key) for key in _KEYS}}
+
+
+def _identity(utterance: Utterance) -> list[object]:
+    fields = [utterance.text, utterance.speaker, utterance.language]
+    return [*fields, *size_and_time(utterance.audio)]
+
+
+def _nearly_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    same = old["utterances"].items() & new["utterances"].items()
+    larger = max(len(old["utterances"]), len(new["utterances"]))
+    return old["config"] == new["config"] and len(same) >= _SAME_SHARE * larger
+
+
+def _digest(value: object) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _examples(
+    config: PreprocessConfig, most_frames: int, name: str, utterances: Sequence[Utterance]
+) -> list[Example]:
+    """The utterances that can be read, up to `most_frames` together; extraction reports others."""
+    frontends = {
+        language: TextFrontend(config.text, language)
+        for language in {utterance.language for utterance in utterances}
+    }
+    examples: list[Example] = []
+    n_frames = 0
+    for utterance in utterances:
+        for example in _example(config, utterance, frontends[utterance.language]):
+            n_frames += len(example.frames)
+            if n_frames > most_frames:
+                return examples
+            examples.append(example)
+    return examples
+
+
+def _example(
+    config: PreprocessConfig, utterance: Utterance, frontend: TextFrontend
+) -> Iterator[Example]:
+    try:
+        audio = read_audio(utterance.audio, config)
+        spoken = frontend(utterance.text)
+    except (UtteranceError, InputError):
+        return
+    yield Example(
+        utterance.speaker,
+        mfcc(audio.wav, config.sample_rate),
+        tuple(spoken.phones[word.start : word.end] for word in spoken.words),
+        tuple(bool(pause) for pause in pauses_after(spoken)),
+    )
+
+
+_log = get_logger(__name__)

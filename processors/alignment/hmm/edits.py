@@ -1,0 +1,204 @@
+"""Where a recording differs from its text: a likelihood-ratio test of every short edit.
+
+At every place up to `MOST_WORDS` words of the text, or none, are replaced by arbitrary sound, as
+the background model scores it. Text and recording differ, if at all, at the place of the largest
+gain in log-likelihood. Both sides of it are scored by the best path (Viterbi; Rabiner 1989,
+section III.B) through the words that stay, so that several errors do not affect each other.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from processors.alignment.hmm.chain import N_STATES, Chain, Segment
+from processors.alignment.hmm.compiled import compiled
+from processors.alignment.hmm.mfcc import FRAME_S
+from processors.alignment.hmm.model import HmmAlignment
+from processors.records import AlignmentScore, SpokenText
+
+MOST_WORDS = 3
+_COST = 80.0  # nats per second of replaced sound; correct speech gains less, so that it stays
+_NEVER = -1e30
+_BACK = N_STATES + 1  # from a state that follows a silence to the one before that silence
+
+
+class Edit(NamedTuple):
+    """A replacement of words by arbitrary sound.
+
+    Attributes:
+        gain: Increase of the log-likelihood, nats, less `_COST`; never below 0. Silences at both
+            ends of the words are free, which is worth some nats everywhere.
+        first: First word that is replaced.
+        past: One past the last one; equal to `first` where sound is inserted between two words.
+        start: First frame of the sound.
+        end: One past its last frame.
+    """
+
+    gain: float
+    first: int
+    past: int
+    start: int
+    end: int
+
+
+def score_of(
+    found: HmmAlignment, chain: Chain, segments: Sequence[Segment], spoken: SpokenText
+) -> AlignmentScore:
+    """How well a recording fits its text.
+
+    Args:
+        found: Its alignment.
+        chain: Its states.
+        segments: Phones and optional silences.
+        spoken: Its text; the phones of its words are those of the segments.
+    """
+    edit = best_edit(found.emissions, found.background, chain, segments)
+    phones = [phone for word in spoken.words for phone in spoken.phones[word.start : word.end]]
+    numbers = [number for number, segment in enumerate(segments) if not segment.place]
+    ratios = found.emissions[:, chain.pdfs] - found.background[:, None]  # (T, S)
+    by_state = np.stack([found.occupancy.sum(axis=0), (found.occupancy * ratios).sum(axis=0)])
+    by_segment = by_state.reshape(2, len(segments), -1).sum(axis=2)
+    frames, fits = by_segment[:, numbers]  # (phones,) each
+    worst = int(np.where(frames > 0.5, fits / np.maximum(frames, 1e-3), np.inf).argmin())
+    longest = int(frames.argmax())
+    return AlignmentScore(
+        misfit=round(edit.gain, 2),
+        words=_described(edit, [word.text for word in spoken.words]),
+        start_s=round(edit.start * FRAME_S, 3),
+        end_s=round(edit.end * FRAME_S, 3),
+        fit=round(float(fits.sum() / max(frames.sum(), 1e-3)), 3),
+        worst_phone=phones[worst],
+        worst_phone_s=round(float(found.ends_s[numbers[worst]]), 3),
+        longest_phone=phones[longest],
+        longest_s=round(float(frames[longest]) * FRAME_S, 3),
+    )
+
+
+def _described(edit: Edit, words: Sequence[str]) -> str:
+    """The words that are replaced; the neighbours where sound is inserted between words."""
+    if edit.first < edit.past:
+        return " ".join(words[edit.first : edit.past])
+    before, after = words[: edit.first][-1:], words[edit.past :][:1]
+    return " ... ".join([*before, *after] if before and after else [*before, "", *after])
+
+
+def best_edit(
+    emissions: np.ndarray, background: np.ndarray, chain: Chain, segments: Sequence[Segment]
+) -> Edit:
+    """The edit with the largest gain.
+
+    Args:
+        emissions: Log-likelihood of the frames under each distribution, (T, P).
+        background: The same under the background model, (T,).
+        chain: States of the text, S of them.
+        segments: Of the text; each has N_STATES of the states.
+    """
+    steps = _log_steps(chain)
+    forward = _forward_scores(emissions, chain.pdfs, steps)  # (T, S)
+    backward = _backward_scores(emissions, chain.pdfs, steps)  # (T, S)
+    silences = np.array([number for number, segment in enumerate(segments) if segment.place])
+    leaving = _log(1 - chain.stay)
+    exits = _exits(forward, leaving, silences * N_STATES)  # (W + 1, T + 1)
+    entries = _entries(backward, silences * N_STATES)  # (W + 1, T + 1)
+    sound = np.concatenate([[0.0], np.cumsum(background - _COST * FRAME_S)])  # (T + 1,)
+    gain, *place = _best(exits, entries, sound)
+    unchanged = float((forward[-1] + steps.final).max())
+    return Edit(max(float(gain) - unchanged, 0.0), *(int(number) for number in place))
+
+
+class _LogSteps(NamedTuple):
+    """Logarithms of a chain's probabilities, (S,) each."""
+
+    stay: np.ndarray
+    step: np.ndarray
+    skip: np.ndarray
+    start: np.ndarray
+    final: np.ndarray
+
+
+def _log_steps(chain: Chain) -> _LogSteps:
+    return _LogSteps(*map(_log, (chain.stay, chain.step, chain.skip, chain.start, chain.final)))
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    logs = np.full(len(values), _NEVER)
+    return np.log(values, out=logs, where=values > 0)
+
+
+def _exits(forward: np.ndarray, leaving: np.ndarray, silences: np.ndarray) -> np.ndarray:
+    """Score of the best path through all words before a place up to a time, (W + 1, T + 1).
+
+    Args:
+        forward: Score of the best path to a state at a frame, (T, S).
+        leaving: Log-probability of leaving a state, (S,).
+        silences: First state of the silence at each place, (W + 1,).
+    """
+    left = forward + leaving
+    exits = np.full((len(silences), len(forward) + 1), _NEVER)
+    exits[:, 1:] = left[:, silences + N_STATES - 1].T
+    exits[1:, 1:] = np.maximum(exits[1:, 1:], left[:, silences[1:] - 1].T)
+    exits[0, 0] = 0.0
+    return exits
+
+
+def _entries(backward: np.ndarray, silences: np.ndarray) -> np.ndarray:
+    """Score of the best path from a time on through all words after a place, (W + 1, T + 1)."""
+    entries = np.full((len(silences), len(backward) + 1), _NEVER)
+    entries[:, :-1] = backward[:, silences].T
+    after = backward[:, silences[:-1] + N_STATES].T
+    entries[:-1, :-1] = np.maximum(entries[:-1, :-1], after)
+    entries[-1, -1] = 0.0
+    return entries
+
+
+@compiled
+def _forward_scores(emissions: np.ndarray, pdfs: np.ndarray, steps: _LogSteps) -> np.ndarray:
+    T, S = len(emissions), len(pdfs)
+    scores = np.empty((T, S))
+    for s in range(S):
+        scores[0, s] = steps.start[s] + emissions[0, pdfs[s]]
+    for t in range(1, T):
+        for s in range(S):
+            best = scores[t - 1, s] + steps.stay[s]
+            if s > 0:
+                best = max(best, scores[t - 1, s - 1] + steps.step[s - 1])
+            if steps.skip[s] > _NEVER:
+                best = max(best, scores[t - 1, s - _BACK] + steps.skip[s])
+            scores[t, s] = best + emissions[t, pdfs[s]]
+    return scores
+
+
+@compiled
+def _backward_scores(emissions: np.ndarray, pdfs: np.ndarray, steps: _LogSteps) -> np.ndarray:
+    # of the frames from t on, t included
+    T, S = len(emissions), len(pdfs)
+    scores = np.empty((T, S))
+    for s in range(S):
+        scores[T - 1, s] = steps.final[s] + emissions[T - 1, pdfs[s]]
+    for t in range(T - 2, -1, -1):
+        for s in range(S):
+            best = scores[t + 1, s] + steps.stay[s]
+            if s + 1 < S:
+                best = max(best, scores[t + 1, s + 1] + steps.step[s])
+            if s + _BACK < S and steps.skip[s + _BACK] > _NEVER:
+                best = max(best, scores[t + 1, s + _BACK] + steps.skip[s + _BACK])
+            scores[t, s] = best + emissions[t, pdfs[s]]
+    return scores
+
+
+@compiled
+def _best(
+    exits: np.ndarray, entries: np.ndarray, sound: np.ndarray
+) -> tuple[float, int, int, int, int]:  # likelihood with the best edit, its words and frames
+    found = (_NEVER, 0, 0, 0, 0)
+    n_places, n_times = exits.shape
+    for first in range(n_places):
+        for past in range(first, min(first + MOST_WORDS + 1, n_places)):
+            before, start = _NEVER, 0
+            for t in range(n_times):
+                if exits[first, t] - sound[t] > before:
+                    before, start = exits[first, t] - sound[t], t
+                if before + sound[t] + entries[past, t] > found[0]:
+                    found = (before + sound[t] + entries[past, t], first, past, start, t)
+    return found

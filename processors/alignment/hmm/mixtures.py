@@ -1,0 +1,257 @@
+"""Mixtures of Gaussians with diagonal covariance: densities, re-estimation and growth."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from processors.alignment.hmm.compiled import compiled
+
+UNUSED = -1e30  # log-weight of a component that is not in use
+LEAST_VARIANCE = 0.15  # of the variance of all speech, which is 1
+_PRIOR_FRAMES = 5  # weight of the previous estimate, in frames
+_FRAMES_PER_GAUSSIAN = 30  # with fewer frames a mixture does not grow
+_APART = 0.2  # deviations: by how much the means of a split Gaussian move, to each side
+_NEGLIGIBLE = 1e-4  # occupancy below which a frame is not accumulated
+
+
+class Gaussians(NamedTuple):
+    """P mixtures of K diagonal Gaussians, ready for use.
+
+    Attributes:
+        constants: Log-weight and normalisation, (P, K) float32; `UNUSED` where there is none.
+        means: (P, K, D) float32.
+        precisions: Inverse variances, (P, K, D) float32.
+    """
+
+    constants: np.ndarray
+    means: np.ndarray
+    precisions: np.ndarray
+
+
+class Sums(NamedTuple):
+    """Sufficient statistics of Gaussians.
+
+    Attributes:
+        counts: Frames, (P, K).
+        values: Sum of the frames, (P, K, D).
+        squares: Sum of their squares, (P, K, D).
+    """
+
+    counts: np.ndarray
+    values: np.ndarray
+    squares: np.ndarray
+
+
+@compiled
+def _log_density(
+    frame: np.ndarray, gaussians: Gaussians, pdf: int, logs: np.ndarray
+) -> float:  # fills logs (K,) with the posteriors of the components
+    K, D = gaussians.means.shape[1:]
+    best = UNUSED
+    for k in range(K):
+        logs[k] = UNUSED
+        if gaussians.constants[pdf, k] > UNUSED:
+            distance = np.float32(0.0)
+            for d in range(D):
+                difference = frame[d] - gaussians.means[pdf, k, d]
+                distance += difference * difference * gaussians.precisions[pdf, k, d]
+            logs[k] = gaussians.constants[pdf, k] - 0.5 * distance
+            best = max(best, logs[k])
+    total = 0.0
+    for k in range(K):
+        logs[k] = np.exp(logs[k] - best) if logs[k] > UNUSED else 0.0
+        total += logs[k]
+    for k in range(K):
+        logs[k] /= total
+    return best + np.log(total)
+
+
+@compiled
+def log_likelihoods(frames: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) -> np.ndarray:
+    """Log-likelihood of frames under mixtures.
+
+    Args:
+        frames: (T, D) float32.
+        gaussians: All mixtures.
+        pdfs: Mixtures to evaluate, (U,).
+
+    Returns:
+        (T, U) float64.
+    """
+    shares = np.empty(gaussians.means.shape[1])
+    result = np.empty((len(frames), len(pdfs)))
+    for column in range(len(pdfs)):
+        for t in range(len(frames)):
+            result[t, column] = _log_density(frames[t], gaussians, pdfs[column], shares)
+    return result
+
+
+@compiled
+def accumulate(
+    frames: np.ndarray, occupancy: np.ndarray, pdfs: np.ndarray, gaussians: Gaussians, sums: Sums
+) -> None:
+    """Adds frames, weighted by the posteriors of the Gaussians, to the sums.
+
+    Args:
+        frames: (T, D) float32.
+        occupancy: Probability of each state at each frame, (T, S).
+        pdfs: Mixture of each state, (S,).
+        gaussians: All mixtures.
+        sums: Of all mixtures; changed in place.
+    """
+    T, D = frames.shape
+    shares = np.empty(gaussians.means.shape[1])
+    for s in range(len(pdfs)):
+        p = pdfs[s]
+        for t in range(T):
+            if occupancy[t, s] < _NEGLIGIBLE:
+                continue
+            _log_density(frames[t], gaussians, p, shares)
+            for k in range(len(shares)):
+                weight = occupancy[t, s] * shares[k]
+                if weight > 0:
+                    sums.counts[p, k] += weight
+                    for d in range(D):
+                        value = weight * frames[t, d]
+                        sums.values[p, k, d] += value
+                        sums.squares[p, k, d] += value * frames[t, d]
+
+
+def background_of(emissions: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Log-likelihood of frames under the background model, a mixture of all distributions.
+
+    Args:
+        emissions: Log-likelihood of frames under each distribution, (T, P).
+        counts: Training frames of each distribution, (P,); their shares are its weights.
+
+    Returns:
+        (T,) nats.
+    """
+    return np.asarray(_log_mix(emissions, np.log(np.maximum(counts, 1e-9) / counts.sum())))
+
+
+@compiled
+def _log_mix(emissions: np.ndarray, log_shares: np.ndarray) -> np.ndarray:  # log-sum-exp of rows
+    result = np.empty(len(emissions))
+    for t in range(len(emissions)):
+        best = UNUSED
+        for p in range(len(log_shares)):
+            best = max(best, emissions[t, p] + log_shares[p])
+        total = 0.0
+        for p in range(len(log_shares)):
+            below = emissions[t, p] + log_shares[p] - best
+            if below > -10.0:  # e**-10 of the best adds nothing
+                total += np.exp(below)
+        result[t] = best + np.log(total)
+    return result
+
+
+@dataclass(frozen=True)
+class Mixtures:
+    """P mixtures of up to K diagonal Gaussians.
+
+    Attributes:
+        counts: Frames of each Gaussian, (P, K); 0: not in use.
+        means: (P, K, D) float32.
+        variances: (P, K, D) float32.
+    """
+
+    counts: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+
+    @cached_property
+    def gaussians(self) -> Gaussians:
+        """The mixtures as constants that densities need."""
+        D = self.means.shape[2]
+        used = self.counts > 0
+        shares = self.counts / self.counts.sum(axis=1, keepdims=True)
+        logs = np.log(np.where(used, shares, 1))
+        norms = 0.5 * (np.log(self.variances).sum(axis=2) + D * np.log(2 * np.pi))
+        constants = np.where(used, logs - norms, UNUSED).astype(np.float32)
+        return Gaussians(constants, self.means, (1 / self.variances).astype(np.float32))
+
+    def zero_sums(self) -> Sums:
+        """Sums of no frames."""
+        return Sums(*(np.zeros(array.shape) for array in (self.counts, self.means, self.means)))
+
+
+def single_gaussians(sums: np.ndarray) -> Mixtures:
+    """One Gaussian for each row of sums; of mean 0 and variance 1 where there are no frames.
+
+    Args:
+        sums: Frames, their sum and that of their squares, (P, 1 + 2 D).
+    """
+    D = sums.shape[1] // 2
+    counts = np.maximum(sums[:, :1], 1e-3)
+    means = sums[:, 1 : 1 + D] / np.maximum(counts, 1)
+    variances = np.maximum(sums[:, 1 + D :] / np.maximum(counts, 1) - means**2, LEAST_VARIANCE)
+    variances[counts[:, 0] < 1] = 1
+    ready = (array[:, None].astype(np.float32) for array in (means, variances))
+    return Mixtures(counts, *ready)
+
+
+def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
+    """The M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
+
+    Args:
+        mixtures: Of the E-step; the prior of the new ones.
+        sums: Of the E-step.
+        speech: Mixtures of speech. Those after them belong to unknown phones and become one
+            Gaussian of all speech.
+    """
+    counts = sums.counts[..., None]  # (P, K, 1)
+    total = np.maximum(counts, 1e-3)
+    mean = sums.values / total
+    variance = sums.squares / total - mean**2
+    trust = counts / (counts + _PRIOR_FRAMES)
+    means = trust * mean + (1 - trust) * mixtures.means
+    variances = np.maximum(trust * variance + (1 - trust) * mixtures.variances, LEAST_VARIANCE)
+    # a Gaussian in use stays in use
+    least = 1e-3 * np.maximum(1, sums.counts.mean(axis=1, keepdims=True))
+    kept = np.where(mixtures.counts > 0, np.maximum(sums.counts, least), 0)
+    of_all = max(sums.counts[speech].sum(), 1e-3)
+    mean_of_all = sums.values[speech].sum(axis=(0, 1)) / of_all
+    kept[speech.stop :] = 0
+    kept[speech.stop :, 0] = 1  # too few frames to be split
+    means[speech.stop :, 0] = mean_of_all
+    spread = sums.squares[speech].sum(axis=(0, 1)) / of_all - mean_of_all**2
+    variances[speech.stop :, 0] = np.maximum(spread, LEAST_VARIANCE)
+    return Mixtures(kept, means.astype(np.float32), variances.astype(np.float32))
+
+
+def split_gaussians(mixtures: Mixtures, most: np.ndarray) -> Mixtures | None:
+    """Adds Gaussians where there are enough frames, by splitting those with most frames in two.
+
+    Args:
+        mixtures: Of any size.
+        most: Largest number of Gaussians of each mixture, (P,).
+
+    Returns:
+        Larger mixtures; None if no mixture can grow.
+    """
+    P, K, D = mixtures.means.shape
+    n_used = (mixtures.counts > 0).sum(axis=1)
+    wanted = np.clip(mixtures.counts.sum(axis=1) // _FRAMES_PER_GAUSSIAN, 1, most).astype(int)
+    if (wanted <= n_used).all():
+        return None
+    size = max(int(wanted.max()), K)
+    counts = np.zeros((P, size))
+    means = np.zeros((P, size, D), np.float32)
+    variances = np.ones((P, size, D), np.float32)
+    counts[:, :K], means[:, :K], variances[:, :K] = (
+        mixtures.counts, mixtures.means, mixtures.variances,
+    )  # fmt: skip
+    for p in range(P):
+        apart = np.full(size, _APART)  # halved each time, or Gaussians split twice would meet
+        for new in range(n_used[p], wanted[p]):
+            old = int(counts[p].argmax())
+            offset = apart[old] * np.sqrt(variances[p, old])
+            apart[old] = apart[new] = apart[old] / 2
+            means[p, new], means[p, old] = means[p, old] + offset, means[p, old] - offset
+            variances[p, new] = variances[p, old]
+            counts[p, old] /= 2
+            counts[p, new] = counts[p, old]
+    return Mixtures(counts, means, variances)

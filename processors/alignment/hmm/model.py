@@ -1,0 +1,241 @@
+"""The acoustic model of the aligner: one HMM of N_STATES states for each phone in its context."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from processors.alignment.hmm.chain import N_STATES, Chain, Place, Segment, chain_of
+from processors.alignment.hmm.forward_backward import Posteriors, forward_backward
+from processors.alignment.hmm.mfcc import FRAME_S
+from processors.alignment.hmm.mixtures import Mixtures, background_of, log_likelihoods
+from processors.alignment.hmm.tying import Tying, n_states, no_context
+from processors.text.symbols import SILENCE
+from utils.errors import InputError
+from utils.files import replacing
+
+FORMAT = 6  # of the file, and of the method: raised when the same corpus gives another model
+OTHER = "<other>"  # any phone that is not in the training data
+_METADATA_KEY = "aligner"
+# Windows of neighbouring frames overlap, and derivatives repeat what cepstra say, so that frames
+# are not independent: unscaled, posteriors are far too sure of the boundaries.
+_EMISSION_SCALE = 0.3
+_STRESS = re.compile(r"^[ˈˌ']+|[0-9]+$")  # also tones: they change the pitch more than the spectrum
+
+
+def unit_of(phone: str) -> str:
+    """The acoustic unit of a phone: the phone without marks of stress and tone."""
+    return _STRESS.sub("", phone) or phone
+
+
+class Norm(NamedTuple):
+    """Mean and variance normalisation of a speaker's features."""
+
+    mean: np.ndarray  # (D,)
+    deviation: np.ndarray  # (D,)
+
+    def apply(self, frames: np.ndarray) -> np.ndarray:
+        """Frames of mean 0 and variance 1, (T, D) float32."""
+        return ((frames - self.mean) / self.deviation).astype(np.float32)
+
+
+def norm_of(frames: np.ndarray) -> Norm:
+    """The normalisation of a speaker, from features (T, D)."""
+    return Norm(frames.mean(axis=0), np.maximum(frames.std(axis=0), 1e-3))
+
+
+class HmmAlignment(NamedTuple):
+    """An utterance in its recording.
+
+    Attributes:
+        ends_s: End of each segment, never decreasing, (N,) seconds.
+        occupancy: Probability of each state at each frame, (T, S).
+        emissions: Log-likelihood of the frames under each distribution, (T, P).
+        background: The same under the background model, (T,).
+    """
+
+    ends_s: np.ndarray
+    occupancy: np.ndarray
+    emissions: np.ndarray
+    background: np.ndarray
+
+
+@dataclass(frozen=True)
+class PhoneHmm:
+    """A hidden Markov model of each acoustic unit in each context, of N_STATES states.
+
+    Attributes:
+        units: Names; the first is silence, the last `OTHER`.
+        tying: Which distribution a state has in its context; the first of all P of them is
+            that of silence, the last N_STATES are those of `OTHER`.
+        mixtures: One for each distribution, (P, ...).
+        stay: Probability of staying in a state for another frame, (P,).
+        silence_shares: Probability of silence, by place.
+        norms: By speaker.
+    """
+
+    units: tuple[str, ...]
+    tying: Tying
+    mixtures: Mixtures
+    stay: np.ndarray
+    silence_shares: dict[Place, float]
+    norms: dict[str, Norm]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {unit: number for number, unit in enumerate(self.units)}
+
+    def numbers_of(self, phones: Iterable[str]) -> list[int]:
+        """The unit of each phone."""
+        other = self._numbers[OTHER]
+        return [self._numbers.get(unit_of(phone), other) for phone in phones]
+
+    def normalized(self, frames: np.ndarray, speaker: str) -> np.ndarray:
+        """Normalises features.
+
+        Args:
+            frames: (T, D).
+            speaker: One that is not in the training data is normalised by these frames alone.
+        """
+        return (self.norms.get(speaker) or norm_of(frames)).apply(frames)
+
+    def chain(self, segments: Sequence[Segment]) -> Chain:
+        """The states of an utterance."""
+        pdfs = self.tying.pdfs_of(segments)
+        return chain_of(segments, pdfs, self.stay, self.silence_shares)
+
+    def posteriors(self, frames: np.ndarray, chain: Chain) -> Posteriors:
+        """The E-step of an utterance.
+
+        Args:
+            frames: Normalised features, (T, D).
+            chain: Its states.
+        """
+        pdfs, columns = np.unique(chain.pdfs, return_inverse=True)
+        emissions = log_likelihoods(frames, self.mixtures.gaussians, pdfs)
+        return forward_backward(_EMISSION_SCALE * emissions, columns, chain)
+
+    def align(self, frames: np.ndarray, segments: Sequence[Segment]) -> HmmAlignment | None:
+        """Finds the segments of an utterance by their expected lengths over all paths.
+
+        Args:
+            frames: Normalised features, (T, D).
+            segments: Of the utterance, N of them.
+
+        Returns:
+            Their times; None if no path leads through them.
+        """
+        chain = self.chain(segments)
+        unscaled = log_likelihoods(frames, self.mixtures.gaussians, np.arange(len(self.stay)))
+        emissions = _EMISSION_SCALE * unscaled
+        found = forward_backward(emissions, chain.pdfs, chain)
+        if not np.isfinite(found.log_likelihood):
+            return None
+        lengths = found.occupancy.sum(axis=0).reshape(len(segments), N_STATES).sum(axis=1)
+        counts = self.mixtures.counts.sum(axis=1)
+        counts[-N_STATES:] = 0  # `OTHER` fits any sound a little
+        background = _EMISSION_SCALE * background_of(unscaled, counts)
+        return HmmAlignment(np.cumsum(lengths) * FRAME_S, found.occupancy, emissions, background)
+
+
+def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:
+    """An untrained model: every state has mean 0 and variance 1.
+
+    Args:
+        units: Of phones, without silence and `OTHER`.
+        n_features: D.
+    """
+    names = (SILENCE, *units, OTHER)
+    P = n_states(len(names))
+    shape = (P, 1, n_features)
+    return PhoneHmm(
+        names,
+        no_context(len(names)),
+        Mixtures(np.ones((P, 1)), np.zeros(shape, np.float32), np.ones(shape, np.float32)),
+        np.full(P, 0.5),
+        {"edge": 0.8, "punctuation": 0.5, "word": 0.1},
+        {},
+    )
+
+
+def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
+    """Writes a model to one safetensors file, atomically.
+
+    Args:
+        path: The file.
+        model: The trained model.
+        origin: What it was trained on, ready for JSON.
+    """
+    from safetensors.numpy import save_file
+
+    about = {
+        "format": FORMAT,
+        "origin": origin,
+        "units": model.units,
+        "silence_shares": model.silence_shares,
+        "speakers": list(model.norms),
+    }
+    norms = np.array([[norm.mean, norm.deviation] for norm in model.norms.values()])
+    tensors = {
+        "counts": model.mixtures.counts,
+        "means": model.mixtures.means,
+        "variances": model.mixtures.variances,
+        "stay": model.stay,
+        "norms": norms,  # (speakers, 2, D)
+        **{f"tying.{name}": array for name, array in model.tying._asdict().items()},
+    }
+    with replacing(path) as temporary:
+        save_file(
+            {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()},
+            temporary,
+            metadata={_METADATA_KEY: json.dumps(about, ensure_ascii=True)},
+        )
+
+
+def read_origin(path: Path) -> dict[str, Any] | None:
+    """What a model was trained on; None if there is no file, or none that can be read."""
+    try:
+        return dict(_read_about(path)["origin"])
+    except InputError:
+        return None
+
+
+def load_model(path: Path) -> PhoneHmm:
+    """Reads a model.
+
+    Raises:
+        InputError: If the file is missing, damaged or of another version.
+    """
+    from safetensors.numpy import load_file
+
+    about = _read_about(path)
+    tensors = load_file(path)
+    norms = {
+        speaker: Norm(mean, deviation)
+        for speaker, (mean, deviation) in zip(about["speakers"], tensors["norms"], strict=True)
+    }
+    mixtures = Mixtures(tensors["counts"], tensors["means"], tensors["variances"])
+    units = tuple(about["units"])
+    tying = Tying(**{name: tensors[f"tying.{name}"] for name in Tying._fields})
+    return PhoneHmm(units, tying, mixtures, tensors["stay"], about["silence_shares"], norms)
+
+
+def _read_about(path: Path) -> dict[str, Any]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            about = json.loads((file.metadata() or {})[_METADATA_KEY])
+        if about["format"] != FORMAT:
+            raise ValueError(f"it is of version {about['format']}, expected {FORMAT}")
+    except (OSError, SafetensorError, LookupError, ValueError) as error:
+        raise InputError(
+            f"{path}: no model of the aligner hmm can be read ({error}); remove the file, and stage"
+            " 1 trains it again"
+        ) from error
+    return dict(about)

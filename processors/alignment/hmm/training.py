@@ -1,0 +1,294 @@
+"""Trains the acoustic model on recordings and their phones alone, from a flat start.
+
+The flat start spreads the phones evenly over the loud frames. Then Baum-Welch re-estimation (EM;
+Rabiner 1989, "A tutorial on hidden Markov models", section III.C) alternates with splitting the
+Gaussians. At last the states are tied by context, and the Gaussians grow again.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from processors.alignment.hmm.chain import N_STATES, PLACES, Place, Segment, segments_of
+from processors.alignment.hmm.mixtures import (
+    Sums,
+    accumulate,
+    reestimate,
+    single_gaussians,
+    split_gaussians,
+)
+from processors.alignment.hmm.model import PhoneHmm, blank_model, norm_of, unit_of
+from processors.alignment.hmm.tying import Contexts, accumulate_contexts, merge_contexts, tie
+from utils.errors import InputError
+from utils.logging import get_logger
+
+MOST_GAUSSIANS = 4  # per context-independent state
+MOST_IN_CONTEXT = 2  # per state in its context
+_MOST_ITERATIONS = 12
+_LEAST_GAIN = 0.01  # nats per frame; an iteration that gains less is the last of its size
+_PARTS = 16  # partial sums, whatever the number of threads, so that rounding agrees
+_LOUD = 0.4  # of the way from a recording's background (5 % of frames) to its loud parts (90 %)
+_SHORTEST_STAY, _LONGEST_STAY = 0.05, 0.98
+
+
+class Example(NamedTuple):
+    """A training utterance.
+
+    Attributes:
+        speaker: Its speaker.
+        frames: Features, not normalised, (T, D) float32.
+        words: Phones of each word.
+        punctuated: Whether punctuation follows the word.
+    """
+
+    speaker: str
+    frames: np.ndarray
+    words: tuple[tuple[str, ...], ...]
+    punctuated: tuple[bool, ...]
+
+
+class _NormalizedExample(NamedTuple):
+    frames: np.ndarray  # (T, D)
+    segments: tuple[Segment, ...]
+
+
+@dataclass
+class _Expectations:
+    """Expected counts of one E-step.
+
+    Attributes:
+        sums: Of the Gaussians.
+        dwelt: Frames in each state, (P,).
+        visits: Entries into each state, (P,).
+        silences: Silences at each place, and the number of such places; with a prior of 1 in 2.
+        log_likelihood: Of all frames.
+        n_frames: Number of them.
+    """
+
+    sums: Sums
+    dwelt: np.ndarray
+    visits: np.ndarray
+    silences: dict[Place, list[float]] = field(
+        default_factory=lambda: {place: [1.0, 2.0] for place in PLACES}
+    )
+    log_likelihood: float = 0.0
+    n_frames: int = 0
+
+    def add(self, other: "_Expectations") -> None:
+        for mine, theirs in zip(self.sums, other.sums, strict=True):
+            mine += theirs
+        self.dwelt += other.dwelt
+        self.visits += other.visits
+        for place, (found, places) in other.silences.items():
+            self.silences[place][0] += found - 1.0  # the prior counts once
+            self.silences[place][1] += places - 2.0
+        self.log_likelihood += other.log_likelihood
+        self.n_frames += other.n_frames
+
+
+def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
+    """Trains a model.
+
+    The same examples in the same order give the same model, with any number of threads.
+
+    Args:
+        examples: Training data; utterances too short for their phones are left out.
+        n_threads: Number of threads.
+
+    Raises:
+        InputError: If no utterance is long enough.
+    """
+    model = _untrained(examples)
+    utterances = list(_normalized(model, examples))
+    if not utterances:
+        raise InputError(
+            "no recording is long enough for the phones of its text, so that there is nothing for"
+            " preprocess.aligner hmm to learn from; do the texts belong to the recordings?"
+        )
+    with ThreadPoolExecutor(n_threads) as pool:
+        model = _m_step(model, _e_step(pool, _flat_start, model, utterances))
+        model = _train_growing(pool, model, utterances, MOST_GAUSSIANS)
+        model = _tie_states(pool, model, utterances)
+        return _train_growing(pool, model, utterances, MOST_IN_CONTEXT)
+
+
+def _untrained(examples: Sequence[Example]) -> PhoneHmm:
+    """A model with the units and the speakers of the examples."""
+    units = {unit_of(phone) for one in examples for word in one.words for phone in word}
+    frames: dict[str, list[np.ndarray]] = {}
+    for one in examples:
+        frames.setdefault(one.speaker, []).append(one.frames)
+    n_features = examples[0].frames.shape[1] if examples else 1
+    norms = {speaker: norm_of(np.concatenate(parts)) for speaker, parts in sorted(frames.items())}
+    return replace(blank_model(sorted(units), n_features), norms=norms)
+
+
+def _normalized(model: PhoneHmm, examples: Sequence[Example]) -> Iterator[_NormalizedExample]:
+    for one in examples:
+        words = [model.numbers_of(word) for word in one.words]
+        if len(one.frames) >= N_STATES * sum(map(len, words)) > 0:
+            segments = segments_of(words, one.punctuated)
+            yield _NormalizedExample(model.normalized(one.frames, one.speaker), segments)
+
+
+def _train_growing(
+    pool: ThreadPoolExecutor,
+    model: PhoneHmm,
+    utterances: Sequence[_NormalizedExample],
+    most: int,
+) -> PhoneHmm:
+    """Trains, splits the Gaussians and trains again, up to `most` of them per state."""
+    size = 1
+    while True:
+        model = _train_to_convergence(pool, model, utterances)
+        _log.info(
+            "aligner hmm: trained up to %d Gaussians for each of %d states, of %d at most",
+            size,
+            len(model.stay),
+            most,
+        )
+        size = min(2 * size, most)
+        allowed = np.full(len(model.stay), size)
+        allowed[0] *= N_STATES  # silence has one mixture where phones have N_STATES
+        mixtures = split_gaussians(model.mixtures, allowed)
+        if mixtures is None:
+            return model
+        model = replace(model, mixtures=mixtures)
+
+
+def _train_to_convergence(
+    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample]
+) -> PhoneHmm:
+    before = -np.inf
+    for _ in range(_MOST_ITERATIONS):
+        expectations = _e_step(pool, _expect, model, utterances)
+        if expectations.n_frames == 0:
+            raise _nothing_fits()
+        model = _m_step(model, expectations)
+        now = expectations.log_likelihood / expectations.n_frames
+        P, K = model.mixtures.counts.shape
+        _log.debug("%d states of up to %d Gaussians: %.3f nats per frame", P, K, now)
+        if now - before < _LEAST_GAIN:
+            break
+        before = now
+    return model
+
+
+def _tie_states(
+    pool: ThreadPoolExecutor, model: PhoneHmm, utterances: Sequence[_NormalizedExample]
+) -> PhoneHmm:
+    """The model with one Gaussian for each state in each context that the trees tell apart."""
+
+    def contexts_of(part: int) -> Contexts:
+        contexts: Contexts = {}
+        for frames, segments in utterances[part::_PARTS]:
+            found = model.posteriors(frames, model.chain(segments))
+            if np.isfinite(found.log_likelihood):
+                accumulate_contexts(contexts, frames, found.occupancy, segments)
+        return contexts
+
+    contexts = merge_contexts(pool.map(contexts_of, range(_PARTS)))
+    if not contexts:
+        raise _nothing_fits()
+    tied = tie(contexts, len(model.units))
+    mixtures = single_gaussians(tied.sums)
+    return replace(model, tying=tied.tying, mixtures=mixtures, stay=model.stay[tied.states])
+
+
+def _nothing_fits() -> InputError:
+    return InputError(
+        "preprocess.aligner hmm found no path through any recording; do the texts belong to the"
+        " recordings?"
+    )
+
+
+def _e_step(
+    pool: ThreadPoolExecutor,
+    expect: Callable[[PhoneHmm, _NormalizedExample, _Expectations], None],
+    model: PhoneHmm,
+    utterances: Sequence[_NormalizedExample],
+) -> _Expectations:
+    """The expected counts of all utterances; `expect` adds those of one."""
+
+    def zero() -> _Expectations:
+        P = len(model.stay)
+        return _Expectations(model.mixtures.zero_sums(), np.zeros(P), np.zeros(P))
+
+    def expectations_of(part: int) -> _Expectations:
+        expectations = zero()
+        for utterance in utterances[part::_PARTS]:
+            expect(model, utterance, expectations)
+        return expectations
+
+    total = zero()
+    for expectations in pool.map(expectations_of, range(_PARTS)):
+        total.add(expectations)
+    return total
+
+
+def _flat_start(
+    model: PhoneHmm, utterance: _NormalizedExample, expectations: _Expectations
+) -> None:
+    """Phones in equal parts over the loud frames, silence over the others."""
+    frames, segments = utterance
+    pdfs = model.chain(segments).pdfs
+    spoken = np.repeat([not segment.place for segment in segments], N_STATES)
+    low, high = np.percentile(frames[:, 0], [5, 90])
+    loud = np.flatnonzero(frames[:, 0] > low + _LOUD * (high - low))
+    states = np.flatnonzero(spoken)
+    occupancy = np.zeros((len(frames), len(spoken)))
+    occupancy[:, :N_STATES] = 1 / N_STATES  # all silence goes to the one before the first word
+    occupancy[loud] = 0
+    occupancy[loud, states[np.arange(len(loud)) * len(states) // max(len(loud), 1)]] = 1
+    accumulate(frames, occupancy, pdfs, model.mixtures.gaussians, expectations.sums)
+
+
+def _expect(model: PhoneHmm, utterance: _NormalizedExample, expectations: _Expectations) -> None:
+    """Adds the posteriors of an utterance; none if no path leads through it."""
+    frames, segments = utterance
+    chain = model.chain(segments)
+    occupancy, skipped, log_likelihood = model.posteriors(frames, chain)
+    if not np.isfinite(log_likelihood):
+        return
+    accumulate(frames, occupancy, chain.pdfs, model.mixtures.gaussians, expectations.sums)
+    visits = np.ones(len(segments))
+    for number, segment in enumerate(segments):
+        if segment.place:
+            visits[number] = 1 - _skip_probability(occupancy, skipped, number)
+            expectations.silences[segment.place][0] += visits[number]
+            expectations.silences[segment.place][1] += 1
+    np.add.at(expectations.dwelt, chain.pdfs, occupancy.sum(axis=0))
+    np.add.at(expectations.visits, chain.pdfs, np.repeat(visits, N_STATES))
+    expectations.log_likelihood += log_likelihood
+    expectations.n_frames += len(frames)
+
+
+def _skip_probability(occupancy: np.ndarray, skipped: np.ndarray, number: int) -> float:
+    """Posterior probability that there is no silence at segment `number`."""
+    first, after = number * N_STATES, (number + 1) * N_STATES
+    if number == 0:
+        return float(occupancy[0, after])
+    if after == occupancy.shape[1]:
+        return float(occupancy[-1, first - 1])
+    return float(min(skipped[after], 1.0))
+
+
+def _m_step(model: PhoneHmm, expectations: _Expectations) -> PhoneHmm:
+    speech = slice(1, len(model.stay) - N_STATES)
+    mixtures = reestimate(model.mixtures, expectations.sums, speech)
+    if expectations.n_frames == 0:  # the flat start has no transitions
+        return replace(model, mixtures=mixtures)
+    # prior: three visits of each state, of 3 frames each
+    frames = (expectations.dwelt + 9) / (expectations.visits + 3)
+    stay = np.clip(1 - 1 / np.maximum(frames, 1.0), _SHORTEST_STAY, _LONGEST_STAY)
+    shares = {
+        place: float(np.clip(found / places, 0.01, 0.98))
+        for place, (found, places) in expectations.silences.items()
+    }
+    return replace(model, mixtures=mixtures, stay=stay, silence_shares=shares)
+
+
+_log = get_logger(__name__)

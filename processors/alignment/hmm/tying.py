@@ -1,0 +1,277 @@
+"""State tying: which states share a distribution, by the neighbours of their phones.
+
+Young, Odell and Woodland 1994, "Tree-based state tying for high accuracy acoustic modelling": a
+binary tree for each state of each unit asks whether the phone to the left or right is one of a
+set; every leaf is a distribution. The sets are not phonetic classes: they are found by clustering
+the units of the corpus.
+"""
+
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+
+from processors.alignment.hmm.chain import N_STATES, Segment
+from processors.alignment.hmm.mixtures import LEAST_VARIANCE
+
+MOST_LEAVES = 2500
+_LEAST_FRAMES = 30  # of a leaf
+# Nats that a question must gain for each feature and each nat of the logarithm of all frames: a
+# quarter of the description length of a Gaussian (Shinoda and Watanabe 2000).
+_LEAST_GAIN = 0.25
+
+Contexts = dict[tuple[int, int, int], np.ndarray]
+"""State of a unit, left and right unit: frames, their sum and that of their squares, (1 + 2 D,)."""
+
+
+class Tying(NamedTuple):
+    """Decision trees. A node is the number of a question, or, below 0, -1 - that of a leaf.
+
+    Attributes:
+        roots: Node of each state, as `states_of` numbers them.
+        sets: Units that questions are about, (Q, units) bool.
+        asked: Set of each question, (M,).
+        sides: Neighbour that it is about: 0 left, 1 right, (M,).
+        branches: Node after no, and after yes, (M, 2).
+    """
+
+    roots: np.ndarray
+    sets: np.ndarray
+    asked: np.ndarray
+    sides: np.ndarray
+    branches: np.ndarray
+
+    def pdfs_of(self, segments: Sequence[Segment]) -> np.ndarray:
+        """The distribution of each state of segments, (N * N_STATES,)."""
+        context = np.repeat(neighbours(segments), N_STATES, axis=1)  # (2, S)
+        node = self.roots[states_of(segments)]  # (S,)
+        while (node >= 0).any():
+            places = np.flatnonzero(node >= 0)
+            question = node[places]
+            answers = self.sets[self.asked[question], context[self.sides[question], places]]
+            node[places] = self.branches[question, answers.astype(int)]
+        return -1 - node
+
+
+def no_context(n_units: int) -> Tying:
+    """Context-independent states: one distribution each."""
+    none = np.zeros(0, np.int64)
+    sets = np.zeros((0, n_units), bool)
+    return Tying(-1 - np.arange(n_states(n_units)), sets, none, none, np.zeros((0, 2), np.int64))
+
+
+def n_states(n_units: int) -> int:
+    """Number of context-independent states."""
+    return 1 + (n_units - 1) * N_STATES
+
+
+def states_of(segments: Sequence[Segment]) -> np.ndarray:
+    """Number of each state of segments, (N * N_STATES,).
+
+    All states of silence are state 0; separate ones absorbed phone onsets.
+    """
+    units = np.array([segment.unit for segment in segments])
+    numbers = (units[:, None] - 1) * N_STATES + 1 + np.arange(N_STATES)  # (N, N_STATES)
+    return np.where(units[:, None] == 0, 0, numbers).ravel()
+
+
+def neighbours(segments: Sequence[Segment]) -> np.ndarray:
+    """Units to the left and right of each segment, (2, N); 0 for those of silence.
+
+    Silences without punctuation are skipped, since they are rare.
+    """
+    context = np.zeros((2, len(segments)), np.int64)
+    for number, segment in enumerate(segments):
+        for side, step in enumerate((-1, 1)):
+            if not segment.place:
+                past = segments[number + step].place == "word"
+                context[side, number] = segments[number + (2 * step if past else step)].unit
+    return context
+
+
+class TiedStates(NamedTuple):
+    """The tying of a corpus.
+
+    Attributes:
+        tying: P leaves: the first is of silence, the last N_STATES are of unknown phones.
+        sums: Of the frames of each leaf, as of a context, (P, 1 + 2 D).
+        states: Which state of which unit a leaf belongs to, (P,).
+    """
+
+    tying: Tying
+    sums: np.ndarray
+    states: np.ndarray
+
+
+def accumulate_contexts(
+    contexts: Contexts,
+    frames: np.ndarray,
+    occupancy: np.ndarray,
+    segments: Sequence[Segment],
+) -> None:
+    """Accumulates the frames of an utterance.
+
+    Args:
+        contexts: Changed in place.
+        frames: (T, D).
+        occupancy: Probability of each state at each frame, (T, S).
+        segments: Of the utterance.
+    """
+    observed = np.concatenate([np.ones((len(frames), 1)), frames, frames**2], axis=1)
+    sums = occupancy.T @ observed  # (S, 1 + 2 D)
+    neighbour_units = np.repeat(neighbours(segments), N_STATES, axis=1)
+    for number, key in enumerate(zip(states_of(segments), *neighbour_units, strict=True)):
+        if key in contexts:
+            contexts[key] += sums[number]
+        else:
+            contexts[key] = sums[number].copy()
+
+
+def merge_contexts(parts: Iterable[Contexts]) -> Contexts:
+    """The sums over all parts of a corpus, added in their order."""
+    total: Contexts = {}
+    for contexts in parts:
+        for key, sums in contexts.items():
+            total[key] = total[key] + sums if key in total else sums
+    return total
+
+
+def tie(contexts: Contexts, n_units: int) -> TiedStates:
+    """Grows the trees greedily, the question with the largest gain first.
+
+    Args:
+        contexts: Of the whole corpus.
+        n_units: Including silence, which has no context, and, last, unknown phones.
+    """
+    keys = sorted(contexts)
+    return _Forest(np.array(keys), np.array([contexts[key] for key in keys]), n_units).grown()
+
+
+class _Split(NamedTuple):
+    """A question that may be asked at a leaf; the largest gain sorts first."""
+
+    loss: float
+    node: int
+    side: int
+    asked: int
+
+
+class _Forest:
+    """Trees while they grow.
+
+    Args:
+        keys: Of the contexts, (C, 3).
+        sums: Theirs, (C, 1 + 2 D).
+        n_units: Of all phones.
+    """
+
+    def __init__(self, keys: np.ndarray, sums: np.ndarray, n_units: int) -> None:
+        self.keys, self.sums, self.n_units = keys, sums, n_units
+        self.sets = _sets((keys[:, 0] + N_STATES - 1) // N_STATES, sums, n_units)
+        n_features = sums.shape[1] // 2
+        self.least_gain = _LEAST_GAIN * n_features * np.log(max(sums[:, 0].sum(), 2.0))
+        # contexts of every node; questions by node
+        self.members = [np.flatnonzero(keys[:, 0] == root) for root in range(n_states(n_units))]
+        self.splits: dict[int, tuple[_Split, int]] = {}  # and the first of its two branches
+
+    def grown(self) -> TiedStates:
+        """The trees, once no question gains enough."""
+        n_roots = len(self.members)
+        open_splits = [split for root in range(1, n_roots) for split in self._best_split(root)]
+        heapify(open_splits)
+        while open_splits and len(self.members) - len(self.splits) < MOST_LEAVES:
+            split = heappop(open_splits)
+            yes = self._answers(split)
+            self.splits[split.node] = (split, len(self.members))
+            for answers in (~yes, yes):
+                self.members.append(self.members[split.node][answers])
+                for further in self._best_split(len(self.members) - 1):
+                    heappush(open_splits, further)
+        return self._numbered(n_roots)
+
+    def _answers(self, split: _Split) -> np.ndarray:
+        return self.sets[split.asked, self.keys[self.members[split.node], 1 + split.side]]
+
+    def _best_split(self, node: int) -> list[_Split]:
+        """The question with the largest gain at a leaf, if it gains enough."""
+        members = self.members[node]
+        if len(members) < 2:
+            return []
+        total = self.sums[members].sum(axis=0)
+        best = []
+        for side in (0, 1):
+            answers = self.sets[:, self.keys[members, 1 + side]].astype(float)
+            yes = answers @ self.sums[members]  # (Q, 1 + 2 D)
+            no = total - yes
+            # rounded: the last digits of sums must not favour a smaller set
+            loss = np.round(_cost(yes) + _cost(no) - _cost(total), 6)
+            loss[np.minimum(yes[:, 0], no[:, 0]) < _LEAST_FRAMES] = np.inf
+            best.append(_Split(float(loss.min()), node, side, int(loss.argmin())))
+        return [min(best)] if min(best).loss < -self.least_gain else []
+
+    def _numbered(self, n_roots: int) -> TiedStates:
+        """Questions and leaves with numbers, in the order of the roots."""
+        questions = {node: number for number, node in enumerate(self.splits)}
+        leaves: list[int] = []
+
+        def number_of(node: int) -> int:
+            if node in questions:
+                first = self.splits[node][1]
+                branches[questions[node]] = number_of(first), number_of(first + 1)
+                return questions[node]
+            leaves.append(node)
+            return -len(leaves)
+
+        branches = np.zeros((len(questions), 2), np.int64)
+        roots: list[int] = []
+        states: list[int] = []
+        for root in range(n_roots):
+            roots.append(number_of(root))
+            states += [root] * (len(leaves) - len(states))
+        asked = np.array([split.asked for split, _ in self.splits.values()], np.int64)
+        sides = np.array([split.side for split, _ in self.splits.values()], np.int64)
+        tying = Tying(np.array(roots), self.sets, asked, sides, branches)
+        sums = np.array([self.sums[self.members[leaf]].sum(axis=0) for leaf in leaves])
+        return TiedStates(tying, sums, np.array(states))
+
+
+def _cost(sums: np.ndarray) -> np.ndarray:
+    """Negative log-likelihood of frames under their own Gaussian, nats, up to a constant.
+
+    Args:
+        sums: Of the frames, (..., 1 + 2 D).
+    """
+    D = sums.shape[-1] // 2
+    count = np.maximum(sums[..., :1], 1e-6)
+    mean = sums[..., 1 : 1 + D] / count
+    variance = np.maximum(sums[..., 1 + D :] / count - mean**2, LEAST_VARIANCE)
+    return np.asarray(0.5 * sums[..., 0] * np.log(variance).sum(axis=-1))
+
+
+def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
+    """Sets of similar units, (Q, units), by agglomerative clustering.
+
+    The largest come first: of two that split the training data equally, it covers more of what is
+    not in the training data.
+
+    Args:
+        units: Of each context, (C,).
+        sums: Of each context, (C, 1 + 2 D).
+        n_units: How many there are.
+    """
+    of_unit = np.zeros((n_units, sums.shape[1]))
+    np.add.at(of_unit, units, sums)
+    groups = np.eye(n_units, dtype=bool)[of_unit[:, 0] > 0]
+    joined = of_unit[of_unit[:, 0] > 0]
+    sets = list(groups)
+    while len(groups) > 2:
+        cost = _cost(joined)
+        loss = _cost(joined[:, None] + joined) - cost[:, None] - cost
+        np.fill_diagonal(loss, np.inf)
+        one, other = np.unravel_index(int(loss.argmin()), loss.shape)
+        kept = ~np.isin(np.arange(len(groups)), (one, other))
+        groups = np.concatenate([groups[kept], [groups[one] | groups[other]]])
+        joined = np.concatenate([joined[kept], [joined[one] + joined[other]]])
+        sets.append(groups[-1])
+    return np.array(sets[::-1])

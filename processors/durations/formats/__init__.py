@@ -1,0 +1,226 @@
+"""File formats of durations and alignments, a module each.
+
+A module offers `SUFFIXES` and `entries` if the format can be imported, `write` if it can be
+exported (see DurationReader and AlignmentWriter).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, Protocol, cast
+
+import numpy as np
+
+from modules.mel import MelConfig
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError
+from processors.alignment.textgrid import Tiers
+from processors.alignment.timed import Grid
+from processors.durations import reader_names
+from processors.records import Alignment, TimedPhone, TimedWord
+from utils.errors import InputError
+from utils.files import read_text
+
+
+class FrameCounts(NamedTuple):
+    """Frames per token, of a source that does not name the tokens."""
+
+    frames: np.ndarray  # (N,) int64, 0 or more
+
+
+@dataclass(frozen=True)
+class SourceEntry:
+    """The durations of one recording in a source.
+
+    Attributes:
+        name: Of the recording in the source: an id, or a file name without its suffix.
+        path: The file, for messages.
+        read: Reads it; raises AlignmentError if it is damaged, which names the file.
+    """
+
+    name: str
+    path: Path
+    read: Callable[[], Grid | FrameCounts]
+
+
+@dataclass(frozen=True)
+class AlignedSpeech:
+    """Speech with the times of its phones and words.
+
+    Attributes:
+        id: Of the utterance; safe as a file name.
+        text: As the corpus has it.
+        seconds: Length of the recording.
+        phones: Phones and pauses without gaps, N of them, from the first `<sil>` on.
+        words: In order.
+        frames: Frames of each phone, (N,) int64.
+        hop_length: Of a frame, samples.
+        sample_rate: Hz.
+    """
+
+    id: str
+    text: str
+    seconds: float
+    phones: tuple[TimedPhone, ...]
+    words: tuple[TimedWord, ...]
+    frames: np.ndarray
+    hop_length: int
+    sample_rate: int
+
+
+def aligned_speech(
+    utterance: Utterance, alignment: Alignment, seconds: float, frames: np.ndarray, mel: MelConfig
+) -> AlignedSpeech:
+    """Adds an alignment to its utterance.
+
+    Args:
+        utterance: Its id and text.
+        alignment: Of N phones and pauses.
+        seconds: Length of the recording.
+        frames: Frames of each phone, (N,).
+        mel: Settings of the frames.
+    """
+    edges: list[float] = alignment.boundaries_s.tolist()
+    return AlignedSpeech(
+        id=utterance.id,
+        text=utterance.text,
+        seconds=seconds,
+        phones=tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:])),
+        words=tuple(TimedWord(w.text, edges[w.start], edges[w.end]) for w in alignment.words),
+        frames=frames,
+        hop_length=mel.hop_length,
+        sample_rate=mel.sample_rate,
+    )
+
+
+class DurationReader(Protocol):
+    """A format that can be imported."""
+
+    SUFFIXES: tuple[str, ...]  # of its files, in lower case
+
+    def entries(self, source: Path, tiers: Tiers) -> list[SourceEntry]:
+        """Lists what a file or folder holds.
+
+        Args:
+            source: As the user gave it; it exists.
+            tiers: Names of tiers; used by TextGrids.
+
+        Raises:
+            InputError: If there is nothing of this format, or a file of many recordings is damaged.
+        """
+
+
+class AlignmentWriter(Protocol):
+    """A format that can be exported."""
+
+    def write(self, folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
+        """Writes all utterances.
+
+        Args:
+            folder: It exists.
+            utterances: In any order.
+        """
+
+
+def find_format(source: Path) -> str:
+    """The format of a file, or of the files in a folder and all folders below.
+
+    Raises:
+        InputError: If there is no file, or files of no format or of several.
+    """
+    if not source.exists():
+        raise InputError(f"{source}: no such file or folder")
+    paths = [source] if source.is_file() else source.rglob("*")
+    suffixes = {path.suffix.lower() for path in paths}
+    known = {name: find_reader(name).SUFFIXES for name in reader_names()}
+    found = [name for name, of_format in known.items() if suffixes.intersection(of_format)]
+    if len(found) != 1:
+        listed = ", ".join(f"{name} ({' '.join(ends)})" for name, ends in known.items())
+        what = f"files of several formats, {', '.join(found)}" if found else "no file of durations"
+        raise InputError(f"{source}: {what}; choose one by --format: {listed}")
+    return found[0]
+
+
+def find_reader(name: str) -> DurationReader:
+    """The module of a format; one of `reader_names`."""
+    return cast(DurationReader, import_module(f"{__name__}.{name}"))
+
+
+def find_writer(name: str) -> AlignmentWriter:
+    """The module of a format; one of `writer_names`."""
+    return cast(AlignmentWriter, import_module(f"{__name__}.{name}"))
+
+
+def files_of(source: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """The file itself, or the files in a folder and all folders below, sorted.
+
+    Args:
+        source: File or folder.
+        suffixes: Of the files, in lower case.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if source.is_file():
+        return [source]
+    found = sorted(path for path in source.rglob("*") if path.suffix.lower() in suffixes)
+    if not found:
+        raise InputError(f"{source}: no file that ends in {' or '.join(suffixes)}")
+    return found
+
+
+def entry_per_file(
+    source: Path, suffixes: tuple[str, ...], read: Callable[[Path], Grid | FrameCounts]
+) -> list[SourceEntry]:
+    """An entry for each file, with the file's name.
+
+    Args:
+        source: File or folder.
+        suffixes: Of the files, in lower case.
+        read: Reads a file.
+    """
+    return [
+        SourceEntry(path.stem, path, partial(read, path)) for path in files_of(source, suffixes)
+    ]
+
+
+def text_of(path: Path) -> str:
+    """A UTF-8 file that is not empty.
+
+    Raises:
+        AlignmentError: If it cannot be read or is empty.
+    """
+    try:
+        text = read_text(path)
+    except InputError as error:
+        raise AlignmentError(str(error)) from None
+    if not text.strip("\0 \r\n\t"):
+        raise AlignmentError(f"{path} is empty; make it again")
+    return text
+
+
+def counts_of(values: np.ndarray, path: Path) -> FrameCounts:
+    """Frames per token from an array.
+
+    Args:
+        values: (N,), or with more dimensions of size 1.
+        path: Its file, for messages.
+
+    Raises:
+        AlignmentError: If they are not whole numbers from 0 in one row.
+    """
+    row = np.squeeze(values)
+    if row.ndim != 1 or row.size == 0:
+        raise AlignmentError(f"{path}: its shape is {values.shape}, expected one row of frames")
+    if row.dtype.kind not in "iuf":
+        raise AlignmentError(f"{path}: it holds {row.dtype}, expected numbers of frames")
+    wrong = ~(np.isfinite(row) & (row >= 0) & (row == np.round(row)))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise AlignmentError(
+            f"{path}: token {place + 1} of {row.size} lasts {row[place]} frames, expected a whole"
+            " number from 0"
+        )
+    return FrameCounts(row.astype(np.int64))

@@ -1,0 +1,70 @@
+"""Frames per token as NumPy arrays, a file per utterance: `<id>.npy`, `<id>-durations.npy`.
+
+TensorFlowTTS, ming024/FastSpeech2 and Amphion write such files. An export has `phones.txt` too:
+its first line gives the length of a frame, the others are `id|P1 P2 ...|start in seconds`.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from tokenize import TokenError
+from zipfile import BadZipFile
+
+import numpy as np
+
+from processors.alignment import AlignmentError
+from processors.alignment.textgrid import Tiers
+from processors.durations.formats import (
+    AlignedSpeech,
+    FrameCounts,
+    SourceEntry,
+    counts_of,
+    entry_per_file,
+)
+from utils.files import replacing
+
+SUFFIXES = (".npy",)
+TABLE = "phones.txt"
+
+
+def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
+    """An entry for each array.
+
+    Args:
+        source: File or folder.
+        tiers: Not used.
+
+    Raises:
+        InputError: If there is none.
+    """
+    return entry_per_file(source, SUFFIXES, _read)
+
+
+def _read(path: Path) -> FrameCounts:
+    try:
+        values = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise AlignmentError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, EOFError, TokenError, BadZipFile, MemoryError):
+        # NumPy's own message advises to allow pickles, which may run code
+        raise AlignmentError(
+            f"{path}: not a complete .npy file of numbers; make it again by numpy.save"
+        ) from None
+    if not isinstance(values, np.ndarray):
+        raise AlignmentError(f"{path}: several arrays, expected one row of frames")
+    return counts_of(values, path)
+
+
+def write(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
+    """Writes `<id>-durations.npy`, (N,) int64, for each utterance, and the table of their phones.
+
+    Args:
+        folder: It exists.
+        utterances: In the order of the table.
+    """
+    with replacing(folder / TABLE) as path, path.open("w", encoding="utf-8") as table:
+        for place, speech in enumerate(utterances):
+            if place == 0:
+                table.write(f"# hop_size {speech.hop_length} sample_rate {speech.sample_rate}\n")
+            np.save(folder / f"{speech.id}-durations.npy", speech.frames.astype(np.int64))
+            names = " ".join(phone.name for phone in speech.phones)
+            table.write(f"{speech.id}|{names}|{speech.phones[0].start_s!r}\n")

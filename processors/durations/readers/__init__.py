@@ -1,1 +1,0 @@
-"""Formats that durations are imported from: a file each."""

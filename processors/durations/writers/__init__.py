@@ -1,1 +1,0 @@
-"""Formats that alignments are exported to: a file each."""

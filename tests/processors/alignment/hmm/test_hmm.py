@@ -1,0 +1,247 @@
+"""The aligner that learns from the corpus, on real recordings, against the Montreal Forced Aligner.
+
+How well it does on more speech is measured elsewhere; these are 78 seconds of it.
+"""
+
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from config.schema import PreprocessConfig
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError, alignment_file, hmm, make_aligner
+from processors.alignment.hmm import MODEL_FILE, choose, plan_training
+from processors.alignment.hmm.model import load_model, read_origin, save_model
+from processors.alignment.hmm.training import Example
+from processors.alignment.textgrid import read_textgrid
+from processors.audio.files import read_audio
+from processors.dataset.store import FeatureStore
+from processors.extraction.run import prepare_dataset
+from processors.records import Alignment
+from processors.text.frontend import TextFrontend
+from processors.text.symbols import PAUSES, SHORT_PAUSE, SILENCE
+from tests.processors.small_corpus import DEMO, config_of, copy_corpus, texts, write_texts
+from utils.errors import InputError
+from utils.files import read_json, read_jsonl
+
+CONFIG = PreprocessConfig(aligner="hmm", backend="sequential")
+SHORTEST = [
+    path.stem for path in sorted((DEMO / "wavs").iterdir(), key=lambda path: path.stat().st_size)
+][:20]
+
+
+def utterance(id, root=DEMO, speaker="LJSpeech"):
+    return Utterance(id, root / f"wavs/{id}.flac", texts()[id], speaker)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where a model has been learnt from the shortest recordings."""
+    place = tmp_path_factory.mktemp("processed")
+    plan_training(CONFIG, [utterance(id) for id in SHORTEST], place).carry_out(1)
+    return place
+
+
+OTHER_TEXT = "The moon is made of cheese."
+
+
+def align(folder, id, text=None, wav=None, config=CONFIG) -> Alignment:
+    one = utterance(id)
+    wav = read_audio(one.audio, CONFIG).wav if wav is None else wav
+    spoken = TextFrontend(CONFIG.text, "en-us")(text or one.text)
+    return make_aligner(config, DEMO, folder)(one, wav, CONFIG.sample_rate, spoken)
+
+
+def starts_of(alignment):
+    pairs = zip(alignment.phones, alignment.boundaries_s, strict=False)
+    return [(phone.rstrip("012"), start) for phone, start in pairs if phone not in PAUSES]
+
+
+def test_little_more_than_a_minute_of_speech_is_enough_to_find_phones(folder):
+    errors, n_compared = [], 0
+    for id in set(SHORTEST) - {"LJ001-0013"}:  # whose TextGrid is bad
+        found = starts_of(align(folder, id))
+        grid = read_textgrid(DEMO / f"TextGrid/{id}.TextGrid").phones
+        said = [(phone.label.rstrip("012"), phone.start_s) for phone in grid]
+        if [phone for phone, _ in found] == [phone for phone, _ in said]:
+            n_compared += 1
+            errors += [ours[1] - theirs[1] for ours, theirs in zip(found, said, strict=True)]
+    assert n_compared >= 5
+    assert np.median(np.abs(errors)) < 0.025
+    assert np.mean(np.abs(errors) <= 0.05) > 0.7
+    assert abs(np.median(errors)) < 0.015
+
+
+def test_an_alignment_has_the_phones_of_the_text_and_lies_in_the_recording(folder):
+    alignment = align(folder, "LJ001-0008")
+    spoken = TextFrontend(CONFIG.text, "en-us")(texts()["LJ001-0008"])
+    assert [p for p in alignment.phones if p != SHORT_PAUSE] == list(spoken.phones)
+    assert alignment.phones[0] == SILENCE
+    assert (np.diff(alignment.boundaries_s) >= 0).all()
+    duration_s = len(read_audio(utterance("LJ001-0008").audio, CONFIG).wav) / 22050
+    assert 0 <= alignment.boundaries_s[0] < alignment.boundaries_s[-1] <= duration_s
+
+
+def test_silence_that_is_put_between_two_words_is_found(folder):
+    wav = read_audio(utterance("LJ001-0008").audio, CONFIG).wav
+    before = align(folder, "LJ001-0008")
+    second = before.boundaries_s[before.words[2].start]  # "has never been surpassed"
+    cut = int(second * 22050)
+    noise = np.random.default_rng(0).normal(0, 1e-4, 22050 // 2).astype(np.float32)
+    after = align(folder, "LJ001-0008", wav=np.concatenate([wav[:cut], noise, wav[cut:]]))
+    place = after.words[2].start - 1
+    assert after.phones[place] == SHORT_PAUSE
+    assert np.diff(after.boundaries_s)[place] == pytest.approx(0.5, abs=0.15)
+
+
+def test_a_text_of_another_recording_fits_badly(folder):
+    right, wrong = align(folder, "LJ001-0008").score, align(folder, "LJ001-0008", OTHER_TEXT).score
+    assert wrong.misfit > 100 > right.misfit
+    assert wrong.fit < right.fit
+
+
+def test_the_word_that_is_not_said_is_named_with_its_time(folder):
+    said = align(folder, "LJ001-0008")  # "has never been surpassed"
+    score = align(folder, "LJ001-0008", "has scarcely been surpassed.").score
+    assert score.misfit > 50
+    assert "scarcely" in score.words
+    never = said.words[1]
+    start_s, end_s = said.boundaries_s[never.start], said.boundaries_s[never.end]
+    assert score.start_s == pytest.approx(start_s, abs=0.15)
+    assert score.end_s == pytest.approx(end_s, abs=0.15)
+
+
+def test_a_recording_too_short_for_its_text_is_refused(folder):
+    with pytest.raises(AlignmentError, match=r"0\.50 s of audio are too short for \d+ phones"):
+        align(folder, "LJ001-0008", wav=np.zeros(11025, np.float32))
+
+
+def test_without_a_model_the_remedy_is_named(tmp_path):
+    with pytest.raises(InputError, match="no model of the aligner hmm can be read"):
+        make_aligner(CONFIG, DEMO, tmp_path)
+
+
+def test_it_reads_no_file_of_the_corpus():
+    assert alignment_file(utterance("LJ001-0008"), CONFIG, DEMO) is None
+
+
+def test_a_model_is_kept_for_the_same_corpus_and_a_tenth_more(folder):
+    known = [utterance(id) for id in SHORTEST]
+    assert plan_training(CONFIG, known, folder).known
+    more = [replace(known[0], id=f"new{n}") for n in range(3)]
+    kept = plan_training(CONFIG, [*known, *more[:2]], folder)
+    assert kept.known
+    assert kept.identity == plan_training(CONFIG, known, folder).identity
+    assert not plan_training(CONFIG, [*known, *more], folder).known
+
+
+def test_a_model_that_another_run_put_there_meanwhile_is_replaced(folder, tmp_path, monkeypatch):
+    learnt = load_model(folder / MODEL_FILE)
+    shutil.copy2(folder / MODEL_FILE, tmp_path)
+    plan = plan_training(CONFIG, [utterance(id) for id in SHORTEST], tmp_path)
+    save_model(tmp_path / MODEL_FILE, learnt, plan.origin | {"config": "another"})
+    monkeypatch.setattr(hmm, "_example", lambda *args: ())
+    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: learnt)
+    plan.carry_out(1)
+    assert read_origin(tmp_path / MODEL_FILE) == plan.origin
+
+
+@pytest.mark.parametrize(
+    "changed", [replace(CONFIG, min_seconds=0.5), replace(CONFIG, sample_rate=24000)]
+)
+def test_another_configuration_needs_another_model(folder, changed):
+    known = [utterance(id) for id in SHORTEST]
+    plan = plan_training(changed, known, folder)
+    assert not plan.known
+    assert plan.identity != plan_training(CONFIG, known, folder).identity
+
+
+def test_learning_takes_as_much_of_each_speaker_as_there_is():
+    rich = [Utterance(f"r{n}", Path("r.wav"), "a", "rich") for n in range(100)]
+    poor = [Utterance(f"p{n}", Path("p.wav"), "a", "poor") for n in range(5)]
+    chosen = choose([*rich, *poor], most=30)
+    assert len(chosen) == 30
+    assert {one.id for one in chosen} >= {one.id for one in poor}
+    assert choose([*poor, *reversed(rich)], most=30) == chosen
+    assert set(choose(rich[1:], most=30)) - set(choose(rich, most=30)) <= {rich[0], *rich[1:]}
+
+
+def test_learning_takes_no_more_speech_than_memory_is_allowed_for(tmp_path, monkeypatch):
+    heard = []
+    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.append(examples))
+    monkeypatch.setattr(hmm, "save_model", lambda *args: None)
+    plan = plan_training(CONFIG, [utterance(id) for id in SHORTEST], tmp_path)
+    for limit in (10**6, 2000):
+        monkeypatch.setattr(hmm, "MOST_FRAMES", limit)
+        plan.carry_out(1)
+    n_frames = [sum(len(one.frames) for one in examples) for examples in heard]
+    assert n_frames[0] > 5000
+    assert 1000 < n_frames[1] <= 2000
+
+
+def test_each_of_25_speakers_is_heard_however_long_recordings_are(tmp_path, monkeypatch):
+    def long_recording(config, utterance, frontend):
+        yield Example(utterance.speaker, np.zeros((1400, 1), np.float32), (("a",),), (False,))
+
+    heard = []
+    monkeypatch.setattr(hmm, "_example", long_recording)
+    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: heard.extend(examples))
+    monkeypatch.setattr(hmm, "save_model", lambda *args: None)
+    many = [
+        Utterance(f"{speaker}_{n}", Path("a.wav"), "a", f"spk{speaker:02d}")
+        for speaker in range(25)
+        for n in range(100)
+    ]
+    plan_training(CONFIG, many, tmp_path).carry_out(1)
+    counts = Counter(example.speaker for example in heard)
+    assert len(counts) == 25
+    assert max(counts.values()) - min(counts.values()) <= 5
+    assert 0.9 * hmm.MOST_FRAMES < 1400 * len(heard) <= hmm.MOST_FRAMES
+
+
+def test_learning_from_recordings_that_cannot_be_read_is_an_error(tmp_path):
+    lost = Utterance("u1", tmp_path / "missing.wav", "Hello.", "ann")
+    with pytest.raises(InputError, match="no recording is long enough"):
+        plan_training(CONFIG, [lost], tmp_path).carry_out(1)
+    assert not (tmp_path / MODEL_FILE).exists()
+
+
+def test_stage_1_learns_once_and_aligns_everything(tmp_path):
+    ids = SHORTEST[:13]
+    root = copy_corpus(tmp_path / "corpus", ids)
+    write_texts(root, {id: texts()[id] for id in ids[:-1]})
+    config = config_of(root, tmp_path / "data", aligner="hmm")
+    summary = prepare_dataset(config, "LJSpeech", 1)
+    assert (summary.n_usable, summary.n_rejected) == (12, 0)
+    store = FeatureStore(tmp_path / "data/LJSpeech", config.preprocess.mel)
+    assert set(store.ids) == set(ids[:-1])
+    scores = read_jsonl(tmp_path / "data/LJSpeech/alignment_scores.jsonl")
+    assert {row["id"] for row in scores} == set(ids[:-1])
+    assert scores[0]["misfit"] == max(row["misfit"] for row in scores)
+    assert prepare_dataset(config, "LJSpeech", 1) is None
+    model = tmp_path / "data/LJSpeech" / MODEL_FILE
+    learnt = model.read_bytes()
+    write_texts(root, {id: texts()[id] for id in ids})
+    assert prepare_dataset(config, "LJSpeech", 1).n_extracted < 13
+    assert model.read_bytes() == learnt
+
+
+def test_stage_1_refuses_a_wrong_transcript_lists_it_and_warns(folder, tmp_path, caplog):
+    root, place = copy_corpus(tmp_path / "corpus", SHORTEST), tmp_path / "data/LJSpeech"
+    write_texts(root, {id: texts()[id] for id in SHORTEST} | {"LJ001-0008": OTHER_TEXT})
+    place.mkdir(parents=True)
+    shutil.copy2(folder / MODEL_FILE, place)  # one text of twenty is another: it is good still
+    config = config_of(root, tmp_path / "data", aligner="hmm", max_misfit=100.0)
+    prepare_dataset(config, "LJSpeech", 1)
+    rejected = {row["id"]: row for row in read_jsonl(place / "rejected.jsonl")}
+    assert rejected["LJ001-0008"]["stage"] == "alignment"
+    assert "do not fit: misfit" in rejected["LJ001-0008"]["reason"]
+    scores = read_jsonl(place / "alignment_scores.jsonl")
+    assert len(scores) == len(SHORTEST)
+    assert (scores[0]["id"], scores[0]["text"]) == ("LJ001-0008", OTHER_TEXT)
+    assert next(iter(read_json(place / "report.json")["misfits"])) == "LJ001-0008"
+    assert "may differ from their texts" in caplog.text

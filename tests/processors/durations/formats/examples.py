@@ -1,0 +1,84 @@
+"""Recordings in every format, and speech to export."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from processors.alignment.textgrid import Tiers
+from processors.alignment.timed import check_times
+from processors.durations.formats import AlignedSpeech, FrameCounts, find_reader
+from processors.records import TimedPhone, TimedWord
+
+DEMO = Path(__file__).parents[4] / "egs/_demo/LJSpeech-mini"
+PHONES = [(0.0, 0.2, "sil"), (0.2, 0.3, "HH"), (0.3, 0.4, "AY1"), (0.4, 0.6, "sp"), (0.6, 0.8, "Y")]
+SPEECH = AlignedSpeech(
+    id="u1",
+    text='He said "hm".',
+    seconds=1.0,
+    phones=(
+        TimedPhone("<sil>", 0.1, 0.2),
+        TimedPhone("HH", 0.2, 0.3),
+        TimedPhone("M", 0.3, 0.3),
+        TimedPhone("<,>", 0.3, 0.3),
+        TimedPhone("M", 0.3, 0.5),
+        TimedPhone("<.>", 0.5, 0.6),
+    ),
+    words=(TimedWord('"hm"', 0.2, 0.3), TimedWord("m m", 0.3, 0.5)),
+    frames=np.array([10, 10, 0, 0, 20, 10]),
+    hop_length=160,
+    sample_rate=16000,
+)
+
+
+def textgrid(phones):
+    rows = "".join(f'{start}\n{end}\n"{name}"\n' for start, end, name in phones)
+    head = 'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n1\n<exists>\n1\n'
+    return f'{head}"IntervalTier"\n"phones"\n0\n1\n{len(phones)}\n{rows}'
+
+
+def ctm(phones):
+    return "".join(f"u1 1 {start} {end - start:.4f} {name}\n" for start, end, name in phones)
+
+
+def htk(phones):
+    return "".join(f"{start * 1e7} {end * 1e7} {name}\n" for start, end, name in phones)
+
+
+def row(phones):
+    return {
+        "id": "u1",
+        "phones": [{"phone": name, "start": start, "end": end} for start, end, name in phones],
+    }
+
+
+TIMED = {
+    "textgrid": ("u1.TextGrid", textgrid),
+    "ctm": ("u1.ctm", ctm),
+    "htk": ("u1.lab", htk),
+    "json": ("u1.json", lambda phones: json.dumps(row(phones))),
+    "jsonl": ("u1.jsonl", lambda phones: json.dumps(row(phones)) + "\n"),
+}
+COUNTED = {"npy": "u1.npy", "pt": "u1.pt"}
+FILES = {format: name for format, (name, _) in TIMED.items()} | COUNTED
+
+
+def write(folder, format, phones=PHONES):
+    name, made = TIMED[format]
+    (folder / name).write_text(made(phones), encoding="utf-8")
+
+
+def write_counts(path, frames):
+    if path.suffix == ".npy":
+        np.save(path, np.array(frames))
+    else:
+        torch.save(torch.tensor(frames), path)
+
+
+def read(folder, format):
+    (entry,) = find_reader(format).entries(folder, Tiers())
+    found = entry.read()
+    if not isinstance(found, FrameCounts):
+        check_times(found)
+    return found
