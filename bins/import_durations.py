@@ -81,8 +81,9 @@ def main() -> None:
     from models.base.registry import load_config
     from processors.alignment.textgrid import Tiers
     from processors.durations.fitting import Interpretation
+    from processors.durations.formats import Source
     from processors.durations.frames import FrameRate
-    from processors.durations.importing import Source, import_durations
+    from processors.durations.importing import import_durations
     from processors.extraction.plan import choose_dataset
     from utils.logging import setup_logging
 

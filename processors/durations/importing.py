@@ -9,9 +9,15 @@ from pathlib import Path
 from config.schema import Config
 from preprocessors.manifest import Utterance
 from processors.alignment.imported import imported_folder
-from processors.alignment.textgrid import Tiers
 from processors.durations.fitting import Fitter, Interpretation
-from processors.durations.formats import AlignedSpeech, find_format, find_reader, json, npy
+from processors.durations.formats import (
+    AlignedSpeech,
+    Source,
+    find_format,
+    find_reader,
+    json,
+    npy,
+)
 from processors.durations.frames import FrameSumError
 from processors.durations.names import Matches, match_names
 from processors.durations.tokens import TokenCountError, suggest
@@ -22,23 +28,6 @@ from utils.files import new_folder, write_json, write_jsonl
 from utils.logging import get_logger, progress
 
 _SHOWN = 5  # reasons in messages; the file holds all of them
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where durations come from.
-
-    Attributes:
-        path: File or folder.
-        format: Of `reader_names`; None: found by the suffixes of the files.
-        tiers: Names of the tiers of TextGrids.
-        name_pattern: Form of its names; empty: as in `match_names`.
-    """
-
-    path: Path
-    format: str | None = None
-    tiers: Tiers = field(default_factory=Tiers)
-    name_pattern: str = ""
 
 
 @dataclass
@@ -118,7 +107,7 @@ def import_durations(
     target = output or imported_folder(config.preprocess, root)
     _check_target(target, source.path)
     format = source.format or find_format(source.path)
-    entries = find_reader(format).entries(source.path, source.tiers)
+    entries = find_reader(format).entries(source)
     matches = match_names(entries, utterances.keys(), source.name_pattern)
     if not matches.entries:
         raise InputError(_nothing_matches(source, matches, len(utterances)))

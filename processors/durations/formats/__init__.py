@@ -5,7 +5,7 @@ exported (see DurationReader and AlignmentWriter).
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +22,23 @@ from processors.durations import reader_names
 from processors.records import Alignment, TimedPhone, TimedWord
 from utils.errors import InputError
 from utils.files import read_text
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where durations come from.
+
+    Attributes:
+        path: File or folder.
+        format: Of `reader_names`; None: found by the suffixes of the files.
+        tiers: Names of the tiers of TextGrids.
+        name_pattern: Form of its names; empty: as in `match_names`.
+    """
+
+    path: Path
+    format: str | None = None
+    tiers: Tiers = field(default_factory=Tiers)
+    name_pattern: str = ""
 
 
 class FrameCounts(NamedTuple):
@@ -100,12 +117,8 @@ class DurationReader(Protocol):
 
     SUFFIXES: tuple[str, ...]  # of its files, in lower case
 
-    def entries(self, source: Path, tiers: Tiers) -> list[SourceEntry]:
-        """Lists what a file or folder holds.
-
-        Args:
-            source: As the user gave it; it exists.
-            tiers: Names of tiers; used by TextGrids.
+    def entries(self, source: Source) -> list[SourceEntry]:
+        """Lists the recordings of a source that exists.
 
         Raises:
             InputError: If there is nothing of this format, or a file of many recordings is damaged.
@@ -153,7 +166,7 @@ def find_writer(name: str) -> AlignmentWriter:
     return cast(AlignmentWriter, import_module(f"{__name__}.{name}"))
 
 
-def files_of(source: Path, suffixes: tuple[str, ...]) -> list[Path]:
+def files_of(source: Source, suffixes: tuple[str, ...]) -> list[Path]:
     """The file itself, or the files in a folder and all folders below, sorted.
 
     Args:
@@ -163,16 +176,16 @@ def files_of(source: Path, suffixes: tuple[str, ...]) -> list[Path]:
     Raises:
         InputError: If there is none.
     """
-    if source.is_file():
-        return [source]
-    found = sorted(path for path in source.rglob("*") if path.suffix.lower() in suffixes)
+    if source.path.is_file():
+        return [source.path]
+    found = sorted(path for path in source.path.rglob("*") if path.suffix.lower() in suffixes)
     if not found:
-        raise InputError(f"{source}: no file that ends in {' or '.join(suffixes)}")
+        raise InputError(f"{source.path}: no file that ends in {' or '.join(suffixes)}")
     return found
 
 
 def entry_per_file(
-    source: Path, suffixes: tuple[str, ...], read: Callable[[Path], Grid | FrameCounts]
+    source: Source, suffixes: tuple[str, ...], read: Callable[[Path], Grid | FrameCounts]
 ) -> list[SourceEntry]:
     """An entry for each file, with the file's name.
 
@@ -181,9 +194,7 @@ def entry_per_file(
         suffixes: Of the files, in lower case.
         read: Reads a file.
     """
-    return [
-        SourceEntry(path.stem, path, partial(read, path)) for path in files_of(source, suffixes)
-    ]
+    return [SourceEntry(one.stem, one, partial(read, one)) for one in files_of(source, suffixes)]
 
 
 def text_of(path: Path) -> str:

@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from processors.alignment import AlignmentError
-from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import Grid, Interval, make_grid
-from processors.durations.formats import AlignedSpeech, SourceEntry, files_of
+from processors.durations.formats import AlignedSpeech, Source, SourceEntry, files_of
 from utils.errors import InputError
 from utils.files import read_text, replacing
 
@@ -22,22 +21,14 @@ _POSITION = re.compile(r"(?<=.)_[BIES]$")
 Intervals = dict[str, list[Interval]]  # by utterance
 
 
-def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
-    """An entry for each utterance; a damaged line rejects its utterance alone.
-
-    Args:
-        source: File or folder.
-        tiers: Not used.
-
-    Raises:
-        InputError: If there is no file, or none with a line of a phone.
-    """
+def entries(source: Source) -> list[SourceEntry]:
+    """An entry for each utterance; a damaged line rejects its utterance alone."""
     phones: Intervals = {}
     words: Intervals = {}
     faults: dict[str, str] = {}
     paths: dict[str, Path] = {}
     for path in files_of(source, SUFFIXES):
-        holds_words = source.is_dir() and "word" in path.name.lower()
+        holds_words = source.path.is_dir() and "word" in path.name.lower()
         for id, found in _lines(path):
             if isinstance(found, str):
                 faults.setdefault(id, found)
@@ -46,7 +37,7 @@ def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
                 (words if holds_words else phones).setdefault(id, []).append(found)
                 paths.setdefault(id, path)
     if not phones:
-        missing = f"{source}: no phones; files with `word` in their names hold words"
+        missing = f"{source.path}: no phones; files with `word` in their names hold words"
         raise InputError(next(iter(faults.values()), missing))
     return [
         SourceEntry(

@@ -11,9 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from processors.alignment import AlignmentError
-from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import Grid, Interval, make_grid
-from processors.durations.formats import SourceEntry, files_of, text_of
+from processors.durations.formats import Source, SourceEntry, files_of, text_of
 
 SUFFIXES = (".lab", ".mlf")
 
@@ -28,16 +27,8 @@ class _Line(NamedTuple):
     end_s: float
 
 
-def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
-    """An entry for each label file, and for each part of a master label file.
-
-    Args:
-        source: File or folder.
-        tiers: Not used.
-
-    Raises:
-        InputError: If there is none.
-    """
+def entries(source: Source) -> list[SourceEntry]:
+    """An entry for each label file, and for each part of a master label file."""
     found: list[SourceEntry] = []
     for path in files_of(source, SUFFIXES):
         if path.suffix.lower() == ".mlf":

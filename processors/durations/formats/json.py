@@ -6,9 +6,8 @@ from pathlib import Path
 
 from processors.alignment import AlignmentError, naming
 from processors.alignment.imported import grid_of
-from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import Grid
-from processors.durations.formats import AlignedSpeech, SourceEntry, entry_per_file
+from processors.durations.formats import AlignedSpeech, Source, SourceEntry, entry_per_file
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -16,16 +15,8 @@ SUFFIXES = (".json",)
 REPORT = "import"  # an import's report, which is in the same folder
 
 
-def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
-    """An entry for each file.
-
-    Args:
-        source: File or folder.
-        tiers: Not used.
-
-    Raises:
-        InputError: If there is none.
-    """
+def entries(source: Source) -> list[SourceEntry]:
+    """An entry for each file."""
     return [one for one in entry_per_file(source, SUFFIXES, _read) if one.name != REPORT]
 
 

@@ -8,25 +8,16 @@ from pathlib import Path
 
 from processors.alignment import naming
 from processors.alignment.imported import grid_of
-from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import Grid
-from processors.durations.formats import SourceEntry, files_of
+from processors.durations.formats import Source, SourceEntry, files_of
 from utils.errors import InputError
 from utils.files import read_jsonl
 
 SUFFIXES = (".jsonl",)
 
 
-def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
-    """An entry for each line.
-
-    Args:
-        source: File or folder.
-        tiers: Not used.
-
-    Raises:
-        InputError: If there is no file, or a line is not JSON or has no id.
-    """
+def entries(source: Source) -> list[SourceEntry]:
+    """An entry for each line."""
     return [_entry(path, row) for path in files_of(source, SUFFIXES) for row in read_jsonl(path)]
 
 

@@ -12,10 +12,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from processors.alignment import AlignmentError
-from processors.alignment.textgrid import Tiers
 from processors.durations.formats import (
     AlignedSpeech,
     FrameCounts,
+    Source,
     SourceEntry,
     counts_of,
     entry_per_file,
@@ -26,16 +26,8 @@ SUFFIXES = (".npy",)
 TABLE = "phones.txt"
 
 
-def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
-    """An entry for each array.
-
-    Args:
-        source: File or folder.
-        tiers: Not used.
-
-    Raises:
-        InputError: If there is none.
-    """
+def entries(source: Source) -> list[SourceEntry]:
+    """An entry for each array."""
     return entry_per_file(source, SUFFIXES, _read)
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import torch
 
 from processors.alignment import AlignmentError
-from processors.alignment.textgrid import Tiers
-from processors.durations.formats import FrameCounts, SourceEntry, counts_of, entry_per_file
+from processors.durations.formats import FrameCounts, Source, SourceEntry, counts_of, entry_per_file
 
 SUFFIXES = (".pt",)
 
@@ -21,16 +20,8 @@ _BROKEN = (
 )
 
 
-def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
-    """An entry for each tensor.
-
-    Args:
-        source: File or folder.
-        tiers: Not used.
-
-    Raises:
-        InputError: If there is none.
-    """
+def entries(source: Source) -> list[SourceEntry]:
+    """An entry for each tensor."""
     return entry_per_file(source, SUFFIXES, _read)
 
 

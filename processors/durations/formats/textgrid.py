@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from processors.alignment.textgrid import Tiers, read_textgrid
-from processors.durations.formats import AlignedSpeech, SourceEntry, entry_per_file
+from processors.alignment.textgrid import read_textgrid
+from processors.durations.formats import AlignedSpeech, Source, SourceEntry, entry_per_file
 from processors.records import TimedPhone
 from processors.text.symbols import PAUSES
 
@@ -19,17 +19,9 @@ SHORTEST_S = 1e-4
 _Labelled = tuple[str, float, float]
 
 
-def entries(source: Path, tiers: Tiers) -> list[SourceEntry]:
-    """An entry for each TextGrid.
-
-    Args:
-        source: File or folder.
-        tiers: Names of the tiers.
-
-    Raises:
-        InputError: If there is none.
-    """
-    return entry_per_file(source, SUFFIXES, partial(read_textgrid, tiers=tiers))
+def entries(source: Source) -> list[SourceEntry]:
+    """An entry for each TextGrid."""
+    return entry_per_file(source, SUFFIXES, partial(read_textgrid, tiers=source.tiers))
 
 
 def write(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:

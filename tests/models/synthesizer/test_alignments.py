@@ -9,9 +9,8 @@ import pytest
 from models.synthesizer.alignments import export_speech
 from models.synthesizer.results import Results, Settings, line_of
 from models.synthesizer.speech import Part, join
-from processors.alignment.textgrid import Tiers
 from processors.durations import writer_names
-from processors.durations.formats import find_reader
+from processors.durations.formats import Source, find_reader
 from processors.records import Word
 from utils.errors import InputError
 
@@ -62,7 +61,7 @@ def test_durations_are_the_frames_that_were_spoken(tmp_path):
 @pytest.mark.parametrize("format", sorted({*writer_names()} - {"npy"}))
 def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
-    (entry,) = find_reader(format).entries(tmp_path / "out", Tiers())
+    (entry,) = find_reader(format).entries(Source(tmp_path / "out"))
     grid = entry.read()
     assert tuple(phone.label for phone in grid.phones) == PHONES
     edges = [phone.start_s for phone in grid.phones] + [grid.phones[-1].end_s]

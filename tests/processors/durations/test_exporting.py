@@ -10,7 +10,8 @@ from processors.dataset.store import FeatureStore
 from processors.durations import writer_names
 from processors.durations.exporting import export_store
 from processors.durations.fitting import Interpretation
-from processors.durations.importing import Source, import_durations
+from processors.durations.formats import Source
+from processors.durations.importing import import_durations
 from processors.extraction.run import prepare_dataset
 from tests.processors.small_corpus import config_of, copy_corpus
 

@@ -13,8 +13,9 @@ import torch
 
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
+from processors.durations.formats import Source
 from processors.durations.frames import FrameRate
-from processors.durations.importing import Source, import_durations
+from processors.durations.importing import import_durations
 from processors.extraction.run import prepare_dataset
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, texts

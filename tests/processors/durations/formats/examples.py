@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import check_times
-from processors.durations.formats import AlignedSpeech, FrameCounts, find_reader
+from processors.durations.formats import AlignedSpeech, FrameCounts, Source, find_reader
 from processors.records import TimedPhone, TimedWord
 
 DEMO = Path(__file__).parents[4] / "egs/_demo/LJSpeech-mini"
@@ -77,7 +76,7 @@ def write_counts(path, frames):
 
 
 def read(folder, format):
-    (entry,) = find_reader(format).entries(folder, Tiers())
+    (entry,) = find_reader(format).entries(Source(folder))
     found = entry.read()
     if not isinstance(found, FrameCounts):
         check_times(found)

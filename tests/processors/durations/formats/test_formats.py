@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from processors.alignment import AlignmentError
-from processors.alignment.textgrid import Tiers
 from processors.durations import reader_names
-from processors.durations.formats import AlignedSpeech, find_format, find_reader, find_writer
+from processors.durations.formats import (
+    AlignedSpeech,
+    Source,
+    find_format,
+    find_reader,
+    find_writer,
+)
 from tests.processors.durations.formats.examples import (
     COUNTED,
     DEMO,
@@ -93,7 +98,7 @@ def test_empty_files_and_other_content_are_one_line_with_the_name(tmp_path, form
 
 
 def read_any(folder, format):
-    entries = find_reader(format).entries(folder, Tiers())
+    entries = find_reader(format).entries(Source(folder))
     if not entries:
         raise InputError(f"{FILES[format]}: nothing in it")
     return entries[0].read()

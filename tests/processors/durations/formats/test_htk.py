@@ -3,8 +3,7 @@
 import pytest
 
 from processors.alignment import AlignmentError
-from processors.alignment.textgrid import Tiers
-from processors.durations.formats import find_reader
+from processors.durations.formats import Source, find_reader
 from tests.processors.durations.formats.examples import read
 
 HTS = "x^x-{}+x=x@1_2/A:0_0_0/B:x-x-x@x-x&x-x"
@@ -35,10 +34,10 @@ def test_the_context_of_labels_is_dropped(tmp_path, name, phone):
 def test_a_master_label_file_holds_many_recordings(tmp_path):
     part = '"*/{}.lab"\n0 1000000 hh\n1000000 3000000 ay\n.\n'
     (tmp_path / "all.mlf").write_text("#!MLF!#\n" + part.format("u1") + part.format("u2"))
-    first, second = find_reader("htk").entries(tmp_path, Tiers())
+    first, second = find_reader("htk").entries(Source(tmp_path))
     assert (first.name, second.name) == ("u1", "u2")
     assert second.read().phones[1] == ("ay", 0.1, 0.3)
     (tmp_path / "all.mlf").write_text("#!MLF!#\n" + part.format("u1")[:-2])
-    (cut,) = find_reader("htk").entries(tmp_path, Tiers())
+    (cut,) = find_reader("htk").entries(Source(tmp_path))
     with pytest.raises(AlignmentError, match=r"all.mlf: no full stop ends .*cut short"):
         cut.read()

@@ -7,7 +7,7 @@ import pytest
 
 from processors.alignment import AlignmentError
 from processors.alignment.textgrid import Tiers
-from processors.durations.formats import find_reader, find_writer
+from processors.durations.formats import Source, find_reader, find_writer
 from tests.processors.durations.formats.examples import DEMO, SPEECH, read
 
 
@@ -19,9 +19,9 @@ def test_real_textgrids_of_other_tiers_are_read_by_name(tmp_path):
     path.write_text(text)
     with pytest.raises(AlignmentError, match=r"expected a tier `phones`, found ORT-MAU, Segmente"):
         read(tmp_path, "textgrid")
-    (entry,) = find_reader("textgrid").entries(tmp_path, Tiers("segmente", "ort-mau"))
+    (entry,) = find_reader("textgrid").entries(Source(tmp_path, tiers=Tiers("segmente", "ort-mau")))
     assert entry.read() == usual
-    (entry,) = find_reader("textgrid").entries(tmp_path, Tiers("Phon"))
+    (entry,) = find_reader("textgrid").entries(Source(tmp_path, tiers=Tiers("Phon")))
     with pytest.raises(AlignmentError, match=r"expected a tier `Phon`, found ORT-MAU, Segmente"):
         entry.read()
 
