@@ -125,7 +125,7 @@ def test_a_model_that_cannot_learn_durations_is_not_asked_to():
 
 def test_utterances_without_alignment_are_not_cropped():
     keys = {"task": "tts", "model_type": "Other", "dataset": ("a",), "dataset_path": {}}
-    with pytest.raises(ValueError, match=r"train\.crop_phones is 28, and where to cut .* to 0"):
+    with pytest.raises(ValueError, match=r"train\.crop_phones is 28, but .* unknown; set it to 0"):
         Config(
             **keys,
             log_dir="",
