@@ -27,12 +27,19 @@ class ContourStats(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, std: float, minimum: float, maximum: float) -> "ContourStats":
-        """Statistics of a single speaker."""
+        """Statistics of a single speaker; arguments as the fields."""
         return cls(*(torch.tensor([value]) for value in (mean, std, minimum, maximum)))
 
 
 class VariancePredictor(nn.Module):
-    """Two convolutions with ReLU, LayerNorm and dropout, and a map to one value."""
+    """Two convolutions with ReLU, LayerNorm and dropout, and a map to one value.
+
+    Args:
+        hidden: H, channels of the input.
+        filter_size: Channels of the convolutions.
+        kernel_size: Of the convolutions, odd.
+        dropout: Share of zeroed values.
+    """
 
     def __init__(self, hidden: int, filter_size: int, kernel_size: int, dropout: float) -> None:
         super().__init__()
@@ -44,14 +51,27 @@ class VariancePredictor(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
-        """Predicts one value per position: (B, L, H), mask (B, L) -> (B, L), padding 0."""
+        """Predicts one value per position.
+
+        Args:
+            hidden: Phones or frames, (B, L, H).
+            mask: (B, L) bool, True = valid.
+
+        Returns:
+            (B, L), padding 0.
+        """
         hidden = self.dropout(self.norm_1(F.relu(self.conv_1(hidden, mask))))
         hidden = self.dropout(self.norm_2(F.relu(self.conv_2(hidden, mask))))
         return clear_padding(self.linear(hidden), mask).squeeze(2)
 
 
 class SpeakerNorm(nn.Module):
-    """Values of a speaker brought to mean 0 and standard deviation 1, and back."""
+    """Values of a speaker scaled to mean 0 and standard deviation 1, and back.
+
+    Args:
+        mean: One value per speaker, (n_speakers,).
+        std: Likewise.
+    """
 
     mean: Tensor
     std: Tensor
@@ -64,11 +84,19 @@ class SpeakerNorm(nn.Module):
         self.register_buffer("std", std.detach().clone().float())
 
     def forward(self, values: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Normalises (B, L) values of speakers (B,)."""
+        """Normalises.
+
+        Args:
+            values: (B, L).
+            speaker_ids: (B,).
+
+        Returns:
+            (B, L).
+        """
         return (values - self.mean[speaker_ids][:, None]) / self.std[speaker_ids][:, None]
 
     def inverse(self, values: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Undoes `forward`."""
+        """Undoes `forward`; same arguments."""
         return values * self.std[speaker_ids][:, None] + self.mean[speaker_ids][:, None]
 
 
@@ -81,7 +109,7 @@ def _linear_edges(stats: ContourStats, n_edges: int) -> Tensor:
 
 def _log_edges(stats: ContourStats, n_edges: int) -> Tensor:
     """Edges of equal ratio over the range of all speakers, in Hz or linear energy."""
-    highest = max(float(stats.maximum.max()), 1e-3)  # a corpus without a voice has a range of 0
+    highest = max(float(stats.maximum.max()), 1e-3)  # an unvoiced corpus has a range of 0
     lowest = max(float(stats.minimum.min()), highest * 1e-4)  # 80 dB; silence has no logarithm
     return torch.linspace(math.log(lowest), math.log(highest), n_edges).exp()
 
@@ -89,9 +117,14 @@ def _log_edges(stats: ContourStats, n_edges: int) -> Tensor:
 class Contour(nn.Module):
     """Pitch or energy, per phone or per frame: predicted, quantised and embedded.
 
-    A value falls into one of `n_bins` bins: of equal width over the normalised range ("linear"),
-    or of equal ratio over the range in Hz or linear energy ("log"). What lies outside falls into
-    the first or last bin.
+    Args:
+        predictor: Predicts the normalised values.
+        stats: Of the training data, by speaker.
+        level: One value per phone or per frame.
+        quantization: Bins of equal width over the normalised range ("linear"), or of equal ratio
+            over the range in Hz or linear energy ("log"). The first and the last bin are open.
+        hidden: H, channels of the embedding.
+        n_bins: Number of bins.
     """
 
     edges: Tensor
@@ -99,11 +132,11 @@ class Contour(nn.Module):
     def __init__(
         self,
         predictor: VariancePredictor,
-        *,
-        hidden: int,
         stats: ContourStats,
         level: Level,
         quantization: Literal["linear", "log"],
+        *,
+        hidden: int,
         n_bins: int,
     ) -> None:
         super().__init__()
@@ -115,8 +148,61 @@ class Contour(nn.Module):
         self.register_buffer("edges", edges_of(stats, n_bins - 1))
         self.embedding = nn.Embedding(n_bins, hidden)
 
+    def forward(
+        self, hidden: Tensor, target: Tensor, mask: Tensor, speaker_ids: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Predicts the contour, and adds the embedding of the true one (teacher forcing).
+
+        Args:
+            hidden: Phones or frames, (B, L, H).
+            target: Normalised, (B, L), as `target` gives it.
+            mask: (B, L) bool, True = valid.
+            speaker_ids: (B,).
+
+        Returns:
+            The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
+        """
+        predicted = self.predictor(hidden, mask)
+        return clear_padding(hidden + self.embed(target, speaker_ids), mask), predicted
+
+    def infer(
+        self,
+        hidden: Tensor,
+        mask: Tensor,
+        durations: Tensor,
+        speaker_ids: Tensor,
+        given: Tensor | None = None,
+        factor: float | Tensor = 1.0,
+    ) -> tuple[Tensor, Tensor]:
+        """Adds the embedding of the predicted or given contour, multiplied by a factor.
+
+        Args:
+            hidden: Phones or frames, (B, L, H).
+            mask: (B, L) bool, True = valid.
+            durations: Frames per phone, (B, N).
+            speaker_ids: (B,).
+            given: Hz or linear energy, (B, L), instead of the prediction.
+            factor: On Hz or linear energy; one for all, or one per phone, (B, N).
+
+        Returns:
+            The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
+            padding 0.
+        """
+        predicted = self.predictor(hidden, mask)
+        values = self.apply_control(predicted, given, factor, durations, speaker_ids)
+        hidden = clear_padding(hidden + self.embed(values, speaker_ids), mask)
+        return hidden, self.denormalise(values, speaker_ids) * mask
+
     def embed(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Looks up the vectors of the values' bins: (B, L) normalised -> (B, L, H)."""
+        """Looks up the vectors of the values' bins.
+
+        Args:
+            normalised: (B, L).
+            speaker_ids: (B,).
+
+        Returns:
+            (B, L, H).
+        """
         values = normalised
         if self.quantization == "log":
             values = self.norm.inverse(normalised, speaker_ids)
@@ -125,10 +211,10 @@ class Contour(nn.Module):
     def target(
         self, values: Tensor, known: Tensor, durations: Tensor, speaker_ids: Tensor
     ) -> Tensor:
-        """What is to be predicted.
+        """The contour that is to be predicted.
 
         Args:
-            values: Hz without gaps, or energy, (B, T).
+            values: Interpolated F0 in Hz, or energy, (B, T); 0 where not known.
             known: (B, T) bool, False where there is no value: padding, unvoiced utterances.
             durations: Frames per phone, (B, N).
             speaker_ids: (B,).
@@ -139,11 +225,10 @@ class Contour(nn.Module):
         """
         if self.level == "frame":
             return self.norm(values, speaker_ids) * known
-        # values are 0 where they are not known, and a phone lies in an utterance as a whole
         share_known = average_by_phone(known.to(values.dtype), durations)
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
 
-    def controlled(
+    def apply_control(
         self,
         predicted: Tensor,
         given: Tensor | None,
@@ -151,7 +236,7 @@ class Contour(nn.Module):
         durations: Tensor,
         speaker_ids: Tensor,
     ) -> Tensor:
-        """Values to speak with, at inference.
+        """Applies the control factor to the predicted or given values.
 
         Args:
             predicted: Normalised, (B, L).
@@ -172,13 +257,60 @@ class Contour(nn.Module):
         zero = self.norm(torch.zeros_like(predicted, dtype=torch.float32), speaker_ids)
         return predicted.float() * factor + zero * (1 - factor)
 
-    def in_units(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Hz or linear energy, never negative: (B, L) normalised -> (B, L)."""
+    def denormalise(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Converts to Hz or linear energy, at least 0.
+
+        Args:
+            normalised: (B, L).
+            speaker_ids: (B,).
+
+        Returns:
+            (B, L).
+        """
         return self.norm.inverse(normalised, speaker_ids).clamp(min=0)
 
 
+def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:
+    """Length regulator: repeats each phone's vector for its duration.
+
+    Ren et al. 2019, "FastSpeech", arXiv:1905.09263, eq. 1.
+
+    Args:
+        phones: (B, N, H).
+        durations: Frames per phone, (B, N) int64, 0 allowed; 0 for padding.
+        max_length: T, the frames to give; what exceeds them is cut. Without it the longest item
+            is looked up, which makes the host wait for a GPU.
+
+    Returns:
+        (B, T, H), 0 beyond the sum of an item's durations.
+    """
+    B, N, H = phones.shape
+    ends = durations.cumsum(dim=1)  # (B, N): first frame after each phone
+    if max_length is None:
+        max_length = int(ends[:, -1].max())
+    frames = torch.arange(max_length, device=phones.device).repeat(B, 1)  # (B, T)
+    owners = torch.searchsorted(ends, frames, right=True)  # (B, T), N beyond the last phone
+    owners = owners + torch.arange(B, device=phones.device)[:, None] * (N + 1)
+    # one lookup in a table whose rows are the phones, and a row of zeros after each item's last
+    return F.embedding(owners, F.pad(phones, (0, 0, 0, 1)).reshape(B * (N + 1), H))
+
+
+def round_durations(durations: Tensor) -> Tensor:
+    """Rounds durations to whole frames (half to even), at least one per item.
+
+    Args:
+        durations: (B, N) frames with fractions, 0 for padding.
+
+    Returns:
+        (B, N) int64. An item that rounds to 0 frames gets one, in its longest phone.
+    """
+    frames = durations.round().long()
+    empty = frames.sum(dim=1, keepdim=True) == 0
+    return frames.scatter_add(1, durations.argmax(dim=1, keepdim=True), empty.long())
+
+
 def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
-    """Draws straight lines through the unvoiced gaps of a pitch contour.
+    """Interpolates the unvoiced gaps of a pitch contour linearly.
 
     Before the first and after the last voiced frame the nearest voiced value is held. An item
     without a voiced frame stays 0.
@@ -218,40 +350,3 @@ def average_by_phone(values: Tensor, durations: Tensor) -> Tensor:
     ends = durations.cumsum(dim=1)
     totals = sums.gather(1, ends) - sums.gather(1, ends - durations)
     return (totals / durations.clamp(min=1)).to(values.dtype)
-
-
-def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:
-    """Repeats each phone's vector for its duration (Ren et al. 2019, arXiv:1905.09263, eq. 1).
-
-    Args:
-        phones: (B, N, H).
-        durations: Frames per phone, (B, N) int64, 0 allowed; 0 for padding.
-        max_length: T, the frames to give; what exceeds them is cut. Without it the longest item
-            is looked up, which makes the host wait for a GPU.
-
-    Returns:
-        (B, T, H), 0 beyond the sum of an item's durations.
-    """
-    B, N, H = phones.shape
-    ends = durations.cumsum(dim=1)  # (B, N): first frame after each phone
-    if max_length is None:
-        max_length = int(ends[:, -1].max())
-    frames = torch.arange(max_length, device=phones.device).repeat(B, 1)  # (B, T)
-    owners = torch.searchsorted(ends, frames, right=True)  # (B, T), N beyond the last phone
-    owners = owners + torch.arange(B, device=phones.device)[:, None] * (N + 1)
-    # one lookup in a table whose rows are the phones, and a row of zeros after each item's last
-    return F.embedding(owners, F.pad(phones, (0, 0, 0, 1)).reshape(B * (N + 1), H))
-
-
-def whole_frames(durations: Tensor) -> Tensor:
-    """Rounds durations to frames (half to even), and lets no item end with none.
-
-    Args:
-        durations: (B, N) frames with fractions, 0 for padding.
-
-    Returns:
-        (B, N) int64. An item that rounds to 0 frames gets one, in its longest phone.
-    """
-    frames = durations.round().long()
-    empty = frames.sum(dim=1, keepdim=True) == 0
-    return frames.scatter_add(1, durations.argmax(dim=1, keepdim=True), empty.long())

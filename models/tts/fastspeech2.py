@@ -1,59 +1,372 @@
 """FastSpeech 2 (Ren et al. 2021, "FastSpeech 2: Fast and High-Quality ...", arXiv:2006.04558).
 
-In the shape of Amphion and ming024/FastSpeech2, whose checkpoints it can hold. It departs from the
-paper as they do:
-- Pitch is the mean F0 of each phone in linear bins, or the interpolated F0 of each frame, not a
-  wavelet spectrogram: simpler, and easier to control.
-- Six decoder blocks, dropout 0.2, and Tacotron 2's postnet, for a sharper mel.
-It departs from them where results depended on accidents:
-- Padding is masked before every convolution and in the batch normalisation: an utterance gives the
-  same result alone and in a batch.
-- Pitch and energy are normalised per speaker; controls multiply Hz and linear energy, not the
-  normalised value (at the mean, they had no effect), and may differ from phone to phone.
+Sizes and layers are those of Amphion and ming024/FastSpeech2, whose checkpoints can be loaded. As
+they do, it departs from the paper in that
+- pitch is the mean F0 of each phone in linear bins, or the interpolated F0 of each frame, not a
+  wavelet spectrogram: simpler, and easier to control;
+- it has six decoder blocks, dropout 0.2, and Tacotron 2's postnet, for a sharper mel.
+It departs from these projects in that
+- padding is masked before every convolution and in the batch normalisation: an utterance gives the
+  same result alone and in a batch;
+- pitch and energy are normalised per speaker; controls multiply Hz and linear energy, not the
+  normalised value (at the mean, they had no effect), and may differ from phone to phone;
 - duration_control multiplies before rounding (it cut 6.5 frames to 6), and the result has at least
-  one frame.
-- The target of a phone without frames is the speaker's mean, not silence or 0 Hz.
-- Positions beyond max_seq_len are computed when needed, in training too.
-
-This file is its training; what it can be set to stands in _fastspeech2_config.py, the network in
-_fastspeech2_network.py.
+  one frame;
+- the target of a phone without frames is the speaker's mean, not silence or 0 Hz;
+- positions beyond max_seq_len are computed when needed, in training too.
 """
 
+import math
 from collections.abc import Iterator, Mapping
-from typing import cast
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from config.schema import Config
-from models.base.acoustic import contour_stats, count_valid, durations_in
+from config.schema import Config, require_at_least, require_share
+from models.base.acoustic import (
+    TtsOutput,
+    contour_stats,
+    count_valid,
+    durations_in,
+    resolve_speakers,
+)
 from models.base.assets import Assets
-from models.base.joint_aligner import ALIGNER, AlignerTraining, build_aligner_training
+from models.base.joint_aligner import (
+    ALIGNER,
+    AlignerTraining,
+    JointAlignerConfig,
+    build_aligner_training,
+)
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Unit, Update
-from models.tts._fastspeech2_config import (
-    FastSpeech2Config,
-    TransformerConfig,
-    VarianceEmbeddingConfig,
-    VariancePredictorConfig,
-)
-from models.tts._fastspeech2_network import FastSpeech2, TrainingOutput
+from modules.conv import Linear
 from modules.losses import l1_sum, mse_sum
-from modules.masking import length_mask
+from modules.masking import clear_padding, length_mask
+from modules.postnet import PostNet
+from modules.transformer import FFTStack
+from modules.variance_adaptor import (
+    Contour,
+    ContourStats,
+    Level,
+    VariancePredictor,
+    interpolate_unvoiced,
+    regulate,
+    round_durations,
+)
 from processors.dataset.batch import TtsBatch
 
-__all__ = [
-    "CONFIG",
-    "FastSpeech2",
-    "FastSpeech2Config",
-    "FastSpeech2Task",
-    "TrainingOutput",
-    "TransformerConfig",
-    "VarianceEmbeddingConfig",
-    "VariancePredictorConfig",
-    "build_network",
-    "build_task",
-]
+_LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Encoder (over phones) and decoder (over frames)."""
+
+    encoder_layer: int = 4
+    encoder_head: int = 2
+    encoder_hidden: int = 256
+    decoder_layer: int = 6
+    decoder_head: int = 2
+    decoder_hidden: int = 256  # equal to encoder_hidden
+    conv_filter_size: int = 1024  # channels between the two convolutions of a block
+    conv_kernel_size: tuple[int, int] = (9, 1)  # of these two, odd
+    encoder_dropout: float = 0.2
+    decoder_dropout: float = 0.2
+
+    def __post_init__(self) -> None:
+        sizes = ("layer", "head", "hidden")
+        require_at_least(self, 1, *(f"encoder_{size}" for size in sizes))
+        require_at_least(self, 1, *(f"decoder_{size}" for size in sizes), "conv_filter_size")
+        require_share(self, "encoder_dropout", "decoder_dropout")
+
+
+@dataclass(frozen=True)
+class VariancePredictorConfig:
+    """Predictors of duration, pitch and energy."""
+
+    filter_size: int = 256
+    kernel_size: int = 3  # odd
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "filter_size")
+        require_share(self, "dropout")
+
+
+@dataclass(frozen=True)
+class VarianceEmbeddingConfig:
+    """Quantisation of pitch and energy: bins of equal width, or of equal ratio in Hz and energy."""
+
+    pitch_quantization: Literal["linear", "log"] = "linear"
+    energy_quantization: Literal["linear", "log"] = "linear"
+    n_bins: int = 256
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 2, "n_bins")
+
+
+@dataclass(frozen=True)
+class FastSpeech2Config:
+    """The `model` section."""
+
+    transformer: TransformerConfig = field(default_factory=TransformerConfig)
+    variance_predictor: VariancePredictorConfig = field(default_factory=VariancePredictorConfig)
+    variance_embedding: VarianceEmbeddingConfig = field(default_factory=VarianceEmbeddingConfig)
+    pitch_level: Level = "phone"  # one value per phone or per frame
+    energy_level: Level = "phone"
+    use_postnet: bool = True
+    # with preprocess.aligner `learned`
+    aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
+    max_seq_len: int = 1000  # positions kept ready
+    stored_positions: bool = False  # these belong to the weights: imported ones, not sinusoids
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "max_seq_len")
+        sizes = self.transformer
+        if sizes.encoder_hidden != sizes.decoder_hidden:
+            raise ValueError(
+                f"transformer.encoder_hidden {sizes.encoder_hidden} and decoder_hidden "
+                f"{sizes.decoder_hidden} must be equal: the decoder reads what the encoder gives"
+            )
+        hidden = sizes.encoder_hidden
+        for part, heads in (("encoder", sizes.encoder_head), ("decoder", sizes.decoder_head)):
+            if hidden % heads:
+                raise ValueError(f"{part}_head {heads} does not divide {part}_hidden {hidden}")
+        kernels = (*sizes.conv_kernel_size, self.variance_predictor.kernel_size)
+        if any(kernel < 1 or kernel % 2 == 0 for kernel in kernels):
+            raise ValueError(f"conv_kernel_size and kernel_size must be odd, not {kernels}")
+
+
+class TrainingOutput(NamedTuple):
+    """The network's predictions for a batch, and the targets of the contours."""
+
+    mel_hat: Tensor  # (B, T, M) before the postnet
+    refined_mel_hat: Tensor | None  # (B, T, M) after it, None without one
+    log_durations_hat: Tensor  # (B, N) ln(frames + 1)
+    contours_hat: dict[str, Tensor]  # "pitch", "energy": (B, N or T) normalised
+    contours: dict[str, Tensor]  # their targets
+
+
+class FastSpeech2(nn.Module):
+    """Phones to mel: encoder, variance adaptor, decoder.
+
+    Args:
+        config: Sizes.
+        n_phones: Size of the vocabulary, padding (id 0) included.
+        n_mels: Bands of the mel.
+        pitch: Statistics of F0 in Hz, one value per speaker.
+        energy: Statistics of energy, one value per speaker.
+        log_floor: Log-mel of silence, which fills the padding of `infer`.
+    """
+
+    # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
+    # exists only with more than one speaker
+    PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
+    SPEAKER_ROWS: ClassVar[tuple[str, ...]] = (
+        "speaker_embedding.weight",
+        "pitch.norm.mean",
+        "pitch.norm.std",
+        "energy.norm.mean",
+        "energy.norm.std",
+    )
+
+    def __init__(
+        self,
+        config: FastSpeech2Config,
+        n_phones: int,
+        n_mels: int,
+        pitch: ContourStats,
+        energy: ContourStats,
+        log_floor: float = math.log(1e-5),
+    ) -> None:
+        super().__init__()
+        sizes, bins = config.transformer, config.variance_embedding
+        hidden = sizes.encoder_hidden
+        stack = partial(
+            FFTStack,
+            hidden=hidden,
+            filter_size=sizes.conv_filter_size,
+            kernel_size=sizes.conv_kernel_size,
+            max_length=config.max_seq_len,
+            stored_positions=config.stored_positions,
+        )
+        predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
+        contour = partial(Contour, hidden=hidden, n_bins=bins.n_bins)
+        self.n_speakers = len(pitch.mean)
+        self.log_floor = log_floor
+        self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
+        self.encoder = stack(
+            sizes.encoder_layer, heads=sizes.encoder_head, dropout=sizes.encoder_dropout
+        )
+        self.speaker_embedding = (
+            nn.Embedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
+        )
+        self.duration_predictor = predictor()
+        self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
+        self.energy = contour(predictor(), energy, config.energy_level, bins.energy_quantization)
+        self.decoder = stack(
+            sizes.decoder_layer, heads=sizes.decoder_head, dropout=sizes.decoder_dropout
+        )
+        self.mel_linear = Linear(hidden, n_mels)
+        self.postnet = PostNet(n_mels) if config.use_postnet else None
+
+    def scales(self) -> dict[str, str]:
+        """Tensors that make sense on one scale only, and that scale."""
+        return {
+            "pitch.edges": self.pitch.quantization,
+            "energy.edges": self.energy.quantization,
+        }
+
+    def forward(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        speaker_ids: Tensor,
+        durations: Tensor,
+        mel_lengths: Tensor,
+        f0: Tensor,
+        energy: Tensor,
+    ) -> TrainingOutput:
+        """Predicts durations, pitch, energy and mel, with teacher forcing.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,).
+            durations: (B, N) frames.
+            mel_lengths: (B,), the sums of the durations.
+            f0: (B, T) Hz, 0 = unvoiced.
+            energy: (B, T).
+        """
+        phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
+        frame_mask = length_mask(mel_lengths, f0.shape[1])
+        f0 = interpolate_unvoiced(f0, mel_lengths)
+        contours = {
+            "pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids),
+            "energy": self.energy.target(energy, frame_mask, durations, speaker_ids),
+        }
+        contours_hat: dict[str, Tensor] = {}
+        phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        log_durations_hat = self.duration_predictor(phones, phone_mask)  # (B, N)
+        for name, contour in self._contours("phone"):
+            phones, contours_hat[name] = contour(phones, contours[name], phone_mask, speaker_ids)
+        frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
+        for name, contour in self._contours("frame"):
+            frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
+        mel_hat, refined_mel_hat = self._decode(frames, frame_mask)  # (B, T, M)
+        return TrainingOutput(mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours)
+
+    @torch.no_grad()
+    def infer(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        *,
+        speaker_ids: Tensor | None = None,
+        pitch_control: float | Tensor = 1.0,
+        energy_control: float | Tensor = 1.0,
+        duration_control: float | Tensor = 1.0,
+        durations: Tensor | None = None,
+        pitch: Tensor | None = None,
+        energy: Tensor | None = None,
+    ) -> TtsOutput:
+        """Synthesises mels; call `eval()` first.
+
+        Controls are factors, one for all or one per phone, (B, N). They act on predicted and on
+        given values.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,); needed with more than one speaker.
+            pitch_control: On Hz; 1.2 is 20 % higher.
+            energy_control: On linear energy.
+            duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
+            durations: Frames, (B, N), instead of the predicted ones.
+            pitch: Hz, (B, N), or (B, T) at level "frame", instead of the predicted.
+            energy: As pitch.
+
+        Raises:
+            ValueError: If there are several speakers and no speaker_ids.
+        """
+        speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
+        phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
+        controls = {"pitch": (pitch, pitch_control), "energy": (energy, energy_control)}
+        values: dict[str, Tensor] = {}
+        phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        if durations is None:
+            durations = self._predict_durations(phones, phone_mask)
+        durations = round_durations(durations * duration_control * phone_mask)
+        for name, contour in self._contours("phone"):
+            phones, values[name] = contour.infer(
+                phones, phone_mask, durations, speaker_ids, *controls[name]
+            )
+        mel_lengths = durations.sum(dim=1)
+        frame_mask = length_mask(mel_lengths)
+        frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
+        for name, contour in self._contours("frame"):
+            frames, values[name] = contour.infer(
+                frames, frame_mask, durations, speaker_ids, *controls[name]
+            )
+        mel = self._final_mel(*self._decode(frames, frame_mask), frame_mask)  # (B, M, T)
+        levels = self.pitch.level, self.energy.level
+        return TtsOutput(mel, mel_lengths, durations, values["pitch"], values["energy"], *levels)
+
+    @torch.no_grad()
+    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
+        """The mel with the true durations, pitch and energy, (B, M, T); call `eval()` first.
+
+        Beyond the lengths it is the log floor.
+
+        Raises:
+            ValueError: If the batch has no durations.
+        """
+        output: TrainingOutput = self(*_inputs(batch))
+        frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
+        return self._final_mel(output.mel_hat, output.refined_mel_hat, frame_mask)
+
+    def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
+        phones = self.encoder(self.phone_embedding(phone_ids), mask)
+        if self.speaker_embedding is None:
+            return phones
+        return clear_padding(phones + self.speaker_embedding(speaker_ids)[:, None], mask)
+
+    def _predict_durations(self, phones: Tensor, mask: Tensor) -> Tensor:
+        """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
+        log_durations = self.duration_predictor(phones, mask).float()
+        return (log_durations.exp() - 1).clamp(0, _LONGEST_PHONE_FRAMES)
+
+    def _contours(self, level: Level) -> list[tuple[str, Contour]]:
+        """Those of pitch and energy that have one value per phone, or per frame."""
+        both = (("pitch", self.pitch), ("energy", self.energy))
+        return [(name, contour) for name, contour in both if contour.level == level]
+
+    def _decode(self, frames: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+        """(B, T, H), mask (B, T) -> (B, T, M) before and after the postnet; None without one."""
+        mel_hat = self.mel_linear(self.decoder(frames, mask))
+        return mel_hat, None if self.postnet is None else self.postnet(mel_hat, mask)
+
+    def _final_mel(self, mel_hat: Tensor, refined: Tensor | None, frame_mask: Tensor) -> Tensor:
+        """The refined mel if there is one, (B, M, T) float32, the log floor beyond the lengths."""
+        mel = (mel_hat if refined is None else refined).float().mT  # (B, M, T)
+        return mel.masked_fill(~frame_mask[:, None], self.log_floor)
+
+
+def _inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
+    """Arguments of the network's `forward`."""
+    return (
+        batch.phone_ids,
+        batch.phone_lengths,
+        batch.speaker_ids,
+        durations_in(batch),
+        batch.mel_lengths,
+        batch.f0,
+        batch.energy,
+    )
 
 
 class FastSpeech2Task:
@@ -87,42 +400,16 @@ class FastSpeech2Task:
         return count_valid(batch)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
-        """One update of the network, after one of the aligner where it is trained along."""
+        """One update of the network, after one of the aligner if the durations are learnt."""
         if self.aligner_training is not None:
             found = self.aligner_training.align(batch)
             yield Update(ALIGNER, self.aligner_training.losses(found, batch))
             batch = batch._replace(durations=found.durations)
         yield Update("model", self.losses(batch))
 
-    @torch.no_grad()
-    def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
-        """The losses of training, teacher-forced."""
-        if self.aligner_training is None:
-            return self.losses(batch)
-        found = self.aligner_training.align(batch)
-        losses = self.losses(batch._replace(durations=found.durations))
-        return losses | self.aligner_training.validation_losses(found, batch)
-
-    def samples(self, batch: TtsBatch) -> Iterator[Sample]:
-        """Speaks from the phones alone."""
-        spoken = synthesis_samples(self.network, batch, self.assets)
-        if self.aligner_training is None:
-            return spoken
-        durations = self.aligner_training.align(batch).durations
-        return add_alignment_figures(spoken, batch, durations, self.assets)
-
     def losses(self, batch: TtsBatch) -> dict[str, LossTerm]:
         """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy."""
-        true_durations = durations_in(batch)
-        output: TrainingOutput = self.networks["model"](
-            batch.phone_ids,
-            batch.phone_lengths,
-            batch.speaker_ids,
-            true_durations,
-            batch.mel_lengths,
-            batch.f0,
-            batch.energy,
-        )
+        output: TrainingOutput = self.networks["model"](*_inputs(batch))
         phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         mel = batch.mel.mT  # (B, T, M)
@@ -130,7 +417,7 @@ class FastSpeech2Task:
         if output.refined_mel_hat is not None:
             refined_mel = l1_sum(output.refined_mel_hat, mel, frame_mask)
             losses["refined_mel"] = LossTerm(refined_mel, "frames")
-        log_durations = true_durations.float().log1p()
+        log_durations = durations_in(batch).float().log1p()
         durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
         losses["duration"] = LossTerm(durations, "phones")
         for name, contour in (("pitch", self.network.pitch), ("energy", self.network.energy)):
@@ -140,12 +427,33 @@ class FastSpeech2Task:
             losses[name] = LossTerm(total, unit)
         return losses
 
+    @torch.no_grad()
+    def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
+        """The losses of training, with teacher forcing."""
+        if self.aligner_training is None:
+            return self.losses(batch)
+        found = self.aligner_training.align(batch)
+        losses = self.losses(batch._replace(durations=found.durations))
+        return losses | self.aligner_training.validation_losses(found, batch)
+
+    def samples(self, batch: TtsBatch) -> Iterator[Sample]:
+        """Synthesises the batch from its phones."""
+        samples = synthesis_samples(self.network, batch, self.assets)
+        if self.aligner_training is None:
+            return samples
+        durations = self.aligner_training.align(batch).durations
+        return add_alignment_figures(samples, batch, durations, self.assets)
+
 
 CONFIG = FastSpeech2Config
 
 
 def build_network(config: Config, assets: Assets) -> FastSpeech2:
     """The network of an experiment, with fresh weights.
+
+    Args:
+        config: The experiment.
+        assets: Vocabulary, speakers with their statistics, and mel definition.
 
     Raises:
         InputError: If the vocabulary or the statistics of a speaker are missing.
@@ -162,7 +470,7 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
 
 
 def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
-    """What the trainer trains."""
+    """The training task of an experiment; arguments and errors as of `build_network`."""
     model = cast("FastSpeech2Config", config.model)
     network = build_network(config, assets)
     return FastSpeech2Task(network, assets, build_aligner_training(config, assets, model.aligner))

@@ -11,7 +11,7 @@ from modules.variance_adaptor import (
     average_by_phone,
     interpolate_unvoiced,
     regulate,
-    whole_frames,
+    round_durations,
 )
 
 HZ = ContourStats.of(mean=200, std=50, minimum=100, maximum=400)
@@ -93,11 +93,11 @@ def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
     durations = torch.tensor([[1, 2]])
     factor = torch.tensor([[0.5, 2.0]])
     frames = contour(level="frame")
-    per_frame = frames.controlled(predicted, None, factor, durations, FIRST)
-    assert frames.in_units(per_frame, FIRST).tolist() == [[100, 400, 400]]
+    per_frame = frames.apply_control(predicted, None, factor, durations, FIRST)
+    assert frames.denormalise(per_frame, FIRST).tolist() == [[100, 400, 400]]
     phones = contour()
-    per_phone = phones.controlled(predicted[:, :2], None, 1.5, durations, FIRST)
-    assert phones.in_units(per_phone, FIRST).tolist() == [[300, 300]]
+    per_phone = phones.apply_control(predicted[:, :2], None, 1.5, durations, FIRST)
+    assert phones.denormalise(per_phone, FIRST).tolist() == [[300, 300]]
 
 
 @pytest.mark.parametrize("factor", [1.0, torch.ones(1, 500)])
@@ -105,15 +105,15 @@ def test_a_factor_of_one_changes_no_bit_of_the_prediction(factor):
     torch.manual_seed(0)
     predicted = 10 * torch.randn(1, 500)  # below -4 they stand for negative Hz
     durations = torch.ones(1, 500, dtype=torch.long)
-    assert contour().controlled(predicted, None, factor, durations, FIRST).equal(predicted)
+    assert contour().apply_control(predicted, None, factor, durations, FIRST).equal(predicted)
 
 
 def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
     phones = contour()
     given = torch.tensor([[120.0, -3.0]])
     durations = torch.tensor([[1, 1]])
-    normalised = phones.controlled(torch.zeros(1, 2), given, 1.0, durations, FIRST)
-    assert phones.in_units(normalised, FIRST).tolist() == [[120, 0]]
+    normalised = phones.apply_control(torch.zeros(1, 2), given, 1.0, durations, FIRST)
+    assert phones.denormalise(normalised, FIRST).tolist() == [[120, 0]]
 
 
 def test_gaps_are_bridged_by_straight_lines_and_edges_are_held():
@@ -191,4 +191,4 @@ def test_length_is_the_longest_item_unless_given():
 
 def test_durations_are_rounded_and_an_item_never_ends_without_a_frame():
     durations = torch.tensor([[1.4, 1.6, 0.0], [0.1, 0.4, 0.0], [0.0, 0.0, 0.0]])
-    assert whole_frames(durations).tolist() == [[1, 2, 0], [0, 1, 0], [1, 0, 0]]
+    assert round_durations(durations).tolist() == [[1, 2, 0], [0, 1, 0], [1, 0, 0]]
