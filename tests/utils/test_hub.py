@@ -172,7 +172,7 @@ def test_a_repository_that_is_missing_or_private(hub, monkeypatch, token):
 def test_a_gated_repository(hub, monkeypatch, token):
     hub.publish("org/gated", FILES, gated=True)
     use_token(monkeypatch, token)
-    assert "asks you to accept its conditions" in refusal("org/gated")
+    assert "accept its conditions" in refusal("org/gated")
 
 
 def test_a_token_that_the_hub_does_not_know(hub, monkeypatch):
@@ -212,7 +212,7 @@ def test_a_hub_in_trouble_is_said_and_the_cache_is_used_where_it_holds_all(
 ):
     hub.publish("org/name", FILES)
     hub.failing = status
-    with pytest.raises(InputError, match=said + ".*no copy of it in the Hub's cache"):
+    with pytest.raises(InputError, match=said + ".*has no copy of it"):
         resolve("org/name", model_files)
     hub.failing = 0
     folder = resolve("org/name", model_files)
@@ -239,8 +239,8 @@ def test_offline_the_cache_is_used_if_it_holds_all(hub, monkeypatch, caplog):
     assert resolve("org/name", lambda _: ["config.json"]) == folder
     assert resolve(f"org/name@{commit}", lambda _: ["config.json"]) == folder
     assert r"lacks model.safetensors" in refusal("org/name")
-    assert "no copy of it in the Hub's cache" in refusal("org/other")
-    assert "no copy of it in the Hub's cache" in refusal("org/name@v9")
+    assert "has no copy of it" in refusal("org/other")
+    assert "has no copy of it" in refusal("org/name@v9")
     assert hub.asked == []
 
 
@@ -278,7 +278,7 @@ def test_a_full_disk(hub, monkeypatch):
     monkeypatch.setattr("huggingface_hub.file_download.http_get", full)
     said = refusal("org/name")
     assert "No space left on device (/cache/blobs/1); the client needs free space" in said
-    assert "set HF_HOME to another place" in said
+    assert "set HF_HOME to another folder" in said
 
 
 def test_without_the_client_a_local_path_still_works(hub, monkeypatch, tmp_path):

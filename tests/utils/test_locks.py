@@ -38,7 +38,7 @@ def holder(tmp_path):
 
 def test_a_folder_that_another_process_works_in_is_refused_with_its_name(holder, tmp_path):
     with (
-        pytest.raises(InputError, match=rf"data: process {holder.pid} on .*there; wait for it"),
+        pytest.raises(InputError, match=rf"data: process {holder.pid} on .*using it; wait for it"),
         locked(tmp_path / "data", "wait for it"),
     ):
         pass
