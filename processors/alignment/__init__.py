@@ -7,7 +7,7 @@ An aligner is a module here, and a value of `PreprocessConfig.aligner`. It offer
 and, if it reads a file for each utterance or trains on the corpus before it aligns,
 
     alignment_file(utterance, config, dataset_root) -> Path
-    plan_training(config, utterances, folder) -> AlignerTraining
+    plan_training(config, utterances, folder) -> TrainingPlan
 
 A module is imported when its aligner is chosen, since the packages it needs are slow to import.
 """
@@ -49,8 +49,8 @@ class Aligner(Protocol):
         """
 
 
-class AlignerTraining(Protocol):
-    """The training that an aligner needs before it aligns a corpus."""
+class TrainingPlan(Protocol):
+    """The training of an aligner on a corpus, which comes before the alignment."""
 
     @property
     def identity(self) -> dict[str, object]:
@@ -99,7 +99,7 @@ def alignment_file(
 
 def plan_training(
     config: PreprocessConfig, utterances: Sequence[Utterance], folder: Path
-) -> AlignerTraining | None:
+) -> TrainingPlan | None:
     """Plans the training of the aligner on a corpus.
 
     Args:

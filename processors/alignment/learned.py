@@ -46,20 +46,7 @@ class SpeechTrimmer:
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
     ) -> Alignment:
-        """Trims one utterance.
-
-        Args:
-            utterance: Not used.
-            wav: (S,) float32 in [-1, 1].
-            sample_rate: Of `wav`, Hz.
-            spoken: Its phones.
-
-        Returns:
-            The phones of the text and the two boundaries of the speech.
-
-        Raises:
-            AlignmentError: If there is no speech, or it is too short for the phones.
-        """
+        """Trims one utterance; the alignment has only the two outer boundaries (see Aligner)."""
         heard = speech_activity(wav, sample_rate)
         if heard is None:
             raise AlignmentError("the recording has no speech; is it damaged?")

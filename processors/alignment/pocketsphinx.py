@@ -84,19 +84,7 @@ class PocketSphinxAligner:
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
     ) -> Alignment:
-        """Aligns one utterance.
-
-        Args:
-            utterance: Must be English.
-            wav: (S,) float32 in [-1, 1].
-            sample_rate: Of `wav`, Hz.
-            spoken: Its phones are found in the audio.
-
-        Raises:
-            AlignmentError: If the language is not English or a phone not ARPAbet, the audio is too
-                short for the phones, or text and recording do not fit.
-            InputError: If the package is not installed.
-        """
+        """Aligns one utterance in English (see Aligner)."""
         if utterance.language.split("-")[0] != "en":
             raise AlignmentError(
                 f"the aligner pocketsphinx knows English, not {utterance.language};"
@@ -198,14 +186,9 @@ class _Recogniser:
         self._known: set[Phones] = set()
 
     def align(self, words: Sequence[Phones], pcm: bytes) -> list[list[PhoneSpan]]:
-        """Finds words in audio, and then the phones in them.
+        """Finds words in 16-bit samples, and then the phones in them.
 
-        Args:
-            words: Phones of each word.
-            pcm: 16-bit samples at the model's rate.
-
-        Raises:
-            RuntimeError: If the decoder finds no path through all words.
+        Raises RuntimeError if the decoder finds no path through all words.
         """
         for phones in words:
             if phones not in self._known:

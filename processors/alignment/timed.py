@@ -150,17 +150,7 @@ class FileAligner:
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
     ) -> Alignment:
-        """Reads the alignment of one utterance.
-
-        Args:
-            utterance: Its id and speaker name the file.
-            wav: (S,); only its length is used.
-            sample_rate: Of `wav`, Hz.
-            spoken: Words and punctuation.
-
-        Raises:
-            AlignmentError: If the file is missing, damaged, or of another text or recording.
-        """
+        """Reads the alignment of one utterance (see Aligner)."""
         path = self._find(utterance)
         with naming(path):
             grid = self._read(path, utterance)

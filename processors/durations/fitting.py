@@ -89,11 +89,7 @@ class Fitter:
         self.rate = rate or self._find_rate(entries, utterances)
 
     def __call__(self, entry: SourceEntry, utterance: Utterance) -> Fitted:
-        """Fits one entry.
-
-        Args:
-            entry: Of the source.
-            utterance: To which it belongs.
+        """Fits the entry of an utterance.
 
         Raises:
             AlignmentError: If the entry is damaged or does not fit text and recording; the message

@@ -74,17 +74,7 @@ class HmmAligner:
     def __call__(
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
     ) -> Alignment:
-        """Aligns one utterance.
-
-        Args:
-            utterance: Its speaker selects the normalisation.
-            wav: (S,) float32 in [-1, 1].
-            sample_rate: Of `wav`, Hz.
-            spoken: Its phones are found in the audio.
-
-        Raises:
-            AlignmentError: If the audio is too short for the phones, or no path leads through them.
-        """
+        """Aligns one utterance, with a score (see Aligner)."""
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
         pauses = pauses_after(spoken)
         duration_s = len(wav) / sample_rate
@@ -180,7 +170,10 @@ def plan_training(
     chosen = tuple(choose(utterances, MOST_UTTERANCES))
     origin = {
         "config": _digest(_relevant(config)),
-        "utterances": {utterance.id: _digest(_identity(utterance)) for utterance in chosen},
+        "utterances": {
+            one.id: _digest([one.text, one.speaker, one.language, *size_and_time(one.audio)])
+            for one in chosen
+        },
     }
     previous = read_origin(path)
     if previous is not None and _nearly_same(previous, origin):
@@ -208,11 +201,6 @@ def _relevant(config: PreprocessConfig) -> dict[str, object]:
     if config.text.lexicon_path:
         text["lexicon_path"] = sha256_of(Path(config.text.lexicon_path))
     return {"text": text, **{key: getattr(config, key) for key in _KEYS}}
-
-
-def _identity(utterance: Utterance) -> list[object]:
-    fields = [utterance.text, utterance.speaker, utterance.language]
-    return [*fields, *size_and_time(utterance.audio)]
 
 
 def _nearly_same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -94,31 +94,17 @@ def best_edit(
         chain: States of the text, S of them.
         segments: Of the text; each has N_STATES of the states.
     """
-    steps = _log_steps(chain)
-    forward = _forward_scores(emissions, chain.pdfs, steps)  # (T, S)
-    backward = _backward_scores(emissions, chain.pdfs, steps)  # (T, S)
+    logs = Chain(chain.pdfs, *map(_log, chain[1:]))  # of its probabilities
+    forward = _forward_scores(emissions, logs)  # (T, S)
+    backward = _backward_scores(emissions, logs)  # (T, S)
     silences = np.array([number for number, segment in enumerate(segments) if segment.place])
     leaving = _log(1 - chain.stay)
     exits = _exits(forward, leaving, silences * N_STATES)  # (W + 1, T + 1)
     entries = _entries(backward, silences * N_STATES)  # (W + 1, T + 1)
     sound = np.concatenate([[0.0], np.cumsum(background - _COST * FRAME_S)])  # (T + 1,)
     gain, *place = _best(exits, entries, sound)
-    unchanged = float((forward[-1] + steps.final).max())
+    unchanged = float((forward[-1] + logs.final).max())
     return Edit(max(float(gain) - unchanged, 0.0), *(int(number) for number in place))
-
-
-class _LogSteps(NamedTuple):
-    """Logarithms of a chain's probabilities, (S,) each."""
-
-    stay: np.ndarray
-    step: np.ndarray
-    skip: np.ndarray
-    start: np.ndarray
-    final: np.ndarray
-
-
-def _log_steps(chain: Chain) -> _LogSteps:
-    return _LogSteps(*map(_log, (chain.stay, chain.step, chain.skip, chain.start, chain.final)))
 
 
 def _log(values: np.ndarray) -> np.ndarray:
@@ -153,37 +139,37 @@ def _entries(backward: np.ndarray, silences: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _forward_scores(emissions: np.ndarray, pdfs: np.ndarray, steps: _LogSteps) -> np.ndarray:
-    T, S = len(emissions), len(pdfs)
+def _forward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
+    T, S = len(emissions), len(logs.pdfs)
     scores = np.empty((T, S))
     for s in range(S):
-        scores[0, s] = steps.start[s] + emissions[0, pdfs[s]]
+        scores[0, s] = logs.start[s] + emissions[0, logs.pdfs[s]]
     for t in range(1, T):
         for s in range(S):
-            best = scores[t - 1, s] + steps.stay[s]
+            best = scores[t - 1, s] + logs.stay[s]
             if s > 0:
-                best = max(best, scores[t - 1, s - 1] + steps.step[s - 1])
-            if steps.skip[s] > _NEVER:
-                best = max(best, scores[t - 1, s - _BACK] + steps.skip[s])
-            scores[t, s] = best + emissions[t, pdfs[s]]
+                best = max(best, scores[t - 1, s - 1] + logs.step[s - 1])
+            if logs.skip[s] > _NEVER:
+                best = max(best, scores[t - 1, s - _BACK] + logs.skip[s])
+            scores[t, s] = best + emissions[t, logs.pdfs[s]]
     return scores
 
 
 @compiled
-def _backward_scores(emissions: np.ndarray, pdfs: np.ndarray, steps: _LogSteps) -> np.ndarray:
+def _backward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
     # of the frames from t on, t included
-    T, S = len(emissions), len(pdfs)
+    T, S = len(emissions), len(logs.pdfs)
     scores = np.empty((T, S))
     for s in range(S):
-        scores[T - 1, s] = steps.final[s] + emissions[T - 1, pdfs[s]]
+        scores[T - 1, s] = logs.final[s] + emissions[T - 1, logs.pdfs[s]]
     for t in range(T - 2, -1, -1):
         for s in range(S):
-            best = scores[t + 1, s] + steps.stay[s]
+            best = scores[t + 1, s] + logs.stay[s]
             if s + 1 < S:
-                best = max(best, scores[t + 1, s + 1] + steps.step[s])
-            if s + _BACK < S and steps.skip[s + _BACK] > _NEVER:
-                best = max(best, scores[t + 1, s + _BACK] + steps.skip[s + _BACK])
-            scores[t, s] = best + emissions[t, pdfs[s]]
+                best = max(best, scores[t + 1, s + 1] + logs.step[s])
+            if s + _BACK < S and logs.skip[s + _BACK] > _NEVER:
+                best = max(best, scores[t + 1, s + _BACK] + logs.skip[s + _BACK])
+            scores[t, s] = best + emissions[t, logs.pdfs[s]]
     return scores
 
 

@@ -21,7 +21,6 @@ from processors.alignment.timed import Grid
 from processors.durations import reader_names
 from processors.records import Alignment, TimedPhone, TimedWord
 from utils.errors import InputError
-from utils.files import read_text
 
 
 @dataclass(frozen=True)
@@ -195,21 +194,6 @@ def entry_per_file(
         read: Reads a file.
     """
     return [SourceEntry(one.stem, one, partial(read, one)) for one in files_of(source, suffixes)]
-
-
-def text_of(path: Path) -> str:
-    """A UTF-8 file that is not empty.
-
-    Raises:
-        AlignmentError: If it cannot be read or is empty.
-    """
-    try:
-        text = read_text(path)
-    except InputError as error:
-        raise AlignmentError(str(error)) from None
-    if not text.strip("\0 \r\n\t"):
-        raise AlignmentError(f"{path} is empty; make it again")
-    return text
 
 
 def counts_of(values: np.ndarray, path: Path) -> FrameCounts:

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from processors.alignment import AlignmentError
 from processors.alignment.timed import Grid, Interval, make_grid
-from processors.durations.formats import Source, SourceEntry, files_of, text_of
+from processors.durations.formats import Source, SourceEntry, files_of
+from utils.errors import InputError
+from utils.files import read_text
 
 SUFFIXES = (".lab", ".mlf")
 
@@ -41,7 +43,7 @@ def entries(source: Source) -> list[SourceEntry]:
 def _master_entries(path: Path) -> list[SourceEntry]:
     """The parts: a name in quotes, lines, and a full stop."""
     try:
-        rows = [*enumerate(text_of(path).split("\n"), 1)]
+        rows = [*enumerate(_text(path).split("\n"), 1)]
     except AlignmentError as error:
         return [SourceEntry(path.stem, path, partial(_fail, str(error)))]
     names = [(place, row) for place, (_, row) in enumerate(rows) if row.startswith('"')]
@@ -61,7 +63,7 @@ def _fail(message: str) -> Grid:
 
 
 def _read(path: Path) -> Grid:
-    return _grid(path, [*enumerate(text_of(path).split("\n"), 1)], closed=False)
+    return _grid(path, [*enumerate(_text(path).split("\n"), 1)], closed=False)
 
 
 def _grid(path: Path, rows: Sequence[tuple[int, str]], *, closed: bool) -> Grid:
@@ -72,6 +74,16 @@ def _grid(path: Path, rows: Sequence[tuple[int, str]], *, closed: bool) -> Grid:
     kept = [(n, row) for n, row in rows if row.strip() not in ("", ".")]
     phones = [*_phones([_parse(row, f"{path}:{n}") for n, row in kept])]
     return make_grid(phones[-1].end_s if phones else None, [], phones)
+
+
+def _text(path: Path) -> str:
+    try:
+        text = read_text(path)
+    except InputError as error:
+        raise AlignmentError(str(error)) from None
+    if not text.strip("\0 \r\n\t"):
+        raise AlignmentError(f"{path} is empty; make it again")
+    return text
 
 
 def _parse(row: str, place: str) -> _Line:

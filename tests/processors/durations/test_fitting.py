@@ -1,0 +1,60 @@
+"""Durations of one recording, fitted to its text and its length."""
+
+import numpy as np
+import pytest
+import soundfile
+
+from config.schema import PreprocessConfig
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError
+from processors.alignment.timed import Interval, make_grid
+from processors.durations.fitting import Fitter, Interpretation, renamed
+from processors.durations.formats import FrameCounts, SourceEntry
+from processors.durations.frames import FrameRate
+from processors.durations.tokens import TokenCountError
+from processors.records import SpokenText, Word
+from processors.text.frontend import TextFrontend
+
+CONFIG = PreprocessConfig()  # 256 samples at 22050 Hz
+TEXT = "Hi, you!"
+
+
+@pytest.fixture
+def utterance(tmp_path):
+    path = tmp_path / "u1.wav"
+    soundfile.write(path, np.zeros(256 * 20), 22050)
+    return Utterance("u1", path, TEXT, "ann", "en-us")
+
+
+def fit(utterance, found, interpretation):
+    entry = SourceEntry("u1", utterance.audio.with_suffix(".npy"), lambda: found)
+    return Fitter(CONFIG, interpretation, {"u1": entry}, {"u1": utterance})(entry, utterance)
+
+
+def test_frames_of_twice_the_hop_become_twice_as_many_frames(utterance):
+    phones = TextFrontend(CONFIG.text, "en-us")(TEXT).phones
+    frames = np.ones(len(phones), dtype=np.int64)
+    frames[1] = 10 - len(phones) + 1
+    speech, off = fit(utterance, FrameCounts(frames), Interpretation(rate=FrameRate(512, 22050)))
+    assert speech.frames.tolist() == (2 * frames).tolist()
+    assert off == 0
+    assert [phone.name for phone in speech.phones] == list(phones)
+    assert [word.text for word in speech.words] == ["Hi", "you"]
+    assert speech.seconds == pytest.approx(256 * 20 / 22050)
+
+
+def test_an_error_names_the_file_of_the_entry(utterance):
+    with pytest.raises(TokenCountError, match=r"u1\.npy: it has 2 durations, the text \d+ tokens"):
+        fit(utterance, FrameCounts(np.array([10, 10])), Interpretation())
+    grid = make_grid(None, [], [Interval("HH", 0.2, 0.1)])
+    with pytest.raises(AlignmentError, match=r"u1\.npy: HH ends at 0.100 s, before it starts"):
+        fit(utterance, grid, Interpretation())
+
+
+def test_renamed_phones_keep_their_times_and_pauses_their_names():
+    spoken = SpokenText("Hi", "Hi", ("<sil>", "HH", "AY1", "<.>"), (Word("Hi", 1, 3),))
+    names = ["<sil>", "h", "<sp>", "ai", "<.>"]
+    grid = make_grid(None, [], [Interval(name, n, n + 1) for n, name in enumerate(names)])
+    found = renamed(grid, spoken).phones
+    assert [one.label for one in found] == ["<sil>", "HH", "<sp>", "AY1", "<.>"]
+    assert [one.start_s for one in found] == [0, 1, 2, 3, 4]
