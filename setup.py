@@ -14,7 +14,7 @@ setup(
     package_data={
         "config": ["*.json", "*/*.json"],
         "processors.text": ["data/*"],
-        "models.evaluation.report": ["*.html", "*.css", "*.js"],
+        "models.evaluation.report": ["static/*"],
     },
     install_requires=[
         "torch>=2.6",  # from here on torch.load reads nothing but tensors unless told otherwise

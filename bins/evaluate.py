@@ -1,4 +1,4 @@
-"""Stage 4: scores speech beside the recordings of the same utterances."""
+"""Stage 4: scores synthesised speech against recordings of the same utterances."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,37 +11,36 @@ from utils.logging import get_logger, setup_logging
 from utils.parallel import n_cores
 
 if TYPE_CHECKING:
-    from models.evaluation.place import Place
-    from models.evaluation.subjects import Extras
+    from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 
 
 def parser() -> Parser:
     """The flags of stage 4."""
     flags = Parser(
-        "Scores what stage 3 wrote, or any wavs, beside the recordings of the same utterances: "
-        "prints a table, and writes scores.json, scores.jsonl with a line for each utterance, and "
+        "Scores what stage 3 wrote, or any wavs, against recordings of the same utterances: prints "
+        "a table, and writes scores.json, scores.jsonl with a line for each utterance, and "
         "report.html, a page to listen to. Several folders are compared."
     )
     add_model_arguments(flags)
-    _add_what(flags)
-    _add_beside(flags)
+    _add_systems(flags)
+    _add_references(flags)
     add = flags.add_argument
-    add("--metrics", default="all", help="names, as in mel_l1,pesq; default: all that can be")
+    add("--metrics", default="all", help="names, as in mel_l1,pesq; default: all that apply")
     add("--checks", help="names, all or none; default: all, and none with --metrics")
-    add("--transcripts", type=Path, help="what a recogniser of yours heard: folder of <id>.txt")
-    add("--recogniser", metavar="MODULE:FUNCTION", help="of speech; default: pocketsphinx")
-    add("--speaker_encoder", metavar="MODULE:FUNCTION", help="tells voices apart")
+    add("--transcripts", type=Path, help="folder of <id>.txt from a recogniser of yours")
+    add("--recogniser", metavar="MODULE:FUNCTION", help="speech recogniser; default: pocketsphinx")
+    add("--speaker_encoder", metavar="MODULE:FUNCTION", help="embeds speakers, for similarity")
     add(
         "--report_dir",
         type=Path,
-        help="for page and comparison; default: beside the wavs; of several, comparison/ there",
+        help="for page and comparison; default: next to the wavs; of several, comparison/ there",
     )
     add("--page", choices=("yes", "no"), default="yes", help="no: no report.html")
     add("--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)")
     return flags
 
 
-def _add_what(flags: Parser) -> None:
+def _add_systems(flags: Parser) -> None:
     add = flags.add_argument
     add(
         "--infer_output_dir",
@@ -50,7 +49,7 @@ def _add_what(flags: Parser) -> None:
         action="extend",
         default=[],
         metavar="DIR",
-        help="where the wavs are; default: result/ in the model's; several are compared",
+        help="folders of wavs; default: result/ of the model; several are compared",
     )
     add(
         "--infer_mode",
@@ -62,36 +61,40 @@ def _add_what(flags: Parser) -> None:
     add(
         "--infer_testing_set",
         choices=("train", "test", "golden_test"),
-        help="only files of this split, and every one of it",
+        help="only this split of the data set, of which no file may be missing",
     )
 
 
-def _add_beside(flags: Parser) -> None:
+def _add_references(flags: Parser) -> None:
     add = flags.add_argument
     add(
         "--recordings",
         type=Path,
         help="folder of recordings named by id; default: those of stage 1",
     )
-    add("--texts", type=Path, help="table of id|text, where stage 3 was given no text")
-    add("--natural", type=Path, help="folder of second readings, named by what they repeat")
-    add("--vocoder_dir", help="vocoder of the copies; default: Griffin-Lim, if stage 3 used it")
-    add("--resample", action="store_true", help="use it also if it was made for another mel")
-    add("--copies", choices=("yes", "no"), default="yes", help="no: no copies of the recordings")
+    add("--texts", type=Path, help="table of id|text, for files without a text from stage 3")
+    add("--natural", type=Path, help="folder of second readings, named by sentence id")
+    add(
+        "--vocoder_dir",
+        help="also score recordings resynthesised by this vocoder, to isolate its error; default: "
+        "Griffin-Lim, if stage 3 used it",
+    )
+    add("--resample", action="store_true", help="accept a vocoder of another mel")
+    add("--copies", choices=("yes", "no"), default="yes", help="no: no resynthesised recordings")
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """The flags of the command line, or these, once they go together.
+    """Parses and checks the flags.
 
     Raises:
-        UsageError: If they do not; the message names them.
+        UsageError: If they contradict each other; the message names them.
     """
     given = parser().parse_args(words)
     check_model_arguments(given)
     if given.infer_expt_dir is None and given.config is None:
-        raise UsageError("give --infer_expt_dir, or --config: recordings and mel are as it says")
+        raise UsageError("give --infer_expt_dir, or --config for recordings and mel")
     if given.infer_expt_dir is None and given.name is None and not given.infer_output_dir:
-        raise UsageError("give --infer_expt_dir, --name or --infer_output_dir: what is scored?")
+        raise UsageError("give --infer_expt_dir, --name or --infer_output_dir: the files to score")
     if given.infer_testing_set is not None and given.infer_dataset is None:
         raise UsageError("--infer_testing_set needs --infer_dataset")
     for flag, names in (("--metrics", given.metrics), ("--checks", given.checks)):
@@ -126,18 +129,11 @@ def main() -> None:
     setup_logging()
 
     from models.evaluation.evaluate import evaluate
-    from models.evaluation.selection import Selection
-    from models.evaluation.tables import tables_of
+    from models.evaluation.output import tables_of
 
-    place = _place(given)
-    selection = Selection(
-        tuple(given.metrics.split(",")),
-        given.infer_dataset,
-        given.infer_testing_set,
-        _checks(given.checks),
-    )
-    evaluation = evaluate(place, selection, given.num_workers, _extras(given))
-    # before the page: whatever becomes of that, the scores are there
+    inputs = _inputs(given)
+    evaluation = evaluate(inputs, _options(given), given.num_workers)
+    # before the page: if that fails, the scores are printed
     print_text(tables_of(evaluation))
     if given.page == "no":
         return
@@ -145,47 +141,47 @@ def main() -> None:
     from models.base.result_files import PAGE
     from models.evaluation.report import write_page
 
-    page, backend = evaluation.folder / PAGE, place.references.preprocess.backend
+    page, backend = evaluation.folder / PAGE, inputs.references.preprocess.backend
     write_page(page, evaluation, n_jobs=given.num_workers, backend=backend)
     get_logger(__name__).info("listen: %s", page)
 
 
-def _place(given: argparse.Namespace) -> "Place":
-    """What is scored."""
-    from models.evaluation.place import place_of_config, place_of_model
+def _inputs(given: argparse.Namespace) -> "EvaluationInputs":
+    from models.evaluation.inputs.options import inputs_of_config, inputs_of_model
     from models.synthesizer.speak_each import experiment_of
 
     sources = given.infer_output_dir, given.overrides, given.recordings
     if given.infer_expt_dir is None and given.name is None:
-        place = place_of_config(given.config, *sources)
+        inputs = inputs_of_config(given.config, *sources)
     else:
         experiment = given.infer_expt_dir or experiment_of(
             given.config, given.name, given.overrides
         )
-        place = place_of_model(experiment, *sources)
+        inputs = inputs_of_model(experiment, *sources)
     if given.texts is not None:
-        place = place.with_texts(given.texts)
-    if given.infer_mode == "single":
-        place = place.of_single()
-    return place
+        inputs = inputs.with_texts(given.texts)
+    return inputs.of_single() if given.infer_mode == "single" else inputs
 
 
-def _extras(given: argparse.Namespace) -> "Extras":
-    """What it is put beside."""
-    from models.evaluation.subjects import Extras
+def _options(given: argparse.Namespace) -> "EvaluationOptions":
+    from models.evaluation.inputs.options import EvaluationOptions
     from processors.scoring.user_models import UserModels, load_function
 
-    plugins = UserModels(
+    user_models = UserModels(
         load_function(given.recogniser) if given.recogniser is not None else None,
         given.transcripts,
         load_function(given.speaker_encoder) if given.speaker_encoder is not None else None,
     )
-    return Extras(
+    return EvaluationOptions(
+        metrics=tuple(given.metrics.split(",")),
+        dataset=given.infer_dataset,
+        testing_set=given.infer_testing_set,
+        checks=_checks(given.checks),
         natural=given.natural,
         copies=given.copies == "yes",
         vocoder=given.vocoder_dir,
         resample=given.resample,
-        plugins=plugins,
+        user_models=user_models,
         folder=given.report_dir,
     )
 

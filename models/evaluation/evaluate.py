@@ -1,21 +1,23 @@
-"""Stage 4: scores of speech beside the recordings of the same utterances."""
+"""Stage 4: scores synthesised speech against references."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from models.base.result_files import UNFINISHED
-from models.evaluation.comparison import compare, write_comparison
-from models.evaluation.formats import tell_formats
-from models.evaluation.inputs import SHOWN, refuse
-from models.evaluation.judges import Judges
-from models.evaluation.place import Place
-from models.evaluation.resume import KeptScores
-from models.evaluation.scores import Evaluation, Report, Score, System, summarise, write_report
-from models.evaluation.selection import Selection
-from models.evaluation.subjects import Extras, Subjects, gather, plugins_of
-from models.evaluation.transcripts import check_transcripts, warn_of_misfit
+from models.evaluation.cache import ScoreCache
+from models.evaluation.inputs.evaluation_set import EvaluationSet, build_evaluation_set
+from models.evaluation.inputs.input_checks import (
+    SHOWN,
+    check_transcripts,
+    log_formats,
+    refuse,
+    user_models_by_system,
+)
+from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
+from models.evaluation.metric_selection import MetricSelection
+from models.evaluation.output import write_results
+from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from processors.scoring.user_models import UserFunctionError
 from processors.scoring.utterance_scorer import (
     EvaluatedUtterance,
@@ -27,177 +29,177 @@ from utils.errors import InputError
 from utils.logging import get_logger, progress
 from utils.parallel import Backend, n_cores, run_chunks
 
+MOST_MISREAD = 80  # % of the words of recordings: clear speech in the right language has far fewer
+
 
 def evaluate(
-    place: Place,
-    selection: Selection | None = None,
-    n_jobs: int | None = None,
-    extras: Extras | None = None,
+    inputs: EvaluationInputs, options: EvaluationOptions | None = None, n_jobs: int | None = None
 ) -> Evaluation:
-    """Scores utterances and writes what was found out.
+    """Scores systems, and writes `scores.jsonl`, `scores.json` and `comparison.json`.
 
-    That is `scores.jsonl` and `scores.json` beside the files of each system, and `comparison.json`
-    of several. The page is written by `models.evaluation.report.write_page`.
+    The page is written by `models.evaluation.report.write_page`.
 
     Args:
-        place: What is scored.
-        selection: Which of it, and by what; None: all of it, by all that can judge it.
+        inputs: Systems, and where their references are.
+        options: Which files, metrics and references; None: all files and metrics that apply.
         n_jobs: Worker processes; None: as many as there are cores.
-        extras: What it is put beside; None: copies of the recordings, where that says something.
 
     Raises:
-        InputError: If a file or a recording is missing or cannot be read, systems have not spoken
-            the same, a metric is unknown, one that was asked for cannot be computed of any system,
-            or none can.
+        InputError: If a file or recording is missing or cannot be read, systems differ in their
+            utterances, a metric is unknown, one that was asked for applies to no system, or none
+            applies.
     """
-    selection, extras = selection or Selection(), extras or Extras()
-    preprocess = place.references.preprocess
-    subjects = gather(place, selection, extras)
-    own = list(subjects.vocoders)
-    judges = Judges(selection.metrics, selection.checks, subjects.kinds(), extras.plugins)
-    plugins = plugins_of(list(subjects.folders), own, extras.plugins)
-    task = ScoringTask(judges.metrics, preprocess.mel, judges.checks, extras.plugins, plugins)
-    check_transcripts(subjects.items, extras.plugins, plugins)
+    options = options or EvaluationOptions()
+    preprocess, user_models = inputs.references.preprocess, options.user_models
+    data = build_evaluation_set(inputs, options)
+    own = list(data.vocoders)
+    selection = MetricSelection(options.metrics, options.checks, data.traits(), user_models)
+    of_systems = user_models_by_system(list(data.folders), own, user_models)
+    check_transcripts(data.items, user_models, of_systems)
     for name in own:
-        tell_formats(name, subjects.items, preprocess.mel.sample_rate)
-    kept = KeptScores(subjects.out / UNFINISHED, task)
-    scored = _score(subjects.items, kept, n_jobs or n_cores(), preprocess.backend)
-    judges.settle(scored)
-    systems = _systems(subjects, judges, scored)
+        log_formats(name, data.items, preprocess.mel.sample_rate)
+    task = ScoringTask(selection.metrics, preprocess.mel, selection.checks, user_models, of_systems)
+    cache = ScoreCache(data.output / UNFINISHED, task)
+    scored = _score_all(data.items, cache, n_jobs or n_cores(), preprocess.backend)
+    selection.skip_unscored(scored)
+    systems = _systems(data, selection, scored)
     evaluation = Evaluation(
         systems,
-        tuple(item for item in subjects.items if own[0] in item.spoken),
+        tuple(item for item in data.items if own[0] in item.spoken),
         preprocess.mel,
-        compare(systems[: len(own)], judges.own_columns),
-        subjects.out,
+        compare(systems[: len(own)], selection.own_columns),
+        data.output,
     )
-    _write(evaluation)
-    warn_of_misfit(systems, evaluation.items, place.references.datasets)
-    kept.clear()
+    write_results(evaluation)
+    warn_of_language(evaluation, inputs.references.datasets)
+    cache.clear()
     return evaluation
 
 
-def _score(
-    items: Sequence[EvaluatedUtterance], kept: KeptScores, n_jobs: int, backend: Backend
+def _score_all(
+    items: Sequence[EvaluatedUtterance], cache: ScoreCache, n_jobs: int, backend: Backend
 ) -> dict[str, list[UtteranceScores]]:
     """Scores by system, in the order of ids.
 
     Raises:
-        InputError: If utterances cannot be scored; lists them. Work ends early where many cannot,
-            and at once where a function of the user's fails.
+        InputError: If utterances cannot be scored; lists them. Stops early if there are many, and
+            at once if a function of the user's fails.
     """
     scored: dict[str, list[UtteranceScores]] = {}
     faults: list[str] = []
-    told: set[str] = set()
-    n_kept = 0
+    warned: set[str] = set()
+    n_cached = 0
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
-        for chunk in run_chunks(partial(_attempt, kept=kept), chunks, n_jobs, backend):
-            for one in chunk.result:
-                n_kept += one.was_kept
-                for system, result in one.scored.items():
-                    scored.setdefault(system, []).append(result)
-                    _tell(system, result, told)
-            faults += [one.fault for one in chunk.result if one.fault] + _lost(chunk.lost)
+        for chunk in run_chunks(partial(_score_chunk, cache=cache), chunks, n_jobs, backend):
+            for outcome in chunk.result:
+                n_cached += outcome.was_cached
+                for system, one in outcome.scored.items():
+                    scored.setdefault(system, []).append(one)
+                    _warn_of_failed(system, one, warned)
+            faults += [outcome.fault for outcome in chunk.result if outcome.fault]
+            faults += [_crash(item) for item in chunk.lost]
             bar.advance()
             if len(faults) >= SHOWN:
                 break
-    few = f"{len(faults)} of {len(items)}" if len(faults) < SHOWN else f"{SHOWN} and maybe more"
-    refuse(sorted(faults), f"{few} utterances could not be scored")
-    if n_kept:
-        _log.info("%d of %d were scored by a run that was stopped", n_kept, len(items))
+    n = f"{len(faults)} of {len(items)}" if len(faults) < SHOWN else f"at least {SHOWN}"
+    refuse(sorted(faults), f"{n} utterances could not be scored")
+    if n_cached:
+        _log.info("%d of %d were scored by an interrupted run", n_cached, len(items))
     return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}
 
 
-def _tell(system: str, scored: UtteranceScores, told: set[str]) -> None:
-    """Says at once, and once, that a metric or check breaks down: it may do so all along."""
+def _warn_of_failed(system: str, scored: UtteranceScores, warned: set[str]) -> None:
+    """Logs the first failure of a metric or check at once: it may fail everywhere."""
     for name, error in scored.failed:
-        if name not in told:
-            told.add(name)
-            _log.warning("%s breaks down at %s of %s: %s", name, scored.id, system, error)
+        if name not in warned:
+            warned.add(name)
+            _log.warning("%s fails at %s of %s: %s", name, scored.id, system, error)
 
 
-class _Attempt(NamedTuple):
-    """What became of an utterance."""
-
-    scored: dict[str, UtteranceScores]
-    fault: str = ""
-    was_kept: bool = False  # from a run that was stopped
-
-
-def _attempt(_: str, items: Sequence[EvaluatedUtterance], kept: KeptScores) -> list[_Attempt]:
-    """Scores utterances, or says why not, so that all faults are found in one run."""
-    return [_attempt_one(item, kept) for item in items]
-
-
-def _attempt_one(item: EvaluatedUtterance, kept: KeptScores) -> _Attempt:
-    try:
-        key = kept.key_of(item)
-        known = kept.read(key)
-        if known is not None:
-            return _Attempt(known, was_kept=True)
-        scored = score_utterance(item, kept.task)
-    except UserFunctionError as error:
-        raise InputError(f"{item.id}: {error}") from error
-    except InputError as error:
-        return _Attempt({}, str(error))
-    kept.write(key, scored)
-    return _Attempt(scored)
-
-
-def _lost(items: Sequence[EvaluatedUtterance]) -> list[str]:
-    """What to do about utterances that no process survives."""
-    return [
+def _crash(item: EvaluatedUtterance) -> str:
+    return (
         f"{' or '.join(str(spoken.file) for spoken in item.spoken.values())}: a metric crashed the "
         "process that scored it; is the file damaged? Leave metrics out by --metrics to find which "
         "one it is"
-        for item in items
-    ]
-
-
-def _systems(
-    subjects: Subjects, judges: Judges, scored: Mapping[str, Sequence[UtteranceScores]]
-) -> tuple[System, ...]:
-    """Systems with the scores of references beside theirs, then the references."""
-    scores = {name: summarise(judges.columns(name), scored[name]) for name in subjects.folders}
-    references = {name: scores[name] for name in subjects.folders if name not in subjects.vocoders}
-    systems = []
-    for name, folder in subjects.folders.items():
-        is_reference = name in references
-        report = _report(name, subjects, judges, scored[name], scores[name])
-        if not is_reference:
-            report = replace(report, references=references)
-        by_id = {one.id: one for one in scored[name]}
-        systems.append(System(name, folder, report, by_id, is_reference))
-    return tuple(systems)
-
-
-def _report(
-    name: str,
-    subjects: Subjects,
-    judges: Judges,
-    scored: Sequence[UtteranceScores],
-    scores: dict[str, Score],
-) -> Report:
-    recorded = [one.recorded_flags for one in scored] if subjects.kinds()[name].recorded else None
-    return Report(
-        utterances=len(scored),
-        seconds=round(sum(one.seconds for one in scored), 3),
-        vocoder=subjects.vocoders.get(name, ""),
-        scores=scores,
-        skipped=judges.skipped[name],
-        flags=judges.flags_of(name, [one.flags for one in scored]),
-        recorded_flags={} if recorded is None else judges.flags_of(name, recorded),
     )
 
 
-def _write(evaluation: Evaluation) -> None:
-    """The files of every system, and the comparison of several."""
-    own = [system for system in evaluation.systems if not system.is_reference]
-    for system in own:
-        write_report(system.folder, system.report, list(system.scored.values()))
-    if len(own) > 1:
-        write_comparison(evaluation.folder, evaluation)
+class _Outcome(NamedTuple):
+    """The scores of an utterance by system, or why there are none."""
+
+    scored: dict[str, UtteranceScores]
+    fault: str = ""
+    was_cached: bool = False
+
+
+def _score_chunk(_: str, items: Sequence[EvaluatedUtterance], cache: ScoreCache) -> list[_Outcome]:
+    """The work of one process."""
+    return [_score_one(item, cache) for item in items]
+
+
+def _score_one(item: EvaluatedUtterance, cache: ScoreCache) -> _Outcome:
+    try:
+        key = cache.key_of(item)
+        cached = cache.read(key)
+        if cached is not None:
+            return _Outcome(cached, was_cached=True)
+        scored = score_utterance(item, cache.task)
+    except UserFunctionError as error:
+        raise InputError(f"{item.id}: {error}") from error
+    except InputError as error:
+        return _Outcome({}, str(error))
+    cache.write(key, scored)
+    return _Outcome(scored)
+
+
+def _systems(
+    data: EvaluationSet, selection: MetricSelection, scored: Mapping[str, Sequence[UtteranceScores]]
+) -> tuple[System, ...]:
+    """Systems with the scores of references in their reports, then the references."""
+    traits = data.traits()
+    scores = {name: mean_scores(selection.columns(name), scored[name]) for name in data.folders}
+    references = {name: scores[name] for name in data.folders if traits[name].is_reference}
+    systems = []
+    for name, folder in data.folders.items():
+        ones = scored[name]
+        flags = selection.count_flags(name, [one.flags for one in ones])
+        recorded = selection.count_flags(name, [one.recorded_flags for one in ones])
+        report = SystemReport(
+            utterances=len(ones),
+            seconds=round(sum(one.seconds for one in ones), 3),
+            vocoder=data.vocoders.get(name, ""),
+            scores=scores[name],
+            skipped=selection.skipped[name],
+            flags=flags,
+            recorded_flags=recorded if traits[name].recorded else {},
+            references={} if name in references else references,
+        )
+        by_id = {one.id: one for one in ones}
+        systems.append(System(name, folder, report, by_id, name in references))
+    return tuple(systems)
+
+
+def warn_of_language(evaluation: Evaluation, datasets: Sequence[str]) -> None:
+    """Warns if the recogniser misreads even the recordings.
+
+    Args:
+        evaluation: Results.
+        datasets: Data sets of the configuration, which may state the wrong language.
+    """
+    for system in evaluation.own:
+        score = system.report.scores.get("wer_recorded")
+        if score is None or score.mean <= MOST_MISREAD:
+            continue
+        languages = {item.language for item in evaluation.items if item.language}
+        _log.warning(
+            "the recogniser misreads %.0f %% of the words of the recordings: is their language %s? "
+            "Set it by --set preprocess.corpus.%s.language=de or such, or give a --recogniser",
+            score.mean,
+            ", ".join(sorted(languages)) or "unknown",
+            datasets[0] if len(datasets) == 1 else "<name>",
+        )
+        return
 
 
 _log = get_logger(__name__)

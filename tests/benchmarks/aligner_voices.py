@@ -31,9 +31,7 @@ from models.base.registry import load_config
 from models.checkpoint.loading import LoadedModel, load_model
 from models.evaluation.bootstrap import estimate_differences
 from models.evaluation.evaluate import evaluate
-from models.evaluation.place import place_of_model
-from models.evaluation.selection import Selection
-from models.evaluation.subjects import Extras
+from models.evaluation.inputs.options import EvaluationOptions, inputs_of_model
 from models.tts.fastspeech2 import FastSpeech2
 from preprocessors.split import read_splits
 from processors.dataset.batch import TtsBatch, collate
@@ -178,9 +176,8 @@ def _batch_of(voice: Prepared, id: str) -> TtsBatch:
 def _score_spoken(voices: Sequence[Voice], dataset: str) -> list[dict[str, tuple[Cell, ...]]]:
     """Stage 4 of all voices beside the same recordings."""
     folders = [voice.experiment / "result" for voice in voices]
-    place = place_of_model(voices[0].experiment, folders)
-    selection = Selection(SPOKEN, dataset, "test")
-    evaluation = evaluate(place, selection, n_jobs=1, extras=Extras(copies=False))
+    inputs = inputs_of_model(voices[0].experiment, folders)
+    evaluation = evaluate(inputs, EvaluationOptions(SPOKEN, dataset, "test", copies=False), 1)
     return [
         {
             id: tuple(Cell(*scored.values[name][:2]) for name in SPOKEN)

@@ -105,7 +105,7 @@ def test_two_plain_folders_are_compared_with_recordings(tmp_path, monkeypatch, c
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["metric", "unit", "better", "half", "tenth"]
     assert lines[1].split()[:3] == ["mstft", "lower", "1.193"]  # 1 - 0.5 + ln 2
-    assert "half less tenth, by utterance" in lines
+    assert "half minus tenth, by utterance" in lines
     assert lines[5].endswith("  2  too few utterances to say")
     assert lines[-2:] == ["level     0 of 2  2 of 2  0 of 2", "dc        0 of 2  0 of 2  0 of 2"]
     assert (tmp_path / "there" / "comparison.json").is_file()

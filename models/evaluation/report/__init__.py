@@ -1,29 +1,27 @@
 """The page of stage 4: scores, sounds, mels and pitch of every utterance, in one file.
 
-Beyond 20 MB of sound and pictures these go into a folder beside it, `report_files` for
-`report.html`, and the page links them by relative paths: both can be moved together. It loads
-nothing else, and its script is the only one that a browser will run in it.
+More than 20 MB of sounds and pictures go to a folder next to it, `report_files` for `report.html`,
+which the page links by relative paths: both can be moved together. The page loads nothing else,
+and a browser runs no other script in it.
 """
 
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from models.evaluation.report.contents import contents_of, ordered
-from models.evaluation.report.html import Sources, data_of, render
+from models.evaluation.report.html import MediaFolder, data_of, render
 from models.evaluation.report.tracks import Track, write_tracks
-from models.evaluation.scores import Evaluation
-from processors.scoring.utterance_scorer import EvaluatedUtterance
+from models.evaluation.results import Evaluation
 from utils.errors import InputError
 from utils.files import replacing
 from utils.logging import progress
 from utils.parallel import Backend, n_cores, run_chunks
 
-EMBEDDED_BYTES = 20_000_000  # of a page, for sounds and pictures; more are put beside it
+EMBEDDED_BYTES = 20_000_000  # of sounds and pictures in a page; more go to a folder next to it
 _OURS = re.compile(r"\d+-\d+\.(flac|png)")
 
 
@@ -34,11 +32,11 @@ def write_page(
     n_jobs: int | None = None,
     backend: Backend = "loky",
 ) -> None:
-    """Writes a page to listen to what was scored.
+    """Writes a page of scores and sounds.
 
     Args:
-        path: The HTML file. `<its name>_files` beside it is replaced, too.
-        evaluation: What was scored.
+        path: The HTML file. `<its name>_files` next to it is replaced, too.
+        evaluation: Results of `evaluate`.
         n_jobs: Worker processes; None: as many as there are cores.
         backend: Where they run.
 
@@ -56,14 +54,16 @@ def write_page(
         tracks = _write_files(folder, evaluation, n_jobs or n_cores(), backend)
         n_bytes = sum(file.stat().st_size for file in folder.iterdir())
         embedded = n_bytes * 4 / 3 <= EMBEDDED_BYTES  # base64
-        sources = Sources(folder, "" if embedded else quote(final.name))
+        media = MediaFolder(folder, "" if embedded else quote(final.name))
         data = (
-            data_of(item, tracks[position], systems, evaluation.mel, sources)
+            data_of(item, tracks[position], systems, evaluation.mel, media)
             for position, item in enumerate(evaluation.items)
         )
         with replacing(path) as temporary:
             render(temporary, evaluation, contents, data, embedded=embedded)
-            _put_beside(folder, final, embedded=embedded)
+            shutil.rmtree(final, ignore_errors=True)  # of an earlier page
+            if not embedded:
+                folder.rename(final)
 
 
 def _write_files(
@@ -75,33 +75,19 @@ def _write_files(
     tracks: dict[str, list[Track]] = {}
     with progress(len(chunks), "page: utterances") as bar:
         for chunk in run_chunks(work, chunks, n_jobs, backend):
-            _refuse_lost(chunk.lost)
+            if chunk.lost:
+                raise InputError(
+                    f"{chunk.lost[0].id}: its sounds crash the process that draws them; are the "
+                    "files damaged? --page no leaves the page out"
+                )
             (tracks[chunk.key],) = chunk.result
             bar.advance()
     return [tracks[key] for key in chunks]
 
 
-def _refuse_lost(lost: Sequence[EvaluatedUtterance]) -> None:
-    if lost:
-        raise InputError(
-            f"{lost[0].id}: its sounds crash the process that draws them; are the files damaged? "
-            "--page no leaves the page out"
-        )
-
-
 def _check_ours(folder: Path) -> None:
-    """Makes sure that nothing of the user's is replaced."""
-    others = (file.name for file in _files(folder) if not _OURS.fullmatch(file.name))
+    """Makes sure that no file of the user's is replaced."""
+    files = folder.iterdir() if folder.is_dir() else ()
+    others = (file.name for file in files if not _OURS.fullmatch(file.name))
     if name := next(others, None):
-        raise InputError(f"{folder} holds {name}, which no page put there: move it away")
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return folder.iterdir() if folder.is_dir() else iter(())
-
-
-def _put_beside(folder: Path, final: Path, *, embedded: bool) -> None:
-    """Replaces the files of an earlier page."""
-    shutil.rmtree(final, ignore_errors=True)
-    if not embedded:
-        folder.rename(final)
+        raise InputError(f"{folder} holds {name}, which is not of a page: move it away")

@@ -1,10 +1,10 @@
-"""HTML of the page: the template, its style, its script, and data that cannot break out of them."""
+"""HTML of the page: the template with its style, script and escaped data."""
 
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -12,35 +12,39 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from models.evaluation.report.contents import Contents, heard_of, ordered
-from models.evaluation.report.differences import difference_rows
-from models.evaluation.report.notes import FlagRow, flag_rows, meanings_of
-from models.evaluation.report.summary import rows_of
+from models.evaluation.report.contents import Contents, ordered, transcripts_of
+from models.evaluation.report.tables import (
+    FlagRow,
+    difference_rows,
+    flag_rows,
+    meanings_of,
+    score_rows,
+)
 from models.evaluation.report.tracks import RECORDING, Track
-from models.evaluation.scores import Evaluation, System
+from models.evaluation.results import Evaluation, System
 from modules.mel import MelConfig
 from processors.scoring.utterance_scorer import EvaluatedUtterance
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-_HERE = Path(__file__).parent
+_STATIC = Path(__file__).parent / "static"
 # one script, in this order
 _SCRIPTS = ("base.js", "draw.js", "player.js", "findings.js", "card.js", "list.js")
 _TYPES = {".flac": "audio/flac", ".png": "image/png"}
 _EXPLAINED = {
-    "natural": "the same sentences read once more by the same speaker, which no voice need beat",
-    "copy": "recordings through the vocoder alone, which is what it costs",
+    "natural": "second readings by the same speaker; no system is expected to score better",
+    "copy": "resynthesised recordings: the error of mel and vocoder alone",
 }
 
 
-class Sources(NamedTuple):
-    """Where the page finds a sound or picture."""
+class MediaFolder(NamedTuple):
+    """Where the page finds sounds and pictures."""
 
-    folder: Path  # where it is now
-    link: str  # the folder beside the page; empty: it is embedded
+    folder: Path  # where they are now
+    link: str  # the folder next to the page; empty: they are embedded
 
-    def of(self, name: str) -> str:
+    def url(self, name: str) -> str:
         """The URL of a file."""
         if self.link:
             return f"{self.link}/{name}"
@@ -50,7 +54,7 @@ class Sources(NamedTuple):
 
 
 def script_json(value: object) -> "Markup":
-    """JSON that is safe inside of a script element: it holds no `<`, `>` or `&`."""
+    """JSON that is safe inside a script element: it holds no `<`, `>` or `&`."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -64,33 +68,38 @@ def data_of(
     tracks: Sequence[Track],
     systems: Sequence[System],
     mel: MelConfig,
-    sources: Sources,
+    media: MediaFolder,
 ) -> "Markup":
-    """What the page needs to show an utterance, which it reads when it is near the window."""
-    voices = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
-    shown = sorted(
-        (track for track in tracks if track.voice in voices), key=lambda t: voices[t.voice]
-    )
+    """JSON of an utterance, which the page reads when it comes near the window.
+
+    Args:
+        item: The utterance.
+        tracks: Its tracks.
+        systems: In the order in which they are shown.
+        mel: Of the frames.
+        media: Where the files of the tracks are.
+    """
+    order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
+    shown = sorted((one for one in tracks if one.system in order), key=lambda t: order[t.system])
     return script_json(
         {
             "frame_s": mel.hop_length / mel.sample_rate,
-            "tracks": [_track_json(track, voices[track.voice], sources) for track in shown],
-            "heard": [heard._asdict() for heard in heard_of(item, systems)],
+            "tracks": [
+                {
+                    "voice": order[track.system],
+                    "seconds": track.seconds,
+                    "picture_s": track.picture_s,
+                    "audio": media.url(track.audio),
+                    "picture": media.url(track.picture),
+                    "phones": track.phones,
+                    "f0": _tenths(track.f0),
+                    "warped": None if track.warped is None else _tenths(track.warped),
+                }
+                for track in shown
+            ],
+            "heard": [one._asdict() for one in transcripts_of(item, systems)],
         }
     )
-
-
-def _track_json(track: Track, voice: int, sources: Sources) -> Mapping[str, object]:
-    return {
-        "voice": voice,
-        "seconds": track.seconds,
-        "picture_s": track.picture_s,
-        "audio": sources.of(track.audio),
-        "picture": sources.of(track.picture),
-        "phones": track.phones,
-        "f0": _tenths(track.f0),
-        "warped": None if track.warped is None else _tenths(track.warped),
-    }
 
 
 def _tenths(f0: np.ndarray) -> list[float]:
@@ -106,20 +115,31 @@ def render(
     *,
     embedded: bool,
 ) -> None:
-    """Writes the page; of `data` one utterance at a time is in memory."""
+    """Writes the page, with one utterance of `data` at a time in memory.
+
+    Args:
+        path: File to write.
+        evaluation: Results.
+        contents: What is shown of them.
+        data: JSON of each utterance.
+        embedded: Whether sounds and pictures are in the data.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
-        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+        loader=FileSystemLoader(_STATIC),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
     )
     environment.filters["breakable"] = _breakable
     script = "".join(_part(name) for name in _SCRIPTS)
     systems = ordered(evaluation.systems)
     stream = environment.get_template("template.html").stream(
-        **_tables(systems, contents),
+        **_tables(systems, evaluation.own, contents),
         comparisons=evaluation.comparisons,
-        differences=difference_rows(contents.columns, contents.voices, evaluation.comparisons),
+        differences=difference_rows(contents.columns, contents.systems, evaluation.comparisons),
         mel=evaluation.mel,
         policy=_policy(script, embedded=embedded),
         style=Markup(_part("style.css")),
@@ -130,32 +150,33 @@ def render(
         file.writelines(stream)
 
 
-def _tables(systems: Sequence[System], contents: Contents) -> dict[str, object]:
-    """What the tables above the utterances are made of."""
-    rows = rows_of(contents.columns, contents.voices, systems)
-    flags = flag_rows(systems)
-    own = [system for system in systems if not system.is_reference]
-    # what is judged stands first: a narrow window shows it without scrolling
-    voices = sorted(range(len(contents.voices)), key=lambda n: contents.voices[n].is_reference)
+def _tables(
+    systems: Sequence[System], own: Sequence[System], contents: Contents
+) -> dict[str, object]:
+    """Variables of the template for the tables above the utterances."""
+    shown, flags = contents.systems, flag_rows(systems)
+    rows = score_rows(contents.columns, shown, systems)
+    # systems before references: a narrow window shows them without scrolling
+    order = sorted(range(len(shown)), key=lambda n: shown[n].is_reference)
     return {
         "title": _title(own),
         "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         "systems": systems,
         "own": own,
         "n_references": len(systems) - len(own),
-        "voices": contents.voices,
+        "voices": shown,
         "columns": contents.columns,
         "sort": contents.sort,
         "rows": rows,
-        "with_scores": [n for n in voices if any(row.cells[n] for row in rows)],
+        "with_scores": [n for n in order if any(row.cells[n] for row in rows)],
         "explained": _EXPLAINED,
         "flags": [row for row in flags if any(row.counts)],
         "not_found": [_not_found(row) for row in flags if not any(row.counts)],
-        "with_flags": [n for n in voices if n > 0 or any(row.counts[n] for row in flags)],
+        "with_flags": [n for n in order if n > 0 or any(row.counts[n] for row in flags)],
         "meanings": meanings_of(contents.columns, flags),
         "index": script_json(
             {
-                "voices": [voice._asdict() for voice in contents.voices],
+                "voices": [one._asdict() for one in shown],
                 "checks": {row.check: row.label for row in flags},
                 "columns": [asdict(column) for column in contents.columns],
                 "utterances": [utterance._asdict() for utterance in contents.utterances],
@@ -169,7 +190,7 @@ def _not_found(row: FlagRow) -> str:
 
 
 def _breakable(name: str) -> "Markup":
-    """A name that may be broken after its signs."""
+    """A name with line breaks allowed after punctuation."""
     from markupsafe import Markup, escape
 
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
@@ -192,4 +213,4 @@ def _policy(script: str, *, embedded: bool) -> str:
 
 
 def _part(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+    return (_STATIC / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the page shows and plays of each utterance: sounds, pictures of mels, phones, pitch."""
+"""Tracks of the page: sound, picture of the mel, phones and pitch, of each system by utterance."""
 
 import functools
 from collections.abc import Sequence
@@ -10,16 +10,15 @@ import numpy as np
 import soxr
 import torch
 
-from models.evaluation.report.flac import write_flac
-from models.evaluation.report.pictures import contrast, write_mel_picture
+from models.evaluation.report.media import contrast, write_flac, write_mel_picture
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.pitch import extract_f0
 from processors.records import TimedPhone
 from processors.scoring.dtw import dtw_path
 from processors.scoring.utterance_scorer import EvaluatedUtterance, Waveform, read_waveform
 
-RECORDING = ""  # the voice of the recording; systems have names
-_CEPSTRA = 13  # of the mel: the shape of its spectrum, without the level and its fine structure
+RECORDING = ""  # the system of the recording; others have names
+_CEPSTRA = 13  # coefficients of the mel: its spectral envelope, without the level
 
 
 @dataclass(frozen=True)
@@ -27,18 +26,18 @@ class Track:
     """One sound of an utterance.
 
     Attributes:
-        voice: The system's name; RECORDING for the recording.
+        system: Its name; RECORDING for the recording.
         seconds: Its length.
-        picture_s: What the picture spans; less than a window longer or shorter than the sound.
+        picture_s: Length of the picture; less than a window from that of the sound.
         audio: Name of the FLAC file.
         picture: Name of the PNG file.
         phones: Names with start and end in seconds; may be none.
         f0: Hz by frame of the mel, 0 where unvoiced, (T,).
-        warped: The same on the frames of the recording, by the phones or sounds that match; None
-            of the recording itself, of copies, and where there is no recording.
+        warped: The same on the frames of the recording, by dynamic time warping; None of the
+            recording itself, of copies, and if there is no recording.
     """
 
-    voice: str
+    system: str
     seconds: float
     picture_s: float
     audio: str
@@ -48,16 +47,16 @@ class Track:
     warped: np.ndarray | None
 
 
-class Voice(NamedTuple):
+class _Source(NamedTuple):
     """A sound to be shown."""
 
-    name: str
+    system: str
     sound: Waveform
     phones: tuple[TimedPhone, ...]
-    follows: bool  # sample by sample the recording, or that itself
+    is_copy: bool  # of the recording, or that itself
 
 
-class Analysis(NamedTuple):
+class _Analysis(NamedTuple):
     """What is drawn of a sound."""
 
     mel: np.ndarray  # (M, T)
@@ -70,10 +69,10 @@ def write_tracks(
     """Writes the files of utterances: the work of one process (`utils.parallel`).
 
     Args:
-        key: What the files are called: `<key>-0.flac` and so on. Never made of a text or an id.
-        items: The utterances; a chunk holds one.
+        key: Stem of the file names: `<key>-0.flac` and so on. Never made of a text or an id.
+        items: The utterances.
         folder: Where the files go.
-        mel: How the pictures are made; sounds of other rates are resampled for them.
+        mel: Of the pictures; sounds of other rates are resampled for them.
 
     Raises:
         InputError: If a sound cannot be read.
@@ -82,51 +81,50 @@ def write_tracks(
 
 
 def _write(key: str, item: EvaluatedUtterance, folder: Path, mel: MelConfig) -> list[Track]:
-    voices = _voices_of(item, mel)
-    analyses = [_analyse(voice.sound, mel) for voice in voices]
+    sources = _sources_of(item, mel)
+    analyses = [_analyse(source.sound, mel) for source in sources]
     low, high = contrast([analysis.mel for analysis in analyses])
     tracks = []
-    for n, (voice, analysis) in enumerate(zip(voices, analyses, strict=True)):
+    for n, (source, analysis) in enumerate(zip(sources, analyses, strict=True)):
         audio, picture = f"{key}-{n}.flac", f"{key}-{n}.png"
-        wav, sample_rate = voice.sound
+        wav, sample_rate = source.sound
         write_flac(folder / audio, wav, sample_rate)
         write_mel_picture(folder / picture, analysis.mel, low, high)
-        beside = item.recorded is not None and not voice.follows
-        warped = _on_time_of(analyses[0], analysis) if beside else None
+        other_time = item.recorded is not None and not source.is_copy
         tracks.append(
             Track(
-                voice=voice.name,
+                system=source.system,
                 seconds=round(len(wav) / sample_rate, 3),
                 picture_s=round(analysis.mel.shape[1] * mel.hop_length / mel.sample_rate, 4),
                 audio=audio,
                 picture=picture,
-                phones=[(p.name, round(p.start_s, 3), round(p.end_s, 3)) for p in voice.phones],
+                phones=[(p.name, round(p.start_s, 3), round(p.end_s, 3)) for p in source.phones],
                 f0=analysis.f0,
-                warped=warped,
+                warped=_warped_f0(analyses[0], analysis) if other_time else None,
             )
         )
     return tracks
 
 
-def _voices_of(item: EvaluatedUtterance, mel: MelConfig) -> list[Voice]:
-    """The recording, where there is one, and what each system made of it."""
-    voices = []
+def _sources_of(item: EvaluatedUtterance, mel: MelConfig) -> list[_Source]:
+    """The recording, if there is one, and the file of each system."""
+    sources = []
     if item.recorded is not None:
         phones = item.phones() if item.phones is not None else ()
-        voices.append(Voice(RECORDING, Waveform(item.recorded(), mel.sample_rate), phones, True))
+        sources.append(_Source(RECORDING, Waveform(item.recorded(), mel.sample_rate), phones, True))
     for system, spoken in item.spoken.items():
-        voices.append(Voice(system, read_waveform(spoken.file), spoken.phones, spoken.is_copy))
-    return voices
+        sources.append(_Source(system, read_waveform(spoken.file), spoken.phones, spoken.is_copy))
+    return sources
 
 
-def _analyse(sound: Waveform, mel: MelConfig) -> Analysis:
+def _analyse(sound: Waveform, mel: MelConfig) -> _Analysis:
     wav = sound.wav
     if sound.sample_rate != mel.sample_rate:
         wav = soxr.resample(wav, sound.sample_rate, mel.sample_rate)  # another (S,)
-    wav = np.pad(wav, (0, max(mel.n_fft - len(wav), 0)))  # a click has a picture, too
+    wav = np.pad(wav, (0, max(mel.n_fft - len(wav), 0)))  # shorter sounds have a picture, too
     with torch.inference_mode():
         picture = _spectrogram(mel)(torch.from_numpy(wav)[None])[0].numpy()  # (M, T)
-    return Analysis(picture, extract_f0(wav, mel, picture.shape[1]))
+    return _Analysis(picture, extract_f0(wav, mel, picture.shape[1]))
 
 
 @functools.lru_cache(maxsize=1)
@@ -134,8 +132,8 @@ def _spectrogram(mel: MelConfig) -> MelSpectrogram:
     return MelSpectrogram(mel)
 
 
-def _on_time_of(recorded: Analysis, spoken: Analysis) -> np.ndarray:
-    """The f0 of a sentence at the places of its recording that sound alike, (T,) of that."""
+def _warped_f0(recorded: _Analysis, spoken: _Analysis) -> np.ndarray:
+    """The f0 of an utterance on the frames of its recording, (T,), by dynamic time warping."""
     path = dtw_path(_cepstra(recorded.mel), _cepstra(spoken.mel))  # (L, 2)
     matching = np.zeros(recorded.mel.shape[1], dtype=int)
     matching[path[:, 0]] = path[:, 1]

@@ -10,14 +10,14 @@ import pytest
 import soundfile
 
 from models.evaluation import evaluate as evaluation
-from models.evaluation import judges
-from models.evaluation.place import Place, place_of_config
-from models.evaluation.references import References
-from models.evaluation.scores import Report
-from models.evaluation.selection import Selection
-from models.evaluation.subjects import Extras
+from models.evaluation import metric_selection
+from models.evaluation.evaluate import warn_of_language
+from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
+from models.evaluation.inputs.references import ReferenceSources
+from models.evaluation.results import Evaluation, MeanScore, System, SystemReport
+from modules.mel import MelConfig
 from processors.audio.files import write_wav
-from processors.scoring.metrics import Copy, Value, mel_l1, pesq
+from processors.scoring.metrics import Copy, Value, fpc, mel_l1, pesq
 from processors.scoring.user_models import UserModels, load_function
 from processors.scoring.utterance_scorer import (
     EvaluatedUtterance,
@@ -35,7 +35,7 @@ from tests.models.stage_3 import (
     write_results,
 )
 from utils.errors import InputError
-from utils.files import read_json, read_jsonl, write_json
+from utils.files import read_json, read_jsonl
 from utils.parallel import ChunkResult
 
 
@@ -52,19 +52,19 @@ def recogniser(monkeypatch):
 
 
 @pytest.fixture
-def copies(tmp_path) -> Place:
+def copies(tmp_path) -> EvaluationInputs:
     """Copies of two recordings at half their level, with their texts."""
     folder = write_copies(tmp_path, make_store(tmp_path))
-    return Place((folder,), References(preprocess_of(tmp_path)))
+    return EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
 
 
-def evaluate(place: Place, selection: Selection, n_jobs: int) -> Report:
-    """What is found out about the only system."""
-    return evaluation.evaluate(place, selection, n_jobs).systems[0].report
+def evaluate(inputs: EvaluationInputs, options: EvaluationOptions, n_jobs: int) -> SystemReport:
+    """The results of the only system."""
+    return evaluation.evaluate(inputs, options, n_jobs).systems[0].report
 
 
-def only(*metrics: str) -> Selection:
-    return Selection(metrics=metrics)
+def only(*metrics: str) -> EvaluationOptions:
+    return EvaluationOptions(metrics=metrics)
 
 
 @pytest.mark.usefixtures("recogniser")
@@ -102,10 +102,10 @@ def without_pesq(monkeypatch) -> None:
 def test_all_leaves_out_what_is_not_installed_and_says_so_once(copies, monkeypatch, caplog):
     without_pesq(monkeypatch)
     with caplog.at_level("INFO", "arion"):
-        report = evaluate(copies, Selection(), n_jobs=1)
+        report = evaluate(copies, EvaluationOptions(), n_jobs=1)
     assert report.skipped["pesq"] == "not installed (pip install pesq)"
     assert caplog.text.count("without pesq: not installed (pip install pesq)") == 1
-    assert {"mel_l1", "mstft", "stoi", "wer_difference"} <= set(report.scores)
+    assert {"mel_l1", "mstft", "wer_difference"} <= set(report.scores)
     assert read_json(copies.folders[0] / "scores.json")["skipped"] == report.skipped
 
 
@@ -122,14 +122,14 @@ def test_an_unknown_metric_is_an_error(copies):
 
 
 @pytest.mark.usefixtures("recogniser")
-def test_spoken_texts_are_judged_by_what_is_heard_alone(tmp_path, caplog):
+def test_synthesised_texts_have_word_errors_and_no_scores_of_copies(tmp_path, caplog):
     make_store(tmp_path)
     # a third as long as the recording: a text has its own timing
     wavs = [np.full(900, level) for level in (0.2, 0.3)]
     write_results(tmp_path / "out", [text_line("rec-008"), text_line("rec-009")], wavs)
-    place = Place((tmp_path / "out",), References(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((tmp_path / "out",), ReferenceSources(preprocess_of(tmp_path)))
     with caplog.at_level("INFO", "arion"):
-        report = evaluate(place, Selection(), n_jobs=1)
+        report = evaluate(inputs, EvaluationOptions(), n_jobs=1)
     means = {name: score.mean for name, score in report.scores.items()}
     assert means == means | {
         "wer": pytest.approx(100 * 2 / 6, abs=1e-4),
@@ -139,21 +139,21 @@ def test_spoken_texts_are_judged_by_what_is_heard_alone(tmp_path, caplog):
     assert set(report.skipped) >= {"mel_l1", "mstft", "pesq", "stoi"}
     assert not set(means) & {"mel_l1", "mstft", "pesq", "stoi"}
     with pytest.raises(InputError, match="--metrics mel_l1: compares copies with their recordings"):
-        evaluate(place, only("mel_l1"), n_jobs=1)
+        evaluate(inputs, only("mel_l1"), n_jobs=1)
 
 
 def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
     folder = write_copies(tmp_path, make_store(tmp_path, text=""))
-    place = Place((folder,), References(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
     with caplog.at_level("INFO", "arion"):
-        report = evaluate(place, Selection(), n_jobs=1)
+        report = evaluate(inputs, EvaluationOptions(), n_jobs=1)
     assert report.skipped["wer"].startswith("no utterance has a text in English")
     assert "without cer, wer: no utterance has a text in English" in caplog.text
     with pytest.raises(InputError, match="--metrics wer: no utterance has a text in English"):
-        evaluate(place, only("wer"), n_jobs=1)
+        evaluate(inputs, only("wer"), n_jobs=1)
 
 
-def test_utterances_that_cannot_be_judged_are_told(copies, monkeypatch, caplog):
+def test_utterances_without_a_score_are_logged(copies, monkeypatch, caplog):
     score = mel_l1.score
     monkeypatch.setattr(mel_l1, "score", lambda copy: None if len(copy.wav) < 4000 else score(copy))
     with caplog.at_level("WARNING", "arion"):
@@ -163,24 +163,10 @@ def test_utterances_that_cannot_be_judged_are_told(copies, monkeypatch, caplog):
 
 
 def test_nothing_that_could_be_computed_is_an_error(copies, monkeypatch):
-    monkeypatch.setattr(judges, "metric_names", lambda: ["pesq"])
+    monkeypatch.setattr(metric_selection, "metric_names", lambda: ["pesq"])
     monkeypatch.setattr(pesq, "METRIC", pesq.METRIC.__class__("", "higher", "copy", "", ("none",)))
     with pytest.raises(InputError, match="no metric is left that could be computed"):
-        evaluate(copies, Selection(), n_jobs=1)
-
-
-def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp_path):
-    base = Path(__file__).parents[3] / "config" / "vocoder" / "hifigan.json"
-    config = tmp_path / "exp_config.json"
-    write_json(
-        config, {"base_config": str(base), "dataset": ["Anna"], "dataset_path": {"Anna": "a"}}
-    )
-    overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.fmax=7000"]
-    place = place_of_config(config, [tmp_path / "out"], overrides, tmp_path / "recordings")
-    assert place.folders == (tmp_path / "out",)
-    assert place.references.recordings == tmp_path / "recordings"
-    assert place.references.preprocess.mel.f_max == 7000
-    assert place.references.preprocess.processed_dir == str(tmp_path)
+        evaluate(copies, EvaluationOptions(), n_jobs=1)
 
 
 def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
@@ -193,12 +179,14 @@ def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
     }
     for choice, n in chosen.items():
         dataset, split = choice or (None, None)
-        selection = Selection(("mel_l1",), dataset, split)
+        selection = EvaluationOptions(("mel_l1",), dataset, split)
         assert evaluate(copies, selection, n_jobs=1).utterances == n
-    with pytest.raises(InputError, match=r"nothing of the data set 'Bert' \(spoken: Anna\)"):
-        evaluate(copies, Selection(("mel_l1",), "Bert"), n_jobs=1)
-    with pytest.raises(InputError, match=r"6 utterances of the split train were not spoken \(rec-"):
-        evaluate(copies, Selection(("mel_l1",), "Anna", "train"), n_jobs=1)
+    with pytest.raises(InputError, match=r"nothing of the data set 'Bert' \(synthesised: Anna\)"):
+        evaluate(copies, EvaluationOptions(("mel_l1",), "Bert"), n_jobs=1)
+    with pytest.raises(
+        InputError, match=r"6 utterances of the split train were not synthesised \(rec-"
+    ):
+        evaluate(copies, EvaluationOptions(("mel_l1",), "Anna", "train"), n_jobs=1)
 
 
 def write_wav_of_another(root: Path, wav: np.ndarray) -> None:
@@ -226,10 +214,10 @@ def test_an_utterance_that_crashes_its_process_is_named(copies, monkeypatch):
 
 
 def test_processes_give_the_scores_of_one(copies):
-    def in_processes(backend: str) -> Place:
+    def in_processes(backend: str) -> EvaluationInputs:
         preprocess = copies.references.preprocess
         fields = {**vars(preprocess), "backend": backend}
-        return copies._replace(references=References(type(preprocess)(**fields)))
+        return copies._replace(references=ReferenceSources(type(preprocess)(**fields)))
 
     reports = [
         evaluate(in_processes(backend), only("mel_l1", "mstft"), n_jobs=2)
@@ -250,8 +238,8 @@ def write_levels(root: Path, store, **levels: float) -> list[Path]:
 def test_systems_are_scored_together_and_compared(tmp_path):
     store = make_store(tmp_path)
     folders = write_levels(tmp_path, store, quarter=0.25, half=0.5)
-    place = Place(tuple(folders), References(preprocess_of(tmp_path)))
-    found = evaluation.evaluate(place, only("mel_l1"), 1)
+    inputs = EvaluationInputs(tuple(folders), ReferenceSources(preprocess_of(tmp_path)))
+    found = evaluation.evaluate(inputs, only("mel_l1"), 1)
     assert [system.name for system in found.systems] == ["quarter", "half"]
     assert [list(system.scored) for system in found.systems] == [["rec-008", "rec-009"]] * 2
     assert [item.id for item in found.items] == ["rec-008", "rec-009"]
@@ -267,44 +255,44 @@ def test_systems_are_scored_together_and_compared(tmp_path):
     assert written["comparisons"][0]["differences"]["mel_l1"]["first_is"] == "too few"
 
 
-def test_a_comparison_lies_in_the_first_folder_or_where_it_is_told(tmp_path):
+def test_a_comparison_goes_to_the_first_folder_or_the_one_that_is_given(tmp_path):
     store = make_store(tmp_path)
     folders = write_levels(tmp_path, store, a=0.5, b=0.25)
-    references = References(preprocess_of(tmp_path))
-    alone = evaluation.evaluate(Place((folders[0],), references), only("mel_l1"), 1)
+    references = ReferenceSources(preprocess_of(tmp_path))
+    alone = evaluation.evaluate(EvaluationInputs((folders[0],), references), only("mel_l1"), 1)
     assert alone.folder == folders[0]
-    both = Place(tuple(folders), references)
+    both = EvaluationInputs(tuple(folders), references)
     assert evaluation.evaluate(both, only("mel_l1"), 1).folder == folders[0] / "comparison"
-    there = Extras(folder=tmp_path / "there")
-    assert evaluation.evaluate(both, only("mel_l1"), 1, there).folder == tmp_path / "there"
+    there = EvaluationOptions(("mel_l1",), folder=tmp_path / "there")
+    assert evaluation.evaluate(both, there, 1).folder == tmp_path / "there"
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["comparison.json"]
 
 
 def test_files_may_have_any_name_that_is_unicode(tmp_path):
     (folder,) = write_levels(tmp_path, make_store(tmp_path), a=0.5)
     recordings, spoken = tmp_path / "recordings [1]", tmp_path / "café <&|> '$x' %20"
-    place = Place((spoken,), References(preprocess_of(tmp_path), recordings))
+    inputs = EvaluationInputs((spoken,), ReferenceSources(preprocess_of(tmp_path), recordings))
     for target in (recordings, spoken):
         target.mkdir()
         shutil.copy(folder / "rec-008.wav", target / "über #1?\n.wav")
-    evaluate(place, only("mel_l1"), n_jobs=2)
+    evaluate(inputs, only("mel_l1"), n_jobs=2)
     assert [row["id"] for row in read_jsonl(spoken / "scores.jsonl")] == ["über #1?\n"]
     (spoken / "über #1?\n.wav").rename(spoken / os.fsdecode(b"\xfcber.wav"))
     with pytest.raises(InputError, match="its name is not UTF-8"):
-        evaluate(place, only("mel_l1"), n_jobs=2)
+        evaluate(inputs, only("mel_l1"), n_jobs=2)
 
 
 @pytest.mark.usefixtures("recogniser")
-def test_a_second_reading_says_what_as_good_as_the_speaker_means(tmp_path):
+def test_second_readings_are_scored_as_a_reference(tmp_path):
     store = make_store(tmp_path)
     wavs = [np.full(900, level) for level in (0.2, 0.3)]
     write_results(tmp_path / "out", [text_line("rec-008"), text_line("rec-009")], wavs)
     write_wav(tmp_path / "again" / "rec-001.wav", np.full(900, 0.2), RATE)
     write_wav(tmp_path / "again" / "rec-008.wav", np.full(900, 0.3), RATE)
-    references = References(preprocess_of(tmp_path), datasets=("Anna",))
-    extras = Extras(natural=tmp_path / "again")
-    place = Place((tmp_path / "out",), references)
-    found = evaluation.evaluate(place, only("wer"), 1, extras)
+    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",))
+    options = EvaluationOptions(("wer",), natural=tmp_path / "again")
+    inputs = EvaluationInputs((tmp_path / "out",), references)
+    found = evaluation.evaluate(inputs, options, 1)
     own, copy, natural = found.systems
     assert (own.is_reference, copy.is_reference, natural.is_reference) == (False, True, True)
     assert (natural.name, list(natural.scored)) == ("natural", ["rec-001", "rec-008"])
@@ -326,16 +314,18 @@ def test_texts_of_the_users_own_are_scored_without_recordings(tmp_path, caplog):
     wavs = [np.full(900, level) for level in (0.2, 0.3)]
     lines = [text_line(f"text-000{n}", dataset="") for n in (1, 2)]
     write_results(tmp_path / "single", lines, wavs)
-    references = References(preprocess_of(tmp_path), languages={"anna": "en-us"})
+    references = ReferenceSources(preprocess_of(tmp_path), languages={"anna": "en-us"})
     with caplog.at_level("INFO", "arion"):
-        report = evaluate(Place((tmp_path / "single",), references), Selection(), n_jobs=1)
+        report = evaluate(
+            EvaluationInputs((tmp_path / "single",), references), EvaluationOptions(), n_jobs=1
+        )
     assert report.scores["wer"].mean == pytest.approx(100 * 2 / 6, abs=1e-4)
     assert not {"wer_recorded", "wer_difference", "mcd"} & set(report.scores)
     assert "mcd, mcd_frames, speech_rate, v_uv_f1: there are no recordings to" in caplog.text
     assert "dc" in report.flags
     assert report.recorded_flags == {}
     with pytest.raises(InputError, match="--metrics mcd: there are no recordings"):
-        evaluate(Place((tmp_path / "single",), references), only("mcd"), n_jobs=1)
+        evaluate(EvaluationInputs((tmp_path / "single",), references), only("mcd"), n_jobs=1)
 
 
 def test_failures_are_found_and_counted(tmp_path):
@@ -343,9 +333,9 @@ def test_failures_are_found_and_counted(tmp_path):
     (folder,) = write_levels(tmp_path, store, loud=0.5)
     wav, _ = soundfile.read(folder / "rec-009.wav")
     write_wav(folder / "rec-009.wav", wav * 0.2 + 0.3, RATE)
-    place = Place((folder,), References(preprocess_of(tmp_path)))
-    selection = Selection(("mel_l1",), checks=("dc",))
-    report = evaluate(place, selection, n_jobs=1)
+    inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
+    selection = EvaluationOptions(("mel_l1",), checks=("dc",))
+    report = evaluate(inputs, selection, n_jobs=1)
     assert (report.flags, report.recorded_flags) == ({"dc": 1}, {"dc": 0})
     rows = read_jsonl(folder / "scores.jsonl")
     assert rows[0]["flags"] == {}
@@ -353,26 +343,26 @@ def test_failures_are_found_and_counted(tmp_path):
 
 
 @pytest.mark.usefixtures("recogniser")
-def test_a_metric_that_breaks_down_leaves_all_other_scores(copies, monkeypatch, caplog):
-    def break_down(copy: Copy) -> Value:
+def test_a_metric_that_fails_leaves_all_other_scores(copies, monkeypatch, caplog):
+    def fail(copy: Copy) -> Value:
         raise IndexError("list index out of range")
 
     score = mel_l1.score
     monkeypatch.setattr(
-        mel_l1, "score", lambda copy: break_down(copy) if len(copy.wav) < 4000 else score(copy)
+        mel_l1, "score", lambda copy: fail(copy) if len(copy.wav) < 4000 else score(copy)
     )
-    monkeypatch.setattr(pesq, "score", break_down)
+    monkeypatch.setattr(fpc, "score", fail)
     with caplog.at_level("WARNING", "arion"):
-        report = evaluate(copies, Selection(checks=("dc",)), n_jobs=1)
+        report = evaluate(copies, EvaluationOptions(checks=("dc",)), n_jobs=1)
     assert report.scores["mel_l1"].n == 1
     assert report.scores["mstft"].n == 2
-    assert caplog.text.count("mel_l1 breaks down at rec-008 of out: IndexError: list index") == 1
-    assert "mel_l1: breaks down at 1 of 2: rec-008" in caplog.text
-    assert report.skipped["pesq"] == "it breaks down: IndexError: list index out of range"
+    assert caplog.text.count("mel_l1 fails at rec-008 of out: IndexError: list index") == 1
+    assert "mel_l1: fails at 1 of 2: rec-008" in caplog.text
+    assert report.skipped["fpc"] == "it fails: IndexError: list index out of range"
     rows = read_jsonl(copies.folders[0] / "scores.jsonl")
-    assert list(rows[0]["failed"]) == ["mel_l1", "pesq"]
-    with pytest.raises(InputError, match="--metrics pesq: it breaks down: IndexError"):
-        evaluate(copies, only("pesq"), n_jobs=1)
+    assert list(rows[0]["failed"]) == ["fpc", "mel_l1"]
+    with pytest.raises(InputError, match="--metrics fpc: it fails: IndexError"):
+        evaluate(copies, only("fpc"), n_jobs=1)
 
 
 def test_a_run_that_was_stopped_goes_on(copies, monkeypatch, caplog):
@@ -398,7 +388,7 @@ def test_a_run_that_was_stopped_goes_on(copies, monkeypatch, caplog):
     with caplog.at_level("INFO", "arion"):
         assert evaluate(copies, only("mel_l1", "mstft"), n_jobs=1) == whole
     assert scored == ["rec-008", "rec-009"]
-    assert "1 of 2 were scored by a run that was stopped" in caplog.text
+    assert "1 of 2 were scored by an interrupted run" in caplog.text
     assert read_jsonl(folder / "scores.jsonl") == rows
     assert not (folder / "unfinished").exists()
 
@@ -409,9 +399,9 @@ def boom(wav: np.ndarray, sample_rate: int, language: str) -> str:
 
 def test_a_recogniser_that_fails_ends_the_run_at_once_with_the_utterance(copies):
     recogniser = load_function(f"{__name__}:boom")
-    extras = Extras(plugins=UserModels(recogniser=recogniser))
+    options = EvaluationOptions(("mel_l1", "wer"), user_models=UserModels(recogniser=recogniser))
     with pytest.raises(InputError) as error:
-        evaluation.evaluate(copies, only("mel_l1", "wer"), 2, extras)
+        evaluation.evaluate(copies, options, 2)
     line = str(error.value)
     assert re.match(r"rec-00[89]: \S+:boom fails: OSError: no model \(.*test_evaluate.py, ", line)
     assert "\n" not in line
@@ -421,12 +411,36 @@ def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):
     folder = write_copies(tmp_path, make_store(tmp_path))
     for id in ("rec-008", "rec-009"):
         write_wav(folder / f"{id}.wav", np.full(50, 0.1), RATE)
-    place = Place((folder,), References(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
     with pytest.raises(InputError, match="2 of 2 utterances could not be scored") as error:
-        evaluate(place, only("mel_l1"), n_jobs=1)
+        evaluate(inputs, only("mel_l1"), n_jobs=1)
     lines = str(error.value).splitlines()[1:]
     assert [("rec-008" in line, "rec-009" in line) for line in lines] == [
         (True, False), (False, True),
     ]  # fmt: skip
     assert all("50 samples, and its recording has" in line for line in lines)
     assert not (folder / "scores.json").exists()
+
+
+def system_of(wer_recorded: float, *, is_reference: bool = False) -> System:
+    score = MeanScore("%", "", wer_recorded, None, None, 1)
+    report = SystemReport(1, 1.0, "", {"wer_recorded": score}, {})
+    return System("a", Path("a"), report, {}, is_reference)
+
+
+def test_recordings_that_the_recogniser_cannot_read_are_told_once_with_the_language(caplog):
+    def found(*systems: System) -> Evaluation:
+        items = (EvaluatedUtterance("x", None, "Guten Tag.", "en-us", "", None, {}),)
+        return Evaluation(systems, items, MelConfig())
+
+    warn_of_language(found(system_of(80), system_of(188, is_reference=True)), ["Anna"])
+    assert caplog.records == []
+    warn_of_language(found(system_of(188), system_of(190)), ["Anna"])
+    (record,) = caplog.records
+    assert "misreads 188 % of the words of the recordings" in record.getMessage()
+    assert (
+        "is their language en-us? Set it by --set preprocess.corpus.Anna.lang"
+        in record.getMessage()
+    )
+    warn_of_language(found(system_of(188)), ["Anna", "Bert"])
+    assert "preprocess.corpus.<name>.language=de" in caplog.records[1].getMessage()

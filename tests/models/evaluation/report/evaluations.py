@@ -5,16 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.evaluation.bootstrap import estimate_differences
-from models.evaluation.scores import (
-    Comparison,
-    Evaluation,
-    Report,
-    System,
-    arrays_of,
-    scores_of,
-    summarise,
-)
+from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
 from processors.records import TimedPhone
@@ -104,29 +95,19 @@ def evaluation_of(
         for name, found in scored.items()
     )
     own = [system for system in systems if not system.is_reference]
-    comparisons = tuple(
-        _comparison(first, second) for n, first in enumerate(own) for second in own[n + 1 :]
-    )
-    return Evaluation(systems, tuple(items), MEL, comparisons)
+    return Evaluation(systems, tuple(items), MEL, compare(own, COLUMNS))
 
 
-def _report_of(found: list[UtteranceScores]) -> Report:
+def _report_of(found: list[UtteranceScores]) -> SystemReport:
     checks = sorted({flag.check for one in found for flag in one.flags})
     flags = {
         name: sum(flag.check == name for one in found for flag in one.flags) for name in checks
     }
-    return Report(
+    return SystemReport(
         len(found),
         sum(one.seconds for one in found),
         "griffin-lim",
-        summarise(COLUMNS, found),
+        mean_scores(COLUMNS, found),
         {"stoi": "not installed (pip install pystoi)"},
         flags,
     )
-
-
-def _comparison(first: System, second: System) -> Comparison:
-    sides = [arrays_of(COLUMNS, list(system.scored.values())) for system in (first, second)]
-    values, weights = zip(*sides, strict=True)
-    differences = scores_of(COLUMNS, estimate_differences(*values, *weights))
-    return Comparison(first.name, second.name, differences)

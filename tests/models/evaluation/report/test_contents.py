@@ -2,8 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from models.evaluation.report.contents import contents_of, digits_for, heard_of, ordered
-from models.evaluation.scores import Score
+from models.evaluation.report.contents import (
+    contents_of,
+    digits_for,
+    mark_words,
+    ordered,
+    transcripts_of,
+)
+from models.evaluation.results import MeanScore
 from processors.scoring.checks import Flag
 from processors.scoring.metrics import Value
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
@@ -26,7 +32,7 @@ def contents(evaluation):
 
 
 def test_references_stand_between_the_recording_and_the_voices(evaluation):
-    assert contents(evaluation).voices == [
+    assert contents(evaluation).systems == [
         ("recording", "recorded", True),
         ("copy", "copy", True),
         ("voice", "system-1", False),
@@ -37,7 +43,7 @@ def test_voices_have_six_colours_and_then_the_first_again(tmp_path):
     names = [f"voice {n}" for n in range(7)]
     scored = {name: [scored_of("a", 5.0)] for name in names}
     evaluation = evaluation_of([item_of(tmp_path, "a", tuple(names))], scored)
-    slots = [voice.slot for voice in contents(evaluation).voices]
+    slots = [voice.slot for voice in contents(evaluation).systems]
     assert slots[1:] == [*(f"system-{n}" for n in range(1, 7)), "system-1"]
 
 
@@ -73,24 +79,24 @@ def test_texts_are_shown_as_they_were_typed_and_heard_in_words(evaluation):
     item = replace(evaluation.items[0], text="two cats", written="2 cats!")
     systems = ordered(evaluation.systems)
     assert contents_of(systems, [item]).utterances[0].text == "2 cats!"
-    assert [word for word, _ in heard_of(item, systems)[0].words if word == "two"] == ["two"]
+    assert [word for word, _ in transcripts_of(item, systems)[0].words if word == "two"] == ["two"]
 
 
 def test_what_was_heard_of_an_utterance_is_that_of_its_own_voices(evaluation):
     systems = ordered(evaluation.systems)
-    assert [voice for voice, _ in heard_of(evaluation.items[0], systems)] == [0, 1, 2]
-    assert [voice for voice, _ in heard_of(evaluation.items[1], systems)] == [0, 2]
+    assert [voice for voice, _ in transcripts_of(evaluation.items[0], systems)] == [0, 1, 2]
+    assert [voice for voice, _ in transcripts_of(evaluation.items[1], systems)] == [0, 2]
 
 
 def test_without_a_recogniser_nothing_was_heard(evaluation):
     voice = evaluation.systems[0]
     scored = {id: one._replace(values={"mcd": Value(5.0)}) for id, one in voice.scored.items()}
-    assert heard_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
+    assert transcripts_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
 
 
 def test_the_widest_number_of_a_row_decides_how_many_digits_fit():
-    wide = Score("", "lower", 26.7913, 20.9747, 32.2458, 10)
-    assert digits_for([wide, Score("", "lower", 0.0421, 0.0418, 0.0424, 100)]) == 2
+    wide = MeanScore("", "lower", 26.7913, 20.9747, 32.2458, 10)
+    assert digits_for([wide, MeanScore("", "lower", 0.0421, 0.0418, 0.0424, 100)]) == 2
 
 
 @pytest.mark.parametrize(
@@ -108,4 +114,26 @@ def test_the_widest_number_of_a_row_decides_how_many_digits_fit():
     ],
 )
 def test_numbers_have_as_many_digits_as_they_are_sure_of(mean, low, high, digits):
-    assert digits_for([Score("", "lower", mean, low, high, 20)]) == digits
+    assert digits_for([MeanScore("", "lower", mean, low, high, 20)]) == digits
+
+
+def test_what_was_heard_as_written_has_no_mark():
+    assert mark_words("the cat sat", "the cat sat") == [("the", ""), ("cat", ""), ("sat", "")]
+
+
+def test_words_that_are_misread_repeated_and_left_out_are_marked_where_they_are():
+    assert mark_words("the cat sat on a mat", "the the hat sat on mat") == [
+        ("the", ""),
+        ("cat", "missing"),
+        ("the", "extra"),
+        ("hat", "extra"),
+        ("sat", ""),
+        ("on", ""),
+        ("a", "missing"),
+        ("mat", ""),
+    ]
+
+
+def test_silence_misses_every_word():
+    assert mark_words("the cat", "") == [("the", "missing"), ("cat", "missing")]
+    assert mark_words("", "") == []

@@ -185,9 +185,9 @@ def test_a_click_on_a_mel_plays_from_there_with_a_cursor(browser, page):
     assert browser.run("player.k") == 1
     wait_for(browser, "player.audio.ended")
     assert browser.run("player.audio.currentTime") >= 0.3
-    place = browser.run("shown[0].tracks[1].cursor.getBoundingClientRect().left")
+    inputs = browser.run("shown[0].tracks[1].cursor.getBoundingClientRect().left")
     start = browser.run("shown[0].tracks[1].view.getBoundingClientRect().left")
-    assert (place - start) / browser.run("shown[0].scale") == pytest.approx(0.4, abs=0.05)
+    assert (inputs - start) / browser.run("shown[0].scale") == pytest.approx(0.4, abs=0.05)
 
 
 def test_a_larger_scale_makes_room_and_pitch_goes_over_to_the_time_of_the_recording(browser, page):

@@ -130,7 +130,7 @@ def test_files_of_the_users_are_not_replaced(tmp_path):
     folder.mkdir()
     (folder / "thesis.txt").touch()
     with pytest.raises(
-        InputError, match=r"holds thesis\.txt, which no page put there: move it away"
+        InputError, match=r"holds thesis\.txt, which is not of a page: move it away"
     ):
         write(tmp_path / "report.html", [item_of(tmp_path, "a")])
     assert (folder / "thesis.txt").exists()
@@ -191,7 +191,7 @@ def test_the_date_and_the_folder_are_said_and_what_was_skipped(tmp_path):
     assert "without stoi: not installed (pip install pystoi)" in text
 
 
-def test_what_is_judged_stands_before_what_it_is_compared_with(tmp_path):
+def test_systems_come_before_references(tmp_path):
     items = [item_of(tmp_path, "a", ("voice", "copy"))]
     scored = {"voice": [scored_of("a", 5.0)], "copy": [scored_of("a", 2.0)]}
     write_page(tmp_path / "r.html", evaluation_of(items, scored, ("copy",)), backend="sequential")

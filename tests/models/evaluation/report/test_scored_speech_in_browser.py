@@ -7,9 +7,8 @@ import pytest
 import soundfile
 
 from models.evaluation.evaluate import evaluate
-from models.evaluation.place import place_of_config
+from models.evaluation.inputs.options import EvaluationOptions, inputs_of_config
 from models.evaluation.report import write_page
-from models.evaluation.selection import Selection
 from models.synthesizer.speech import faded
 from processors.audio.files import write_wav
 from tests.models.evaluation.report.browser import Browser, find_browser
@@ -42,9 +41,9 @@ def page(tmp_path_factory):
     for id, wav in wavs.items():
         write_wav(folder / f"{id}.wav", wav, 22050)
     config = EGS / "tts" / "FastSpeech2" / "exp_config_demo.json"
-    place = place_of_config(config, [folder], [], CORPUS / "wavs")
-    place = place.with_texts(CORPUS / "metadata.csv")
-    evaluation = evaluate(place, Selection(("energy_rmse",), checks=CHECKS), 1)
+    inputs = inputs_of_config(config, [folder], [], CORPUS / "wavs")
+    inputs = inputs.with_texts(CORPUS / "metadata.csv")
+    evaluation = evaluate(inputs, EvaluationOptions(("energy_rmse",), checks=CHECKS), 1)
     write_page(folder / "report.html", evaluation, n_jobs=1)
     return folder / "report.html"
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from PIL import Image
 
-from models.evaluation.report.pictures import contrast
+from models.evaluation.report.media import contrast
 from models.evaluation.report.tracks import write_tracks
 from modules.mel import MelSpectrogram
 from processors.audio.files import write_wav

@@ -1,0 +1,122 @@
+"""What a run of stage 4 scores, where its references are, and which metrics it computes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from config.schema import Config, CorpusConfig, InferenceConfig
+from models.base.registry import config_of, load_config
+from models.checkpoint.loading import load_model
+from models.evaluation.inputs.references import ReferenceSources
+from models.evaluation.inputs.systems import SINGLE, read_texts
+from models.synthesizer.speak_each import TestingSet, default_output
+from processors.scoring.user_models import UserModels
+from utils.config import overridden
+
+ALL = "all"
+
+
+class EvaluationInputs(NamedTuple):
+    """Folders of synthesised speech, one for each system, and where their references are."""
+
+    folders: tuple[Path, ...]
+    references: ReferenceSources
+    inference: InferenceConfig = InferenceConfig()  # of the vocoder that resynthesises recordings
+
+    def of_single(self) -> "EvaluationInputs":
+        """What stage 3 wrote in its mode `single`."""
+        return self._replace(folders=tuple(folder / SINGLE for folder in self.folders))
+
+    def with_texts(self, table: Path) -> "EvaluationInputs":
+        """The same with a table of texts, for files that stage 3 did not write.
+
+        Raises:
+            InputError: If the table cannot be read.
+        """
+        return self._replace(references=replace(self.references, texts=read_texts(table)))
+
+
+@dataclass(frozen=True)
+class EvaluationOptions:
+    """How a run scores its inputs.
+
+    Attributes:
+        metrics: Names; `all` for those that can be computed.
+        dataset: Score only files of this data set; None: all files.
+        testing_set: Score only this split of the data set, and require every utterance of it.
+        checks: Names; `all` for those that are installed; None: all with all metrics, else none.
+        natural: Folder of second readings by the same speaker, named by the id of the sentence.
+        copies: Also score resynthesised recordings, if the systems are not copies themselves.
+        vocoder: Resynthesises recordings; None: Griffin-Lim, if stage 3 used it.
+        resample: Accept a vocoder of another mel or sample rate.
+        user_models: Functions and transcripts of the user.
+        folder: Where page, comparison and copies go; None: the folder of a single system, else
+            `comparison` in the folder of the first.
+    """
+
+    metrics: tuple[str, ...] = (ALL,)
+    dataset: str | None = None
+    testing_set: TestingSet | None = None
+    checks: tuple[str, ...] | None = None
+    natural: Path | None = None
+    copies: bool = True
+    vocoder: str | Path | None = None
+    resample: bool = False
+    user_models: UserModels = field(default_factory=UserModels)
+    folder: Path | None = None
+
+
+def inputs_of_model(
+    reference: str | Path,
+    outputs: Sequence[Path] = (),
+    overrides: Sequence[str] = (),
+    recordings: Path | None = None,
+) -> EvaluationInputs:
+    """What stage 3 wrote with a model.
+
+    Args:
+        reference: Experiment folder, a checkpoint in it, or a name on the Hub.
+        outputs: Where stage 3 wrote; none: `result` in the folder of the experiment.
+        overrides: `key.path=value` for the configuration of the experiment.
+        recordings: Folder of recordings; None: those that stage 1 read.
+
+    Raises:
+        InputError: If the model cannot be loaded, or is from the Hub and `outputs` is empty.
+    """
+    model = load_model(reference)
+    config = config_of(overridden(model.tree, overrides))
+    languages = {speaker.name: speaker.language for speaker in model.speakers}
+    folders = tuple(outputs) or (default_output(reference, model.home),)
+    return _inputs(folders, config, languages, recordings)
+
+
+def inputs_of_config(
+    config: Path,
+    outputs: Sequence[Path],
+    overrides: Sequence[str] = (),
+    recordings: Path | None = None,
+) -> EvaluationInputs:
+    """What was written with a model that is not available.
+
+    Args:
+        config: Configuration file: data sets and mel.
+        outputs: Folders of files to score.
+        overrides: `key.path=value` for the configuration.
+        recordings: Folder of recordings; None: those that stage 1 read.
+
+    Raises:
+        InputError: If the configuration is wrong.
+    """
+    return _inputs(tuple(outputs), load_config(config, overrides), {}, recordings)
+
+
+def _inputs(
+    folders: tuple[Path, ...], config: Config, languages: dict[str, str], recordings: Path | None
+) -> EvaluationInputs:
+    """Unknown speakers get the language of the data sets, if all have the same."""
+    corpora = [config.preprocess.corpus.get(name, CorpusConfig()) for name in config.dataset]
+    of_datasets = {corpus.language for corpus in corpora}
+    common = {"": of_datasets.pop()} if len(of_datasets) == 1 else {}
+    sources = ReferenceSources(config.preprocess, recordings, common | languages, config.dataset)
+    return EvaluationInputs(folders, sources, config.inference)

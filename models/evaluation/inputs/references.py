@@ -1,0 +1,198 @@
+"""References: the recording of an utterance, its text, and its phones with their times."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from config.schema import PreprocessConfig
+from models.evaluation.inputs.systems import SystemFile
+from modules.mel import MelConfig
+from preprocessors.audio_folder import SUFFIXES
+from preprocessors.manifest import MANIFEST, Utterance, read_utterances
+from processors.audio.files import AudioError, read_audio
+from processors.audio.pcm import from_pcm16
+from processors.dataset.store import FeatureStore, RecordingStore
+from processors.records import TimedPhone
+from utils.errors import InputError
+from utils.files import user_path
+
+
+@dataclass(frozen=True)
+class ReferenceSources:
+    """Where recordings and texts are looked up.
+
+    Attributes:
+        preprocess: Stage 1: the sample rate, and where its data sets are.
+        recordings: A folder of `<id>.wav` or other audio, there or in its `wavs`; None: the
+            recordings that stage 1 or 3 read.
+        languages: espeak language code by speaker, for utterances in no manifest; of "" for
+            unknown speakers.
+        datasets: Data sets to search for files that name none.
+        texts: By id, for copies and for files that stage 3 did not write; None: the texts of the
+            manifests of stage 1.
+    """
+
+    preprocess: PreprocessConfig
+    recordings: Path | None = None
+    languages: Mapping[str, str] = field(default_factory=dict)
+    datasets: tuple[str, ...] = ()
+    texts: Mapping[str, str] | None = None
+
+
+class Reference(NamedTuple):
+    """What a synthesised utterance is compared with."""
+
+    recorded: Callable[[], np.ndarray] | None  # (S,) at the mel's rate; None: no recording
+    audio: Path | None  # the file that this reads; None: in a store
+    phones: Callable[[], tuple[TimedPhone, ...]] | None  # of the recording
+    text: str
+    language: str
+    speaker: str
+    written: str = ""  # the text before normalisation, if known
+
+
+class MissingRecordingError(Exception):
+    """There is no recording; the message says where it was looked for."""
+
+
+class ReferenceFinder:
+    """Finds references; keeps the manifests and indexes that it has read.
+
+    Args:
+        sources: Where to look.
+    """
+
+    def __init__(self, sources: ReferenceSources) -> None:
+        self._sources = sources
+        self._manifest = functools.cache(_read_manifest)
+        self._aligned = functools.cache(_aligned_ids)
+
+    def find(self, file: SystemFile) -> Reference:
+        """Finds the recording, text and phones of a file.
+
+        A text of the user's own and a file of no data set have no recording, unless
+        `sources.recordings` is given.
+
+        Raises:
+            MissingRecordingError: If there should be a recording and is none.
+            InputError: If several data sets have an utterance of this id.
+        """
+        folder = self._folder_of(file)
+        utterance = self._manifest(folder).get(file.id)
+        audio = self._audio_of(file, folder, utterance)
+        preprocess = self._sources.preprocess
+        recorded: Callable[[], np.ndarray] | None = None
+        phones = None
+        if audio is not None:
+            recorded = partial(_read, audio, preprocess)
+        elif file.kind == "copy":
+            recorded = partial(_read_stored, folder, preprocess.mel, file.id)
+        if file.kind != "copy" and audio is not None and utterance is not None:
+            known = audio.resolve() == utterance.audio.resolve()
+            if known and file.id in self._aligned(folder):
+                phones = partial(_read_phones, folder, file.id)
+        speaker = file.speaker or (utterance.speaker if utterance else "")
+        language = utterance.language if utterance else self._sources.languages.get(speaker, "")
+        text = file.normalized or (utterance.text if utterance else "")
+        if file.kind != "text" and self._sources.texts is not None:
+            text = self._sources.texts.get(file.id, text)
+        return Reference(recorded, audio, phones, text, language, speaker, file.text)
+
+    def _folder_of(self, file: SystemFile) -> Path:
+        """Where stage 1 prepared the utterance; of a copy: the source of its mel."""
+        if file.kind == "copy":
+            return cast("Path", file.source)
+        names = self._sources.datasets if file.kind == "file" else ()
+        processed = user_path(self._sources.preprocess.processed_dir)
+        folders = [processed / name for name in ((file.dataset,) if file.dataset else names)]
+        holding = [folder for folder in folders if file.id in self._manifest(folder)]
+        if len(holding) > 1:
+            raise InputError(
+                f"{file.file}: an utterance of {' and '.join(one.name for one in holding)}; say "
+                "which by --infer_dataset"
+            )
+        return (holding or folders or [processed])[0]
+
+    def _audio_of(self, file: SystemFile, folder: Path, utterance: Utterance | None) -> Path | None:
+        """The file of the recording; None if there is none, or it is in the store of stage 1."""
+        if self._sources.recordings is not None:
+            return _find_recording(self._sources.recordings, file.id)
+        if file.kind == "copy":
+            return self._source_of_copy(file.id, folder)
+        if utterance is not None:
+            if not utterance.audio.is_file():
+                raise MissingRecordingError(f"{utterance.audio} is missing")
+            return utterance.audio
+        if file.dataset:
+            raise MissingRecordingError(f"not in {folder}; give --recordings")
+        return None
+
+    def _source_of_copy(self, id: str, source: Path) -> Path | None:
+        """The file that stage 3 was given; None for the store of stage 1."""
+        if source.is_dir():
+            if id not in _recording_store(source, self._sources.preprocess.mel):
+                raise MissingRecordingError(f"not in {source}")
+            return None
+        if source.is_file() and source.suffix.lower() in SUFFIXES:
+            return source
+        raise MissingRecordingError(f"{source} holds none; give --recordings")
+
+
+def _find_recording(folder: Path, id: str) -> Path:
+    for parent in (folder, folder / "wavs"):
+        for suffix in SUFFIXES:
+            if (path := parent / f"{id}{suffix}").is_file():
+                return path
+    raise MissingRecordingError(f"no {id}{SUFFIXES[0]} in {folder} or in its wavs")
+
+
+def _read_manifest(folder: Path) -> dict[str, Utterance]:
+    """The utterances of a data set of stage 1, by id; none if it is not prepared."""
+    return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
+
+
+def _aligned_ids(folder: Path) -> frozenset[str]:
+    """Utterances whose phones stage 1 has aligned."""
+    try:
+        store = _feature_store(folder)
+        return frozenset(store.ids if store.timed else ())
+    except InputError:  # unfinished, or recordings without phones: no phones to compare
+        return frozenset()
+
+
+# One per process: workers get the path of a store, not thousands of copies of its index.
+@functools.lru_cache(maxsize=8)
+def _feature_store(folder: Path) -> FeatureStore:
+    return FeatureStore(folder)
+
+
+@functools.lru_cache(maxsize=8)
+def _recording_store(folder: Path, mel: MelConfig) -> RecordingStore:
+    return RecordingStore(folder, mel)
+
+
+def _read_phones(folder: Path, id: str) -> tuple[TimedPhone, ...]:
+    store = _feature_store(folder)
+    features, mel = store.read(id), store.mel
+    start_s = features.start / mel.sample_rate
+    phones = features.timed_phones(mel.hop_length / mel.sample_rate)
+    return tuple(TimedPhone(p.name, start_s + p.start_s, start_s + p.end_s) for p in phones)
+
+
+def _read_stored(folder: Path, mel: MelConfig, id: str) -> np.ndarray:
+    return from_pcm16(_recording_store(folder, mel).read(id).wav)
+
+
+def _read(path: Path, preprocess: PreprocessConfig) -> np.ndarray:
+    unlimited = dataclasses.replace(preprocess, min_seconds=0.0, max_seconds=math.inf)
+    try:
+        return read_audio(path, unlimited).wav
+    except AudioError as error:
+        raise InputError(f"{path.parent}: {error}") from error

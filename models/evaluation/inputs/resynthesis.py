@@ -1,0 +1,185 @@
+"""Copy-synthesis: recordings resynthesised from their mels by the vocoder of the systems.
+
+Their error is that of mel and vocoder, without that of the acoustic model.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+import torch
+from torch import nn
+
+from config.schema import InferenceConfig
+from models.base.interfaces import Vocoder
+from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
+from models.synthesizer.vocoders import GRIFFIN_LIM, OpenedVocoder, open_vocoder
+from modules.mel import MelSpectrogram
+from processors.audio.files import AudioError, write_wav
+from processors.extraction.recordings import mel_of
+from processors.scoring.utterance_scorer import EvaluatedUtterance, SpeechFile
+from utils.errors import InputError
+from utils.files import read_json, write_json
+from utils.logging import get_logger, progress
+
+COPY = "copy"  # resynthesised recordings, as a system
+_KEYS = "copies.json"  # digest of what each file was made from, by id
+_VERSION = 1  # raised when the same recording and vocoder give another copy than before
+
+
+def add_copies(
+    items: list[EvaluatedUtterance],
+    vocoders: set[str],
+    inputs: EvaluationInputs,
+    options: EvaluationOptions,
+    folder: Path,
+) -> list[EvaluatedUtterance]:
+    """Adds resynthesised recordings as the system `copy`, or logs why there are none.
+
+    Args:
+        items: The utterances of the systems.
+        vocoders: Names of the vocoders of the systems; "" if unknown.
+        inputs: The mel, and settings of the vocoder.
+        options: Whether to make copies, and by which vocoder.
+        folder: Where the copies are kept.
+
+    Returns:
+        Items with copies, or `items` itself.
+
+    Raises:
+        InputError: If the vocoder cannot be opened or does not fit, or a recording is too short.
+    """
+    if not options.copies:
+        return items
+    reason = ""
+    if any(spoken.is_copy for item in items for spoken in item.spoken.values()):
+        reason = "the systems are copies already"
+    elif items[0].recorded is None:
+        reason = "there are no recordings"
+    if reason:
+        if options.vocoder is not None:
+            _log.info("no copy-synthesis: %s", reason)
+        return items
+    if options.vocoder is None and vocoders != {GRIFFIN_LIM}:
+        names = ", ".join(sorted(vocoders - {""})) or "an unknown vocoder"
+        _log.info("no copy-synthesis: stage 3 used %s; name a vocoder by --vocoder_dir", names)
+        return items
+    mel = inputs.references.preprocess.mel
+    vocoder = open_vocoder(options.vocoder, mel, resample=options.resample)
+    files = resynthesise(items, vocoder, inputs.inference, folder)
+    return [
+        replace(item, spoken={**item.spoken, COPY: SpeechFile(files[item.id], is_copy=True)})
+        for item in items
+    ]
+
+
+class _Work(NamedTuple):
+    """What makes copies."""
+
+    vocoder: Vocoder
+    mel: MelSpectrogram
+    device: str
+    key: str  # of mel and vocoder
+
+
+def resynthesise(
+    items: Sequence[EvaluatedUtterance],
+    vocoder: OpenedVocoder,
+    settings: InferenceConfig,
+    folder: Path,
+) -> dict[str, Path]:
+    """Writes a copy of each recording to `<folder>/<id>.wav`, without its last partial frame.
+
+    An existing copy is kept while recording, mel, vocoder and its settings are the same. Runs on a
+    GPU if there is one, one recording at a time: batches are no faster.
+
+    Args:
+        items: Utterances; those without a recording are left out.
+        vocoder: Reads the mel of the experiment, `vocoder.mel`.
+        settings: Iterations of Griffin-Lim, precision of other vocoders.
+        folder: Made where missing.
+
+    Returns:
+        The files by id.
+
+    Raises:
+        InputError: If a recording or the vocoder cannot be read, a recording is shorter than a
+            frame, or a copy is not finite.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network = vocoder.load(settings, device)
+    work = _Work(network, MelSpectrogram(vocoder.mel), device, _key_of(vocoder, network, settings))
+    keys, files = _read_keys(folder), {}
+    with progress(len(items), "copy-synthesis") as bar:
+        for item in items:
+            if item.recorded is not None:
+                files[item.id] = _copy(item.id, item.recorded(), work, folder, keys)
+            bar.advance()
+    return files
+
+
+def _copy(id: str, wav: np.ndarray, work: _Work, folder: Path, keys: dict[str, str]) -> Path:
+    """Makes one copy of a recording (S,), unless it exists; `keys` holds the digests."""
+    path = folder / f"{id}.wav"
+    key = hashlib.sha256(work.key.encode() + np.ascontiguousarray(wav).tobytes()).hexdigest()
+    if keys.get(id) == key and path.is_file():
+        return path
+    if keys.pop(id, None) is not None:
+        _write_keys(folder, keys)  # first: a run that stops here must not keep half a copy
+    config = work.mel.config
+    whole = wav[: len(wav) // config.hop_length * config.hop_length]  # (T * hop_length,)
+    if len(whole) < config.n_fft:
+        raise InputError(
+            f"copy-synthesis: {id} has {len(wav)} samples, too few for a mel; leave it out, or all "
+            "copies by --copies no"
+        )
+    mel = mel_of(whole, work.mel)  # (M, T)
+    copy = work.vocoder.infer(torch.from_numpy(mel)[None].to(work.device))[0]  # (T * hop_length,)
+    try:
+        write_wav(path, copy.float().cpu().numpy(), config.sample_rate)
+    except AudioError as error:
+        raise InputError(f"copy-synthesis: {error}; is the vocoder damaged?") from error
+    keys[id] = key
+    _write_keys(folder, keys)
+    return path
+
+
+def _key_of(vocoder: OpenedVocoder, network: Vocoder, settings: InferenceConfig) -> str:
+    """What copies depend on besides the recording."""
+    facts: list[object] = [_VERSION, asdict(vocoder.mel)]
+    if vocoder.model is None:
+        facts.append([vocoder.name, settings.griffin_lim_iterations])
+    else:
+        facts.append([asdict(vocoder.model.assets.mel), settings.vocoder_precision])
+        facts.append(_digest(cast("nn.Module", network)))
+    return json.dumps(facts)
+
+
+def _digest(network: nn.Module) -> str:
+    """SHA-256 of the weights."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        values = tensor.contiguous().cpu().flatten().view(torch.uint8).numpy()
+        digest.update(name.encode() + values.tobytes())
+    return digest.hexdigest()
+
+
+def _read_keys(folder: Path) -> dict[str, str]:
+    path = folder / _KEYS
+    if not path.is_file():
+        return {}
+    keys = read_json(path)
+    if not isinstance(keys, Mapping):
+        raise InputError(f"{path}: not written by stage 4; delete it, and copies are made again")
+    return dict(keys)
+
+
+def _write_keys(folder: Path, keys: Mapping[str, str]) -> None:
+    write_json(folder / _KEYS, dict(sorted(keys.items())))
+
+
+_log = get_logger(__name__)

@@ -1,0 +1,233 @@
+"""Systems: folders of synthesised speech, what is known of their files, and their names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from models.base.result_files import METADATA
+from models.synthesizer.copy_synthesis import CopyLine
+from models.synthesizer.mel_sources import files_of
+from models.synthesizer.results import TextLine
+from models.synthesizer.speak_each import TestingSet, utterances_of
+from preprocessors.audio_folder import SUFFIXES
+from processors.records import TimedPhone
+from utils.errors import InputError
+from utils.files import read_jsonl, read_text
+
+SINGLE = "single"  # folder of what stage 3 wrote in this mode
+_RESULT = "result"  # folder in an experiment into which stage 3 writes
+_SHOWN_IDS = 5  # in a message
+
+
+@dataclass(frozen=True)
+class SystemFile:
+    """A file to be scored. Texts are empty where they are not known.
+
+    Attributes:
+        id: Of the utterance.
+        file: The sound.
+        kind: "text": synthesised from a text; "copy": resynthesised from a recording by a vocoder;
+            "file": of unknown origin.
+        dataset: Of a recorded sentence; empty for the user's own.
+        text: As given to stage 3.
+        normalized: The same in words.
+        speaker: Name of the speaker.
+        vocoder: Name of the vocoder.
+        phones: Phones with their times; may be none.
+        source: Of a copy: the folder of stage 1, or the file, that its mel was computed from.
+    """
+
+    id: str
+    file: Path
+    kind: Literal["text", "copy", "file"]
+    dataset: str = ""
+    text: str = ""
+    normalized: str = ""
+    speaker: str = ""
+    vocoder: str = ""
+    phones: tuple[TimedPhone, ...] = ()
+    source: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.id in ("", "..") or Path(self.id).name != self.id:  # would leave the folder
+            raise InputError(f"{self.file}: its id is {self.id!r}, which cannot name a file")
+
+
+def read_system_files(folder: Path) -> list[SystemFile]:
+    """Lists the files in `metadata.jsonl` of stage 3; without it, all sound files of the folder.
+
+    Raises:
+        InputError: If there is none, or `metadata.jsonl` was not written by stage 3.
+    """
+    path = folder / METADATA
+    if not path.is_file():
+        if folder.is_dir() and any(file.suffix.lower() in SUFFIXES for file in folder.iterdir()):
+            return sound_files(folder)
+        raise InputError(
+            f"{path} is missing: run stage 3, or correct --infer_output_dir; of a folder that "
+            f"stage 3 did not write, files that end in {', '.join(SUFFIXES)} are scored"
+        )
+    rows = cast("list[dict[str, Any]]", read_jsonl(path))
+    if not rows:
+        raise InputError(f"{path} is empty: run stage 3")
+    try:
+        if "mel_source" in rows[0]:
+            return [_of_copy(folder, CopyLine(**row)) for row in rows]
+        return [_of_text(folder, TextLine(**row)) for row in rows]
+    except (TypeError, KeyError) as error:
+        raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
+
+
+def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
+    """Lists the sound files of a folder, each named by the id of its utterance.
+
+    Args:
+        folder: Holds the files.
+        dataset: Data set of the utterances; empty if unknown.
+
+    Raises:
+        InputError: If there is none.
+    """
+    return [
+        SystemFile(file.stem, file, "file", dataset=dataset) for file in files_of(folder, SUFFIXES)
+    ]
+
+
+def _of_text(folder: Path, line: TextLine) -> SystemFile:
+    phones = cast("list[dict[str, Any]]", line.phones)
+    starts = [float(phone["start_s"]) for phone in phones]
+    timed = [
+        TimedPhone(str(phone["phone"]), start_s, start_s + float(phone["duration_s"]))
+        for phone, start_s in zip(phones, starts, strict=True)
+    ]
+    return SystemFile(
+        line.id,
+        folder / line.file,
+        "text",
+        line.dataset,
+        line.text,
+        line.normalized,
+        line.speaker,
+        line.vocoder,
+        tuple(timed),
+    )
+
+
+def _of_copy(folder: Path, line: CopyLine) -> SystemFile:
+    file, source = folder / line.file, Path(line.mel_source)
+    return SystemFile(line.id, file, "copy", line.dataset, vocoder=line.vocoder, source=source)
+
+
+def select_files(
+    files: Sequence[SystemFile],
+    dataset: str | None,
+    testing_set: TestingSet | None,
+    processed: Path,
+) -> Sequence[SystemFile]:
+    """The files of a data set or split. Files of unknown origin are assumed to be of it.
+
+    Args:
+        files: All files of a folder.
+        dataset: Name of the data set; None: all files.
+        testing_set: Name of the split; None: all of the data set.
+        processed: Where stage 1 writes.
+
+    Raises:
+        InputError: If there is none, or an utterance of the split is missing.
+    """
+    if dataset is None:
+        return files
+    named = [replace(one, dataset=dataset) if one.kind == "file" else one for one in files]
+    of_dataset = {one.id: one for one in named if one.dataset == dataset}
+    if not of_dataset:
+        others = ", ".join(sorted({one.dataset for one in files if one.dataset})) or "none"
+        raise InputError(
+            f"stage 3 synthesised nothing of the data set {dataset!r} (synthesised: {others}); "
+            "run it, or correct --infer_dataset"
+        )
+    if testing_set is None:
+        return list(of_dataset.values())
+    split = utterances_of(processed, dataset, testing_set)
+    if missing := [utterance.id for utterance in split if utterance.id not in of_dataset]:
+        raise InputError(
+            f"{len(missing)} utterances of the split {testing_set} were not synthesised "
+            f"({', '.join(missing[:_SHOWN_IDS])}): run stage 3"
+        )
+    return [of_dataset[utterance.id] for utterance in split]
+
+
+def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
+    """Name of the vocoder of all files; empty if unknown.
+
+    Args:
+        folder: Where the files are, for the message.
+        files: At least one.
+
+    Raises:
+        InputError: If there are several: a mean over both would describe neither.
+    """
+    vocoder, *others = sorted({one.vocoder for one in files})
+    if others:
+        raise InputError(
+            f"{folder} holds files of several vocoders: {', '.join([vocoder, *others])}; choose "
+            "some by --infer_dataset and --infer_testing_set, or run stage 3 again"
+        )
+    return vocoder
+
+
+def read_texts(path: Path) -> dict[str, str]:
+    """Reads texts by id from lines of `id|text` or `id|text|normalized`; the last field counts.
+
+    Raises:
+        InputError: If it cannot be read, a line has another form, or an id occurs twice.
+    """
+    texts: dict[str, str] = {}
+    for n, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        id, *cells = (cell.strip() for cell in line.split("|"))
+        if not id or len(cells) not in (1, 2):
+            raise InputError(f"{path}:{n}: expected id|text, found {line.strip()[:80]!r}")
+        if id in texts:
+            raise InputError(f"{path}:{n}: {id} occurs twice; keep one of its texts")
+        texts[id] = cells[-1]
+    return texts
+
+
+def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str]:
+    """Names systems by the shortest ends of their paths that differ, in their order.
+
+    `result` and `single` are left out where possible: every experiment has them.
+
+    Args:
+        folders: At least one.
+        taken: Names that are used otherwise.
+
+    Raises:
+        InputError: If a folder is given twice.
+    """
+    parts = [folder.resolve().parts for folder in folders]
+    for n, one in enumerate(parts):
+        if one in parts[:n]:
+            raise InputError(f"--infer_output_dir names {folders[n]} twice")
+    shorter = [_without_result(one) for one in parts]
+    if len(set(shorter)) == len(parts):
+        parts = shorter
+    names = []
+    for n, one in enumerate(parts):
+        others = [other for m, other in enumerate(parts) if m != n]
+        length = next(
+            length
+            for length in range(1 + one[-1:].count(SINGLE), len(one) + 1)
+            if all(other[-length:] != one[-length:] for other in others)
+            and "/".join(one[-length:]) not in taken
+        )
+        names.append("/".join(one[-length:]))
+    return names
+
+
+def _without_result(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of a path without the `result` that every experiment has."""
+    folder, mode = (parts[:-1], parts[-1:]) if parts[-1] == SINGLE else (parts, ())
+    return folder[:-1] + mode if folder[-1] == _RESULT else parts

@@ -1,0 +1,170 @@
+"""Results as files (`scores.json`, `scores.jsonl`, `comparison.json`) and as tables of text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from models.base.result_files import COMPARISON, SCORES, UTTERANCES
+from models.evaluation.bootstrap import CONFIDENCE
+from models.evaluation.results import (
+    DIGITS,
+    Comparison,
+    Evaluation,
+    MeanScore,
+    System,
+    verdict_of,
+)
+from processors.scoring.utterance_scorer import UtteranceScores
+from utils.files import write_json, write_jsonl
+
+_INTERVAL = f"{CONFIDENCE:.0%} interval"
+_NO_SCORE = "-"
+_VERDICTS = {"unclear": "no clear difference", "too few": "too few utterances to say"}
+
+
+def write_results(evaluation: Evaluation) -> None:
+    """Writes the scores of each system to its folder, and the comparison of several."""
+    for system in evaluation.own:
+        (system.folder / SCORES).unlink(missing_ok=True)  # does not belong to the new lines
+        write_jsonl(system.folder / UTTERANCES, map(_line, system.scored.values()))
+        report = {"confidence": CONFIDENCE, **asdict(system.report)}
+        write_json(system.folder / SCORES, report)
+    if len(evaluation.own) > 1:
+        write_json(evaluation.folder / f"{COMPARISON}.json", _comparison_json(evaluation))
+
+
+def _line(scored: UtteranceScores) -> dict[str, object]:
+    values = scored.values
+    flags = {
+        "flags": scored.flags,
+        "recorded_flags": scored.recorded_flags,
+        "unjudged": scored.unchecked,
+        "failed": scored.failed,
+    }
+    return {
+        "id": scored.id,
+        "seconds": round(scored.seconds, 4),
+        **{name: round(value.value, DIGITS) for name, value in values.items()},
+        "weights": {name: value.weight for name, value in values.items() if value.weight != 1},
+        "notes": {name: value.note for name, value in values.items() if value.note},
+        **{kind: {flag.check: flag.note for flag in found} for kind, found in flags.items()},
+    }
+
+
+def _comparison_json(evaluation: Evaluation) -> dict[str, object]:
+    systems = {
+        system.name: {
+            "folder": str(system.folder),
+            "means": {name: score.mean for name, score in system.report.scores.items()},
+        }
+        for system in evaluation.systems
+    }
+    comparisons = [
+        {
+            "first": one.first,
+            "second": one.second,
+            "differences": {
+                name: {**asdict(score), "first_is": verdict_of(score)}
+                for name, score in one.differences.items()
+            },
+        }
+        for one in evaluation.comparisons
+    ]
+    counts = {"confidence": CONFIDENCE, "utterances": len(evaluation.items)}
+    return {**counts, "systems": systems, "comparisons": comparisons}
+
+
+def tables_of(evaluation: Evaluation) -> str:
+    """Tables of the means of each system, the differences of every two, and the failures."""
+    systems = evaluation.own
+    means = _means_of_several(systems) if len(systems) > 1 else _means(systems[0])
+    differences = [_differences(comparison) for comparison in evaluation.comparisons]
+    return "\n".join(part for part in (means, *differences, _flags(systems)) if part)
+
+
+def _means(system: System) -> str:
+    """The scores of one system, a line each, with those of references in further columns."""
+    scores, references = system.report.scores, system.report.references
+    rows = [("metric", "mean", _INTERVAL, "unit", "n", "better", *references)]
+    for name, (unit, better) in _units([scores, *references.values()]).items():
+        score = scores.get(name)
+        interval, n = (_interval(score), str(score.n)) if score is not None else ("", "")
+        cells = [_cell(one.get(name), system.report.utterances) for one in references.values()]
+        rows.append((name, _mean(score), interval, unit, n, better, *cells))
+    return _aligned(rows)
+
+
+def _means_of_several(systems: Sequence[System]) -> str:
+    """Means and intervals of several systems and of references."""
+    reports = [system.report for system in systems]
+    references = reports[0].references
+    columns = [*(report.scores for report in reports), *references.values()]
+    rows = [("metric", "unit", "better", *(system.name for system in systems), *references)]
+    for name, facts in _units(columns).items():
+        cells = [_cell(scores.get(name), reports[0].utterances) for scores in columns]
+        rows.append((name, *facts, *cells))
+    return _aligned(rows)
+
+
+def _units(columns: Sequence[Mapping[str, MeanScore]]) -> dict[str, tuple[str, str]]:
+    """Unit and direction of every score of any column, by its name."""
+    units: dict[str, tuple[str, str]] = {}
+    for scores in columns:
+        for name, score in scores.items():
+            units.setdefault(name, (score.unit, score.better))
+    return units
+
+
+def _differences(comparison: Comparison) -> str:
+    first, second = comparison.first, comparison.second
+    rows = [("metric", "difference", _INTERVAL, "unit", "n", f"{first} is")]
+    for name, score in comparison.differences.items():
+        verdict = verdict_of(score)
+        facts = (score.unit, str(score.n), _VERDICTS.get(verdict, verdict))
+        rows.append((name, f"{score.mean:+.4g}", _interval(score), *facts))
+    return f"{first} minus {second}, by utterance\n{_aligned(rows)}"
+
+
+def _flags(systems: Sequence[System]) -> str:
+    """Flagged utterances of those that each check applied to; empty without checks."""
+    checks = list(dict.fromkeys(name for system in systems for name in system.report.flags))
+    recorded: dict[str, int] = {}
+    for system in reversed(systems):
+        recorded |= system.report.recorded_flags
+    names = [system.name for system in systems]
+    rows = [("failures", *names, *(["recordings"] if recorded else []))]
+    for name in checks:
+        cells = [
+            _count(one.report.flags.get(name), one.report.utterances - one.unchecked(name))
+            for one in systems
+        ]
+        if recorded:
+            cells.append(_count(recorded.get(name), systems[0].report.utterances))
+        rows.append((name, *cells))
+    return _aligned(rows) if checks else ""
+
+
+def _count(n: int | None, total: int) -> str:
+    return "" if n is None else f"{n} of {total}"
+
+
+def _mean(score: MeanScore | None) -> str:
+    return _NO_SCORE if score is None else f"{score.mean:.4g}"
+
+
+def _interval(score: MeanScore) -> str:
+    return "" if score.low is None else f"{score.low:.4g} .. {score.high:.4g}"
+
+
+def _cell(score: MeanScore | None, utterances: int) -> str:
+    """Mean and interval, and n where it differs from the number of utterances."""
+    if score is None:
+        return _NO_SCORE
+    n = f"n {score.n}" if score.n != utterances else ""
+    details = ", ".join(part for part in (_interval(score), n) if part)
+    return f"{_mean(score)} ({details})" if details else _mean(score)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,324 @@
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import soundfile
+
+from models.evaluation.inputs.evaluation_set import (
+    NATURAL,
+    SystemTraits,
+    add_natural,
+    build_evaluation_set,
+    pair_files,
+)
+from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
+from models.evaluation.inputs.references import ReferenceSources
+from models.evaluation.inputs.resynthesis import COPY
+from models.evaluation.inputs.systems import SystemFile, read_system_files, sound_files
+from processors.audio.files import write_wav
+from processors.audio.pcm import from_pcm16
+from tests.models.stage_3 import (
+    RATE,
+    TEXT,
+    make_store,
+    preprocess_of,
+    text_line,
+    write_copies,
+    write_results,
+)
+from utils.errors import InputError
+
+
+def speak(folder, *ids, n_samples=900, **changes):
+    """What stage 3 writes of these sentences."""
+    lines = [text_line(id, **changes) for id in ids]
+    write_results(folder, lines, [np.full(n_samples, 0.1)] * len(ids))
+    return read_system_files(folder)
+
+
+def folder_of(folder, *ids, **changes):
+    """The same, as a folder."""
+    speak(folder, *ids, **changes)
+    return folder
+
+
+def write_files(folder, lengths, rate=RATE):
+    """Sounds of other origin."""
+    for id, n_samples in lengths.items():
+        write_wav(folder / f"{id}.wav", 0.1 * np.sin(np.arange(n_samples)), rate)
+    return read_system_files(folder)
+
+
+def test_files_of_systems_are_paired_in_the_order_of_ids(tmp_path):
+    make_store(tmp_path)
+    systems = {
+        "one": speak(tmp_path / "a", "rec-002", "rec-001"),
+        "two": speak(tmp_path / "b", "rec-001", "rec-002"),
+    }
+    items = pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
+    assert [item.id for item in items] == ["rec-001", "rec-002"]
+    for item in items:
+        assert {name: spoken.file for name, spoken in item.spoken.items()} == {
+            "one": tmp_path / "a" / f"{item.id}.wav",
+            "two": tmp_path / "b" / f"{item.id}.wav",
+        }
+        assert not any(spoken.is_copy for spoken in item.spoken.values())
+        assert item.speaker == "anna"
+
+
+def test_copies_beside_speech_are_compared_with_what_they_copy(tmp_path):
+    store = make_store(tmp_path)
+    copies = read_system_files(write_copies(tmp_path, store))
+    speech = speak(tmp_path / "speech", *(copy.id for copy in copies))
+    items = pair_files(
+        {"speech": speech, "copies": copies}, ReferenceSources(preprocess_of(tmp_path))
+    )
+    for item in items:
+        assert np.array_equal(item.recorded(), from_pcm16(store.read(item.id).wav))
+        assert (item.spoken["speech"].is_copy, item.spoken["copies"].is_copy) == (False, True)
+
+
+def test_what_a_system_did_not_speak_is_listed(tmp_path):
+    make_store(tmp_path)
+    systems = {
+        "one": speak(tmp_path / "a", "rec-001", "rec-002"),
+        "two": speak(tmp_path / "b", "rec-002", "rec-003"),
+    }
+    with pytest.raises(InputError, match=r"only the same utterances") as error:
+        pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
+    assert str(error.value).splitlines()[1:] == ["  one: rec-003", "  two: rec-001"]
+
+
+def test_other_texts_of_the_same_name_are_refused(tmp_path):
+    systems = {
+        "one": speak(tmp_path / "a", "text-0001", dataset="", text="Yes."),
+        "two": speak(tmp_path / "b", "text-0001", dataset="", text="No."),
+    }
+    with pytest.raises(InputError, match=r"text-0001: one 'Yes\.', two 'No\.'"):
+        pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
+
+
+def test_texts_of_the_users_own_need_no_recording(tmp_path):
+    results = speak(tmp_path / "a", "text-0001", dataset="")
+    references = ReferenceSources(preprocess_of(tmp_path), languages={"anna": "en-gb"})
+    (item,) = pair_files({"one": results}, references)
+    assert (item.recorded, item.phones) == (None, None)
+    assert (item.text, item.language) == ("one two, three!", "en-gb")
+    assert item.written == results[0].text != item.text
+
+
+def test_either_all_have_a_recording_or_none(tmp_path):
+    make_store(tmp_path)
+    results = write_files(tmp_path / "a", {"rec-001": 900, "else": 900})
+    with pytest.raises(InputError, match=r"1 of 2 files have no rec(.|\n)*else: of no data set"):
+        pair_files({"one": results}, ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",)))
+
+
+def test_two_plain_folders_of_sounds_are_enough(tmp_path):
+    write_files(tmp_path / "spoken", {"x": 900, "y": 700})
+    write_files(tmp_path / "recorded", {"x": 1100, "y": 700})
+    texts = {"x": "hello", "y": "world", "z": "unused"}
+    references = ReferenceSources(
+        preprocess_of(tmp_path), tmp_path / "recorded", {"": "en-us"}, ("Bert",), texts
+    )
+    x, y = pair_files({"a": read_system_files(tmp_path / "spoken")}, references)
+    assert (x.id, x.text, x.language, len(x.recorded())) == ("x", "hello", "en-us", 1100)
+    assert (y.id, y.text, len(y.recorded())) == ("y", "world", 700)
+    assert not y.spoken["a"].is_copy  # x is none
+    del texts["y"]
+    with pytest.raises(InputError, match=r"1 of 2 files have no text in the table(.|\n)*  y$"):
+        pair_files({"a": read_system_files(tmp_path / "spoken")}, references)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "rate", "is_copy"),
+    [(4000, RATE, True), (4127, RATE, True), (4128, RATE, False), (8000, 2 * RATE, False)],
+)
+def test_sounds_as_long_as_all_their_recordings_are_copies(tmp_path, n_samples, rate, is_copy):
+    write_files(tmp_path / "recorded", {"x": 4000})
+    results = write_files(tmp_path / "spoken", {"x": n_samples}, rate)
+    (item,) = pair_files(
+        {"a": results}, ReferenceSources(preprocess_of(tmp_path), tmp_path / "recorded")
+    )
+    assert item.spoken["a"].is_copy == is_copy
+
+
+def test_sounds_named_after_an_utterance_of_a_data_set_belong_to_it(tmp_path):
+    make_store(tmp_path)
+    results = write_files(tmp_path / "a", {"rec-001": 900})
+    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna", "Bert"))
+    (item,) = pair_files({"a": results}, references)
+    assert (item.text, item.speaker, item.language) == (TEXT, "anna", "en-us")
+    make_store(tmp_path, "Bert")
+    with pytest.raises(InputError, match=r"an utterance of Anna and Bert; say which by --infer_d"):
+        pair_files({"a": results}, references)
+
+
+def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path):
+    results = write_files(tmp_path / "a", {"x": 900, "y": 900})
+    (tmp_path / "a" / "x.wav").write_bytes(b"")
+    with pytest.raises(
+        InputError, match=r"1 of 2 files are not readable as audio; (.|\n)*x\.wav: "
+    ):
+        pair_files({"a": results}, ReferenceSources(preprocess_of(tmp_path)))
+
+
+def test_one_id_of_two_files_is_refused(tmp_path):
+    write_files(tmp_path, {"x": 900})
+    twice = [SystemFile("x", tmp_path / "x.wav", "text")] * 2
+    twice[1] = SystemFile("x", tmp_path / "x.wav", "file")
+    with pytest.raises(InputError, match=r"x\.wav and .*x\.wav: one id, x"):
+        pair_files({"a": twice}, ReferenceSources(preprocess_of(tmp_path)))
+
+
+def test_second_readings_join_the_items_of_systems_or_are_added(tmp_path):
+    store = make_store(tmp_path)
+    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",))
+    items = pair_files({"one": speak(tmp_path / "a", "rec-001", "rec-002")}, references)
+    n = len(store.read("rec-002").wav)  # as long as the recording, and yet no copy
+    write_files(tmp_path / "again", {"rec-002": n, "rec-003": 700})
+    readings = sound_files(tmp_path / "again")
+    one, two, other = add_natural(items, readings, references)
+    assert list(one.spoken) == ["one"]
+    assert list(two.spoken) == ["one", NATURAL]
+    assert two.spoken[NATURAL].file == tmp_path / "again" / "rec-002.wav"
+    assert not two.spoken[NATURAL].is_copy
+    assert (other.id, list(other.spoken), other.text) == ("rec-003", [NATURAL], TEXT)
+    assert np.array_equal(other.recorded(), from_pcm16(store.read("rec-003").wav))
+
+
+def test_second_readings_of_nothing_and_recordings_themselves_are_refused(tmp_path):
+    make_store(tmp_path)
+    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",))
+    items = pair_files({"one": speak(tmp_path / "a", "rec-001")}, references)
+    stranger = write_files(tmp_path / "again", {"stranger": 700})
+    with pytest.raises(InputError, match=r"1 of 1 second readings have no data .*\n  stranger"):
+        add_natural(items, stranger, references)
+    own = replace(references, recordings=tmp_path / "corpus")
+    with pytest.raises(InputError, match=r"1 of 1 files of --natural have no recording"):
+        add_natural(items, stranger, own)
+    itself = [SystemFile("rec-001", tmp_path / "corpus" / "rec-001.wav", "file")]
+    with pytest.raises(InputError, match=r"rec-001\.wav is the recording itself"):
+        add_natural(items, itself, references)
+
+
+def inputs_of(root, *folders) -> EvaluationInputs:
+    return EvaluationInputs(folders, ReferenceSources(preprocess_of(root), datasets=("Anna",)))
+
+
+def test_copies_by_the_vocoder_of_a_system_and_second_readings_are_added(tmp_path):
+    store = make_store(tmp_path)
+    ids = store.ids[-2:]
+    inputs = inputs_of(tmp_path, folder_of(tmp_path / "out", *ids))
+    write_wav(tmp_path / "again" / "rec-001.wav", np.full(800, 0.1), RATE)
+    found = build_evaluation_set(inputs, EvaluationOptions(natural=tmp_path / "again"))
+    copies = tmp_path / "out" / COPY
+    again = tmp_path / "again"
+    assert found.folders == {"out": tmp_path / "out", COPY: copies, NATURAL: again}
+    assert found.vocoders == {"out": "Griffin-Lim"}
+    assert [item.id for item in found.items] == [*ids, "rec-001"]
+    assert list(found.items[0].spoken) == ["out", COPY]
+    assert found.traits() == {
+        "out": SystemTraits(copies=False, recorded=True),
+        COPY: SystemTraits(copies=True, recorded=True, is_reference=True),
+        NATURAL: SystemTraits(copies=False, recorded=True, is_reference=True),
+    }
+    copy, _ = soundfile.read(copies / f"{ids[0]}.wav")
+    assert len(copy) == len(found.items[0].recorded())
+
+
+def test_copies_are_not_copied_and_other_vocoders_must_be_named(tmp_path, caplog):
+    store = make_store(tmp_path)
+    copies = build_evaluation_set(
+        inputs_of(tmp_path, write_copies(tmp_path, store)), EvaluationOptions()
+    )
+    assert list(copies.folders) == ["out"]
+    trained = folder_of(tmp_path / "a", "rec-001", vocoder="my/vocoder")
+    with caplog.at_level("INFO", "arion"):
+        assert list(
+            build_evaluation_set(inputs_of(tmp_path, trained), EvaluationOptions()).folders
+        ) == ["a"]
+    assert "no copy-synthesis: stage 3 used my/vocoder; name a vocoder by" in caplog.text
+    other = folder_of(tmp_path / "b", "rec-001")
+    with caplog.at_level("INFO", "arion"):
+        both = build_evaluation_set(inputs_of(tmp_path, trained, other), EvaluationOptions())
+    assert list(both.folders) == ["a", "b"]
+    assert "no copy-synthesis: stage 3 used Griffin-Lim, my/vocoder; name" in caplog.text
+
+
+def test_second_readings_are_of_the_data_set_that_is_asked_for(tmp_path):
+    for dataset in ("Anna", "Bert"):
+        make_store(tmp_path, dataset)
+    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna", "Bert"))
+    inputs = EvaluationInputs((folder_of(tmp_path / "out", "rec-001"),), references)
+    write_wav(tmp_path / "again" / "rec-002.wav", np.full(800, 0.1), RATE)
+    options = EvaluationOptions(natural=tmp_path / "again", copies=False)
+    with pytest.raises(InputError, match=r"an utterance of Anna and Bert; say which by --infer_d"):
+        build_evaluation_set(inputs, options)
+    found = build_evaluation_set(inputs, replace(options, dataset="Anna"))
+    assert [item.id for item in found.items] == ["rec-001", "rec-002"]
+
+
+def test_second_readings_may_be_of_any_data_set_that_a_system_spoke(tmp_path):
+    make_store(tmp_path)
+    inputs = EvaluationInputs(
+        (folder_of(tmp_path / "out", "rec-001"),), ReferenceSources(preprocess_of(tmp_path))
+    )
+    write_wav(tmp_path / "again" / "rec-002.wav", np.full(800, 0.1), RATE)
+    options = EvaluationOptions(natural=tmp_path / "again", copies=False)
+    _, reading = build_evaluation_set(inputs, options).items
+    assert (reading.id, list(reading.spoken)) == ("rec-002", [NATURAL])
+    assert reading.recorded is not None
+
+
+def test_copies_may_be_left_out(tmp_path):
+    make_store(tmp_path)
+    folder = folder_of(tmp_path / "out", "rec-001")
+    assert list(
+        build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions(copies=False)).folders
+    ) == ["out"]
+    assert not (folder / COPY).exists()
+
+
+def test_files_about_several_systems_go_to_the_first_or_the_one_that_is_given(tmp_path):
+    make_store(tmp_path)
+    folders = [folder_of(tmp_path / name, "rec-001", vocoder="v") for name in "ab"]
+    inputs = inputs_of(tmp_path, *folders)
+    assert build_evaluation_set(inputs, EvaluationOptions()).output == tmp_path / "a" / "comparison"
+    there = EvaluationOptions(folder=tmp_path / "there")
+    assert build_evaluation_set(inputs, there).output == tmp_path / "there"
+    alone = inputs_of(tmp_path, folders[0])
+    assert build_evaluation_set(alone, EvaluationOptions()).output == tmp_path / "a"
+
+
+def test_texts_of_the_users_own_have_no_copies(tmp_path, caplog):
+    folder = folder_of(tmp_path / "single", "text-0001", dataset="")
+    with caplog.at_level("INFO", "arion"):
+        found = build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions(vocoder="x"))
+    name = f"{tmp_path.name}/single"
+    assert found.traits() == {name: SystemTraits(copies=False, recorded=False)}
+    assert "no copy-synthesis: there are no recordings" in caplog.text
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path, monkeypatch):
+    make_store(tmp_path)
+    folder = folder_of(tmp_path / "out", "rec-001")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
+    with pytest.raises(InputError, match=r"out is not writable, and scores go there"):
+        build_evaluation_set(inputs_of(tmp_path, folder), EvaluationOptions())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("texts.txt", r"--report_dir .*texts\.txt: that is a file; name a folder"),
+        ("texts.txt/a", r"--report_dir .*a: cannot be created \(Not a directory\)"),
+    ],
+)
+def test_a_folder_for_the_report_that_cannot_be_made_is_refused(tmp_path, name, message):
+    make_store(tmp_path)
+    (tmp_path / "texts.txt").touch()
+    inputs = inputs_of(tmp_path, folder_of(tmp_path / "out", "rec-001"))
+    with pytest.raises(InputError, match=message):
+        build_evaluation_set(inputs, EvaluationOptions(folder=tmp_path / name))

@@ -1,0 +1,56 @@
+from pathlib import Path
+
+from models.evaluation.inputs.options import EvaluationInputs, inputs_of_config
+from models.evaluation.inputs.references import ReferenceSources
+from tests.models.stage_3 import preprocess_of
+from utils.files import write_json
+
+VOCODER = Path(__file__).parents[4] / "config" / "vocoder" / "hifigan.json"
+
+
+def config_of(folder: Path, **languages: str) -> Path:
+    """A configuration whose data sets have these languages."""
+    path = folder / "exp_config.json"
+    corpus = {name: {"language": language} for name, language in languages.items()}
+    write_json(
+        path,
+        {
+            "base_config": str(VOCODER),
+            "dataset": list(languages),
+            "dataset_path": dict.fromkeys(languages, "corpus"),
+            "preprocess": {"corpus": corpus},
+        },
+    )
+    return path
+
+
+def test_unknown_speakers_get_the_language_of_all_data_sets(tmp_path):
+    def languages(**by_dataset: str) -> dict[str, str]:
+        inputs = inputs_of_config(config_of(tmp_path, **by_dataset), [tmp_path], [], None)
+        assert inputs.references.datasets == tuple(by_dataset)
+        return dict(inputs.references.languages)
+
+    assert languages(Anna="de", Bert="de") == {"": "de"}
+    assert languages(Anna="de", Bert="nl") == {}
+
+
+def test_a_table_of_texts_and_the_folders_of_single_texts_replace_others(tmp_path):
+    (tmp_path / "texts").write_text("a|hello")
+    inputs = EvaluationInputs(
+        (tmp_path / "x", tmp_path / "y"), ReferenceSources(preprocess_of(tmp_path))
+    )
+    assert inputs.with_texts(tmp_path / "texts").references.texts == {"a": "hello"}
+    assert inputs.of_single().folders == (tmp_path / "x" / "single", tmp_path / "y" / "single")
+
+
+def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp_path):
+    config = tmp_path / "exp_config.json"
+    write_json(
+        config, {"base_config": str(VOCODER), "dataset": ["Anna"], "dataset_path": {"Anna": "a"}}
+    )
+    overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.fmax=7000"]
+    inputs = inputs_of_config(config, [tmp_path / "out"], overrides, tmp_path / "recordings")
+    assert inputs.folders == (tmp_path / "out",)
+    assert inputs.references.recordings == tmp_path / "recordings"
+    assert inputs.references.preprocess.mel.f_max == 7000
+    assert inputs.references.preprocess.processed_dir == str(tmp_path)

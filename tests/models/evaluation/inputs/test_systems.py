@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.evaluation.inputs.systems import (
+    SystemFile,
+    read_system_files,
+    read_texts,
+    system_names,
+)
+from processors.audio.files import write_wav
+from processors.records import TimedPhone
+from tests.models.stage_3 import RATE, copy_line, text_line, write_results
+from utils.errors import InputError
+
+
+def test_a_text_knows_its_phones_and_who_spoke_it(tmp_path):
+    line = text_line("a")
+    line.phones.append({"phone": "<sil>", "start_s": 0.0, "duration_s": 0.25})
+    line.phones.append({"phone": "AH0", "start_s": 0.25, "duration_s": 0.5})
+    write_results(tmp_path, [line], [np.full(9, 0.1)])
+    (result,) = read_system_files(tmp_path)
+    assert result == SystemFile(
+        "a",
+        tmp_path / "a.wav",
+        "text",
+        "Anna",
+        "One two, three!",
+        "one two, three!",
+        "anna",
+        "Griffin-Lim",
+        (TimedPhone("<sil>", 0.0, 0.25), TimedPhone("AH0", 0.25, 0.75)),
+    )
+
+
+def test_a_copy_knows_what_its_mel_comes_from(tmp_path):
+    write_results(tmp_path, [copy_line("a", tmp_path / "data")], [np.full(9, 0.1)])
+    (result,) = read_system_files(tmp_path)
+    assert (result.kind, result.source, result.vocoder) == ("copy", tmp_path / "data", "a vocoder")
+    assert result.phones == ()
+
+
+def test_sounds_that_stage_3_did_not_write_are_named_after_their_utterances(tmp_path):
+    for name in ("b.wav", "a.wav"):
+        write_wav(tmp_path / name, np.full(9, 0.1), RATE)
+    (tmp_path / "notes.txt").write_text("hello")
+    assert read_system_files(tmp_path) == [
+        SystemFile("a", tmp_path / "a.wav", "file"),
+        SystemFile("b", tmp_path / "b.wav", "file"),
+    ]
+    with pytest.raises(InputError, match=r"metadata\.jsonl is missing: run stage 3.*\.flac"):
+        read_system_files(tmp_path / "elsewhere")
+
+
+def test_a_table_gives_the_last_text_of_each_line(tmp_path):
+    table = tmp_path / "texts.txt"
+    table.write_text("\ufeffa|Mr. Smith|mister smith\n\nb| Two \n", encoding="utf-8")
+    assert read_texts(table) == {"a": "mister smith", "b": "Two"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("a|one\na|two\n", r"texts\.txt:2: a occurs twice"),
+        ("a|one\nb\n", r"texts\.txt:2: expected id\|text, found 'b'"),
+        ("a|one|two|three\n", r"texts\.txt:1: expected id\|text"),
+        ("|one\n", r"texts\.txt:1: expected id\|text"),
+    ],
+)
+def test_a_table_of_other_lines_is_refused(tmp_path, lines, message):
+    (tmp_path / "texts.txt").write_text(lines)
+    with pytest.raises(InputError, match=message):
+        read_texts(tmp_path / "texts.txt")
+
+
+@pytest.mark.parametrize("id", ["../a", "", "..", "a/b"])
+def test_an_id_that_cannot_name_a_file_is_refused(tmp_path, id):
+    with pytest.raises(InputError, match=r"a\.wav: its id is .*, which cannot name a file"):
+        SystemFile(id, tmp_path / "a.wav", "file")
+
+
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [
+        (["a/result"], ["a"]),
+        (["a", "a/result"], ["a", "result"]),
+        (["a/one", "a/two"], ["one", "two"]),
+        (["a/result", "b/result", "other"], ["a", "b", "other"]),
+        (["x/a/result", "y/a/result"], ["x/a", "y/a"]),
+        (["out/copy", "a"], ["out/copy", "a"]),
+        (["ckpts/a/result/single"], ["a/single"]),
+        (["ckpts/a/result/single", "out/single"], ["a/single", "out/single"]),
+    ],
+)
+def test_names_are_the_shortest_ends_that_tell_folders_apart(folders, names):
+    assert system_names([Path(folder) for folder in folders], ("copy", "natural")) == names
+
+
+def test_a_folder_that_is_named_twice_is_refused():
+    with pytest.raises(InputError, match=r"--infer_output_dir names a/\.\./b twice"):
+        system_names([Path("b"), Path("a/../b")])

@@ -1,0 +1,126 @@
+from dataclasses import replace
+
+import pytest
+
+from models.evaluation.report.contents import contents_of, ordered
+from models.evaluation.report.tables import (
+    difference_rows,
+    flag_rows,
+    format_number,
+    meanings_of,
+    score_rows,
+)
+from models.evaluation.results import Comparison, MeanScore
+from processors.scoring.checks import Flag
+from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
+
+
+@pytest.fixture
+def evaluation(tmp_path):
+    """Two voices and a reference that has one of three utterances."""
+    names = ("good", "bad", "copy")
+    items = [item_of(tmp_path, id, names if id == "a" else names[:2]) for id in "abc"]
+    clicks, unknown = Flag("clicks", "at 0.1 s"), Flag("of a plugin", "somewhere")
+    scored = {
+        "good": [scored_of(id, mcd) for id, mcd in zip("abc", (4.0, 5.0, 6.0), strict=True)],
+        "bad": [
+            scored_of(id, mcd, flags=(clicks, unknown))
+            for id, mcd in zip("abc", (4.5, 6.0, 7.5), strict=True)
+        ],
+        "copy": [scored_of("a", 1.0)],
+    }
+    return evaluation_of(items, scored, references=("copy",))
+
+
+def parts_of(evaluation):
+    systems = ordered(evaluation.systems)
+    contents = contents_of(systems, evaluation.items)
+    return contents.columns, contents.systems, systems
+
+
+def test_a_row_holds_the_means_of_all_voices_and_where_they_are_in_its_picture(evaluation):
+    mcd, _, wer, difference = score_rows(*parts_of(evaluation))
+    assert (mcd.label, mcd.unit, mcd.arrow) == ("mcd", "dB", "↓")
+    recording, copy, good, bad = mcd.cells
+    assert recording is None
+    assert (copy.mean, copy.interval, copy.n) == ("1.00", "", 1)
+    assert (good.mean, good.n) == ("5.00", 3)
+    assert good.interval == "4.00 … 6.00"
+    assert copy.x == copy.low == copy.high
+    # from 1 to 7.5 with 8 % of that on both sides
+    assert copy.x == pytest.approx(100 * 0.08 / 1.16, abs=0.01)
+    assert bad.high == pytest.approx(100 * 1.08 / 1.16, abs=0.01)
+    assert good.x == pytest.approx(100 * (0.08 + 4 / 6.5) / 1.16, abs=0.01)
+    assert wer.cells[0].mean == "0.0"
+    assert difference.cells[0] is None
+    assert [cell.slot for cell in mcd.cells if cell] == ["copy", "system-1", "system-2"]
+
+
+def test_a_row_of_equal_values_is_in_the_middle_of_its_picture(evaluation):
+    wer = score_rows(*parts_of(evaluation))[3]
+    assert {cell.x for cell in wer.cells if cell} == {50}
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(-0.04, 1, "0.0"), (-1.26, 1, "−1.3"), (12345.6, 0, "12\u202f346"), (0.0, 2, "0.00")],
+)
+def test_numbers_are_written_for_people(value, digits, text):
+    assert format_number(value, digits) == text
+
+
+def test_the_better_one_of_two_is_named_where_the_interval_leaves_out_nothing(
+    evaluation, monkeypatch
+):
+    monkeypatch.setattr("models.evaluation.results.FEWEST", 3)
+    columns, voices, _ = parts_of(evaluation)
+    mcd, pesq, wer, _ = difference_rows(columns, voices, evaluation.comparisons)
+    (cell,) = mcd.cells
+    assert (cell.mean, cell.n, cell.verdict) == ("−1.0", 3, "good is better")
+    assert cell.slot == "system-1"
+    assert pesq.cells[0].verdict == "good is better"  # for higher is better there
+    assert pesq.cells[0].mean.startswith("+0.2")
+    assert (wer.cells[0].mean, wer.cells[0].verdict) == ("0", "no clear difference")
+
+
+@pytest.mark.parametrize(
+    ("score", "verdict"),
+    [
+        (MeanScore("dB", "lower", 1.0, None, None, 1), "too few utterances"),
+        (MeanScore("dB", "lower", 1.0, 0.5, 1.5, 5), "too few utterances"),
+        (MeanScore("dB", "", 1.0, 0.5, 1.5, 9), "they differ"),
+        (MeanScore("dB", "lower", 1.0, 0.5, 1.5, 9), "bad is better"),
+        (MeanScore("dB", "lower", 1.0, 0.0, 1.5, 9), "no clear difference"),
+    ],
+)
+def test_verdicts(evaluation, score, verdict):
+    columns, voices, _ = parts_of(evaluation)
+    column = next(column for column in columns if column.name == "mcd")
+    column = type(column)("mcd", "mcd", "dB", score.better, 1)
+    comparison = Comparison("good", "bad", {"mcd": score})
+    (row,) = difference_rows([column], voices, [comparison])
+    assert row.cells[0].verdict == verdict
+
+
+def test_flags_are_counted_by_voice_and_named_in_words(evaluation):
+    systems = ordered(evaluation.systems)
+    assert flag_rows(systems) == [
+        ("clicks", "clicks", [0, 0, 0, 3], 0),
+        ("of a plugin", "of a plugin", [0, 0, 0, 3], 0),
+    ]
+
+
+def test_utterances_that_a_check_cannot_judge_are_counted(evaluation):
+    bad = next(one for one in evaluation.systems if one.name == "bad")
+    unchecked = (Flag("clicks", "its recording clicks, too"),)
+    scored = {id: one._replace(unchecked=unchecked) for id, one in list(bad.scored.items())[:2]}
+    systems = [replace(bad, scored={**bad.scored, **scored})]
+    assert [row.unjudged for row in flag_rows(systems)] == [2, 0]
+
+
+def test_scores_and_checks_are_explained_by_their_own_first_lines(evaluation):
+    columns, _, systems = parts_of(evaluation)
+    meanings = dict(meanings_of(columns, flag_rows(systems)))
+    assert meanings["wer"] == "Word error: the share of words that a recogniser of speech misreads."
+    assert meanings["clicks"].startswith("Clicks: ")
+    assert set(meanings) == {"mcd", "pesq", "wer", "clicks"}

@@ -1,0 +1,138 @@
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.evaluation.results import (
+    MeanScore,
+    System,
+    SystemReport,
+    compare,
+    mean_scores,
+    verdict_of,
+)
+from processors.scoring.metrics import Value
+from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores
+
+NATS = ScoreColumn("mel_l1", "nats", "lower")
+WER = ScoreColumn("wer", "%", "lower")
+MOS = ScoreColumn("dnsmos", "MOS", "higher")
+RATE = ScoreColumn("rate", "", "")
+
+
+def mean_of(column: ScoreColumn, values: list[Value]) -> MeanScore:
+    scored = [UtteranceScores(str(n), 1.0, {column.name: value}) for n, value in enumerate(values)]
+    return mean_scores([column], scored)[column.name]
+
+
+def test_the_interval_of_many_values_is_that_of_their_mean():
+    generator = np.random.default_rng(1)
+    values = [Value(x) for x in generator.normal(5, 2, size=400)]
+    score = mean_of(NATS, values)
+    numbers = [value.value for value in values]
+    assert score.mean == pytest.approx(np.mean(numbers), abs=1e-6)
+    margin = 1.96 * np.std(numbers) / math.sqrt(400)
+    assert score.low == pytest.approx(score.mean - margin, abs=0.03)
+    assert score.high == pytest.approx(score.mean + margin, abs=0.03)
+    assert (score.n, score.unit, score.better) == (400, "nats", "lower")
+    assert mean_of(NATS, values) == score
+
+
+def test_a_word_error_counts_words_and_not_utterances():
+    errors_and_words = [(0, 10), (3, 4), (1, 30)]
+    values = [Value(100 * errors / words, words) for errors, words in errors_and_words]
+    score = mean_of(WER, values)
+    assert score.mean == pytest.approx(100 * 4 / 44, abs=1e-5)
+    assert 0 <= score.low < score.mean < score.high <= 75
+
+
+def test_equal_values_are_certain_and_one_says_nothing_of_others():
+    certain = mean_of(WER, [Value(20.0, 3), Value(20.0, 5)])
+    assert (certain.low, certain.mean, certain.high) == (20.0, 20.0, 20.0)
+    alone = mean_of(WER, [Value(20.0)])
+    assert (alone.low, alone.mean, alone.high, alone.n) == (None, 20.0, None, 1)
+
+
+def test_what_has_no_value_is_not_counted():
+    scored = [
+        UtteranceScores("a", 1.0, {"mel_l1": Value(1.0)}),
+        UtteranceScores("b", 1.0, {"mel_l1": Value(2.0), "wer": Value(50.0, 2)}),
+    ]
+    scores = mean_scores([NATS, WER, ScoreColumn("pesq", "MOS", "higher")], scored)
+    assert [(name, score.mean, score.n) for name, score in scores.items()] == [
+        ("mel_l1", 1.5, 2),
+        ("wer", 50.0, 1),
+    ]
+
+
+def system(name: str, **values: dict[str, Value]) -> System:
+    """Utterances with these values, by column."""
+    ids = sorted({id for by_id in values.values() for id in by_id})
+    scored = {
+        id: UtteranceScores(
+            id, 1.0, {name: by_id[id] for name, by_id in values.items() if id in by_id}
+        )
+        for id in ids
+    }
+    return System(name, Path(name), SystemReport(len(ids), 1.0, "", {}, {}), scored)
+
+
+def noisy(seed: int, mean: float, n: int = 50) -> dict[str, Value]:
+    """Values around a mean, on top of what all find hard."""
+    hard = np.random.default_rng(0).normal(0, 10, n)
+    own = np.random.default_rng(seed).normal(mean, 1, n)
+    return {f"{i:03d}": Value(float(value)) for i, value in enumerate(hard + own)}
+
+
+def test_every_two_systems_are_compared_by_utterance():
+    systems = [system(name, wer=noisy(seed, seed)) for seed, name in enumerate("abc", 1)]
+    comparisons = compare(systems, [WER])
+    assert [(one.first, one.second) for one in comparisons] == [("a", "b"), ("a", "c"), ("b", "c")]
+    for one, other, comparison in zip((0, 0, 1), (1, 2, 2), comparisons, strict=True):
+        ours, theirs = (
+            np.array([scored.values["wer"].value for scored in systems[which].scored.values()])
+            for which in (one, other)
+        )
+        difference = comparison.differences["wer"]
+        assert difference.mean == pytest.approx((ours - theirs).mean(), abs=1e-6)
+        margin = 1.96 * (ours - theirs).std() / np.sqrt(50)
+        assert difference.low == pytest.approx(difference.mean - margin, abs=0.15)
+        assert difference.high == pytest.approx(difference.mean + margin, abs=0.15)
+        assert (difference.n, difference.unit, difference.better) == (50, "%", "lower")
+        assert verdict_of(difference) == "better"
+
+
+def test_differences_of_words_count_words():
+    first = system("a", wer={"x": Value(50.0, 2), "y": Value(10.0, 10), "z": Value(0.0, 3)})
+    second = system("b", wer={"x": Value(0.0, 2), "y": Value(20.0, 10)})
+    (comparison,) = compare([first, second], [WER, MOS])
+    assert set(comparison.differences) == {"wer"}
+    difference = comparison.differences["wer"]
+    assert difference.mean == pytest.approx((1 + 1) / 12 * 100 - 2 / 12 * 100, abs=1e-6)
+    assert difference.n == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "ends", "verdict"),
+    [
+        (WER, (-2.0, -1.0), "better"),
+        (WER, (1.0, 2.0), "worse"),
+        (MOS, (1.0, 2.0), "better"),
+        (MOS, (-2.0, -1.0), "worse"),
+        (RATE, (1.0, 2.0), "differs"),
+        (WER, (-1.0, 2.0), "unclear"),
+        (WER, (0.0, 0.0), "unclear"),
+    ],
+)
+def test_a_difference_is_clear_where_its_interval_leaves_out_zero(column, ends, verdict):
+    score = MeanScore(column.unit, column.better, sum(ends) / 2, *ends, n=6)
+    assert verdict_of(score) == verdict
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_utterances_that_say_the_same_say_nothing(n):
+    first, second = (system(name, wer=noisy(1, mean, n)) for name, mean in (("a", 0), ("b", 50)))
+    (comparison,) = compare([first, second], [WER])
+    assert comparison.differences["wer"].mean == pytest.approx(-50)
+    assert verdict_of(comparison.differences["wer"]) == "too few"
