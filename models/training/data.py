@@ -1,12 +1,10 @@
-"""Training data from what stage 1 wrote: assets, datasets and loaders."""
+"""Training data from what stage 1 wrote: assets, datasets, and the batches of one process."""
 
 import hashlib
 import json
-import os
-import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -15,14 +13,23 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from config.schema import Config, TrainConfig
-from models.base.assets import Assets
-from models.training.tts_data import tts_assets, tts_collator, tts_datasets
-from models.training.vocoder_data import vocoder_assets, vocoder_collator, vocoder_datasets
-from processors.dataset.batch import TtsBatch, VocoderBatch
+from models.base.assets import Assets, read_speakers
+from models.training.signals import leave_signals_to_trainer
+from modules.mel import MelConfig
+from preprocessors.split import read_splits
+from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_recordings
 from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
+from processors.dataset.segments import RecordingDataset, SegmentDataset
+from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore, RecordingStore, processed_folder
+from processors.dataset.utterances import FeatureDataset
+from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
 from utils.errors import InputError
+from utils.files import read_json, read_text
 from utils.seed import derived_seed
+
+Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
+_LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
 
 
 class Items(Protocol):
@@ -40,7 +47,7 @@ class ValidationItems(Items, Protocol):
     """A dataset whose items are whole utterances."""
 
     def store_of(self, item: int) -> FeatureStore | RecordingStore:
-        """The store that an item is in."""
+        """The store that holds an item."""
 
 
 class ProcessRank(NamedTuple):
@@ -59,7 +66,7 @@ class TrainingData:
         sampler: Order and position of the training batches.
         valid: Validation batches of this process, always the same ones.
         validation: All validation utterances.
-        samples: Batch of the validation utterances that are plotted and spoken; None without any.
+        samples: Batch of the validation utterances that the tracker shows; None without any.
         n_utterances: Training items of all processes: utterances, or segments of recordings.
         plan: Fingerprint of utterances, batches and processes.
     """
@@ -73,24 +80,83 @@ class TrainingData:
     plan: str
 
     def validation_batch(self, item: int) -> TtsBatch | VocoderBatch:
-        """One validation utterance by itself."""
-        collate = cast("Callable[[list[Any]], TtsBatch | VocoderBatch]", self.valid.collate_fn)
-        return collate([self.validation[Draw(0, item)]])
+        """A batch of one validation utterance."""
+        return cast("Collator", self.valid.collate_fn)([self.validation[Draw(0, item)]])
 
 
 def dataset_folders(config: Config) -> list[Path]:
-    """What stage 1 wrote, per dataset."""
+    """The folder that stage 1 wrote for each dataset."""
     return [processed_folder(config.preprocess, name) for name in config.dataset]
 
 
 def collect_assets(config: Config) -> Assets:
-    """What a model needs beside its config and weights, from all datasets of an experiment.
+    """What a model needs besides its config and weights, from all datasets of an experiment.
 
     Raises:
-        InputError: If stage 1 was not run or not finished for one of them, or the lexicon is gone.
+        InputError: If stage 1 was not run or not finished for one of them, or with another mel or
+            another kind of aligner; if the lexicon is missing.
     """
-    make = vocoder_assets if config.task == "vocoder" else tts_assets
-    return make(config, dataset_folders(config))
+    folders, mel = dataset_folders(config), config.preprocess.mel
+    if config.task == "vocoder":
+        for folder in folders:
+            RecordingStore(folder, mel)  # refuses an unfinished one, or another mel
+        return Assets(mel, speakers=read_speakers(folders))
+    lexicon = config.preprocess.text.lexicon_path
+    _open_feature_stores(config, mel)  # refuses unfinished ones, or another mel or aligner
+    stats = [CorpusStats.from_plain(read_json(folder / "stats.json")) for folder in folders]
+    return Assets(
+        mel,
+        vocabulary=_vocabulary(config, folders),
+        speakers=read_speakers(folders),
+        stats=reduce(CorpusStats.merge, stats),
+        lexicon=read_text(Path(lexicon)) if lexicon else None,
+    )
+
+
+def _open_feature_stores(config: Config, mel: MelConfig) -> list[FeatureStore]:
+    """The features of all datasets, with durations exactly if the experiment needs them."""
+    stores = [FeatureStore(folder, mel) for folder in dataset_folders(config)]
+    aligner = config.preprocess.aligner
+    for store in stores:
+        if store.timed and aligner == "learned":
+            raise InputError(
+                f"{store.folder} holds phones and durations of an aligner, and with"
+                " preprocess.aligner learned the model finds its own: run stage 1 with this"
+                " configuration, or set preprocess.aligner to what stage 1 was run with"
+            )
+        if not store.timed and aligner != "learned":
+            raise InputError(
+                f"{store.folder} holds no durations, since stage 1 was run with preprocess.aligner"
+                f" learned, and this configuration has {aligner}: run stage 1 with it, or set"
+                " preprocess.aligner to learned"
+            )
+    return stores
+
+
+def _vocabulary(config: Config, folders: Sequence[Path]) -> Vocabulary:
+    """The phones of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
+    phones = {
+        phone
+        for folder in folders
+        for phone in cast("dict[str, int]", read_json(folder / "phones.json"))
+    }
+    if config.preprocess.text.phone_extractor == "espeak":
+        return vocabulary_of(phones)
+    known = arpabet_vocabulary()
+    return Vocabulary((*known.symbols, *sorted(phones - set(known.symbols))))
+
+
+def make_collator(task: str, mel: MelConfig) -> Collator:
+    """What makes a batch of items.
+
+    Args:
+        task: "tts" or "vocoder".
+        mel: Definition of the mels.
+    """
+    if task == "vocoder":
+        log_floor = mel.log_floor_value
+        return partial(collate_recordings, hop_length=mel.hop_length, log_floor=log_floor)
+    return partial(collate, log_floor=mel.log_floor_value)
 
 
 def load_data(
@@ -98,35 +164,87 @@ def load_data(
 ) -> TrainingData:
     """Opens what stage 1 wrote for training.
 
+    Args:
+        config: The experiment.
+        assets: Its mel, vocabulary and speakers.
+        place: This process.
+        device: Where batches will go.
+
     Raises:
-        InputError: If it is missing or does not fit the assets.
+        InputError: If data are missing or do not fit the assets; if segments are too short.
     """
-    folders = dataset_folders(config)
-    if config.task == "vocoder":
-        segments, recordings = vocoder_datasets(config, assets, folders)
-        return data_of(segments, recordings, vocoder_collator(assets), config.train, place, device)
-    training, validation = tts_datasets(config, assets, folders)
-    return data_of(training, validation, tts_collator(assets), config.train, place, device)
+    make = _vocoder_datasets if config.task == "vocoder" else _tts_datasets
+    training, validation = make(config, assets)
+    collator = make_collator(config.task, assets.mel)
+    return data_of(training, validation, collator, config.train, place, device)
+
+
+def _tts_datasets(config: Config, assets: Assets) -> tuple[Items, ValidationItems]:
+    """Utterances to train and to validate on."""
+    stores = _open_feature_stores(config, assets.mel)
+    splits = [read_splits(store.folder) for store in stores]
+    vocabulary = assets.required_vocabulary()
+    speakers = [speaker.name for speaker in assets.speakers]
+    training = FeatureDataset(
+        stores,
+        [split.train for split in splits],
+        vocabulary,
+        speakers,
+        crop_phones=config.train.crop_phones,
+        seed=config.train.random_seed,
+    )
+    valid = [split.valid for split in splits]
+    return training, FeatureDataset(stores, valid, vocabulary, speakers)
+
+
+def _vocoder_datasets(config: Config, assets: Assets) -> tuple[Items, ValidationItems]:
+    """Segments to train on, and recordings to validate on."""
+    n_frames, mel = config.train.cut_mel_frame, assets.mel
+    if n_frames * mel.hop_length < mel.n_fft:
+        raise InputError(
+            f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
+            f"shorter than one analysis window of {mel.n_fft}; use more frames"
+        )
+    stores = [RecordingStore(folder, mel) for folder in dataset_folders(config)]
+    splits = [read_splits(store.folder) for store in stores]
+    training = SegmentDataset(
+        stores,
+        [split.train for split in splits],
+        n_frames=n_frames,
+        log_floor=mel.log_floor_value,
+        seed=config.train.random_seed,
+        per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
+    )
+    valid = [split.valid for split in splits]
+    return training, RecordingDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
 
 
 def data_of(
     training: Items,
     validation: ValidationItems,
-    collator: Callable[[Sequence[Any]], TtsBatch | VocoderBatch],
+    collator: Collator,
     train: TrainConfig,
     place: ProcessRank,
     device: torch.device,
 ) -> TrainingData:
-    """Loaders over two datasets; `collator` makes a batch of their items."""
+    """Batches of two datasets.
+
+    Args:
+        training: What to train on.
+        validation: What to validate on; may be empty.
+        collator: Makes a batch of items.
+        train: The `train` section.
+        place: This process.
+        device: Where batches will go.
+
+    Raises:
+        InputError: If there are fewer training items than micro-batches in one update.
+    """
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
-    window = train.gradient_accumulation_step
+    window, seed = train.gradient_accumulation_step, train.random_seed
+    rank, processes = place
     sampler = FrameBudgetSampler(
-        training.lengths,
-        budget,
-        seed=train.random_seed,
-        window=window,
-        processes=place.n_processes,
-        rank=place.rank,
+        training.lengths, budget, seed=seed, window=window, processes=processes, rank=rank
     )
     chosen = range(min(train.valid_samples, len(validation)))
     samples = [validation[Draw(0, item)] for item in chosen]
@@ -138,60 +256,46 @@ def data_of(
         num_workers=options.num_worker,
         pin_memory=options.pin_memory and device.type == "cuda",
         persistent_workers=options.num_worker > 0,
-        worker_init_fn=_leave_signals_to_the_trainer,
+        worker_init_fn=leave_signals_to_trainer,
         # iterators draw a seed; from the global generator, that would change the dropout of a
         # resumed run
-        generator=torch.Generator().manual_seed(derived_seed("loader", train.random_seed)),
+        generator=torch.Generator().manual_seed(derived_seed("loader", seed)),
     )
     return TrainingData(
         train=loader,
         sampler=sampler,
         valid=DataLoader(
             cast("Dataset[Any]", validation),
-            batch_sampler=_fixed_batches(validation, budget, place),
+            batch_sampler=_validation_batches(validation, budget, place),
             collate_fn=collator,
             generator=torch.Generator(),
         ),
         validation=validation,
         samples=collator(samples) if samples else None,
         n_utterances=len(training),
-        plan=_fingerprint(training, budget, window, place.n_processes),
+        plan=_fingerprint(training, budget, window, processes),
     )
 
 
-def _fixed_batches(dataset: Items, budget: int, place: ProcessRank) -> list[list[Draw]]:
-    """Validation batches of one process; the numbers of batches may differ by one."""
+def _validation_batches(dataset: Items, budget: int, place: ProcessRank) -> list[list[Draw]]:
+    """Those of one process; the numbers of batches may differ by one between processes."""
     if not len(dataset):
         return []
     plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)
     return [[Draw(0, item) for item in batch] for batch in plan[place.rank :: place.n_processes]]
 
 
-def _fingerprint(dataset: Items, budget: int, window: int, processes: int) -> str:
-    facts = [dataset.ids, dataset.lengths.tolist(), budget, window, processes]
+def _fingerprint(dataset: Items, budget: int, window: int, n_processes: int) -> str:
+    facts = [dataset.ids, dataset.lengths.tolist(), budget, window, n_processes]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
-def _leave_signals_to_the_trainer(_worker: int) -> None:
-    """Makes a loader's process end by the trainer alone.
-
-    A terminal sends Ctrl-C, and a cluster SIGTERM, to all processes of a run. The trainer then
-    still needs its batches for the update it is in, and ends its workers after the checkpoint.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "sigwaitinfo"):  # macOS has none
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-        threading.Thread(target=_end_when_the_trainer_says_so, daemon=True).start()
-
-
-def _end_when_the_trainer_says_so() -> None:
-    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
-        pass
-    os._exit(0)
-
-
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
-    """The batches of a loader in groups of `size`; the sampler gives whole groups only.
+    """The micro-batches of each update.
+
+    Args:
+        loader: Its sampler gives whole windows only.
+        size: Micro-batches per update.
 
     Raises:
         InputError: If an utterance is faulty; worker processes report that in a longer form.

@@ -1,4 +1,4 @@
-"""Validation utterances that are scored while a model trains, and their recordings."""
+"""The validation utterances that are scored during training, and their recordings."""
 
 import dataclasses
 import functools
@@ -21,36 +21,39 @@ _AUDIO_PACKAGES = ("soundfile", "soxr", "parselmouth")
 
 
 class ValidationUtterance(NamedTuple):
-    """A validation utterance.
+    """A validation utterance that is scored.
 
     Attributes:
-        id: Its name.
-        batch: It alone.
-        recorded: Reads its recording, of the span that its features were made of.
+        id: Its id.
+        batch: A batch of it alone.
+        read_recording: Reads its recording, cut to the span of its features.
     """
 
     id: str
     batch: TtsBatch | VocoderBatch
-    recorded: Callable[[], LabelledSpeech]
+    read_recording: Callable[[], LabelledSpeech]
 
 
 class UnavailableError(Exception):
-    """Recordings cannot be had here; the message says why."""
+    """Utterances cannot be scored on this machine; the message says why."""
 
 
 def missing_audio_packages() -> list[str]:
-    """Those that are not installed of what reads and analyses sound; training needs none of it."""
+    """Packages that read and analyse audio and are not installed; training needs none of them."""
     return [name for name in _AUDIO_PACKAGES if importlib.util.find_spec(name) is None]
 
 
-def sentences_of(config: Config, data: TrainingData) -> list[ValidationUtterance]:
-    """The first `train.score_utterances` of the validation data in an order of their own.
+def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtterance]:
+    """The first `train.score_utterances` validation utterances in a random, fixed order.
 
-    The order is by chance and the same each time: it spreads over speakers and datasets, and so do
-    the first few of it.
+    The random order spreads them over speakers and datasets, and so also the first few of them.
+
+    Args:
+        config: The experiment.
+        data: Its validation utterances.
 
     Raises:
-        UnavailableError: If there is none, a recording is missing, or a package that reads them.
+        UnavailableError: If there are none, or a recording or a package to read it is missing.
     """
     if missing := missing_audio_packages():
         raise UnavailableError(f"not installed: {', '.join(missing)}")
@@ -58,55 +61,48 @@ def sentences_of(config: Config, data: TrainingData) -> list[ValidationUtterance
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))
     if not order:
         raise UnavailableError("there is no validation data")
-    said = functools.cache(_manifest_of)
-    return [
-        _sentence(item, data, said, config.preprocess)
-        for item in order[: config.train.score_utterances]
-    ]
+    manifest_of = functools.cache(_manifest_of)
+    chosen = order[: config.train.score_utterances]
+    return [_utterance(item, data, manifest_of, config.preprocess) for item in chosen]
 
 
-def _sentence(
+def _utterance(
     item: int,
     data: TrainingData,
-    said: Callable[[Path], dict[str, Utterance]],
+    manifest_of: Callable[[Path], dict[str, Utterance]],
     preprocess: PreprocessConfig,
 ) -> ValidationUtterance:
     id, store = data.validation.ids[item], data.validation.store_of(item)
-    batch, utterance = data.validation_batch(item), said(store.folder).get(id)
+    batch, utterance = data.validation_batch(item), manifest_of(store.folder).get(id)
     if isinstance(batch, VocoderBatch):
         is_whole = batch.mel.shape[2] == store.frames[store.index_of(id)]
-        said_in_it = utterance if is_whole else None
-        return ValidationUtterance(id, batch, partial(_of_store, batch, preprocess, said_in_it))
+        read = partial(_speech_of_batch, batch, preprocess, utterance if is_whole else None)
+        return ValidationUtterance(id, batch, read)
     if utterance is None:
-        raise UnavailableError(f"{id} is not in {store.folder / 'manifest.jsonl'}")
+        raise UnavailableError(f"{id} is not in {store.folder / MANIFEST}")
     if not utterance.audio.is_file():
         raise UnavailableError(f"{utterance.audio} is missing")
     features = cast("Features", store.read(id))
-    return ValidationUtterance(id, batch, partial(_of_corpus, features, utterance, preprocess))
+    return ValidationUtterance(id, batch, partial(_read_span, features, utterance, preprocess))
 
 
 def _manifest_of(folder: Path) -> dict[str, Utterance]:
     return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
 
 
-def _of_store(
+def _speech_of_batch(
     batch: VocoderBatch, preprocess: PreprocessConfig, utterance: Utterance | None
 ) -> LabelledSpeech:
-    """As vocoders validate on it: the beginning of a long one."""
+    """The recording of a vocoder's validation batch; its text is unknown if it was cut."""
     text, language = ("", "") if utterance is None else (utterance.text, utterance.language)
     wav, rate = batch.wav[0].numpy(), preprocess.sample_rate
     return LabelledSpeech(wav, rate, text, language, id=batch.ids[0], recorded=True)
 
 
-def _of_corpus(
+def _read_span(
     features: Features, utterance: Utterance, preprocess: PreprocessConfig
 ) -> LabelledSpeech:
-    """The span of a recording that features were made of.
-
-    Raises:
-        AudioError: If the file cannot be read.
-        SpanError: If it is shorter than its features.
-    """
+    """The span of a recording that its features cover."""
     from processors.audio.files import read_audio
     from processors.extraction.aligned_recordings import cut_span
 
@@ -114,7 +110,6 @@ def _of_corpus(
     mel = preprocess.mel
     T = features.mel.shape[1]
     wav = cut_span(read_audio(utterance.audio, unlimited).wav, features.start, T, mel)
-    frame_s = mel.hop_length / mel.sample_rate
-    phones = features.timed_phones(frame_s)
+    phones = features.timed_phones(mel.hop_length / mel.sample_rate)
     text, language = utterance.text, utterance.language
     return LabelledSpeech(wav, mel.sample_rate, text, language, phones, utterance.id, recorded=True)

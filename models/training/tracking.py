@@ -1,4 +1,4 @@
-"""Curves, log lines, pictures and audio of a model while it trains."""
+"""Curves, log lines, figures and audio of a model during training."""
 
 import importlib.util
 import math
@@ -17,7 +17,11 @@ from utils.logging import get_logger
 
 
 class Meter:
-    """Means and speed between two log lines."""
+    """Means and speed between two log lines.
+
+    Args:
+        clock: Gives seconds.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -30,7 +34,7 @@ class Meter:
         self._start = self._clock()
 
     def add(self, report: WindowReport) -> None:
-        """Counts one update; skipped ones count for the speed alone."""
+        """Counts one update; a skipped one counts only for the speed."""
         self._frames += report.counts.get("frames", 0)
         self._updates += 1
         if report.faults:
@@ -54,14 +58,14 @@ class Meter:
 
 
 class Tracker:
-    """Sends curves, pictures and audio to TensorBoard or Weights & Biases; log lines to the screen.
+    """Sends curves, figures and audio to TensorBoard or Weights & Biases, and writes log lines.
 
     Args:
         accelerator: Made with the same `kind` as its tracker.
         kind: "tensorboard", "wandb" or "none".
         folder: The experiment's folder; its name is the run's name.
         sample_rate: Of the audio, Hz.
-        step: Updates done before; later curves of an interrupted run are dropped.
+        step: Updates done before; curves beyond it, of an interrupted run, are dropped.
     """
 
     def __init__(
@@ -78,7 +82,13 @@ class Tracker:
             accelerator.init_trackers("arion", init_kwargs=run)
 
     def log_training(self, values: Mapping[str, float], position: Position, last: int) -> None:
-        """One log line, and curves under `train/`."""
+        """Writes one log line, and curves under `train/`.
+
+        Args:
+            values: What `Meter.read` gives, and the learning rate as "lr".
+            position: The current update and epoch.
+            last: The update at which training will end.
+        """
         seconds = (last - position.step) / values["steps_per_s"]
         speed = ("steps_per_s", "frames_per_s", "lr")
         losses = _listed({name: v for name, v in values.items() if name not in speed})
@@ -97,17 +107,25 @@ class Tracker:
         self._accelerator.log(curves, step=position.step)
 
     def log_validation(self, found: Validation, step: int) -> None:
-        """One log line, and curves under `valid/`."""
+        """Writes one log line, and curves under `valid/`.
+
+        Args:
+            found: The validation.
+            step: The current update.
+        """
         line = f"update {step}: validation loss {found.loss:.4g} ({_listed(found.losses)})"
-        scores = f"; {_listed(found.scores)}" if found.scores else ""
-        get_logger(__name__).info("%s%s", line, scores)
-        curves = {
-            f"valid/{n}": value for n, value in (*found.losses.items(), *found.scores.items())
-        }
+        metrics = f"; {_listed(found.metrics)}" if found.metrics else ""
+        get_logger(__name__).info("%s%s", line, metrics)
+        curves = {f"valid/{n}": v for n, v in (*found.losses.items(), *found.metrics.items())}
         self._accelerator.log(curves | {"valid/loss": found.loss}, step=step)
 
     def log_scores(self, found: ScoringResult, step: int) -> None:
-        """One log line, and curves under `score/`, among them how many utterances they are of."""
+        """Writes one log line, and curves under `score/`, with the number of utterances.
+
+        Args:
+            found: Means of the metrics.
+            step: The current update.
+        """
         listed = ", ".join(
             f"{name} {value:.4g} {found.units[name]}".strip()
             if math.isfinite(value)
@@ -122,7 +140,12 @@ class Tracker:
         self._accelerator.log(curves | {"score/utterances": found.n}, step=step)
 
     def log_samples(self, samples: Iterable[Sample], step: int) -> None:
-        """Audio and pictures under `samples/<id>/`; without a tracker they are not even made."""
+        """Sends audio and figures under `samples/<id>/`.
+
+        Args:
+            samples: Not even generated without a tracker.
+            step: The current update.
+        """
         if self._kind == "none":
             return
         for sample in samples:
@@ -147,7 +170,11 @@ class Tracker:
 
 
 def check_tracker(kind: str, n_samples: int) -> None:
-    """Refuses a tracker whose package is missing; accelerate would go on without one.
+    """Refuses a tracker whose package is missing; accelerate would continue without one.
+
+    Args:
+        kind: "tensorboard", "wandb" or "none".
+        n_samples: Validation utterances that are plotted.
 
     Raises:
         InputError: If a package is missing; the message names it.

@@ -1,4 +1,4 @@
-"""The training loop of every model: read it in one sitting."""
+"""The training loop of every model."""
 
 import math
 import sys
@@ -17,23 +17,20 @@ from models.base.task import Sample, Scheduled, Task
 from models.checkpoint.folders import prune, write_checkpoint
 from models.checkpoint.history import Position
 from models.training.data import TrainingData, windows
-from models.training.optim import build_optimizer, learning_rate
 from models.training.periodic_scoring import PeriodicScoring
 from models.training.processes import take_from_first
 from models.training.signals import Interrupts
 from models.training.state import pack, random_states, unpack, weight_files
 from models.training.tracking import Meter, Tracker
-from models.training.updates import Updater, WindowReport
+from models.training.updates import Updater, WindowReport, build_optimizer, learning_rate
 from models.training.validation import evaluation, validate
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress
 
-Card = Callable[[Position, Mapping[str, float]], None]
-
 
 class Observers(NamedTuple):
-    """What watches a run; they do nothing but in the first process.
+    """What reports on a run; only the first process uses them.
 
     Attributes:
         tracker: Takes curves and samples.
@@ -43,7 +40,7 @@ class Observers(NamedTuple):
     """
 
     tracker: Tracker
-    write_card: Card = lambda _position, _found: None
+    write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
     scoring: PeriodicScoring | None = None
 
 
@@ -59,9 +56,9 @@ class Trainer:
         observers: Curves, samples, scores and the model card.
 
     Attributes:
-        position: Where training stands.
-        losses: Of the last validation, and what is watched in it alone, by name.
-        scores: Of the last scoring, by name; in the first process alone.
+        position: Updates, epochs and micro-batches done, and the best validation.
+        losses: Losses and metrics of the last validation, by name.
+        scores: Of the last scoring, by name; only in the first process.
     """
 
     def __init__(
@@ -80,7 +77,7 @@ class Trainer:
         self._checkpoints = checkpoints
         self._observers = observers
         for network in task.networks.values():
-            # evaluation mode: device and autocast alone; Updater adds up the gradients
+            # evaluation mode: only device and autocast; Updater adds up the gradients
             accelerator.prepare_model(network, evaluation_mode=True)
             network.train()
             take_from_first(network)
@@ -94,16 +91,16 @@ class Trainer:
         self._files = weight_files(task.networks, task.exported)
         self._last_update = last_update(config, len(data.sampler))
         self._bad_in_a_row = 0
-        self._validated = self._scored = self._saved = -1
+        self._validated = self._scored = self._saved = -1  # updates
         self._meter = Meter(time.monotonic)
         self.position = Position(plan=data.plan)
         self.losses: Mapping[str, float] = {}
         self.scores: Mapping[str, float] = {}
 
     def resume(self, checkpoint: Path) -> None:
-        """Goes on exactly where a whole checkpoint stopped.
+        """Restores the state of a whole checkpoint; training then continues bit for bit.
 
-        With other data, batches or processes than then, the epoch begins again.
+        With other data, batches or number of processes, the epoch begins again.
         """
         rank = self._accelerator.process_index
         self.position = unpack(checkpoint, self._files, self._updater, rank)
@@ -125,35 +122,41 @@ class Trainer:
             The signal that ended it, after a checkpoint was saved; None at the planned end.
 
         Raises:
-            InputError: If too many updates in a row are not finite, or the disk refuses.
+            InputError: If too many updates in a row are not finite, or a file cannot be written.
         """
+        position, config = self.position, self._config
         if self._is_finished():
             get_logger(__name__).info(
                 "nothing is left to train: raise train.max_steps or train.max_epoch"
             )
             return None
         with Interrupts() as interrupts, self._bar() as bar:
-            for report in self._updates():
-                self._log(report)
+            for window in self._windows():
+                rate = self._begin_update()
+                report = self._updater.run(window)
+                position.step += 1
+                position.batch += len(window)
+                self._check_finite(report)
+                self._log(report, rate)
                 if bar is not None:
                     bar.advance()
-                if self._is_due(self._config.score_steps):
-                    self._score()  # first: the card that comes with a new best tells the scores
-                if self._is_due(self._config.valid_steps):
+                if self._is_due(config.score_steps):
+                    self._score()  # first: the card that comes with a new best has the scores
+                if self._is_due(config.valid_steps):
                     self._validate()
-                if self._is_due(self._config.save_steps):
+                if self._is_due(config.save_steps):
                     self.save()
-                if received := self._agreed(interrupts.received):
+                if received := self._signal_in_any_process(interrupts.received):
                     self.save()
                     get_logger(__name__).info(
-                        "stopped at update %d of %d; --resume goes on",
-                        self.position.step,
+                        "stopped at update %d of %d; --resume continues",
+                        position.step,
                         self._last_update,
                     )
                     return received
-        if self._scored != self.position.step:
+        if self._scored != position.step:
             self._score()
-        if self._validated != self.position.step:
+        if self._validated != position.step:
             self._validate()
         self.save()
         return None
@@ -172,39 +175,31 @@ class Trainer:
             get_logger(__name__).info("saved %s", path)
         self._accelerator.wait_for_everyone()
 
-    def _updates(self) -> Iterator[WindowReport]:
-        """Makes the updates of all epochs that are left, one per item."""
-        position, window_size = self.position, self._config.gradient_accumulation_step
-        while not self._is_finished():
+    def _windows(self) -> Iterator[list[Any]]:
+        """The micro-batches of every update that is left, over all epochs."""
+        position = self.position
+        while True:
             self._data.sampler.set_epoch(position.epoch, start=position.batch)
-            for window in windows(self._data.train, window_size):
-                self._set_learning_rate()
-                self._begin_update()
-                report = self._updater.run(window)
-                position.step += 1
-                position.batch += window_size
-                self._guard(report)
-                yield report
+            for window in windows(self._data.train, self._config.gradient_accumulation_step):
+                yield window
                 if self._is_finished():
                     return
             position.epoch += 1
             position.batch = 0
+            if self._is_finished():
+                return
 
-    def _begin_update(self) -> None:
-        if isinstance(self._task, Scheduled):
-            self._task.begin_update(self.position.step)
-
-    def _set_learning_rate(self) -> None:
+    def _begin_update(self) -> float:
+        """Brings the learning rate and the losses to the next update; returns the rate."""
         position = self.position
-        self._rate = learning_rate(
-            self._config, position.step + 1, position.epoch, self._last_update
-        )
-        for optimizer in self._updater.optimizers.values():
-            for group in optimizer.param_groups:
-                group["lr"] = self._rate
+        rate = learning_rate(self._config, position.step + 1, position.epoch, self._last_update)
+        self._updater.set_learning_rate(rate)
+        if isinstance(self._task, Scheduled):
+            self._task.begin_update(position.step)
+        return rate
 
-    def _guard(self, report: WindowReport) -> None:
-        """Names the utterances of a skipped step; stops after a few in a row."""
+    def _check_finite(self, report: WindowReport) -> None:
+        """Names the utterances of a skipped update; stops after a few in a row."""
         if not report.faults:
             self._bad_in_a_row = 0
             return
@@ -218,22 +213,28 @@ class Trainer:
             raise InputError(
                 f"training stopped at update {step}: {self._bad_in_a_row} updates in a row were "
                 f"not finite ({fault}), the last with utterances {ids}; earlier checkpoints are "
-                "kept: look at these utterances, or lower train.adam.lr"
+                "kept: check these utterances, or lower train.adam.lr"
             )
+
+    def _log(self, report: WindowReport, rate: float) -> None:
+        self._meter.add(report)
+        if self._is_due(self._config.log_steps):
+            values = self._meter.read() | {"lr": rate}
+            self._observers.tracker.log_training(values, self.position, self._last_update)
 
     def _validate(self) -> None:
         """Measures the validation loss; the best update so far gets a checkpoint."""
         self._validated = self.position.step
         found = validate(self._task, self._data.valid, self._accelerator.device)
-        loss, self.losses = found.loss, {**found.losses, **found.scores}
+        loss, self.losses = found.loss, {**found.losses, **found.metrics}
         if self._accelerator.is_main_process:
             self._observers.tracker.log_validation(found, self.position.step)
-            self._speak()
+            self._log_samples()
         if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
             self.position.best, self.position.best_step = loss, self.position.step
             self.save()
 
-    def _speak(self) -> None:
+    def _log_samples(self) -> None:
         """Sends samples of some validation utterances to the tracker."""
         if self._data.samples is None:
             return
@@ -243,32 +244,26 @@ class Trainer:
             self._observers.tracker.log_samples(samples, self.position.step)
 
     def _score(self) -> None:
-        """Scores some validation utterances; other processes wait for the first at the next update.
+        """Scores some validation utterances; other processes wait for the first one meanwhile.
 
-        `train.score_seconds` keeps that far below the time after which they would give up.
+        `train.score_seconds` keeps that far below the timeout of the other processes.
         """
         self._scored = self.position.step
         scoring = self._observers.scoring
         if scoring is None or not self._accelerator.is_main_process:
             return
         with evaluation(self._task.networks.values(), self._accelerator.device):
-            found = scoring.run(self._sample)
+            found = scoring.run(self._synthesise)
         if found is not None:
             self.scores = {f"score/{name}": value for name, value in found.values.items()}
             self._observers.tracker.log_scores(found, self.position.step)
 
-    def _sample(self, batch: TtsBatch | VocoderBatch) -> Sample:
-        """What is made of a batch of one utterance."""
+    def _synthesise(self, batch: TtsBatch | VocoderBatch) -> Sample:
+        """The sample of a batch of one utterance."""
         return next(self._task.samples(send_to_device(batch, self._accelerator.device)))
 
-    def _log(self, report: WindowReport) -> None:
-        self._meter.add(report)
-        if self._is_due(self._config.log_steps):
-            values = self._meter.read() | {"lr": self._rate}
-            self._observers.tracker.log_training(values, self.position, self._last_update)
-
     def _bar(self) -> AbstractContextManager[Progress | None]:
-        """A bar for those who watch a terminal; the log lines serve the others."""
+        """A progress bar, if a terminal shows it."""
         if not (self._accelerator.is_main_process and sys.stderr.isatty()):
             return nullcontext()
         return progress(self._last_update, "training", initial=self.position.step)
@@ -280,7 +275,7 @@ class Trainer:
         config, position = self._config, self.position
         return 0 < config.max_steps <= position.step or 0 < config.max_epoch <= position.epoch
 
-    def _agreed(self, received: int) -> int:
+    def _signal_in_any_process(self, received: int) -> int:
         """The signal that any process received; 0 without one."""
         if self._accelerator.num_processes == 1:
             return received
@@ -289,7 +284,12 @@ class Trainer:
 
 
 def last_update(config: TrainConfig, n_batches: int) -> int:
-    """The update at which training will end, given the batches of an epoch."""
+    """The update at which training will end.
+
+    Args:
+        config: `max_steps`, `max_epoch` and `gradient_accumulation_step` are read.
+        n_batches: Micro-batches of an epoch, in one process.
+    """
     by_epoch = config.max_epoch * (n_batches // config.gradient_accumulation_step)
     limits = [limit for limit in (config.max_steps, by_epoch) if limit > 0]
     return min(limits)

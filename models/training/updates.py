@@ -1,29 +1,87 @@
-"""From a window of micro-batches to optimizer steps."""
+"""Updates: the optimizers, their learning rates, and the step from a window of micro-batches."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
 from accelerate.utils import send_to_device
-from torch import Tensor
+from torch import Tensor, nn
 
+from config.schema import ScheduleConfig, TrainConfig
 from models.base.task import LossTerm, Task, Unit, Update
 from models.training.processes import n_processes, sum_gradients, sum_over_processes
 from modules.normalisation import refine_norms
 
 
+def build_optimizer(parameters: Iterable[nn.Parameter], config: TrainConfig) -> torch.optim.Adam:
+    """Adam or AdamW over the trainable parameters, as a fused kernel where there is one.
+
+    Args:
+        parameters: Those of one network, frozen ones included.
+        config: `optimizer` and `adam` are read.
+    """
+    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    adam = config.adam
+    fused = all(parameter.device.type in ("cpu", "cuda") for parameter in trained)
+    return kind(
+        trained,
+        lr=adam.lr,
+        betas=adam.betas,
+        eps=adam.eps,
+        weight_decay=adam.weight_decay,
+        fused=fused,
+    )
+
+
+def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int) -> float:
+    """The learning rate of an update. It has no state, so a resumed run needs none.
+
+    Args:
+        config: `adam.lr`, `scheduler` and `lr_scheduler` are read.
+        update: Optimizer updates, from 1.
+        epoch: Epochs, from 0 (`exponential`).
+        last_update: The planned end of training, where `linear` and `cosine` reach 0.
+    """
+    schedule, rate = config.lr_scheduler, config.adam.lr
+    if config.scheduler == "NoamLR":
+        return rate * _noam(update, schedule.num_warmup) * _milestones(schedule, update)
+    if config.scheduler == "multistep":
+        return rate * _milestones(schedule, update)
+    if config.scheduler == "exponential":
+        return rate * schedule.gamma**epoch
+    if config.scheduler == "constant":
+        return rate
+    if update < schedule.num_warmup:
+        return rate * update / schedule.num_warmup
+    done = (update - schedule.num_warmup) / max(1, last_update - schedule.num_warmup)
+    remaining = 1 - min(1.0, done)
+    if config.scheduler == "linear":
+        return rate * remaining
+    return rate * (1 - math.cos(math.pi * remaining)) / 2
+
+
+def _noam(update: int, num_warmup: int) -> float:
+    """Linear warm-up, then the inverse square root (Vaswani et al. 2017, eq. 3)."""
+    return min(update**-0.5, update * max(1, num_warmup) ** -1.5)
+
+
+def _milestones(schedule: ScheduleConfig, update: int) -> float:
+    return schedule.gamma ** sum(update > milestone for milestone in schedule.milestones)
+
+
 @dataclass
 class WindowReport:
-    """What became of one window, the same in every process but for `utterances`.
+    """Result of one window, the same in every process except for `utterances`.
 
     Attributes:
         losses: Mean per valid element over the window and all processes, without weights.
         norms: Gradient norm before clipping, by network.
-        counts: Valid elements in all.
+        counts: Valid elements, by unit.
         faults: What was not finite, by network whose step was skipped.
-        utterances: Those of this process that a fault comes from.
+        utterances: Ids in this process that may have caused a fault.
     """
 
     counts: Mapping[Unit, int]
@@ -44,16 +102,20 @@ class _Backward(NamedTuple):
 class Updater:
     """Takes the optimizer steps of a task.
 
-    The sums of a window are divided by the valid elements of the whole window and of all processes,
-    counted before the first backward pass; gradients are added up. So the same data in another
+    Losses are sums, divided by the valid elements of the whole window and of all processes, which
+    are counted before the first backward pass; gradients are added up. So the same data in another
     split of micro-batches and processes gives the same update.
 
     Args:
         task: Its networks are on `device`.
-        optimizers: One per network.
+        optimizers: One per network, by its name in the task.
         device: Where batches go.
         max_norm: Largest gradient norm; 0: no clipping.
         half: Scale losses dynamically, as fp16 needs.
+
+    Attributes:
+        optimizers: As given.
+        scaler: Of the losses; does nothing unless `half`.
     """
 
     def __init__(
@@ -71,14 +133,21 @@ class Updater:
         self._device = device
         self._max_norm = max_norm or math.inf
 
-    def run(self, window: Sequence[Any]) -> WindowReport:
-        """Makes the updates of one window; a step that is not finite is skipped everywhere.
+    def set_learning_rate(self, rate: float) -> None:
+        """Sets the learning rate of all optimizers."""
+        for optimizer in self.optimizers.values():
+            for group in optimizer.param_groups:
+                group["lr"] = rate
 
-        Buffers, such as the running means of batch normalisation, are put back if a step was.
+    def run(self, window: Sequence[Any]) -> WindowReport:
+        """Takes the optimizer steps of one window; all processes skip one that is not finite.
+
+        A skipped step also restores buffers, such as the running means of batch normalisation.
         """
-        counts = count_window(self._task, window, self._device)
+        counts = _count_valid(self._task, window, self._device)
         report = WindowReport(counts)
-        buffers = self._copy_buffers()
+        networks = self._task.networks.values()
+        buffers = [(buffer, buffer.clone()) for net in networks for buffer in net.buffers()]
         batches = [send_to_device(batch, self._device, non_blocking=True) for batch in window]
         streams = [self._task.training_step(batch) for batch in batches]
         while (backward := self._backward(streams, counts)) is not None:
@@ -96,7 +165,7 @@ class Updater:
         for number, stream in enumerate(streams):
             update = next(stream, None)
             if number == 0 and update is not None:
-                # a generator's pass leaves gradients in the discriminator that scored it
+                # the generator's backward pass leaves gradients in the discriminator
                 self.optimizers[update.network].zero_grad(set_to_none=True)
                 result = _Backward(update.network, {}, [])
             if update is None or result is None or update.network != result.network:
@@ -115,9 +184,10 @@ class Updater:
         sum_gradients(parameters)
         self.scaler.unscale_(optimizer)
         norm = torch.nn.utils.clip_grad_norm_(parameters, self._max_norm)
-        sums = sum_over_processes(_stacked(backward.terms), self._device)
-        *totals, norm_value = torch.cat([sums, norm.to(sums).reshape(1)]).tolist()  # waits for it
-        for (name, (_, per)), total in zip(backward.terms.items(), totals, strict=True):
+        totals = torch.stack([total for total, _ in backward.terms.values()])
+        sums = sum_over_processes(totals, self._device)
+        *sums_over_all, norm_value = torch.cat([sums, norm.to(sums).reshape(1)]).tolist()
+        for (name, (_, per)), total in zip(backward.terms.items(), sums_over_all, strict=True):
             report.losses[name] = total / max(1, report.counts[per])
         report.norms[backward.network] = norm_value
         fault = self._fault(report.losses, backward, norm_value)
@@ -130,7 +200,7 @@ class Updater:
         self.scaler.update()
 
     def _fault(self, losses: Mapping[str, float], backward: _Backward, norm: float) -> str:
-        """What is not finite; empty if all is, or if fp16 is only looking for its scale."""
+        """What is not finite; empty if all is, or if fp16 is still lowering its scale."""
         bad = [name for name in backward.terms if not math.isfinite(losses[name])]
         if bad:
             return f"loss {', '.join(bad)}"
@@ -138,12 +208,8 @@ class Updater:
             return ""
         return "gradient norm"
 
-    def _copy_buffers(self) -> list[tuple[Tensor, Tensor]]:
-        networks = self._task.networks.values()
-        return [(buffer, buffer.clone()) for net in networks for buffer in net.buffers()]
 
-
-def count_window(
+def _count_valid(
     task: Task[Any], window: Sequence[Any], device: torch.device
 ) -> Mapping[Unit, int]:
     """Valid elements of all micro-batches and processes, by unit."""
@@ -156,7 +222,12 @@ def count_window(
 
 
 def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
-    """The loss of a batch: sums over counts, weighted and added up."""
+    """The loss of a batch: the weighted sum of its terms, each divided by its count.
+
+    Args:
+        losses: Terms, by name.
+        counts: Valid elements, by unit.
+    """
     means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
     return torch.stack(means).sum()
 
@@ -165,10 +236,6 @@ def _accumulate(terms: dict[str, tuple[Tensor, Unit]], losses: Mapping[str, Loss
     for name, term in losses.items():
         total = term.total.detach()
         terms[name] = (terms[name][0] + total if name in terms else total, term.per)
-
-
-def _stacked(terms: Mapping[str, tuple[Tensor, Unit]]) -> Tensor:
-    return torch.stack([total for total, _ in terms.values()])
 
 
 def _suspects(losses: Sequence[Tensor], window: Sequence[Any]) -> list[str]:

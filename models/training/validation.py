@@ -1,4 +1,4 @@
-"""Validation over all processes, without a trace on training."""
+"""Validation over all processes, which leaves the state of training unchanged."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +16,11 @@ from models.training.processes import take_from_first
 
 
 class Validation(NamedTuple):
-    """What a validation found, by name."""
+    """Result of a validation, by name."""
 
     loss: float  # the weighted sum that training minimises; NaN without batches
     losses: Mapping[str, float]  # its terms, per valid element
-    scores: Mapping[str, float]  # means of what is watched alone; left out where nothing has one
+    metrics: Mapping[str, float]  # means per item; left out where no item has a value
 
 
 @dataclass
@@ -28,46 +28,42 @@ class _Sums:
     """Sums over the batches of one process."""
 
     losses: dict[str, LossTerm] = field(default_factory=dict)
-    scores: dict[str, MetricTerm] = field(default_factory=dict)
+    metrics: dict[str, MetricTerm] = field(default_factory=dict)
     counts: dict[Unit, int] = field(default_factory=dict)
 
-    def add_batch(
-        self, terms: Mapping[str, LossTerm | MetricTerm], counts: Mapping[Unit, int]
-    ) -> None:
-        """Adds what the task says of one batch, and how many valid elements that has."""
-        losses = {name: term for name, term in terms.items() if isinstance(term, LossTerm)}
-        scores = {name: term for name, term in terms.items() if isinstance(term, MetricTerm)}
-        self.add(_Sums(losses, scores, dict(counts)))
-
     def add(self, other: "_Sums") -> None:
-        """Adds the sums of another process, or of a batch."""
+        """Adds the sums of a batch, or of another process."""
         for name, term in other.losses.items():
             sum_type = torch.float32 if term.total.device.type == "mps" else torch.float64
             total = term.total.to(sum_type)
             known = self.losses.get(name)
             self.losses[name] = term._replace(total=total if known is None else known.total + total)
-        for name, score in other.scores.items():
-            total_so_far, n_items = self.scores.get(name, MetricTerm(0.0, 0))
-            self.scores[name] = MetricTerm(total_so_far + score.total, n_items + score.n_items)
+        for name, metric in other.metrics.items():
+            total_so_far, n_items = self.metrics.get(name, MetricTerm(0.0, 0))
+            self.metrics[name] = MetricTerm(total_so_far + metric.total, n_items + metric.n_items)
         for unit, count in other.counts.items():
             self.counts[unit] = self.counts.get(unit, 0) + count
 
     def means(self) -> Validation:
-        """Losses per valid element, scores per item."""
+        """Losses per valid element, metrics per item."""
         losses = {
             name: float(term.total) / max(1, self.counts[term.per])
             for name, term in self.losses.items()
         }
         loss = sum(self.losses[name].weight * mean for name, mean in losses.items())
-        scores = {name: total / n for name, (total, n) in self.scores.items() if n}
-        return Validation(loss if losses else float("nan"), losses, scores)
+        metrics = {name: total / n for name, (total, n) in self.metrics.items() if n}
+        return Validation(loss if losses else float("nan"), losses, metrics)
 
 
 def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:
-    """Losses per valid element, and scores, over the batches of all processes.
+    """Losses per valid element, and metrics per item, over the batches of all processes.
 
-    The processes may have different numbers of batches, or none. Networks are put back into
-    training mode and random generators to where they were.
+    Afterwards networks are in training mode again, and random generators as before.
+
+    Args:
+        task: Its networks are on `device`.
+        batches: Of this process; the numbers may differ between processes, or be 0.
+        device: Where batches go.
     """
     own, everyone = _Sums(), _Sums()
     for network in task.networks.values():
@@ -75,7 +71,9 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
     with evaluation(task.networks.values(), device):
         for batch in batches:
             terms = task.validation_step(send_to_device(batch, device))
-            own.add_batch(terms, task.counts(batch))
+            losses = {name: term for name, term in terms.items() if isinstance(term, LossTerm)}
+            metrics = {name: term for name, term in terms.items() if isinstance(term, MetricTerm)}
+            own.add(_Sums(losses, metrics, task.counts(batch)))
     own.losses = {name: t._replace(total=t.total.cpu()) for name, t in own.losses.items()}
     for part in gather_object([own]):
         everyone.add(part)
@@ -84,7 +82,12 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
 
 @contextmanager
 def evaluation(networks: Iterable[nn.Module], device: torch.device) -> Iterator[None]:
-    """Evaluation mode without gradients; afterwards training mode, and generators as they were."""
+    """Evaluation mode without gradients; afterwards training mode, and generators as before.
+
+    Args:
+        networks: In training mode.
+        device: Its generator is restored too.
+    """
     networks = list(networks)
     for network in networks:
         network.eval()

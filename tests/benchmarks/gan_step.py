@@ -25,8 +25,7 @@ from torch.nn import functional as F
 from config.schema import Config
 from models.base.assets import Assets
 from models.base.registry import load_config
-from models.training.optim import build_optimizer
-from models.training.updates import Updater
+from models.training.updates import Updater, build_optimizer
 from models.vocoder.hifigan import HiFiGANConfig, build_task, normalise_weights
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import VocoderBatch

@@ -225,7 +225,7 @@ def test_scored_utterances_are_scored_beside_their_recordings(root, caplog):
     events = EventAccumulator(str(root / "ckpts" / "voice" / "log"))
     events.Reload()
 
-    said = "scores every 2 updates, 10 s at most: mcd, duration_rmse of 2 validation sentences"
+    said = "scores every 2 updates, 10 s at most: mcd, duration_rmse of 2 validation utterances"
     assert said in caplog.messages
     for name in ("mcd", "duration_rmse", "utterances"):
         assert [event.step for event in events.Scalars(f"score/{name}")] == [2, 4], name
@@ -250,8 +250,10 @@ def test_without_the_corpus_training_goes_on_without_scores(root, caplog):
 
     lines = [line for line in caplog.messages if "score" in line]
     assert len(lines) == 2
-    assert re.fullmatch(r"no scores while training: .*/corpus/utt-01\d\.wav is missing", lines[0])
-    assert re.fullmatch(r"no scores while training: utt-01\d is not in .*manifest\.jsonl", lines[1])
+    assert re.fullmatch(r"no scores during training: .*/corpus/utt-01\d\.wav is missing", lines[0])
+    assert re.fullmatch(
+        r"no scores during training: utt-01\d is not in .*manifest\.jsonl", lines[1]
+    )
 
 
 def command(root, *flags):

@@ -35,23 +35,23 @@ def tone(seed=0, seconds=0.5):
     return (0.1 * sum(np.sin(k * phase) / k for k in range(1, 9))).astype(np.float32)
 
 
-def sentence(seed, batch="a batch"):
+def utterance(seed, batch="a batch"):
     return ValidationUtterance(
         f"s{seed}", batch, lambda: LabelledSpeech(tone(seed), RATE, "", "", recorded=True)
     )
 
 
-SENTENCES = [sentence(seed) for seed in range(4)]
+UTTERANCES = [utterance(seed) for seed in range(4)]
 
 
-def scoring(*metrics, sentences=SENTENCES, seconds=10.0, times=((0,) * 9,) * 9):
-    """`times`: what the stopwatch of each scoring says, whenever it is looked at."""
+def scoring(*metrics, utterances=UTTERANCES, seconds=10.0, times=((0,) * 9,) * 9):
+    """`times`: successive readings of the stopwatch of each scoring."""
     watches = (iter(seen).__next__ for seen in times)
-    return PeriodicScoring(sentences, metrics, MEL, seconds, watches.__next__)
+    return PeriodicScoring(utterances, metrics, MEL, seconds, watches.__next__)
 
 
 class Speaker:
-    """Says what the next recording says, changed."""
+    """Gives the next recording, changed."""
 
     def __init__(self, change=lambda wav: wav, n=4):
         self.change = change
@@ -72,14 +72,14 @@ def test_speech_that_is_the_recording_has_the_best_scores():
     assert found.n == 4
 
 
-def test_scores_are_means_over_the_sentences_by_their_weights(monkeypatch):
+def test_scores_are_means_over_the_utterances_by_their_weights(monkeypatch):
     """Those without a value, or one that is no number, do not count."""
     values = iter([Value(1.0, 1), None, Value(4.0, 2), Value(math.nan), *[None] * 4])
     monkeypatch.setattr(v_uv_f1, "score", lambda _pair: next(values))
-    judge = scoring("v_uv_f1")
+    scorer = scoring("v_uv_f1")
 
-    assert judge.run(Speaker()).values == {"v_uv_f1": 3.0}
-    assert math.isnan(judge.run(Speaker()).values["v_uv_f1"])
+    assert scorer.run(Speaker()).values == {"v_uv_f1": 3.0}
+    assert math.isnan(scorer.run(Speaker()).values["v_uv_f1"])
 
 
 def test_each_recording_is_read_once():
@@ -92,109 +92,109 @@ def test_each_recording_is_read_once():
 
         return ValidationUtterance(f"s{seed}", "a batch", read_it)
 
-    judge = scoring("mcd", sentences=[reads(0), reads(1)])
-    first, second = judge.run(Speaker(n=2)), judge.run(Speaker(n=2))
+    scorer = scoring("mcd", utterances=[reads(0), reads(1)])
+    first, second = scorer.run(Speaker(n=2)), scorer.run(Speaker(n=2))
 
     assert read == [0, 1]
     assert first.values == second.values
 
 
-def test_copies_are_judged_sample_by_sample():
+def test_resynthesis_is_compared_sample_by_sample():
     batch = VocoderBatch(("s0",), None, None, None)
     wav_hat = 0.5 * tone()[: 31 * 256]
-    found = scoring("mel_l1", sentences=[sentence(0, batch)]).run(Speaker(lambda _wav: wav_hat))
+    found = scoring("mel_l1", utterances=[utterance(0, batch)]).run(Speaker(lambda _wav: wav_hat))
 
     assert found.values["mel_l1"] == mel_l1.score(Copy(tone()[: 31 * 256], wav_hat, MEL)).value
 
 
-def test_what_does_not_fit_into_the_budget_is_left_out_for_good_and_said_once(caplog):
-    """A sentence takes 2.4 s, so that four fit into 10 s; one of them is left out as a reserve.
+def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(caplog):
+    """An utterance takes 2.4 s, so that four fit into 10 s; one of them is left out as a reserve.
 
     The first scoring has 15 s, into which all five fit.
     """
-    sentences = [sentence(seed) for seed in range(5)]
+    utterances = [utterance(seed) for seed in range(5)]
     looks = (2.4, 4.8, 7.2, 9.6, 12.0)
-    judge = scoring("mcd", sentences=sentences, times=(looks, (*looks[:4], 9.9), looks, looks))
+    scorer = scoring("mcd", utterances=utterances, times=(looks, (*looks[:4], 9.9), looks, looks))
     with caplog.at_level(logging.INFO):
-        found = [judge.run(Speaker(n=5)) for _ in range(4)]
+        found = [scorer.run(Speaker(n=5)) for _ in range(4)]
 
     assert [one.n for one in found] == [5, 3, 3, 3]
     assert [one.seconds for one in found] == [12.0, 9.9, 7.2, 7.2]
     assert caplog.messages == [
-        "scores: for 3 of 5 sentences train.score_seconds 10 is enough; the others are left out "
-        "from here on"
+        "scores: train.score_seconds 10 is enough for 3 of 5 utterances; the others are left out "
+        "for the rest of this run"
     ]
 
 
-def test_scores_of_the_scoring_that_takes_too_long_are_those_of_the_sentences_that_stay(
+def test_a_scoring_that_takes_too_long_counts_only_the_utterances_that_are_kept(
     monkeypatch,
 ):
     values = iter([Value(1.0), Value(2.0), Value(90.0)])
     monkeypatch.setattr(v_uv_f1, "score", lambda _pair: next(values))
-    judge = scoring("v_uv_f1", times=((1, 2, 12, 12),))
+    scorer = scoring("v_uv_f1", times=((1, 2, 12, 12),))
 
-    assert judge.run(Speaker()).values == {"v_uv_f1": 1.5}
-    assert [one.id for one in judge.sentences] == ["s0", "s1"]
-
-
-def test_one_sentence_is_scored_however_long_it_takes():
-    judge = scoring("mcd", times=((99, 99), (100, 100)))
-
-    assert [judge.run(Speaker()).n for _ in range(2)] == [1, 1]
+    assert scorer.run(Speaker()).values == {"v_uv_f1": 1.5}
+    assert [one.id for one in scorer.utterances] == ["s0", "s1"]
 
 
-def test_time_in_which_others_work_does_not_count(monkeypatch):
+def test_one_utterance_is_scored_however_long_it_takes():
+    scorer = scoring("mcd", times=((99, 99), (100, 100)))
+
+    assert [scorer.run(Speaker()).n for _ in range(2)] == [1, 1]
+
+
+def test_elapsed_time_without_cpu_time_counts_by_a_fifth(monkeypatch):
     passed, worked = iter([100.0, 109.0, 110.0, 200.0]), iter([5.0, 7.0, 65.0, 9.0])
     monkeypatch.setattr("time.monotonic", lambda: next(passed))
     monkeypatch.setattr("time.process_time", lambda: next(worked))
     watch = start_stopwatch()
 
     assert [watch(), watch()] == [2.0, 10.0]
-    assert watch() == 20.0  # a fifth: other processes do not wait for ever
+    assert watch() == 20.0  # a fifth of the elapsed time
 
 
-def test_the_sentences_are_the_same_ones_each_time():
+def test_the_utterances_are_the_same_each_time():
     batches = [f"batch {n}" for n in range(3)]
-    judge = scoring("mcd", sentences=[sentence(n, batch) for n, batch in enumerate(batches)])
+    scorer = scoring("mcd", utterances=[utterance(n, batch) for n, batch in enumerate(batches)])
     speaker = Speaker()
-    judge.run(speaker)
-    judge.run(speaker)
+    scorer.run(speaker)
+    scorer.run(speaker)
 
     assert speaker.batches == batches * 2
 
 
-def test_what_fails_is_told_once_and_training_goes_on(caplog):
+def test_a_failure_is_logged_once_and_training_continues(caplog):
     def fail(_batch):
         raise RuntimeError("no speech today")
 
-    judge = scoring("mcd")
+    scorer = scoring("mcd")
     with caplog.at_level(logging.INFO):
-        assert [judge.run(fail) for _ in range(3)] == [None] * 3
+        assert [scorer.run(fail) for _ in range(3)] == [None] * 3
 
-    assert caplog.messages == ["from here on there are no scores: no speech today"]
+    assert caplog.messages == ["no scores for the rest of this run: no speech today"]
     assert "Traceback" in caplog.text
 
 
-def test_a_recording_that_cannot_be_read_is_told_without_a_traceback(caplog):
+def test_a_recording_that_cannot_be_read_is_logged_without_a_traceback(caplog):
     def read():
         raise AudioError("a.wav: not readable as audio")
 
-    scoring("mcd", sentences=[ValidationUtterance("a", "a batch", read)]).run(Speaker())
+    scoring("mcd", utterances=[ValidationUtterance("a", "a batch", read)]).run(Speaker())
 
-    assert caplog.messages == ["from here on there are no scores: a.wav: not readable as audio"]
+    assert caplog.messages == ["no scores for the rest of this run: a.wav: not readable as audio"]
     assert "Traceback" not in caplog.text
 
 
-def test_sounds_that_are_not_finite_have_no_score():
+def test_audio_that_is_not_finite_has_no_score():
     found = scoring("mcd", "v_uv_f1").run(Speaker(lambda wav: wav * math.nan))
 
     assert all(math.isnan(value) for value in found.values.values())
 
 
-def test_speech_that_never_ends_is_cut_before_it_is_judged(monkeypatch):
+def test_speech_that_never_ends_is_cut_before_it_is_scored(monkeypatch):
     spoken = []
     monkeypatch.setattr(v_uv_f1, "score", lambda pair: spoken.append(pair.synthesised))
-    scoring("v_uv_f1", sentences=SENTENCES[:1]).run(Speaker(lambda wav: np.tile(wav, 100)))
+    scoring("v_uv_f1", utterances=UTTERANCES[:1]).run(Speaker(lambda wav: np.tile(wav, 100)))
 
     assert len(spoken[0].wav) == 3 * len(tone()) + RATE
 
@@ -207,7 +207,7 @@ def test_phones_of_both_reach_the_metrics(monkeypatch):
     one = ValidationUtterance("s", "a batch", lambda: recorded)
     spoken = (TimedPhone("AA1", 0.0, 0.4),)
     sample = Sample("", {"synthesised": torch.from_numpy(tone())}, {}, spoken)
-    scoring("v_uv_f1", sentences=[one]).run(lambda _batch: sample)
+    scoring("v_uv_f1", utterances=[one]).run(lambda _batch: sample)
 
     assert (pairs[0].recorded.phones, pairs[0].synthesised.phones) == (phones, spoken)
     assert not pairs[0].same_timing
@@ -222,8 +222,8 @@ def config_of(task="tts", **changes):
     ("metrics", "fault"),
     [
         (("mcdd",), r"no metric 'mcdd'.* mcd\b.*known: cer, "),
-        (("mcd", "mcd"), "mcd stands there twice"),
-        (("mel_l1",), "mel_l1 judges copies of recordings; an acoustic model has its own timing"),
+        (("mcd", "mcd"), "mcd is listed twice"),
+        (("mel_l1",), "mel_l1 needs resynthesised recordings; an acoustic model"),
     ],
 )
 def test_metrics_that_cannot_be_are_refused(metrics, fault):
@@ -233,11 +233,13 @@ def test_metrics_that_cannot_be_are_refused(metrics, fault):
 
 def test_a_metric_that_needs_the_users_function_is_refused(monkeypatch):
     monkeypatch.setattr(v_uv_f1, "METRIC", replace(v_uv_f1.METRIC, user_model="encoder"))
-    with pytest.raises(InputError, match="v_uv_f1 needs a function of yours, which only stage 4"):
+    with pytest.raises(
+        InputError, match="v_uv_f1 needs a function of yours, which only stage 4 accepts"
+    ):
         check_score_metrics(config_of(score_metrics=("v_uv_f1",)))
 
 
-def test_vocoders_may_be_judged_by_copies_and_by_pairs():
+def test_vocoders_may_be_scored_by_resynthesis_and_by_pairs():
     check_score_metrics(config_of("vocoder", score_metrics=("mel_l1", "mcd")))
 
 
@@ -246,31 +248,31 @@ def without(monkeypatch, *packages):
 
 
 @pytest.fixture
-def _sentences(monkeypatch):
-    monkeypatch.setattr("models.training.periodic_scoring.sentences_of", lambda *_: SENTENCES)
+def _utterances(monkeypatch):
+    monkeypatch.setattr("models.training.periodic_scoring.choose_utterances", lambda *_: UTTERANCES)
 
 
-@pytest.mark.usefixtures("_sentences")
+@pytest.mark.usefixtures("_utterances")
 def test_metrics_whose_packages_are_missing_are_named_in_one_line(monkeypatch, caplog):
     without(monkeypatch, "pesq", "pystoi")
     config = config_of("vocoder", score_metrics=("pesq", "mcd", "stoi"))
     with caplog.at_level(logging.INFO):
-        judge = build_scoring(config, None)
+        scorer = build_scoring(config, None)
 
-    assert judge.metrics == ("mcd",)
+    assert scorer.metrics == ("mcd",)
     assert caplog.messages == [
         "scores without pesq, stoi: not installed (pip install pesq pystoi)",
-        "scores every 5 updates, 10 s at most: mcd of 4 validation sentences",
+        "scores every 5 updates, 10 s at most: mcd of 4 validation utterances",
     ]
 
 
-@pytest.mark.usefixtures("_sentences")
+@pytest.mark.usefixtures("_utterances")
 def test_without_any_metric_there_are_no_scores_and_one_line(monkeypatch, caplog):
     without(monkeypatch, "pesq")
     with caplog.at_level(logging.INFO):
         assert build_scoring(config_of("vocoder", score_metrics=("pesq",)), None) is None
 
-    assert caplog.messages == ["no scores while training: pesq: not installed (pip install pesq)"]
+    assert caplog.messages == ["no scores during training: pesq: not installed (pip install pesq)"]
 
 
 def test_without_the_packages_that_read_audio_there_are_no_scores_and_one_line(monkeypatch, caplog):
@@ -280,11 +282,11 @@ def test_without_the_packages_that_read_audio_there_are_no_scores_and_one_line(m
     with caplog.at_level(logging.INFO):
         assert build_scoring(config, None) is None
 
-    assert caplog.messages == ["no scores while training: not installed: soundfile, soxr"]
+    assert caplog.messages == ["no scores during training: not installed: soundfile, soxr"]
 
 
 @pytest.mark.parametrize("change", [{"score_steps": 0}, {"score_metrics": ()}])
-def test_nothing_is_said_where_nobody_asked_for_scores(change, caplog):
+def test_nothing_is_logged_without_scores_in_the_config(change, caplog):
     with caplog.at_level(logging.INFO):
         assert build_scoring(config_of(**change), None) is None
     assert caplog.messages == []

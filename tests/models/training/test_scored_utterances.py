@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from models.training.scored_utterances import UnavailableError, sentences_of
+from models.training.scored_utterances import UnavailableError, choose_utterances
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from tests.models.training.small_tasks import PREPROCESS, make_data, make_processed, train_config
@@ -47,11 +47,11 @@ def data(store):
     return make_data(store, train_config())
 
 
-def test_an_acoustic_model_is_judged_beside_the_span_of_its_features(tmp_path, store, data):
+def test_an_acoustic_model_is_compared_with_the_span_of_its_features(tmp_path, store, data):
     store.starts[:] = 40
     write_corpus(tmp_path, store, lead=40)
-    (first, *_) = sentences_of(config_of(), data)
-    recorded, features = first.recorded(), store.read(first.id)
+    (first, *_) = choose_utterances(config_of(), data)
+    recorded, features = first.read_recording(), store.read(first.id)
     T = features.mel.shape[1]
     noise = np.random.default_rng(store.index_of(first.id)).normal(0, 0.1, 40 + (7 + 60) * HOP)
 
@@ -63,45 +63,45 @@ def test_an_acoustic_model_is_judged_beside_the_span_of_its_features(tmp_path, s
     assert recorded.phones[-1].end_s == pytest.approx(T * HOP / RATE)
 
 
-def test_the_sentences_are_the_same_ones_in_an_order_of_their_own(tmp_path, store, data):
+def test_the_utterances_are_the_same_in_a_random_order(tmp_path, store, data):
     write_corpus(tmp_path, store)
-    all_of_them = [one.id for one in sentences_of(config_of(score_utterances=99), data)]
-    some = [one.id for one in sentences_of(config_of(score_utterances=2), data)]
+    all_of_them = [one.id for one in choose_utterances(config_of(score_utterances=99), data)]
+    some = [one.id for one in choose_utterances(config_of(score_utterances=2), data)]
 
     assert sorted(all_of_them) == list(store.ids[-4:])
-    assert all_of_them != sorted(all_of_them)  # by chance, but always so
+    assert all_of_them != sorted(all_of_them)  # random, but fixed
     assert some == all_of_them[:2]
 
 
 def test_a_recording_that_is_missing_is_named(tmp_path, store, data):
     write_corpus(tmp_path, store, written=lambda id: id != store.ids[-1])
     with pytest.raises(UnavailableError, match=rf"corpus/{store.ids[-1]}\.wav is missing"):
-        sentences_of(config_of(score_utterances=4), data)
+        choose_utterances(config_of(score_utterances=4), data)
 
 
 def test_without_the_manifest_of_stage_1_there_are_no_recordings(data):
     with pytest.raises(UnavailableError, match=r"utt-\d+ is not in .*manifest\.jsonl"):
-        sentences_of(config_of(), data)
+        choose_utterances(config_of(), data)
 
 
 def test_without_validation_data_there_is_nothing_to_score(store, data):
     data.validation.ids = ()
     with pytest.raises(UnavailableError, match="no validation data"):
-        sentences_of(config_of(), data)
+        choose_utterances(config_of(), data)
 
 
 def test_a_vocoder_needs_no_corpus_and_knows_texts_where_there_are_some(tmp_path):
     store = make_recordings(tmp_path / "data")
     data = make_segments(store, gan_config())
-    (alone, *_) = sentences_of(config_of(), data)
+    (alone, *_) = choose_utterances(config_of(), data)
     write_corpus(tmp_path, store)
     shutil.rmtree(tmp_path / "corpus")
-    (first, *_) = sentences_of(config_of(), data)
+    (first, *_) = choose_utterances(config_of(), data)
     wav = make_recording(int(first.id[-3:])).wav / np.float32(32768)
 
-    assert np.array_equal(first.recorded().wav, wav)
-    assert np.array_equal(alone.recorded().wav, wav)
-    assert (alone.recorded().text, first.recorded().text) == ("", TEXT)
+    assert np.array_equal(first.read_recording().wav, wav)
+    assert np.array_equal(alone.read_recording().wav, wav)
+    assert (alone.read_recording().text, first.read_recording().text) == ("", TEXT)
 
 
 def test_the_text_of_a_recording_that_is_cut_is_unknown(tmp_path):
@@ -109,7 +109,7 @@ def test_the_text_of_a_recording_that_is_cut_is_unknown(tmp_path):
     write_corpus(tmp_path, store)
     data = make_segments(store, gan_config())
     data.validation.lengths[:] = 9
-    (first, *_) = sentences_of(config_of(), data)
+    (first, *_) = choose_utterances(config_of(), data)
 
-    assert first.recorded().text == ""
-    assert len(first.recorded().wav) == 9 * HOP
+    assert first.read_recording().text == ""
+    assert len(first.read_recording().wav) == 9 * HOP

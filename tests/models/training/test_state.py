@@ -124,8 +124,8 @@ def scoring_of(store):
     data = make_data(store, options())
     recorded = LabelledSpeech(0.1 * torch.randn(2000).numpy(), 8000, "", "", recorded=True)
     batches = [data.validation_batch(item) for item in range(2)]
-    sentences = [ValidationUtterance(batch.ids[0], batch, lambda: recorded) for batch in batches]
-    return PeriodicScoring(sentences, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)
+    utterances = [ValidationUtterance(batch.ids[0], batch, lambda: recorded) for batch in batches]
+    return PeriodicScoring(utterances, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)
 
 
 def test_scores_between_updates_leave_no_trace_on_the_run(store, tmp_path):
@@ -135,7 +135,7 @@ def test_scores_between_updates_leave_no_trace_on_the_run(store, tmp_path):
     scored = run(store, tmp_path / "run", Rambling(dropout=0.3), scoring=scoring, score_steps=2)
 
     assert scored == plain
-    assert scoring.sentences  # nothing failed
+    assert scoring.utterances  # nothing failed
 
 
 def test_a_run_with_scores_is_resumed_exactly(store, tmp_path):

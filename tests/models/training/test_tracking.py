@@ -54,7 +54,7 @@ def test_a_log_line_says_where_training_is_and_how_long_it_takes(tmp_path, caplo
     ]
 
 
-def test_scores_stand_apart_from_the_losses_that_add_up(tmp_path, caplog):
+def test_metrics_are_listed_after_the_losses_that_add_up(tmp_path, caplog):
     AcceleratorState._reset_state(reset_partial_state=True)
     tracker = Tracker(Accelerator(cpu=True), "none", tmp_path, 8000)
     with caplog.at_level(logging.INFO):
@@ -106,7 +106,7 @@ def test_curves_beyond_the_update_that_a_run_goes_on_from_are_dropped(tmp_path):
     assert curve == [(1, 1.0), (2, 2.0), (3, 3.0), (4, 34.0)]
 
 
-def test_samples_that_nobody_takes_are_not_made(tmp_path):
+def test_without_a_tracker_samples_are_not_generated(tmp_path):
     AcceleratorState._reset_state(reset_partial_state=True)
     samples = iter([Sample("a", {}, {})])
     Tracker(Accelerator(cpu=True), "none", tmp_path, 8000).log_samples(samples, 1)
@@ -114,7 +114,7 @@ def test_samples_that_nobody_takes_are_not_made(tmp_path):
     assert next(samples).id == "a"
 
 
-def test_without_matplotlib_pictures_are_refused_and_curves_are_not(monkeypatch):
+def test_without_matplotlib_figures_are_refused_and_curves_are_not(monkeypatch):
     known = {"tensorboard"}
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name in known else None)
 

@@ -78,10 +78,15 @@ def test_the_rate_of_each_update_is_that_of_the_schedule(store, checkpoints):
         adam=AdamConfig(lr=0.4),
         lr_scheduler=ScheduleConfig(num_warmup=2),
     )
-    trainer = make_trainer(store, checkpoints, config)
     rates = []
-    for _ in trainer._updates():
-        rates.append(trainer._updater.optimizers["model"].param_groups[0]["lr"])
+
+    class RateRecorder(TinyTask):
+        def training_step(self, batch):
+            rates.append(trainer._updater.optimizers["model"].param_groups[0]["lr"])
+            yield from super().training_step(batch)
+
+    trainer = make_trainer(store, checkpoints, config, RateRecorder())
+    trainer.fit()
 
     assert rates == pytest.approx([0.2, 0.4, 0.0])
 

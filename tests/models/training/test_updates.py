@@ -1,17 +1,12 @@
 import math
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from models.base.task import LossTerm, Update
-from models.training.data import ProcessRank
-from models.training.optim import build_optimizer
-from models.training.processes import sum_gradients
-from models.training.updates import Updater
+from config.schema import AdamConfig, ScheduleConfig
+from models.base.task import Update
+from models.training.updates import Updater, build_optimizer, learning_rate
 from processors.dataset.batch import collate
 from processors.dataset.sampler import Draw
 from tests.models.training.small_tasks import (
@@ -198,77 +193,72 @@ def test_a_task_that_yields_differently_per_batch_is_a_bug(items):
         updater_of(Uneven()).run(in_batches(items, 2))
 
 
-def test_gradients_of_one_process_are_left_alone():
-    parameter = nn.Parameter(torch.zeros(2))
-    sum_gradients([parameter])
-
-    assert parameter.grad is None
-
-
-def test_a_term_is_a_sum_and_a_unit():
-    term = LossTerm(torch.tensor(3.0), "frames")
-
-    assert (term.per, term.weight) == ("frames", 1.0)
-
-
-_TWO_PROCESSES = """
-import sys
-from pathlib import Path
-import torch
-from accelerate import Accelerator
-from models.training.data import ProcessRank, windows
-from tests.models.training.small_tasks import FeatureStore, TinyGan, TinyTask, make_data
-from tests.models.training.small_tasks import train_config
-from tests.models.training.test_updates import updater_of
-from utils.cli import leave
-
-accelerator = Accelerator(cpu=True)
-place = ProcessRank(accelerator.process_index, accelerator.num_processes)
-result = []
-for task in (TinyTask(dtype=torch.float64), TinyGan()):
-    config = train_config(gradient_accumulation_step=int(sys.argv[3]))
-    data = make_data(FeatureStore(Path(sys.argv[1])), config, place)
-    updater = updater_of(task, max_norm=0.5)
-    for window in windows(data.train, config.gradient_accumulation_step):
-        updater.run(window)
-    result += [p.detach().flatten() for n in task.networks.values() for p in n.parameters()]
-if accelerator.is_main_process:
-    torch.save(torch.cat(result), sys.argv[2])
-accelerator.end_training()
-leave(0)
-"""
-
-
-def run_processes(script, n_processes, *arguments):
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(n_processes)]
-    command = launcher if n_processes > 1 else [sys.executable]
-    port = ["--master_port", "0", "--standalone"] if n_processes > 1 else []
-    subprocess.run(
-        [*command, *port, str(script), *map(str, arguments)],
-        check=True,
-        cwd=Path(__file__).parents[3],
-        env=_environment(),
+def rate(update, epoch=0, last=100, *, scheduler, **schedule):
+    config = train_config(
+        adam=AdamConfig(lr=0.5), scheduler=scheduler, lr_scheduler=ScheduleConfig(**schedule)
     )
+    return learning_rate(config, update, epoch, last)
 
 
-def _environment():
-    import os
+def test_noam_rises_linearly_and_falls_with_the_square_root():
+    # Amphion's peak: 0.0625 * 4000 ** -0.5
+    config = train_config(adam=AdamConfig(lr=0.0625), scheduler="NoamLR")
 
-    root = str(Path(__file__).parents[3])
-    return os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
-
-
-def test_two_processes_make_the_updates_of_one(tmp_path):
-    make_processed(tmp_path / "data")
-    script = tmp_path / "updates.py"
-    script.write_text(_TWO_PROCESSES)
-    run_processes(script, 1, tmp_path / "data", tmp_path / "one.pt", 2)
-    run_processes(script, 2, tmp_path / "data", tmp_path / "two.pt", 1)
-    one, two = (torch.load(tmp_path / f"{name}.pt") for name in ("one", "two"))
-
-    assert one.dtype == torch.float64
-    assert torch.allclose(one, two, rtol=0, atol=1e-12)
+    assert learning_rate(config, 4000, 0, 0) == pytest.approx(9.88e-4, rel=1e-3)
+    assert learning_rate(config, 1000, 0, 0) == pytest.approx(9.88e-4 / 4, rel=1e-3)
+    assert learning_rate(config, 16000, 0, 0) == pytest.approx(9.88e-4 / 2, rel=1e-3)
 
 
-def test_a_process_without_a_place_is_alone():
-    assert ProcessRank() == (0, 1)
+def test_noam_anneals_after_each_milestone():
+    options = {"scheduler": "NoamLR", "num_warmup": 4, "gamma": 0.3, "milestones": (9, 20)}
+
+    assert rate(9, **options) == pytest.approx(0.5 / 3)
+    assert rate(16, **options) == pytest.approx(0.5 / 4 * 0.3)
+    assert rate(25, **options) == pytest.approx(0.5 / 5 * 0.09)
+
+
+def test_constant_stays():
+    assert [rate(update, scheduler="constant") for update in (1, 99)] == [0.5, 0.5]
+
+
+def test_linear_warms_up_and_ends_at_zero():
+    rates = [rate(update, scheduler="linear", num_warmup=20) for update in (10, 20, 60, 100, 200)]
+
+    assert rates == pytest.approx([0.25, 0.5, 0.25, 0, 0])
+
+
+def test_cosine_warms_up_and_ends_at_zero():
+    rates = [rate(update, scheduler="cosine", num_warmup=20) for update in (10, 20, 40, 60, 100)]
+
+    assert rates == pytest.approx([0.25, 0.5, 0.25 * (1 + math.cos(math.pi / 4)), 0.25, 0])
+
+
+def test_exponential_falls_by_epoch():
+    rates = [rate(5, epoch, scheduler="exponential", gamma=0.5) for epoch in (0, 1, 3)]
+
+    assert rates == [0.5, 0.25, 0.0625]
+
+
+def test_multistep_falls_at_milestones():
+    options = {"scheduler": "multistep", "gamma": 0.1, "milestones": (10,)}
+
+    assert [rate(10, **options), rate(11, **options)] == pytest.approx([0.5, 0.05])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)]
+)
+def test_the_optimizer_has_the_config_and_leaves_frozen_parameters_out(name, kind):
+    network = torch.nn.Linear(2, 2)
+    network.bias.requires_grad_(False)
+    config = train_config(
+        optimizer=name, adam=AdamConfig(lr=0.1, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.2)
+    )
+    optimizer = build_optimizer(network.parameters(), config)
+    group = optimizer.param_groups[0]
+
+    assert type(optimizer) is kind
+    assert group["params"] == [network.weight]
+    assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.8, 0.9), 1e-6)
+    assert group["weight_decay"] == 0.2
+    assert group["fused"]

@@ -32,30 +32,30 @@ def test_validation_is_a_mean_over_elements_and_leaves_no_trace(store):
     assert torch.equal(torch.get_rng_state(), generator)
 
 
-class Scored(TinyTask):
-    """Gives items with an even number a score: that number."""
+class WithMetrics(TinyTask):
+    """The metric of an item with an even number is that number; odd ones have none."""
 
     def validation_step(self, batch):
         numbers = [int(id[-3:]) for id in batch.ids]
         even = [number for number in numbers if number % 2 == 0]
-        scores = {"even": MetricTerm(sum(even), len(even)), "none": MetricTerm(0.0, 0)}
-        return super().validation_step(batch) | scores
+        metrics = {"even": MetricTerm(sum(even), len(even)), "none": MetricTerm(0.0, 0)}
+        return super().validation_step(batch) | metrics
 
 
-def test_scores_are_means_over_the_items_that_have_one_and_no_part_of_the_loss(store):
+def test_metrics_are_means_over_the_items_that_have_one_and_no_part_of_the_loss(store):
     data = make_data(store, train_config(batch_size=1))
-    loss, losses, scores = validate(Scored(), data.valid, torch.device("cpu"))
+    loss, losses, metrics = validate(WithMetrics(), data.valid, torch.device("cpu"))
 
-    assert scores == {"even": (10 + 12) / 2}
+    assert metrics == {"even": (10 + 12) / 2}
     assert losses.keys() == {"mel", "duration"}
     assert loss == validate(TinyTask(), data.valid, torch.device("cpu")).loss
 
 
 def test_validation_without_batches_gives_no_number():
-    loss, losses, scores = validate(TinyTask(), [], torch.device("cpu"))
+    loss, losses, metrics = validate(TinyTask(), [], torch.device("cpu"))
 
     assert math.isnan(loss)
-    assert losses == scores == {}
+    assert losses == metrics == {}
 
 
 def test_a_validation_that_fails_leaves_networks_in_training_mode_as_well():

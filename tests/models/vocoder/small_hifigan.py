@@ -8,10 +8,8 @@ import numpy as np
 import torch
 
 from config.schema import TrainConfig
-from models.base.assets import Assets
-from models.training.data import ProcessRank, TrainingData, data_of
+from models.training.data import ProcessRank, TrainingData, data_of, make_collator
 from models.training.trainer import Trainer
-from models.training.vocoder_data import vocoder_collator
 from models.vocoder.hifigan import (
     DiscriminatorConfig,
     GeneratorConfig,
@@ -98,7 +96,7 @@ def make_segments(store: RecordingStore, config: TrainConfig) -> TrainingData:
         seed=config.random_seed,
     )
     validation = RecordingDataset([store], [ids[-4:]], longest_s=1.0)
-    collator = vocoder_collator(Assets(MEL))
+    collator = make_collator("vocoder", MEL)
     return data_of(training, validation, collator, config, ProcessRank(), torch.device("cpu"))
 
 
