@@ -6,19 +6,19 @@ from utils.cli import Parser, add_config_arguments, leave, run
 
 
 def main() -> None:
-    """Parses the flags and trains; exit code 130 or 143 after SIGINT or SIGTERM."""
-    parser = Parser("Stage 2: trains an experiment; run by `accelerate launch` or as it is.")
+    """Parses the flags and trains; the exit code is 130 after SIGINT and 143 after SIGTERM."""
+    parser = Parser("Stage 2: trains an experiment; run it by `accelerate launch`, or directly.")
     add_config_arguments(parser)
     add = parser.add_argument
     add("--name", required=True, help="the experiment's folder is <log_dir>/<name>")
-    add("--resume", action="store_true", help="go on from its newest whole checkpoint")
-    add("--restart", action="store_true", help="delete its checkpoints and begin again")
+    add("--resume", action="store_true", help="continue from its newest whole checkpoint")
+    add("--restart", action="store_true", help="delete its checkpoints and start again")
     add(
         "--init_from",
         metavar="MODEL",
         help="start from the weights of an experiment, a checkpoint or org/name on the Hub",
     )
-    add("--seed", type=int, help="instead of train.random_seed")
+    add("--seed", type=int, help="overrides train.random_seed")
     arguments = parser.parse_args()
 
     from models.base.registry import load_config

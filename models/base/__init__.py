@@ -1,1 +1,1 @@
-"""What all models share: the task, the interfaces, the assets they come with, the registry."""
+"""What all models share: task, interfaces, assets, registry, and the jointly trained aligner."""

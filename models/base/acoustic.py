@@ -1,4 +1,4 @@
-"""What acoustic models share: their output, and what they take from the assets."""
+"""What acoustic models share: their output, and their values from assets and batches."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from utils.errors import InputError
 
 
 class TtsOutput(NamedTuple):
-    """Speech as a mel, and the prosody that it was made with. Padding is 0 but for the mel's."""
+    """A synthesised mel and its prosody. Padding is 0 except in the mel."""
 
     mel: Tensor  # (B, M, T), the log floor beyond the lengths
     mel_lengths: Tensor  # (B,)
@@ -24,7 +24,7 @@ class TtsOutput(NamedTuple):
     energy_level: Level = "phone"
 
     def contours_per_frame(self) -> tuple[Tensor, Tensor]:
-        """Pitch and energy per frame, (B, T) each: those of a phone are held for its duration."""
+        """Pitch and energy per frame, (B, T) each; values of phones are repeated over frames."""
         return (
             self._per_frame(self.pitch, self.pitch_level),
             self._per_frame(self.energy, self.energy_level),
@@ -38,7 +38,11 @@ class TtsOutput(NamedTuple):
 
 
 def contour_stats(assets: Assets, quantity: str) -> ContourStats:
-    """Statistics of one quantity ("f0_phone", "energy_frame" ...), in the order of the speakers.
+    """Statistics of f0 or energy, in the order of the speakers.
+
+    Args:
+        assets: Speakers and their statistics.
+        quantity: A field of `SpeakerStats`, such as "f0_phone" or "energy_frame".
 
     Raises:
         InputError: If a speaker has none.
@@ -54,7 +58,7 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
 
 
 def count_valid(batch: TtsBatch) -> dict[Unit, int]:
-    """Valid elements of a batch, by unit; waits for a GPU when the batch lies on one."""
+    """Valid elements of a batch, by unit; waits for the GPU if the batch is on one."""
     return {
         "frames": int(batch.mel_lengths.sum()),
         "phones": int(batch.phone_lengths.sum()),
@@ -69,15 +73,23 @@ def durations_in(batch: TtsBatch) -> Tensor:
         ValueError: If it has none.
     """
     if batch.durations is None:
-        raise ValueError(f"{batch.ids[0]} has no durations; find them by an aligner first")
+        raise ValueError(f"{batch.ids[0]} has no durations; an aligner must find them first")
     return batch.durations
 
 
 def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
-    """The speakers of a batch, (B,); with a single one they need not be given.
+    """The speaker ids of a batch, by default those of a single-speaker model.
+
+    Args:
+        speaker_ids: (B,), or None.
+        n_speakers: Speakers of the model.
+        lengths: Any (B,) of the batch: gives size and device of the result.
+
+    Returns:
+        Speaker ids, (B,).
 
     Raises:
-        ValueError: If there are several and none is given.
+        ValueError: If the model has several speakers and no ids are given.
     """
     if speaker_ids is None and n_speakers > 1:
         raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")

@@ -1,6 +1,6 @@
-"""What a model needs beside its config and weights: mel definition, phones, speakers and so on.
+"""What a model needs besides config and weights: mel definition, phones, speakers, statistics.
 
-They are kept in the experiment's folder, so that it does not depend on the processed data.
+Assets are kept in the experiment's folder, so that it does not depend on the processed data.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ SPEAKERS = "speakers.json"
 
 
 class Speaker(NamedTuple):
-    """A voice that a model was trained on; its id is its place in Assets.speakers."""
+    """A speaker of a model; the id is the position in Assets.speakers."""
 
     name: str
     language: str  # espeak language code
@@ -30,7 +30,7 @@ class Speaker(NamedTuple):
 
 @dataclass(frozen=True)
 class Assets:
-    """What a model needs beside its config and weights.
+    """What a model needs besides config and weights.
 
     Attributes:
         mel: Definition of its mels.
@@ -64,7 +64,7 @@ class Assets:
         return self.vocabulary
 
     def save(self, folder: Path) -> None:
-        """Writes audio.json, and what there is of the others."""
+        """Writes audio.json, and the files of those other assets that exist."""
         write_json(folder / AUDIO, asdict(self.mel))
         if self.vocabulary is not None:
             write_json(folder / VOCABULARY, self.vocabulary.to_plain())
@@ -82,7 +82,7 @@ class Assets:
         """Reads what `save` wrote.
 
         Raises:
-            InputError: If audio.json is missing, or a file is not what it should be.
+            InputError: If audio.json is missing, or a file holds something else.
         """
         return cls(
             mel=_read(folder / AUDIO, lambda plain: MelConfig(**plain)),
@@ -94,10 +94,10 @@ class Assets:
 
 
 def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
-    """The speakers of datasets as stage 1 wrote them, each once, sorted by name.
+    """The speakers of datasets that stage 1 prepared, each once, sorted by name.
 
     Raises:
-        InputError: If a file of them is missing or holds something else.
+        InputError: If a speakers.json is missing or holds something else.
     """
     speakers: dict[str, Speaker] = {}
     for folder in folders:
@@ -115,7 +115,7 @@ def _read(path: Path, parse: Callable[[Any], T]) -> T:
     try:
         return parse(plain)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: not what an experiment holds there: {error}") from error
+        raise InputError(f"{path}: unexpected content: {error}") from error
 
 
 def _read_if_there(path: Path, parse: Callable[[Any], T]) -> T | None:

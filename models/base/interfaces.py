@@ -1,4 +1,4 @@
-"""What every acoustic model and every vocoder offers."""
+"""Interfaces of acoustic models and vocoders."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal, Protocol
@@ -10,7 +10,7 @@ from processors.dataset.batch import TtsBatch
 
 
 class AcousticModel(Protocol):
-    """What every network of task `tts` offers."""
+    """Interface of every network of task `tts`."""
 
     def infer(
         self,
@@ -22,26 +22,51 @@ class AcousticModel(Protocol):
         energy_control: float = 1.0,
         duration_control: float = 1.0,
     ) -> TtsOutput:
-        """Phones (B, N) to a mel of at least one frame per item."""
+        """Synthesises a mel of at least one frame per item.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,); None only for a single speaker.
+            pitch_control: Factor on pitch in Hz.
+            energy_control: Factor on linear energy.
+            duration_control: Factor on durations: above 1 is slower.
+        """
 
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
-        """The mel (B, M, T) with the prosody of the batch; the log floor beyond the lengths."""
+        """The mel (B, M, T) for the prosody of the batch; the log floor beyond the lengths."""
 
 
 class Vocoder(Protocol):
-    """What turns a mel into sound."""
+    """Interface of everything that turns a mel into a waveform."""
 
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Mel (B, M, T) to wav (B, T * hop)."""
+        """Synthesises a waveform.
+
+        Args:
+            mel: (B, M, T), natural log.
+            mel_lengths: (B,); None: all are T.
+
+        Returns:
+            (B, T * hop_length) in [-1, 1].
+        """
 
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
     ) -> Iterator[Tensor]:
-        """Mel (B, M, T), or its pieces, to pieces of the wav, (B, n * hop) each."""
+        """Synthesises the same waveform piece by piece.
+
+        Args:
+            mel: (B, M, T), or an iterable of its pieces.
+            chunk_frames: Frames of a piece; None: the vocoder's choice.
+
+        Returns:
+            Pieces of the waveform, (B, n * hop_length) each.
+        """
 
 
 class TrainedVocoder(Vocoder, Protocol):
-    """What every network of task `vocoder` offers."""
+    """Interface of every network of task `vocoder`."""
 
     def for_inference(self, precision: Literal["fp32", "mixed", "bf16"] = "fp32") -> Vocoder:
-        """A copy that speaks faster."""
+        """A copy that is optimised for synthesis."""

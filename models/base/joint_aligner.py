@@ -1,13 +1,13 @@
-"""Durations that are learnt while a voice is trained (`preprocess.aligner: "learned"`).
+"""The aligner that is trained jointly with an acoustic model (`preprocess.aligner: "learned"`).
 
 Badlani et al. 2021, "One TTS Alignment To Rule Them All", arXiv:2108.10447, for any acoustic model.
-It departs from the paper in that
-- the aligner is a network of its own beside the voice's: it has its own vectors of phones and
-  speakers, its own optimizer and its own file, aligner.safetensors, which nobody needs in order to
-  speak. The voice learns from hard durations only, which have no gradient;
-- the prior guides the start alone. On six minutes of LJSpeech the median distance to MFA's onsets
-  fell from 17 to 14 ms in the 200 updates after it was left out;
-- the binarization loss has the weight 0, since it teaches the aligner its own errors: with it the
+It departs from the paper:
+- The aligner is a separate network with its own phone and speaker embeddings, its own optimizer
+  and its own file, aligner.safetensors, which synthesis does not need. The acoustic model learns
+  from hard durations only, which have no gradient.
+- The prior is used only at the start. On six minutes of LJSpeech the median distance to MFA's
+  onsets fell from 17 to 14 ms in the 200 updates after it ended.
+- The binarization loss has weight 0, since it reinforces the aligner's own errors: with it the
   14 ms became 18 in as many updates.
 """
 
@@ -34,18 +34,18 @@ ALIGNER = "aligner"  # key of the network in a task, and name of its file
 
 @dataclass(frozen=True)
 class JointAlignerConfig:
-    """The aligner that is trained with the voice; without effect unless it is asked for."""
+    """Sizes and loss weights of the aligner; unused unless `preprocess.aligner` is "learned"."""
 
-    hidden: int = 256  # size of its phones' vectors
-    attention_channels: int = 80  # in which frames and phones are compared
-    temperature: float = 0.0005  # factor on their squared distances
+    hidden: int = 256  # size of phone embeddings
+    attention_channels: int = 80  # of the space in which frames and phones are compared
+    temperature: float = 0.0005  # factor on squared distances
     # A prior guides the attention along the diagonal until this update, after which boundaries
     # become more exact. With a learning rate of 1e-3 from the start, 200 are enough.
     prior_end: int = 1500
     prior_scale: float = 1.0  # larger is narrower
-    # Of the distance between soft and hard alignment, beside 1 for the likelihood of all monotonic
-    # alignments: 0 before the update binarization_start, then rising over binarization_warmup ones.
-    # The paper has 1, for voices that see the soft one; here boundaries are more exact without.
+    # Weight of the distance between soft and hard alignment; the forward-sum loss has 1. It is 0
+    # before the update binarization_start, then rises over binarization_warmup updates. The paper
+    # has 1, for models that see the soft alignment; here boundaries are more exact with 0.
     binarization_weight: float = 0.0
     binarization_start: int = 2000
     binarization_warmup: int = 1000
@@ -59,7 +59,7 @@ class JointAlignerConfig:
                 raise ValueError(f"{key} is {value:g}, expected more than 0")
 
     def binarization_at(self, step: int) -> float:
-        """Weight of the binarization loss after so many updates."""
+        """Weight of the binarization loss after `step` updates."""
         if step < self.binarization_start:
             return 0.0
         done = step + 1 - self.binarization_start
@@ -67,13 +67,13 @@ class JointAlignerConfig:
 
 
 class JointAligner(nn.Module):
-    """Phones, their speaker and a mel to a soft attention.
+    """Soft alignment of phones to the frames of a mel.
 
     Args:
         config: Sizes.
         n_phones: Size of the vocabulary, padding (id 0) included.
         n_mels: Bands of the mel.
-        n_speakers: How many speak.
+        n_speakers: Number of speakers.
     """
 
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_keys.weight",)
@@ -114,8 +114,8 @@ class JointAligner(nn.Module):
         return self.attention(phones, mel.mT, phone_lengths, mel_lengths, speakers=speakers)
 
 
-def attend(network: JointAligner, batch: TtsBatch) -> Tensor:
-    """The network's attention in a batch, (B, T, N)."""
+def _attend(network: JointAligner, batch: TtsBatch) -> Tensor:
+    """The attention of a batch, (B, T, N)."""
     log_attention: Tensor = network(
         batch.phone_ids, batch.phone_lengths, batch.speaker_ids, batch.mel, batch.mel_lengths
     )
@@ -124,32 +124,39 @@ def attend(network: JointAligner, batch: TtsBatch) -> Tensor:
 
 @torch.no_grad()
 def find_durations(network: JointAligner, batch: TtsBatch) -> Tensor:
-    """What a trained network finds, frames per phone, (B, N); call `eval()` first.
+    """Durations by a trained aligner.
+
+    Args:
+        network: In eval mode.
+        batch: Its durations are not read.
+
+    Returns:
+        Frames per phone, (B, N).
 
     Raises:
         ValueError: If an item has more phones than frames.
     """
-    return monotonic_durations(attend(network, batch), batch.phone_lengths, batch.mel_lengths)
+    return monotonic_durations(_attend(network, batch), batch.phone_lengths, batch.mel_lengths)
 
 
 class AlignerOutput(NamedTuple):
-    """What the aligner finds in a batch."""
+    """Soft and hard alignment of a batch."""
 
     log_attention: Tensor  # (B, T, N)
     durations: Tensor  # (B, N) frames of the most likely monotonic alignment
 
 
 class AlignerTraining:
-    """The aligner's part of a task.
+    """Training of the aligner, as part of the task of an acoustic model.
 
-    A task has it beside its own network, tells it the updates, and does in each step:
+    The task sets `step` in `begin_update`, and does in each training step:
 
         found = aligner_training.align(batch)
         yield Update(ALIGNER, aligner_training.losses(found, batch))
         batch = batch._replace(durations=found.durations)
 
     Args:
-        network: Trains.
+        network: The aligner.
         config: Prior, and weights of the losses.
 
     Attributes:
@@ -162,12 +169,12 @@ class AlignerTraining:
         self.step = 0
 
     def align(self, batch: TtsBatch) -> AlignerOutput:
-        """Aligns phones and mels, at first with the prior.
+        """Aligns phones and mels, with the prior before `prior_end`.
 
         Raises:
             ValueError: If an item has more phones than frames.
         """
-        log_attention = attend(self.network, batch)
+        log_attention = _attend(self.network, batch)
         lengths = batch.phone_lengths, batch.mel_lengths
         if self.step < self.config.prior_end:
             _, T, N = log_attention.shape
@@ -176,24 +183,37 @@ class AlignerTraining:
         return AlignerOutput(log_attention, monotonic_durations(log_attention, *lengths))
 
     def losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Likelihood of all monotonic alignments, and distance to the most likely one."""
-        lengths = batch.phone_lengths, batch.mel_lengths
-        likelihood = forward_sum(found.log_attention, *lengths).sum()
+        """Forward-sum and binarization loss (equations in modules/aligner_losses.py).
+
+        Args:
+            found: What `align` gave for the batch.
+            batch: Its lengths are read.
+        """
+        all_alignments = forward_sum(found.log_attention, batch.phone_lengths, batch.mel_lengths)
         distance = binarization_sum(found.log_attention, found.durations)
         weight = self.config.binarization_at(self.step)
         return {
-            "forward_sum": LossTerm(likelihood, "frames"),
+            "forward_sum": LossTerm(all_alignments.sum(), "frames"),
             "binarization": LossTerm(distance, "frames", weight),
         }
 
     def validation_losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """The same of validation data, where they do not choose the best voice."""
+        """The same losses with weight 0: they do not choose the best checkpoint.
+
+        Args:
+            found: What `align` gave for the batch.
+            batch: Its lengths are read.
+        """
         losses = self.losses(found, batch)
         return {name: term._replace(weight=0.0) for name, term in losses.items()}
 
 
 def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
-    """The network for the vocabulary, the mel and the speakers of an experiment.
+    """The aligner of an experiment, with random weights.
+
+    Args:
+        aligner: Sizes.
+        assets: Vocabulary, speakers and mel.
 
     Raises:
         InputError: If the vocabulary is missing.
@@ -205,12 +225,12 @@ def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
 def build_aligner_training(
     config: Config, assets: Assets, aligner: JointAlignerConfig
 ) -> AlignerTraining | None:
-    """What learns the durations of an experiment; None where they are known.
+    """The training of an experiment's aligner; None if stage 1 stored durations.
 
     Args:
         config: The experiment.
         assets: Vocabulary, speakers and mel.
-        aligner: Of the model's section.
+        aligner: `model.aligner`.
 
     Raises:
         InputError: If the vocabulary is missing.

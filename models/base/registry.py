@@ -1,4 +1,4 @@
-"""Models by name: a name is a file name, nothing is registered by hand."""
+"""Models by name: the name of a model is that of its file in models/<task>."""
 
 import importlib
 import pkgutil
@@ -14,7 +14,7 @@ from utils.config import ConfigError, Tree, build, nearest, read_tree
 
 @dataclass(frozen=True)
 class _Selection:
-    """The two keys that say which model file is meant."""
+    """The two keys that select the model file."""
 
     task: Literal["tts", "vocoder"]
     model_type: str
@@ -35,7 +35,7 @@ def find(task: str, name: str) -> ModuleType:
         name: File name without its suffix, in any case: `FastSpeech2` is fastspeech2.py.
 
     Raises:
-        ConfigError: If there is none of that name; the message lists those there are.
+        ConfigError: If there is none of that name; the message lists the known ones.
     """
     known = model_names(task)
     if name.lower() not in known:
@@ -53,7 +53,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         overrides: `key.path=value`, as given to `--set`.
 
     Raises:
-        ConfigError: If anything is wrong with it; the message names the file and the key.
+        ConfigError: If a value is wrong; the message names the file and the key.
     """
     return config_of(read_tree(path, overrides))
 

@@ -1,6 +1,6 @@
-"""Names of files in an experiment's folder of results."""
+"""Names of files in the folder of results of an experiment."""
 
-METADATA = "metadata.jsonl"  # stage 3: a line for each sound file
+METADATA = "metadata.jsonl"  # stage 3: a line for each audio file
 # stage 4 writes these next to it, or into its folder COMPARISON where several are compared
 SCORES = "scores.json"
 UTTERANCES = "scores.jsonl"

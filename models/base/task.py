@@ -1,4 +1,4 @@
-"""What a model gives the trainer: networks, and a generator of optimizer steps."""
+"""What a model provides to the trainer: networks, and a generator of optimizer steps."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Unit = Literal["frames", "phones", "items", "samples"]
 
 
 class LossTerm(NamedTuple):
-    """A sum over the valid elements of a batch, and what to divide it by.
+    """A sum over the valid elements of a batch, and the unit whose count divides it.
 
     The trainer divides by the count of `per` over the whole accumulation window and all
     processes, so that the same data in another split gives the same update.
@@ -28,20 +28,21 @@ class LossTerm(NamedTuple):
 
 
 class MetricTerm(NamedTuple):
-    """What is watched and not minimised: a sum over those items of a batch that have a score."""
+    """A metric that is logged and not minimised: a sum over the items of a batch that have one."""
 
     total: float
     n_items: int
 
 
 class Sample(NamedTuple):
-    """What an utterance of the validation set sounds and looks like; no name stands twice.
+    """Audio and figures of a validation utterance, under unique names.
 
     Attributes:
         id: Of the utterance.
-        audio: By name, (S,) float32 on the CPU: "synthesised", and "recorded" of vocoders, as long.
-        figures: By name; each is drawn when it is asked for.
-        phones: Of what is synthesised, with times; none of vocoders, which keep the recording's.
+        audio: By name, (S,) float32 on the CPU: "synthesised"; of vocoders also "recorded", of the
+            same length.
+        figures: Functions that draw them, by name.
+        phones: Of the synthesised speech, with times; empty for vocoders, which keep the timing.
     """
 
     id: str
@@ -63,23 +64,23 @@ class Scheduled(Protocol):
     """A task whose losses change while it trains."""
 
     def begin_update(self, step: int) -> None:
-        """Called before each update, with the number of those that were done."""
+        """Called before each update, with the number of updates done."""
 
 
 class Task(Protocol, Generic[Batch]):
-    """What the trainer asks of a model: a plain object, no base class.
+    """What the trainer needs from a model: a plain object, no base class.
 
-    Networks train in mixed precision through `forward` only: training_step and validation_step
-    must call that. Each network has its own optimizer.
+    Mixed precision applies to `forward` only, so training_step and validation_step must call
+    networks through it. Each network has its own optimizer.
 
     With `gradient_accumulation_step` above 1, a window of micro-batches makes one update. For a
     task that yields more than once, the k-th yield of every micro-batch of the window comes before
-    the (k + 1)-th of any: a discriminator is updated on the whole window before it scores the
-    generator's output. Every batch must yield the same networks in the same order.
+    the (k + 1)-th of any: a discriminator is updated with the whole window before it gives the
+    generator's adversarial loss. Every batch must yield the same networks in the same order.
     """
 
     networks: dict[str, nn.Module]
-    exported: str  # key of the network that speaks: saved as model.safetensors
+    exported: str  # key of the network used for synthesis: saved as model.safetensors
 
     def counts(self, batch: Batch) -> dict[Unit, int]:
         """Valid elements of the batch, by unit."""
@@ -88,10 +89,10 @@ class Task(Protocol, Generic[Batch]):
         """Yields one Update per optimizer step, in order."""
 
     def validation_step(self, batch: Batch) -> Mapping[str, LossTerm | MetricTerm]:
-        """Losses of a validation batch, without gradients; their weighted sum chooses the best."""
+        """Losses and metrics without gradients; the losses' weighted sum chooses the best step."""
 
     def samples(self, batch: Batch) -> Iterator[Sample]:
-        """Speaks a validation batch; called in evaluation mode, without gradients.
+        """Synthesises a validation batch; called in evaluation mode, without gradients.
 
-        What the tracker shows, and what is scored while the model trains.
+        The tracker shows samples, and metrics score them during training.
         """

@@ -1,4 +1,4 @@
-"""Training as an experiment: its folder, its start, and how it goes on."""
+"""Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -38,8 +38,8 @@ from utils.locks import locked
 from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
 
-# Neither the update of a step nor the order of the data depends on these; but the schedules that
-# end with training do on max_steps and max_epoch, which is said.
+# Neither the updates nor the order of the data depend on these. Learning rate schedules that end
+# with training depend on max_steps and max_epoch; _check_unchanged warns of it.
 _MAY_CHANGE = (
     "dataset_path",
     "inference",
@@ -73,36 +73,39 @@ def train(
     restart: bool = False,
     init_from: str | None = None,
 ) -> int | None:
-    """Trains an experiment, from the start or from where it stopped.
+    """Trains an experiment, from the start or from its newest checkpoint.
 
     Args:
         config: The experiment.
         name: Its folder in `log_dir`.
-        resume: Go on from the newest whole checkpoint.
-        restart: Delete the checkpoints there are and begin again.
-        init_from: Model whose weights the first update starts from: a folder or a name on the Hub.
+        resume: Continue from the newest whole checkpoint.
+        restart: Delete existing checkpoints and start again.
+        init_from: Model whose weights training starts from: a folder or a name on the Hub.
 
     Returns:
-        The signal that ended it (a checkpoint was saved); None if it came to its end.
+        The signal that ended it (a checkpoint was saved); None at the planned end.
 
     Raises:
         InputError: If flags, config, data or an earlier run of this name do not fit together, or
-            another one is going on.
+            another process is training it.
     """
-    folder = experiment_folder(config, name)
-    check_flags(folder, resume=resume, restart=restart, init_from=init_from)
+    folder = _experiment_folder(config, name)
+    _check_flags(folder, resume=resume, restart=restart, init_from=init_from)
     check_tracker(config.train.tracker, config.train.valid_samples)
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
     if resume:
-        check_unchanged(load_config(folder / "config.json"), config)
+        _check_unchanged(load_config(folder / "config.json"), config)
     assets = Assets.load(folder) if resume else collect_assets(config)
-    accelerator = make_accelerator(config, folder)
+    accelerator = _make_accelerator(config, folder)
     with ExitStack() as stack:
         stack.callback(accelerator.end_training)
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
-        task, data = _build(config, assets, accelerator)
+        seed_everything(config.train.random_seed)
+        task = find(config.task, config.model_type).build_task(config, assets)
+        place = ProcessRank(accelerator.process_index, accelerator.num_processes)
+        data = load_data(config, assets, place, accelerator.device)
         history = History.load(folder) if resume else history_of(config, dataset_folders(config))
         if init_from is not None:
             transfer = initialise(task, assets, init_from)
@@ -110,63 +113,50 @@ def train(
         if accelerator.is_main_process:
             _prepare_folder(folder, config, assets, restart=restart)
         accelerator.wait_for_everyone()
-        kind, rate = config.train.tracker, assets.mel.sample_rate
-        tracker = Tracker(accelerator, kind, folder, rate, _step_of(checkpoint))
-        card = card_writer(folder, config, assets, history)
-        scoring = build_scoring(config, data) if accelerator.is_main_process else None
-        observers = Observers(tracker, card, scoring)
+        step = 0 if checkpoint is None else int(checkpoint.name.removeprefix("step-"))
+        observers = Observers(
+            Tracker(accelerator, config.train.tracker, folder, assets.mel.sample_rate, step),
+            card_writer(folder, config, assets, history),
+            build_scoring(config, data) if accelerator.is_main_process else None,
+        )
         checkpoints = folder / CHECKPOINTS
         trainer = Trainer(task, data, config.train, accelerator, checkpoints, observers)
-        # each process has its own dropout; a checkpoint restores each one's generators
-        seed_everything(
-            derived_seed("process", config.train.random_seed, accelerator.process_index)
-        )
+        # each process has its own dropout; a checkpoint restores the generators of each process
+        seed_everything(derived_seed("process", config.train.random_seed, place.rank))
         if checkpoint is not None:
             trainer.resume(checkpoint)
-        _tell(task, data, accelerator)
+        _log_sizes(task, data, accelerator)
         return trainer.fit()
 
 
-def experiment_folder(config: Config, name: str) -> Path:
-    """Where an experiment stands: `<log_dir>/<name>`.
-
-    Raises:
-        InputError: If the name is not that of a folder.
-    """
+def _experiment_folder(config: Config, name: str) -> Path:
+    """The folder of an experiment: `<log_dir>/<name>`."""
     if Path(name).name != name or name in ("", ".", ".."):
         raise InputError(f"--name {name!r}: expected the name of a folder, without slashes")
     return user_path(config.log_dir) / name
 
 
-def check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | None) -> None:
-    """Refuses flags that contradict each other or the folder.
-
-    Raises:
-        InputError: If so; the message names the flags.
-    """
+def _check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | None) -> None:
+    """Refuses flags that contradict each other or the state of the folder."""
     if resume and restart:
-        raise InputError("--resume goes on, --restart begins again: give one of them")
+        raise InputError("--resume continues a run, --restart deletes it: give only one of them")
     if resume and init_from is not None:
         raise InputError(
-            "--resume goes on with its own weights, --init_from starts from others: "
-            "give one of them"
+            "--resume continues with its own weights, --init_from starts from others: "
+            "give only one of them"
         )
     steps = steps_of(folder / CHECKPOINTS)
     if steps and not (resume or restart):
         raise InputError(
-            f"{folder} was trained before, up to update {steps[-1]}: give --resume to go on, or "
-            "--restart to delete its checkpoints and begin again"
+            f"{folder} was trained before, up to update {steps[-1]}: give --resume to continue, or "
+            "--restart to delete its checkpoints and start again"
         )
     if resume and not steps:
-        raise InputError(f"{folder}: no checkpoint to go on from; train without --resume")
+        raise InputError(f"{folder}: no checkpoint to continue from; train without --resume")
 
 
-def check_unchanged(old: Config, new: Config) -> None:
-    """Refuses to go on with a config that would make another run of it.
-
-    Raises:
-        InputError: If a key differs that training depends on; the message names all of them.
-    """
+def _check_unchanged(old: Config, new: Config) -> None:
+    """Refuses to resume with a config that would give other updates; names all such keys."""
     root = Path.cwd()
     before, after = (dict(_flat(_portable(to_plain(config), root))) for config in (old, new))
     changed = [
@@ -176,14 +166,14 @@ def check_unchanged(old: Config, new: Config) -> None:
     ]
     if changed:
         raise InputError(
-            f"--resume with another config: {'; '.join(changed)}; put these back, or train under "
-            "another --name (with --init_from to start from these weights)"
+            f"--resume with another config: {'; '.join(changed)}; undo these changes, or train "
+            "under another --name (with --init_from to start from these weights)"
         )
     ends = [(config.train.max_steps, config.train.max_epoch) for config in (old, new)]
     if new.train.scheduler in ("linear", "cosine") and ends[0] != ends[1]:
         get_logger(__name__).warning(
-            "train.scheduler %s ends with training, which now ends elsewhere: the learning rate "
-            "jumps to the new curve",
+            "train.scheduler %s ends with training, whose end has changed: the learning rate jumps "
+            "to the new curve",
             new.train.scheduler,
         )
 
@@ -200,17 +190,13 @@ def _flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
             yield f"{prefix}{name}", value
 
 
-def make_accelerator(config: Config, folder: Path) -> Accelerator:
-    """Device, mixed precision, processes and tracker, as the config and the launcher say.
-
-    Raises:
-        InputError: If the device cannot train in this precision.
-    """
+def _make_accelerator(config: Config, folder: Path) -> Accelerator:
+    """Device, mixed precision, processes and tracker of a run."""
     kinds = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
     tracker = config.train.tracker
     try:
         accelerator = Accelerator(
-            # not told so, accelerate takes several processes without a GPU for runs of one process
+            # without it, accelerate treats several processes without a GPU as separate runs
             cpu=not torch.accelerator.is_available(),
             mixed_precision=kinds[config.train.mixed_precision],
             log_with=None if tracker == "none" else tracker,
@@ -225,17 +211,8 @@ def make_accelerator(config: Config, folder: Path) -> Accelerator:
     return accelerator
 
 
-def _build(
-    config: Config, assets: Assets, accelerator: Accelerator
-) -> tuple[Task[Any], TrainingData]:
-    seed_everything(config.train.random_seed)
-    task = find(config.task, config.model_type).build_task(config, assets)
-    place = ProcessRank(accelerator.process_index, accelerator.num_processes)
-    return task, load_data(config, assets, place, accelerator.device)
-
-
 def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
-    """Makes the folder self-contained: config and assets; clears what --restart gives up."""
+    """Writes config and assets, so that the folder is self-contained; applies --restart."""
     checkpoints = folder / CHECKPOINTS
     checkpoints.mkdir(parents=True, exist_ok=True)
     remove_partial(checkpoints)
@@ -252,7 +229,7 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
     assets.save(folder)
 
 
-def _tell(task: Task[Any], data: TrainingData, accelerator: Accelerator) -> None:
+def _log_sizes(task: Task[Any], data: TrainingData, accelerator: Accelerator) -> None:
     networks = task.networks.values()
     get_logger(__name__).info(
         "%.2f million parameters, %d utterances in %d batches an epoch, %s, %s, %d process(es)",
@@ -272,7 +249,3 @@ def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)
     if isinstance(plain, str) and plain.startswith("/") and Path(plain).is_relative_to(root):
         return Path(plain).relative_to(root).as_posix()
     return plain
-
-
-def _step_of(checkpoint: Path | None) -> int:
-    return 0 if checkpoint is None else int(checkpoint.name.removeprefix("step-"))

@@ -1,4 +1,4 @@
-"""Starting from another model's weights: tensors by name, rows by symbol or speaker name."""
+"""Initial weights from another model: tensors by name, rows by phone or speaker name."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,16 +16,18 @@ from modules.normalisation import adapt_weight_norm
 from utils.errors import InputError
 from utils.logging import get_logger
 
+RowNames = Sequence[Sequence[str]]  # of the old tensor and of the new one
+
 
 @dataclass
 class Transfer:
-    """What became of the tensors and rows of a network.
+    """The tensors and rows that a task took from another model.
 
     Attributes:
-        reused: Tensors taken over, and `tensor: row name` for those matched row by row.
-        new: What the old model lacks: it keeps its fresh values.
-        dropped: What the new model has no place for.
-        source: The model they are from, as records call it.
+        reused: Copied tensors, and `tensor: row name` for those matched row by row.
+        new: Missing in the other model; they keep their random initial values.
+        dropped: Without a counterpart in the task.
+        source: The other model, as model cards name it.
     """
 
     reused: list[str] = field(default_factory=list)
@@ -35,19 +37,26 @@ class Transfer:
 
 
 def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
-    """Fills the networks of a task from what `load_model` loads.
+    """Copies weights of another model into the networks of a task.
 
-    The network that speaks comes from model.safetensors; others, such as discriminators, from a
-    file of their name where there is one; or both from a checkpoint of another project. Tensors
-    that mean something else here, such as linear edges of bins where the new ones are logarithmic,
-    are dropped.
+    The exported network is filled from model.safetensors; others, such as discriminators, from a
+    file of their name where there is one; or all from a checkpoint of another project. Tensors on
+    another scale, such as linear bin edges where the new ones are logarithmic, are dropped.
+
+    Args:
+        task: Its networks are changed.
+        assets: Phones, speakers and mel of the task.
+        reference: The other model: a folder or a name on the Hub.
 
     Raises:
-        InputError: If tensors of one name have different shapes; the message names the first of
-            them. If no tensor fits: then it is another kind of model.
+        InputError: If tensors of one name have different shapes (names the first of them) or are
+            not finite, or if no tensor fits: then it is another kind of model.
     """
     source = load_model(fetch(reference, for_training=True))
-    _compare_mels(source.assets, assets)
+    if different := source.mel.differences(assets.mel):
+        get_logger(__name__).warning(
+            "another mel definition: %s (source and this model)", ", ".join(different)
+        )
     rescaled = _rescaled(source.network, task.networks[task.exported])
     transfer = Transfer(source=source.origin)
     for name, network in task.networks.items():
@@ -62,45 +71,36 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     if not transfer.reused:
         raise InputError(
             f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
-            "tensors has a place in the model of this config; give one of the same kind"
+            "tensors fits the model of this config; give one of the same kind"
         )
-    _tell(transfer, source.folder)
+    _log_transfer(transfer, source.folder)
     return transfer
 
 
-def _rows(
-    network: nn.Module, old: Assets, new: Assets
-) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
-    """Names of the old and the new rows of each tensor whose rows mean something."""
-    phones, speakers = (_symbols(old), _symbols(new)), (_speakers(old), _speakers(new))
-    by_phone = dict.fromkeys(getattr(network, "PHONE_ROWS", ()), phones)
+def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, RowNames]:
+    """Names of the old and the new rows of each tensor whose rows are phones or speakers."""
+    phones = [a.vocabulary.symbols if a.vocabulary else () for a in (old, new)]
+    speakers = [[speaker.name for speaker in a.speakers] for a in (old, new)]
+    by_phone: dict[str, RowNames] = dict.fromkeys(getattr(network, "PHONE_ROWS", ()), phones)
     return by_phone | dict.fromkeys(getattr(network, "SPEAKER_ROWS", ()), speakers)
 
 
 def _rescaled(old: nn.Module, new: nn.Module) -> list[str]:
-    """Tensors whose scale differs; networks without `scales` have none."""
+    """Tensors whose scale differs, as far as the networks have `scales`."""
     before: dict[str, str] = getattr(old, "scales", dict)()
     after: dict[str, str] = getattr(new, "scales", dict)()
     return sorted(name for name in before if name in after and before[name] != after[name])
-
-
-def _symbols(assets: Assets) -> Sequence[str]:
-    return assets.vocabulary.symbols if assets.vocabulary else ()
-
-
-def _speakers(assets: Assets) -> Sequence[str]:
-    return [speaker.name for speaker in assets.speakers]
 
 
 @torch.no_grad()
 def _fill(
     network: nn.Module,
     source: dict[str, Tensor],
-    rows: dict[str, tuple[Sequence[str], Sequence[str]]],
+    rows: dict[str, RowNames],
     transfer: Transfer,
 ) -> None:
     own = network.state_dict()  # shares memory with the network
-    _check(own, source, rows)
+    _check_tensors(own, source, rows)
     for name, tensor in own.items():
         if name not in source:
             transfer.new.append(name)
@@ -113,11 +113,7 @@ def _fill(
 
 
 def _fill_rows(
-    name: str,
-    tensor: Tensor,
-    source: Tensor,
-    names: tuple[Sequence[str], Sequence[str]],
-    transfer: Transfer,
+    name: str, tensor: Tensor, source: Tensor, names: RowNames, transfer: Transfer
 ) -> None:
     old, new = names
     positions = {row: position for position, row in enumerate(old)}
@@ -130,17 +126,15 @@ def _fill_rows(
     transfer.dropped += [f"{name}: {row}" for row in old if row not in new]
 
 
-def _check(
-    own: dict[str, Tensor],
-    source: dict[str, Tensor],
-    rows: dict[str, tuple[Sequence[str], Sequence[str]]],
+def _check_tensors(
+    own: dict[str, Tensor], source: dict[str, Tensor], rows: dict[str, RowNames]
 ) -> None:
     faults = []
     for name in own.keys() & source.keys():
         first = 1 if name in rows else 0
         old, new = tuple(source[name].shape), tuple(own[name].shape)
         if old[first:] != new[first:]:
-            faults.append(f"{name} is {old} there and {new} here")
+            faults.append(f"{name} is {old} in that model and {new} in this one")
     if faults:
         raise InputError(
             f"--init_from: tensors of other shapes: {listed(sorted(faults))}; use the model "
@@ -150,17 +144,10 @@ def _check(
         raise InputError(f"--init_from: infinity or NaN in {listed(names)}; use another checkpoint")
 
 
-def _compare_mels(source: Assets, own: Assets) -> None:
-    if different := source.mel.differences(own.mel):
-        get_logger(__name__).warning(
-            "another mel definition: %s (source and this model)", ", ".join(different)
-        )
-
-
-def _tell(transfer: Transfer, folder: Path) -> None:
+def _log_transfer(transfer: Transfer, folder: Path) -> None:
     logger = get_logger(__name__)
     logger.info("weights of %s: %d reused", folder, len(transfer.reused))
-    for kind, names in (("new, with fresh values", transfer.new), ("dropped", transfer.dropped)):
+    for kind, names in (("new, randomly initialised", transfer.new), ("dropped", transfer.dropped)):
         if names:
             logger.info("weights of %s: %d %s: %s", folder, len(names), kind, _grouped(names))
 

@@ -1,9 +1,10 @@
-"""Stage 1 of a vocoder that is to speak for one acoustic model: that model's mels, and recordings.
+"""Stage 1 of a vocoder for one acoustic model: recordings with the mels that the model predicts.
 
-A vocoder that saw mels of recordings only makes the smoother ones of an acoustic model sound
-metallic; trained further on these it learns what they lack (Kong et al. 2020, section 4.4). The
-acoustic model is told the true durations, pitch and energy, so that its mels are in step with the
-recordings. The splits are its own: what one model is tested on, neither was trained on.
+A vocoder trained only on mels of recordings makes the smoother mels of an acoustic model sound
+metallic; fine-tuning on predicted mels corrects this (Kong et al. 2020, section 4.4). The acoustic
+model predicts by teacher forcing, with the true durations, pitch and energy, so that its mels are
+aligned with the recordings. Its splits are used too, so that neither model was trained on the test
+utterances of the other.
 """
 
 import hashlib
@@ -44,27 +45,27 @@ from utils.files import size_and_time
 from utils.logging import get_logger
 from utils.parallel import torch_threads
 
-_BATCH_FRAMES = 8192  # of a batch, padding included; some 95 s
+_BATCH_FRAMES = 8192  # padding included; about 95 s
 
 
 def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int = 1) -> None:
-    """Runs stage 1 of a vocoder on what an acoustic model predicts, for every dataset.
+    """Runs stage 1 of a vocoder with the mels of an acoustic model, for every dataset.
 
-    Runs in this process, on a GPU where there is one. Work that is done is not done again.
+    Runs in this process, on a GPU if there is one. Finished work is not repeated.
 
     Args:
         config: Of the vocoder.
         reference: The acoustic model: an experiment, a checkpoint or a name on the Hub.
-        n_threads: Of the network, where there is no GPU.
+        n_threads: CPU threads of the network.
 
     Raises:
-        InputError: If the experiment is no vocoder's, the reference no acoustic model, their mels
-            differ, or the acoustic model's own data are not there.
+        InputError: If the config is not of a vocoder, the reference not an acoustic model, their
+            mels differ, or the processed data of the acoustic model are missing.
     """
     if config.task != "vocoder":
         raise InputError(
-            "--from_acoustic makes the training data of a vocoder; this configuration is of task"
-            f" {config.task}"
+            "--from_acoustic prepares the training data of a vocoder; the task of this"
+            f" configuration is {config.task}"
         )
     acoustic = load_model(
         fetch(reference, for_training=True), "cuda" if torch.cuda.is_available() else "cpu"
@@ -72,8 +73,8 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
     if acoustic.config.task != "tts":
         raise InputError(f"--from_acoustic: {reference} is a vocoder; expected an acoustic model")
     _check_mels(acoustic.mel, config.preprocess.mel, str(reference))
-    # what is wrong with the last dataset should show before the work on the first
-    runs = [plan_predicted(config, dataset, acoustic, n_threads) for dataset in config.dataset]
+    # all datasets are checked before the first one is processed
+    runs = [_plan(config, dataset, acoustic, n_threads) for dataset in config.dataset]
     for run in runs:
         carry_out(run, n_jobs=1)
 
@@ -82,26 +83,22 @@ def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
     """Compares what is predicted with what the vocoder is configured to read."""
     if different := acoustic.differences(vocoder, ignore=("padding",)):
         raise InputError(
-            f"--from_acoustic: {name} makes another mel than this vocoder reads:"
+            f"--from_acoustic: {name} predicts another mel than this vocoder reads:"
             f" {', '.join(different)} (model and configuration); use the vocoder configuration of"
             " the same mel"
         )
     if acoustic.padding != vocoder.padding:
         get_logger(__name__).info(
             "mel padding: %s has %s, the configuration %s; the audio is shifted by half a hop to"
-            " meet the mels",
+            " match the mels",
             name,
             acoustic.padding,
             vocoder.padding,
         )
 
 
-def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -> Run:
-    """Plans stage 1 of a vocoder on the mels of an acoustic model.
-
-    Raises:
-        InputError: If the acoustic model's own data are not there, or were made for other speakers.
-    """
+def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -> Run:
+    """Plans stage 1 of a vocoder for one dataset."""
     options, source = config.preprocess, processed_folder(acoustic.config.preprocess, dataset)
     try:
         store = FeatureStore(source, acoustic.mel)
@@ -109,7 +106,8 @@ def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel, n_thread
         utterances = [u for u in read_utterances(source).values() if u.id in store]
     except InputError as error:
         raise InputError(
-            f"--from_acoustic needs what stage 1 of {acoustic.origin} made of {dataset}: {error}"
+            f"--from_acoustic needs the features of {dataset} that {acoustic.origin} was trained"
+            f" on: {error}"
         ) from error
 
     networks = [acoustic.network]
@@ -132,9 +130,9 @@ def plan_predicted(config: Config, dataset: str, acoustic: LoadedModel, n_thread
     work = PredictionWork(
         acoustic, store, options, processed_folder(options, dataset), n_threads, aligner
     )
-    product = PredictedProduct(acoustic.origin, splits)
+    product = _PredictedProduct(acoustic.origin, splits)
     run = plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
-    # the network is in this process, on its device
+    # the network stays in this process, on its device
     return replace(run, backend="sequential")
 
 
@@ -147,12 +145,12 @@ def _weights_of(*networks: nn.Module) -> str:
     return f"sha256 {digest.hexdigest()[:32]}"
 
 
-class PredictedProduct:
-    """Recordings with the mels of an acoustic model.
+class _PredictedProduct:
+    """Recordings with predicted mels, as the product of a run.
 
     Args:
-        mels_from: What it is called.
-        splits: Of its own data.
+        mels_from: Name of the acoustic model.
+        splits: Of its data.
     """
 
     outputs: tuple[str, ...] = ()
@@ -162,7 +160,7 @@ class PredictedProduct:
         self._splits = splits
 
     def check(self, run: Run, total: ShardReport) -> None:
-        """What has features is good."""
+        """Accepts every utterance that has features."""
 
     def split(self, run: Run, total: ShardReport) -> Splits:
         """The splits of the acoustic model."""
@@ -176,15 +174,15 @@ class PredictionWork:
     """Makes shards of recordings and predicted mels.
 
     Args:
-        acoustic: The model.
-        store: Its own data.
+        acoustic: The acoustic model.
+        store: Its features.
         config: Stage 1 of the vocoder.
-        folder: Where processed data go.
-        n_threads: Of the network.
-        aligner: Finds the durations, where the store has none.
+        folder: Receives the shards.
+        n_threads: CPU threads of the network.
+        aligner: Finds the durations if the store has none.
 
     Raises:
-        InputError: If an utterance has a speaker whom the model does not know.
+        InputError: If the model does not know the speaker of an utterance.
     """
 
     def __init__(
@@ -211,7 +209,12 @@ class PredictionWork:
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Predicts and writes one shard.
 
-        A fault of one utterance becomes a rejection; damaged features end the work.
+        Args:
+            name: Of the shard.
+            utterances: Of the shard; a fault of one of them becomes a rejection.
+
+        Raises:
+            InputError: If features are damaged.
         """
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
@@ -236,7 +239,7 @@ class PredictionWork:
         yield batch
 
     def _read(self, utterances: Sequence[Utterance], report: ShardReport) -> Iterator[Recording]:
-        """Recordings with their true mels; counts the others as rejected."""
+        """Recordings with their true mels; the others are counted as rejected."""
         for utterance in utterances:
             trace = Trace()
             extraction = extract_or_reject(utterance, self._tools, trace, report.rejected)

@@ -1,10 +1,9 @@
 """The validation utterances that are scored during training, and their recordings."""
 
 import dataclasses
-import functools
 import importlib.util
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -61,19 +60,22 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))
     if not order:
         raise UnavailableError("there is no validation data")
-    manifest_of = functools.cache(_manifest_of)
     chosen = order[: config.train.score_utterances]
-    return [_utterance(item, data, manifest_of, config.preprocess) for item in chosen]
+    manifests = {
+        folder: read_utterances(folder) if (folder / MANIFEST).is_file() else {}
+        for folder in {data.validation.store_of(item).folder for item in chosen}
+    }
+    return [_utterance(item, data, manifests, config.preprocess) for item in chosen]
 
 
 def _utterance(
     item: int,
     data: TrainingData,
-    manifest_of: Callable[[Path], dict[str, Utterance]],
+    manifests: Mapping[Path, Mapping[str, Utterance]],
     preprocess: PreprocessConfig,
 ) -> ValidationUtterance:
     id, store = data.validation.ids[item], data.validation.store_of(item)
-    batch, utterance = data.validation_batch(item), manifest_of(store.folder).get(id)
+    batch, utterance = data.validation_batch(item), manifests[store.folder].get(id)
     if isinstance(batch, VocoderBatch):
         is_whole = batch.mel.shape[2] == store.frames[store.index_of(id)]
         read = partial(_speech_of_batch, batch, preprocess, utterance if is_whole else None)
@@ -84,10 +86,6 @@ def _utterance(
         raise UnavailableError(f"{utterance.audio} is missing")
     features = cast("Features", store.read(id))
     return ValidationUtterance(id, batch, partial(_read_span, features, utterance, preprocess))
-
-
-def _manifest_of(folder: Path) -> dict[str, Utterance]:
-    return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
 
 
 def _speech_of_batch(

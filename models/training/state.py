@@ -1,4 +1,4 @@
-"""What a run needs to go on exactly where it stopped, as the files of a checkpoint.
+"""Training state as the files of a checkpoint, from which a run resumes bit for bit.
 
 model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
 scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
@@ -31,7 +31,12 @@ POSITION = "trainer_state.json"
 
 
 def weight_files(networks: Mapping[str, nn.Module], exported: str) -> dict[str, nn.Module]:
-    """File name of each network's weights."""
+    """Networks by the file names of their weights.
+
+    Args:
+        networks: By name.
+        exported: Name of the network used for synthesis.
+    """
     return {
         WEIGHTS if name == exported else f"{name}.safetensors": network
         for name, network in networks.items()
@@ -71,7 +76,7 @@ def pack(
     Args:
         files: Networks by file name.
         updater: Its optimizers and scaler are saved.
-        position: Where training stands.
+        position: Updates, epochs and micro-batches done.
         randomness: `random_states` of every process.
     """
     tensors = {
@@ -93,6 +98,15 @@ def unpack(
 ) -> Position:
     """Restores networks, optimizers, scaler and random generators from a whole checkpoint.
 
+    Args:
+        checkpoint: Its folder.
+        files: Networks by file name.
+        updater: Its optimizers and scaler are restored.
+        rank: This process; generators of processes that the saved run did not have stay as is.
+
+    Returns:
+        The position of the run.
+
     Raises:
         InputError: If it belongs to another model.
     """
@@ -105,7 +119,9 @@ def unpack(
         for name, optimizer in updater.optimizers.items():
             optimizer.load_state_dict(tensors["optimizers"][name])
     except (KeyError, ValueError, RuntimeError) as error:
-        raise InputError(f"{checkpoint}: of another model than this config's: {error}") from error
+        raise InputError(
+            f"{checkpoint}: saved by another model than that of this config: {error}"
+        ) from error
     updater.scaler.load_state_dict(tensors["scaler"])
     if rank < len(randomness):
         restore_random_states(randomness[rank] | tensors["random"][rank])
@@ -122,7 +138,7 @@ def read_state(path: Path) -> dict[str, Any]:
         # generators of torch stay on the CPU; optimizers move their state to the parameters
         return torch.load(path, weights_only=True, map_location="cpu")
     except (pickle.UnpicklingError, RuntimeError) as error:
-        raise InputError(f"{path}: not a training state of tensors alone: {error}") from error
+        raise InputError(f"{path}: not a training state of tensors only: {error}") from error
 
 
 def _contiguous(network: nn.Module) -> dict[str, torch.Tensor]:

@@ -29,8 +29,7 @@ class Meter:
 
     def _reset(self) -> None:
         self._sums: dict[str, float] = {}
-        self._updates = 0
-        self._frames = 0
+        self._updates = self._skipped = self._frames = 0
         self._start = self._clock()
 
     def add(self, report: WindowReport) -> None:
@@ -38,7 +37,7 @@ class Meter:
         self._frames += report.counts.get("frames", 0)
         self._updates += 1
         if report.faults:
-            self._sums["skipped"] = self._sums.get("skipped", 0.0) + 1
+            self._skipped += 1
             return
         norms = {f"grad_norm/{name}": norm for name, norm in report.norms.items()}
         for name, value in (*report.losses.items(), *norms.items()):
@@ -47,12 +46,10 @@ class Meter:
     def read(self) -> dict[str, float]:
         """Means per update since the last reading, with steps_per_s and frames_per_s."""
         updates, seconds = max(1, self._updates), max(1e-9, self._clock() - self._start)
-        skipped = self._sums.pop("skipped", 0.0)
-        values = {name: total / (updates - skipped) for name, total in self._sums.items()}
-        if skipped:
-            values["skipped"] = skipped
-        values["steps_per_s"] = updates / seconds
-        values["frames_per_s"] = self._frames / seconds
+        values = {name: total / (updates - self._skipped) for name, total in self._sums.items()}
+        if self._skipped:
+            values["skipped"] = float(self._skipped)
+        values |= {"steps_per_s": updates / seconds, "frames_per_s": self._frames / seconds}
         self._reset()
         return values
 

@@ -175,7 +175,9 @@ class Updater:
             loss = weighted_mean(update.losses, counts)
             self.scaler.scale(loss).backward()
             result.losses.append(loss.detach())
-            _accumulate(result.terms, update.losses)
+            for name, term in update.losses.items():
+                total = result.terms[name][0] if name in result.terms else 0
+                result.terms[name] = (total + term.total.detach(), term.per)
         return result
 
     def _step(self, backward: _Backward, window: Sequence[Any], report: WindowReport) -> None:
@@ -230,12 +232,6 @@ def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) ->
     """
     means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]
     return torch.stack(means).sum()
-
-
-def _accumulate(terms: dict[str, tuple[Tensor, Unit]], losses: Mapping[str, LossTerm]) -> None:
-    for name, term in losses.items():
-        total = term.total.detach()
-        terms[name] = (terms[name][0] + total if name in terms else total, term.per)
 
 
 def _suspects(losses: Sequence[Tensor], window: Sequence[Any]) -> list[str]:

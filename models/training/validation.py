@@ -1,9 +1,9 @@
 """Validation over all processes, which leaves the state of training unchanged."""
 
 import random
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,38 +23,6 @@ class Validation(NamedTuple):
     metrics: Mapping[str, float]  # means per item; left out where no item has a value
 
 
-@dataclass
-class _Sums:
-    """Sums over the batches of one process."""
-
-    losses: dict[str, LossTerm] = field(default_factory=dict)
-    metrics: dict[str, MetricTerm] = field(default_factory=dict)
-    counts: dict[Unit, int] = field(default_factory=dict)
-
-    def add(self, other: "_Sums") -> None:
-        """Adds the sums of a batch, or of another process."""
-        for name, term in other.losses.items():
-            sum_type = torch.float32 if term.total.device.type == "mps" else torch.float64
-            total = term.total.to(sum_type)
-            known = self.losses.get(name)
-            self.losses[name] = term._replace(total=total if known is None else known.total + total)
-        for name, metric in other.metrics.items():
-            total_so_far, n_items = self.metrics.get(name, MetricTerm(0.0, 0))
-            self.metrics[name] = MetricTerm(total_so_far + metric.total, n_items + metric.n_items)
-        for unit, count in other.counts.items():
-            self.counts[unit] = self.counts.get(unit, 0) + count
-
-    def means(self) -> Validation:
-        """Losses per valid element, metrics per item."""
-        losses = {
-            name: float(term.total) / max(1, self.counts[term.per])
-            for name, term in self.losses.items()
-        }
-        loss = sum(self.losses[name].weight * mean for name, mean in losses.items())
-        metrics = {name: total / n for name, (total, n) in self.metrics.items() if n}
-        return Validation(loss if losses else float("nan"), losses, metrics)
-
-
 def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:
     """Losses per valid element, and metrics per item, over the batches of all processes.
 
@@ -65,19 +33,39 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
         batches: Of this process; the numbers may differ between processes, or be 0.
         device: Where batches go.
     """
-    own, everyone = _Sums(), _Sums()
     for network in task.networks.values():
         take_from_first(network)  # running means differ between processes
+    own: list[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]] = []
     with evaluation(task.networks.values(), device):
         for batch in batches:
             terms = task.validation_step(send_to_device(batch, device))
-            losses = {name: term for name, term in terms.items() if isinstance(term, LossTerm)}
-            metrics = {name: term for name, term in terms.items() if isinstance(term, MetricTerm)}
-            own.add(_Sums(losses, metrics, task.counts(batch)))
-    own.losses = {name: t._replace(total=t.total.cpu()) for name, t in own.losses.items()}
-    for part in gather_object([own]):
-        everyone.add(part)
-    return everyone.means()
+            own.append(({name: _on_cpu(term) for name, term in terms.items()}, task.counts(batch)))
+    return _means(gather_object(own))
+
+
+def _on_cpu(term: LossTerm | MetricTerm) -> LossTerm | MetricTerm:
+    return term._replace(total=term.total.cpu()) if isinstance(term, LossTerm) else term
+
+
+def _means(
+    batches: Iterable[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]],
+) -> Validation:
+    """Losses per valid element and metrics per item, from the sums and counts of batches."""
+    totals: dict[str, float] = defaultdict(float)
+    counts, n_items = Counter[str](), Counter[str]()
+    loss_terms: dict[str, LossTerm] = {}
+    for terms, batch_counts in batches:
+        counts.update(batch_counts)
+        for name, term in terms.items():
+            totals[name] += float(term.total)
+            if isinstance(term, LossTerm):
+                loss_terms[name] = term
+            else:
+                n_items[name] += term.n_items
+    losses = {name: totals[name] / max(1, counts[term.per]) for name, term in loss_terms.items()}
+    loss = sum(loss_terms[name].weight * mean for name, mean in losses.items())
+    metrics = {name: totals[name] / n for name, n in n_items.items() if n}
+    return Validation(loss if losses else float("nan"), losses, metrics)
 
 
 @contextmanager

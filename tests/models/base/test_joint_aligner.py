@@ -1,4 +1,4 @@
-"""Durations that an aligner learns beside a voice, on speech whose durations are known."""
+"""The jointly trained aligner, on synthetic speech whose durations are known."""
 
 import pytest
 import torch
@@ -68,7 +68,7 @@ def trained() -> JointAligner:
     return network.eval()
 
 
-def test_durations_that_nobody_told_are_found_in_speech_that_was_not_trained_on(trained):
+def test_durations_are_found_in_speech_that_was_not_trained_on(trained):
     batch = batch_of(range(200, 220))
     found = find_durations(trained, batch._replace(durations=None))
     assert torch.equal(found.sum(dim=1), batch.mel_lengths)
@@ -125,17 +125,17 @@ def test_the_binarization_loss_begins_late_and_rises():
     assert at_once.binarization_at(0) == 1
 
 
-def test_losses_of_validation_are_seen_and_do_not_choose():
+def test_validation_losses_have_no_weight():
     training, batch = AlignerTraining(network_of(), SMALL), batch_of(range(3))
     training.step = 9000
     found = training.align(batch)
-    losses, watched = training.losses(found, batch), training.validation_losses(found, batch)
+    losses, validation = training.losses(found, batch), training.validation_losses(found, batch)
     assert {name: term.weight for name, term in losses.items()} == {
         "forward_sum": 1.0,
         "binarization": 1.0,
     }
-    assert {term.weight for term in watched.values()} == {0.0}
-    assert torch.equal(watched["forward_sum"].total, losses["forward_sum"].total)
+    assert {term.weight for term in validation.values()} == {0.0}
+    assert torch.equal(validation["forward_sum"].total, losses["forward_sum"].total)
 
 
 def test_attention_and_losses_are_float32_under_autocast(trained):

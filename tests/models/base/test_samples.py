@@ -28,7 +28,7 @@ def recordings(*numbers) -> VocoderBatch:
     return VocoderBatch(tuple(recording.id for recording in made), mel, lengths, wav)
 
 
-def test_a_vocoder_gives_recordings_and_copies_without_their_padding():
+def test_a_vocoder_gives_recordings_and_their_resynthesis_without_padding():
     task, batch = make_gan(), recordings(0, 1, 2)
     with evaluation(task.networks.values(), CPU):
         samples = list(task.samples(batch))
@@ -52,11 +52,11 @@ def test_both_mels_of_a_vocoder_are_drawn_in_the_same_colours():
     assert np.allclose(recorded.get_array(), mel, atol=1e-5)
     assert recorded.get_clim() == synthesised.get_clim()
     assert not np.allclose(recorded.get_array(), synthesised.get_array())
-    assert sample.figures.keys().isdisjoint(sample.audio)  # a tracker may keep them side by side
+    assert sample.figures.keys().isdisjoint(sample.audio)  # a tracker may put both under one name
 
 
 class Speaker(torch.nn.Module):
-    """Says every phone for three frames, loudly."""
+    """Gives every phone three frames."""
 
     def infer(self, phone_ids, phone_lengths, *, speaker_ids=None):
         B, N = phone_ids.shape
@@ -85,7 +85,9 @@ def test_an_acoustic_model_speaks_and_draws_its_phones():
     assert labels == list(vocabulary.symbols[1:5])
 
 
-def test_what_an_acoustic_model_says_has_its_phones_with_times_and_no_picture_unasked(monkeypatch):
+def test_samples_have_timed_phones_and_figures_are_drawn_on_demand(
+    monkeypatch,
+):
     def draw(*_positional, **_named):
         raise AssertionError
 

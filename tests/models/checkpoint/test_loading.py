@@ -132,7 +132,7 @@ def test_a_pickle_in_the_training_state_is_not_run(experiment, tmp_path):
     path = tmp_path / "training_state.pt"
     torch.save({"optimizers": Malicious(tmp_path / "marker")}, path)
 
-    with pytest.raises(InputError, match="not a training state of tensors alone"):
+    with pytest.raises(InputError, match="not a training state of tensors only"):
         read_state(path)
     assert not (tmp_path / "marker").exists()
 

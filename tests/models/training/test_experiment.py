@@ -1,10 +1,7 @@
 import json
 import logging
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,8 @@ from accelerate.state import AcceleratorState
 from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
 from models.training.experiment import train
-from processors.dataset.store import FeatureStore, write_shard
+from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import (
-    PREPROCESS,
-    make_features,
     make_processed,
     write_voice_config,
 )
@@ -128,7 +123,7 @@ def test_keys_that_make_another_run_cannot_change_on_resume(root):
 
     with pytest.raises(
         InputError,
-        match=r"model\.transformer\.encoder_layer was 1, is 2; train\.batch_size was 3, is 4; put",
+        match=r"model\.transformer\.encoder_layer was 1, is 2; train\.batch_size was 3, is 4; undo",
     ):
         run(
             root,
@@ -140,20 +135,20 @@ def test_keys_that_make_another_run_cannot_change_on_resume(root):
         )
 
 
-def test_a_schedule_that_ends_elsewhere_on_resume_is_said(root, caplog):
+def test_a_warning_tells_that_the_end_of_a_schedule_changed_on_resume(root, caplog):
     run(root, "train.scheduler=cosine")
     run(root, "train.scheduler=cosine", resume=True)
     assert "learning rate jumps" not in caplog.text
     run(root, "train.scheduler=cosine", "train.max_steps=5", resume=True)
-    assert "cosine ends with training, which now ends elsewhere" in caplog.text
+    assert "cosine ends with training, whose end has changed" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"resume": True, "restart": True}, "--resume goes on, --restart begins again"),
-        ({"resume": True, "init_from": "x"}, "--resume goes on with its own weights"),
-        ({"resume": True}, "no checkpoint to go on from"),
+        ({"resume": True, "restart": True}, "--resume continues a run, --restart deletes it"),
+        ({"resume": True, "init_from": "x"}, "--resume continues with its own weights"),
+        ({"resume": True}, "no checkpoint to continue from"),
         ({"name": "../voice"}, "expected the name of a folder"),
         ({"name": ""}, "expected the name of a folder"),
     ],
@@ -250,78 +245,7 @@ def test_without_the_corpus_training_goes_on_without_scores(root, caplog):
 
     lines = [line for line in caplog.messages if "score" in line]
     assert len(lines) == 2
-    assert re.fullmatch(r"no scores during training: .*/corpus/utt-01\d\.wav is missing", lines[0])
+    assert re.search(r": .*/corpus/utt-01\d\.wav is missing$", lines[0])
     assert re.fullmatch(
         r"no scores during training: utt-01\d is not in .*manifest\.jsonl", lines[1]
     )
-
-
-def command(root, *flags):
-    return subprocess.run(
-        [sys.executable, "-m", "bins.train", *map(str, flags)],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-
-
-def test_the_command_trains_and_reports_faults_in_one_line(root):
-    config = write_voice_config(root)
-    done = command(root, "--config", config, "--name", "voice", "--set", "train.max_steps=2")
-    again = command(root, "--config", config, "--name", "voice", "--seed", "3")
-
-    assert done.returncode == 0, done.stderr
-    assert "update 2: validation loss" in done.stderr
-    assert again.returncode == 1
-    assert again.stderr.startswith("error: ")
-    assert again.stderr.count("\n") == 1
-
-
-def test_help_does_not_wait_for_torch():
-    code = "import sys, bins.train; print('torch' in sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-
-    assert result.stdout.strip() == "False"
-
-
-def test_two_processes_train_one_experiment(root):
-    """Saving, validation, scores and resuming with random states of both processes."""
-    write_corpus(root, FeatureStore(root / "data" / "mini"))
-    config = write_voice_config(root, score_steps=2)
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    arguments = [*launcher, "-m", "bins.train", "--config", config, "--name", "voice"]
-    for flags in ([], ["--resume", "--set", "train.max_steps=6"]):
-        result = subprocess.run(
-            [sys.executable, *map(str, arguments), *flags],
-            cwd=ROOT,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert result.returncode == 0, result.stderr
-    checkpoint = root / "ckpts" / "voice" / "checkpoints" / "step-00000006"
-
-    assert fault_of(checkpoint) == ""
-    assert len(json.loads((checkpoint / "trainer_state.json").read_text())["random"]) == 2
-    assert "begins again" not in result.stderr
-    assert result.stderr.count("update 6: scores of 2 utterances: mcd ") == 1
-
-
-def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):
-    broken = [make_features(i) for i in range(14)]
-    broken[3].durations[0] += 1
-    shard = root / "data" / "mini" / "features" / "shard-00000.safetensors"
-    write_shard(shard, broken, PREPROCESS.mel)
-    config = write_voice_config(root)
-    done = command(
-        root, "--config", config, "--name", "voice", "--set", "train.dataloader.num_worker=1"
-    )
-
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("error: utt-003: durations sum to")

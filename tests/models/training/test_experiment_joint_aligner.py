@@ -157,7 +157,7 @@ def test_a_voice_without_an_aligner_gives_its_weights_and_the_aligner_starts_ane
     train(timed, "timed")
     with caplog.at_level(logging.INFO):
         run(root, name="tuned", init_from=str(root / "ckpts/timed"))
-    assert "with fresh values: network aligner" in caplog.text
+    assert "randomly initialised: network aligner" in caplog.text
     with pytest.raises(InputError, match=r"trained with .* pocketsphinx, and has no"):
         load_joint_aligner(load_model(root / "ckpts/timed"))
 

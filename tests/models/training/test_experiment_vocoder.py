@@ -137,7 +137,7 @@ def test_a_generator_that_learnt_alone_meets_fresh_discriminators_and_they_are_n
 
     assert tensors_of(folder).keys() == {"model"}
     assert (transfer.new, transfer.dropped) == (["network discriminator"], [])
-    assert "1 new, with fresh values: network discriminator" in caplog.text
+    assert "1 new, randomly initialised: network discriminator" in caplog.text
     assert equal(task.networks["discriminator"], fresh.networks["discriminator"].state_dict())
     assert equal(task.networks["generator"], tensors_of(folder)["model"])
 

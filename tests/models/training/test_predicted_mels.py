@@ -267,7 +267,7 @@ def test_damaged_features_end_the_work_and_are_used_once_they_are_whole(place):
 
 def test_all_datasets_are_looked_at_before_the_work_on_the_first(place):
     config = replace(vocoder_config(place), dataset=("LJSpeech", "other"))
-    with pytest.raises(InputError, match=r"needs what stage 1 of voice made of other: .*data"):
+    with pytest.raises(InputError, match=r"needs the features of other that voice was .*data"):
         prepare_from_acoustic(config, place / "ckpts/voice")
     assert not (place / "data/vocoder").exists()
 
@@ -292,7 +292,7 @@ def test_the_network_has_the_threads_it_is_given_and_the_rest_has_one(place, mon
 
 def test_the_data_of_the_acoustic_model_must_be_there(place):
     shutil.rmtree(place / "data/LJSpeech")
-    with pytest.raises(InputError, match=r"needs what stage 1 of voice made of LJSpeech: .*data"):
+    with pytest.raises(InputError, match=r"needs the features of LJSpeech that voice was .*data"):
         prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
 
 
@@ -309,7 +309,7 @@ def test_another_mel_is_refused_with_both_values(keys, message, place):
 
 
 def test_only_a_vocoder_takes_mels_and_only_from_an_acoustic_model(place):
-    with pytest.raises(InputError, match="training data of a vocoder; this configuration is of"):
+    with pytest.raises(InputError, match="training data of a vocoder; the task of this"):
         prepare_from_acoustic(load_config(place / "voice.json"), place / "ckpts/voice")
     config = vocoder_config(place)
     folder = place / "ckpts/vocoder"

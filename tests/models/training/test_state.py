@@ -173,7 +173,7 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
     task.networks["model"].mel = torch.nn.Linear(6, 9)
     trainer = make_trainer(store, tmp_path / "run", options(), task)
 
-    with pytest.raises(InputError, match="of another model than this config's"):
+    with pytest.raises(InputError, match="saved by another model than that of this config"):
         trainer.resume(latest_checkpoint(tmp_path / "run"))
 
 

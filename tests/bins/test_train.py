@@ -1,0 +1,98 @@
+"""The command of stage 2."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from models.checkpoint.folders import fault_of
+from processors.dataset.store import FeatureStore, write_shard
+from tests.models.training.small_tasks import (
+    PREPROCESS,
+    make_features,
+    make_processed,
+    write_voice_config,
+)
+from tests.models.training.test_scored_utterances import write_corpus
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def root(tmp_path):
+    make_processed(tmp_path / "data" / "mini", speakers=("anna", "ben"))
+    return tmp_path
+
+
+def command(root, *flags):
+    return subprocess.run(
+        [sys.executable, "-m", "bins.train", *map(str, flags)],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_the_command_trains_and_reports_faults_in_one_line(root):
+    config = write_voice_config(root)
+    done = command(root, "--config", config, "--name", "voice", "--set", "train.max_steps=2")
+    again = command(root, "--config", config, "--name", "voice", "--seed", "3")
+
+    assert done.returncode == 0, done.stderr
+    assert "update 2: validation loss" in done.stderr
+    assert again.returncode == 1
+    assert again.stderr.startswith("error: ")
+    assert again.stderr.count("\n") == 1
+
+
+def test_help_does_not_wait_for_torch():
+    code = "import sys, bins.train; print('torch' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert result.stdout.strip() == "False"
+
+
+def test_two_processes_train_one_experiment(root):
+    """Saving, validation, scores and resuming with random states of both processes."""
+    write_corpus(root, FeatureStore(root / "data" / "mini"))
+    config = write_voice_config(root, score_steps=2)
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    arguments = [*launcher, "-m", "bins.train", "--config", config, "--name", "voice"]
+    for flags in ([], ["--resume", "--set", "train.max_steps=6"]):
+        result = subprocess.run(
+            [sys.executable, *map(str, arguments), *flags],
+            cwd=ROOT,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr
+    checkpoint = root / "ckpts" / "voice" / "checkpoints" / "step-00000006"
+
+    assert fault_of(checkpoint) == ""
+    assert len(json.loads((checkpoint / "trainer_state.json").read_text())["random"]) == 2
+    assert "begins again" not in result.stderr
+    assert result.stderr.count("update 6: scores of 2 utterances: mcd ") == 1
+
+
+def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):
+    broken = [make_features(i) for i in range(14)]
+    broken[3].durations[0] += 1
+    shard = root / "data" / "mini" / "features" / "shard-00000.safetensors"
+    write_shard(shard, broken, PREPROCESS.mel)
+    config = write_voice_config(root)
+    done = command(
+        root, "--config", config, "--name", "voice", "--set", "train.dataloader.num_worker=1"
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: utt-003: durations sum to")
