@@ -25,8 +25,8 @@ from models.synthesizer.speak_each import Made, TestingSet, default_output, spea
 from models.synthesizer.vocoders import prepared
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import write_wav_blocks
+from processors.scoring.metrics import piece_spans
 from processors.scoring.metrics.mel_l1 import mel_l1
-from processors.scoring.pieces import spans
 from utils.config import overridden
 from utils.errors import InputError
 from utils.files import user_path
@@ -200,7 +200,7 @@ def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | No
     with soundfile.SoundFile(path) as file:
         pieces = (
             (wav[span], file.read(span.stop - span.start, dtype="float32"))
-            for span in spans(len(wav), mel.config.hop_length)
+            for span in piece_spans(len(wav), mel.config.hop_length)
         )
         return mel_l1(pieces, mel)
 

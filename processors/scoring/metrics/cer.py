@@ -1,15 +1,16 @@
-"""Character error: the share of letters that a recogniser of speech misreads.
+"""Character error rate of a speech recogniser.
 
-Substitutions, deletions and insertions per character of the text, the spaces between words
-included, in percent; lower is better, and more than 100 is possible. The mean over utterances is
-one over characters. Text and recogniser are those of word error (`wer`), which
-counts a word with one wrong ending as much as a word that was never said; this one does not. It
-is the measure of languages that are written without spaces.
+Substitutions, deletions and insertions per character of the text, spaces between words included,
+in percent; lower is better, and more than 100 is possible. The mean over utterances weights them
+by their characters. Texts are normalised and recognised as for `wer`. A wrong ending costs less
+here than a missing word, which `wer` counts alike; languages written without spaces need this
+metric.
 """
 
 from processors.scoring.metrics import Metric, Value
 from processors.scoring.metrics.wer import METRIC as WORD_ERROR
-from processors.scoring.recognition import LabelledSpeech, words_of
+from processors.scoring.metrics.wer import error_rate
+from processors.scoring.recognition import LabelledSpeech
 
 METRIC = Metric(
     "%", better="lower", input="speech", needs=WORD_ERROR.needs, packages=WORD_ERROR.packages
@@ -17,16 +18,17 @@ METRIC = Metric(
 
 
 def score(speech: LabelledSpeech) -> Value | None:
-    """Judges one sound; None where it has no text, or nobody listens to its language."""
-    words = words_of(speech.text, speech.language)
-    if not words or speech.hypothesis is None:
-        return None
-    heard = words_of(speech.hypothesis, speech.language)
-    return Value(100 * character_error(words, heard), len(words), heard)
+    """Scores one signal; None without a text, or a recogniser of its language."""
+    return error_rate(speech, character_error, len)
 
 
-def character_error(words: str, heard: str) -> float:
-    """Substitutions, deletions and insertions per character of a text that is not empty."""
+def character_error(words: str, hypothesis: str) -> float:
+    """Substitutions, deletions and insertions per character of the text.
+
+    Args:
+        words: Normalised text, not empty.
+        hypothesis: Normalised output of the recogniser.
+    """
     from jiwer import cer
 
-    return float(cer(words, heard))
+    return float(cer(words, hypothesis))

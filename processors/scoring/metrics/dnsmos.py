@@ -1,14 +1,14 @@
-"""Predicted opinion of noise and of coding: DNSMOS P.835 (Reddy et al. 2022, arXiv:2110.01763).
+"""Predicted mean opinion score of noisy speech: DNSMOS P.835 (Reddy et al. 2022, arXiv:2110.01763).
 
-The overall mean opinion score that listeners would give, predicted from the sound alone: 1 to 5,
-clean recordings reach 3 to 3.5. Higher is better. The model learned from noisy calls and what
-noise suppressors made of them: it hears noise, buzz and codecs, and knows nothing of naturalness,
-rhythm or wrong words. Compare it with that of the recordings. The two parts, of the speech and of
-the background, stand in the note.
+The overall score (1 to 5) that listeners would give, predicted from the signal alone; clean
+recordings reach 3 to 3.5. Higher is better. The model was trained on noisy calls and on the output
+of noise suppressors: it is sensitive to noise, buzz and codecs, not to naturalness, rhythm or wrong
+words. Compare the score with that of the recordings. The note gives the scores of the speech and of
+the background.
 
-Computed by the package `speechmos` (model `sig_bak_ovr`, 16 kHz), as the mean over windows of
-9 s that start a second apart; a shorter sound is repeated until it fills one, where the package
-repeats it further and takes more windows (0.04 apart). The level counts: the same clip 12 dB lower
+Computed by the package `speechmos` (model `sig_bak_ovr`, 16 kHz) as the mean over windows of 9 s,
+one second apart. Shorter signals are repeated to fill one window; the package repeats them further
+and averages more windows (a difference of 0.04). The level matters: the same clip 12 dB lower
 scores up to 0.15 better or worse.
 """
 
@@ -22,9 +22,9 @@ from processors.scoring.metrics import Metric, Value
 from processors.scoring.recognition import LabelledSpeech
 
 MODEL_RATE = 16000  # Hz
-SHORTEST_S = 0.5  # of less, the repetitions are heard and not the sound
-_WINDOW = int(9.01 * MODEL_RATE)  # samples that the model takes
-_SILENT_PEAK = 1e-4  # -80 dB: of digital silence the model thinks more than of noise
+SHORTEST_S = 0.5  # in shorter signals the repetition dominates
+_WINDOW = int(9.01 * MODEL_RATE)  # input of the model, samples
+_SILENT_PEAK = 1e-4  # -80 dB: digital silence scores higher than noise
 METRIC = Metric(
     "MOS",
     better="higher",
@@ -35,7 +35,7 @@ METRIC = Metric(
 
 
 def score(speech: LabelledSpeech) -> Value | None:
-    """Judges one sound; None where it is silent or too short."""
+    """Scores one signal; None where it is silent or too short."""
     wav = speech.wav
     too_short = len(wav) < SHORTEST_S * speech.sample_rate
     if too_short or not np.isfinite(wav).all() or np.abs(wav).max() < _SILENT_PEAK:
@@ -46,10 +46,10 @@ def score(speech: LabelledSpeech) -> Value | None:
 
 
 def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
-    """What the package says of a sound, by its own names.
+    """All scores of the package, under its names.
 
     Args:
-        wav: (S,) float32; what is beyond [-1, 1] is clipped.
+        wav: (S,) float32; clipped to [-1, 1].
         sample_rate: Hz.
 
     Raises:
@@ -57,10 +57,10 @@ def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
     """
     import soxr
 
-    heard = soxr.resample(wav, sample_rate, MODEL_RATE).clip(-1, 1)  # another (S,)
-    if len(heard) < _WINDOW:
-        heard = np.resize(heard, _WINDOW)
-    found = _model()(heard, MODEL_RATE, False)
+    resampled = soxr.resample(wav, sample_rate, MODEL_RATE).clip(-1, 1)  # another (S,)
+    if len(resampled) < _WINDOW:
+        resampled = np.resize(resampled, _WINDOW)
+    found = _model()(resampled, MODEL_RATE, False)
     return {name: float(value) for name, value in found.items()}
 
 
@@ -73,7 +73,7 @@ def _model() -> Any:  # noqa: ANN401  # the package has no types
     options = SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     folder = Path(dnsmos.__file__).parent / "dnsmos_models"
-    # its constructor would start as many threads as the machine has cores, in each process
+    # its constructor starts as many threads as the machine has cores, in each process
     model = dnsmos.DNSMOS.__new__(dnsmos.DNSMOS)
     model.onnx_sess = InferenceSession(str(folder / "sig_bak_ovr.onnx"), options)
     model.p808_onnx_sess = InferenceSession(str(folder / "model_v8.onnx"), options)

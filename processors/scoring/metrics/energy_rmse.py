@@ -1,22 +1,16 @@
-"""Error of the level in dB.
+"""Root mean square error of the level, dB.
 
-The root mean square of the differences of levels, each over a Hann window of 25 ms every 5 ms,
-along the same frames as `f0rmse`. Lower is better; a copy that is 6 dB louder throughout has 6.
-What is more than 40 dB below the loudest frame of its sound counts as that, on both sides.
+Levels under a Hann window of 25 ms every 5 ms, along the same frames as `f0rmse`. Lower is better;
+a copy that is 6 dB louder throughout has 6. Levels more than 40 dB below the loudest frame of their
+signal are raised to that limit, on both sides.
 """
 
-from typing import TYPE_CHECKING
-
-from processors.scoring.aligned_pair import rmse
-from processors.scoring.metrics import Metric, Value
-
-if TYPE_CHECKING:
-    from processors.scoring.aligned_pair import AlignedPair
+from processors.scoring.aligned_pair import AlignedPair, rmse
+from processors.scoring.metrics import Metric, Value, value_of
 
 METRIC = Metric("dB", better="lower", input="pair", needs="sound in both")
 
 
-def score(pair: "AlignedPair") -> Value | None:
-    """Judges one pair; None where one of the two is silent."""
-    error = rmse(pair.energy)
-    return None if error is None else Value(error)
+def score(pair: AlignedPair) -> Value | None:
+    """Scores one pair; None where either is silent."""
+    return value_of(rmse(pair.energy))

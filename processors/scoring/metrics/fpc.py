@@ -1,23 +1,17 @@
-"""Correlation of the pitch, where both are voiced (f0 Pearson correlation).
+"""F0 Pearson correlation, over frames that are voiced in both.
 
-Pearson's correlation of the fundamental frequencies along the same frames as `f0rmse`: a plain
-number from -1 to 1. Higher is better; 1 is the same melody, whatever its height and range.
+A plain number from -1 to 1, over the same frames as `f0rmse`. Higher is better; 1 is the same
+intonation at any register and range.
 """
 
-from typing import TYPE_CHECKING
-
-from processors.scoring.aligned_pair import correlation
-from processors.scoring.metrics import Metric, Value
-
-if TYPE_CHECKING:
-    from processors.scoring.aligned_pair import AlignedPair
+from processors.scoring.aligned_pair import AlignedPair, correlation
+from processors.scoring.metrics import Metric, Value, value_of
 
 METRIC = Metric(
     "", better="higher", input="pair", needs="50 ms that are voiced in both, of changing pitch"
 )
 
 
-def score(pair: "AlignedPair") -> Value | None:
-    """Judges one pair; None where there are not 50 ms that are voiced in both."""
-    agreement = correlation(pair.voiced_f0)
-    return None if agreement is None else Value(agreement)
+def score(pair: AlignedPair) -> Value | None:
+    """Scores one pair; None where less than 50 ms are voiced in both."""
+    return value_of(correlation(pair.voiced_f0))

@@ -1,9 +1,9 @@
-"""Distance of log-mels: how far a copy is from what its mel asked for.
+"""L1 distance between the log-mels of a recording and of its copy, nats.
 
-The mean over frames and bands of |ln mel - ln mel_hat|, in nats: 0.1 is 10 % of a band's magnitude
-(0.9 dB). Lower is better; 0 is the same mel, of which phases say nothing. The mel is the one that
-the vocoder reads, and the mean over utterances is one over frames. It is the distance that
-HiFi-GAN's generator learns from (Kong et al. 2020, arXiv:2010.05646, eq. 3), there with all bands.
+The mean over frames and bands of |ln mel - ln mel_hat|: 0.1 is 10 % of a band's magnitude (0.9 dB).
+Lower is better; 0 is the same mel, whatever the phases. The mel is the vocoder's input; the mean
+over utterances weights them by their frames. HiFi-GAN's generator is trained with this distance
+(Kong et al. 2020, arXiv:2010.05646, eq. 3), there over the whole band.
 """
 
 import functools
@@ -12,16 +12,15 @@ import numpy as np
 import torch
 
 from modules.mel import MelConfig, MelSpectrogram
-from processors.scoring.metrics import Copy, Metric, Value
-from processors.scoring.pieces import Pieces, mean_over
+from processors.scoring.metrics import Copy, Metric, Pieces, Value, mean_over, value_of
 
 METRIC = Metric("nats", better="lower", input="copy", needs="a whole frame")
 
 
 def score(copy: Copy) -> Value | None:
-    """Judges one copy; None where it has no whole frame."""
+    """Scores one copy; None where it has no whole frame."""
     distance = mel_l1(copy.pieces(), _spectrogram(copy.mel))
-    return None if distance is None else Value(distance, len(copy.wav) // copy.mel.hop_length)
+    return value_of(distance, len(copy.wav) // copy.mel.hop_length)
 
 
 def mel_l1(pieces: Pieces, mel: MelSpectrogram) -> float | None:
@@ -29,7 +28,7 @@ def mel_l1(pieces: Pieces, mel: MelSpectrogram) -> float | None:
 
     Args:
         pieces: Parts of a recording and of its copy, (S,) float32 each, in whole frames.
-        mel: Computes the mels, where its weights are.
+        mel: Computes the mels, on the device of its buffers.
 
     Returns:
         Nats; None if there is no piece.

@@ -1,9 +1,9 @@
-"""Distance of STFTs at several resolutions (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
+"""Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
 
 Spectral convergence plus the mean of |ln magnitude - ln magnitude_hat|, averaged over windows of
 240, 600 and 1200 samples: a plain number, 0 for equal magnitudes. Lower is better. Unlike a mel it
-hears the whole band, up to half the sample rate, and fine structure in time and in frequency. The
-same distance is the loss `stft` of vocoders.
+covers the band up to half the sample rate, with fine resolution in time and in frequency. It is
+also the training loss `stft` of vocoders.
 """
 
 import functools
@@ -12,8 +12,7 @@ import numpy as np
 import torch
 
 from modules.losses import RESOLUTIONS, MultiResolutionStft
-from processors.scoring.metrics import Copy, Metric, Value
-from processors.scoring.pieces import mean_over
+from processors.scoring.metrics import Copy, Metric, Value, mean_over, value_of
 
 _SHORTEST = max(resolution.n_fft for resolution in RESOLUTIONS)  # its half is reflected at the ends
 METRIC = Metric(
@@ -22,9 +21,8 @@ METRIC = Metric(
 
 
 def score(copy: Copy) -> Value | None:
-    """Judges one copy; None where it is shorter than the longest window or the recording silent."""
-    distance = mean_over(copy.pieces(), _distance)
-    return None if distance is None else Value(distance)
+    """Scores one copy; None where it is shorter than the longest window or the recording silent."""
+    return value_of(mean_over(copy.pieces(), _distance))
 
 
 def _distance(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:

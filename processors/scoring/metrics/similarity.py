@@ -1,23 +1,18 @@
-"""Similarity of voices: the cosine between what an encoder of the user's says of two sounds.
+"""Speaker similarity: cosine between the speaker embeddings of recording and synthesised speech.
 
-The encoder of the recording and of the same sentence as it was synthesised: 1 for vectors of one
-direction, around 0 for unrelated ones. Higher is better. What is near depends on the encoder:
-compare with two readings by one speaker, and with those of two speakers.
+1 for equal directions, around 0 for unrelated ones. Higher is better. Which values are close
+depends on the encoder: compare with two readings by one speaker, and by two speakers.
 
-There is none without `--speaker_encoder module:function`, a function `(wav, sample_rate) -> vector`
-of one sound, (S,) float32 in [-1, 1] and Hz, to (D,).
+The user gives the encoder with `--speaker_encoder module:function`, a function
+`(wav, sample_rate) -> vector` of one signal, (S,) float32 in [-1, 1] and Hz, to (D,).
 """
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from processors.scoring.acoustic_features import AcousticFeatures
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics import Metric, Value
 from processors.scoring.user_models import UserFunctionError
-
-if TYPE_CHECKING:
-    from processors.scoring.acoustic_features import AcousticFeatures
-    from processors.scoring.aligned_pair import AlignedPair
 
 METRIC = Metric(
     "", better="higher", input="pair", needs="sound, recorded and spoken", user_model="encoder"
@@ -25,16 +20,16 @@ METRIC = Metric(
 _SILENT_PEAK = 1e-4  # -80 dB
 
 
-def score(pair: "AlignedPair") -> Value | None:
-    """Judges one pair; None where one of both is silent, or there is no encoder.
+def score(pair: AlignedPair) -> Value | None:
+    """Scores one pair; None where either is silent, or there is no encoder.
 
     Raises:
-        UserFunctionError: If the encoder gives something else than two vectors of one length.
+        UserFunctionError: If the encoder does not return two vectors of one length.
     """
-    voices = (pair.recorded, pair.synthesised)
-    if any(np.abs(voice.wav).max(initial=0) < _SILENT_PEAK for voice in voices):
+    both = (pair.recorded, pair.synthesised)
+    if any(np.abs(one.wav).max(initial=0) < _SILENT_PEAK for one in both):
         return None
-    theirs, ours = (_direction(voice) for voice in voices)
+    theirs, ours = (_direction(one) for one in both)
     if theirs is None or ours is None:
         return None
     if len(theirs) != len(ours):
@@ -45,19 +40,19 @@ def score(pair: "AlignedPair") -> Value | None:
     return Value(float(theirs @ ours))
 
 
-def _direction(voice: "AcousticFeatures") -> np.ndarray | None:
-    """The unit vector of a voice, (D,); None of one of no length, which has no direction."""
-    if voice.encoder is None:
+def _direction(features: AcousticFeatures) -> np.ndarray | None:
+    """The embedding scaled to unit length, (D,); None without an encoder, or for a zero vector."""
+    if features.encoder is None:
         return None
-    vector = np.asarray(voice.embedding)
+    vector = np.asarray(features.embedding)
     if vector.ndim != 1 or vector.dtype.kind not in "fiu" or not np.isfinite(vector).all():
         raise UserFunctionError(
-            f"{_name(voice)}: gave {vector.dtype} of shape {vector.shape}; an encoder of voices "
+            f"{_name(features)}: gave {vector.dtype} of shape {vector.shape}; an encoder of voices "
             "gives one vector of finite numbers, (D,)"
         )
     length = np.linalg.norm(vector)
     return vector / length if length > 0 else None
 
 
-def _name(voice: "AcousticFeatures") -> str:
-    return str(getattr(voice.encoder, "name", repr(voice.encoder)))
+def _name(features: AcousticFeatures) -> str:
+    return str(getattr(features.encoder, "name", repr(features.encoder)))

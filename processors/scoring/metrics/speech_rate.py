@@ -1,22 +1,18 @@
-"""Speed of speech beside the recording's.
+"""Speech rate relative to the recording.
 
-The time from the first to the last sound of the recording over that of what is judged, pauses
-within included: 1.1 is 10 % faster than recorded. Since both say the same, it is the ratio of their
-phones or letters per second. Neither is better by itself: 1 is the recording's speed. Sound is what
-is no more than 40 dB below the loudest frame.
+The time from the first to the last frame of speech of the recording, divided by that of the
+synthesised speech, pauses within included: 1.1 is 10 % faster than recorded. Both say the same
+text, so it is the ratio of their phones per second. Neither direction is better by itself. Speech
+is what is at most 40 dB below the loudest frame.
 """
 
-from typing import TYPE_CHECKING
-
+from processors.scoring.aligned_pair import AlignedPair
 from processors.scoring.metrics import Metric, Value
-
-if TYPE_CHECKING:
-    from processors.scoring.aligned_pair import AlignedPair
 
 METRIC = Metric("", better="", input="pair", needs="sound in both")
 
 
-def score(pair: "AlignedPair") -> Value | None:
-    """Judges one pair; None where one of the two is silent."""
-    theirs, ours = (voice.sound.end - voice.sound.start for voice in pair.features)
+def score(pair: AlignedPair) -> Value | None:
+    """Scores one pair; None where either is silent."""
+    theirs, ours = (one.sound.end - one.sound.start for one in pair.features)
     return Value(theirs / ours) if theirs and ours else None

@@ -9,8 +9,7 @@ import warnings
 
 import numpy as np
 
-from processors.scoring.metrics import Copy, Metric, Value
-from processors.scoring.pieces import mean_over
+from processors.scoring.metrics import Copy, Metric, Value, mean_over, value_of
 
 METRIC = Metric(
     "", better="higher", input="copy", needs="0.4 s of recorded speech", packages=("pystoi",)
@@ -18,22 +17,21 @@ METRIC = Metric(
 
 
 def score(copy: Copy) -> Value | None:
-    """Judges one copy; None where less than 0.4 s of the recording is not silent."""
+    """Scores one copy; None where less than 0.4 s of the recording is not silent."""
 
     def compare(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
         return stoi(wav, wav_hat, copy.mel.sample_rate)
 
-    intelligibility = mean_over(copy.pieces(), compare)
-    return None if intelligibility is None else Value(intelligibility)
+    return value_of(mean_over(copy.pieces(), compare))
 
 
 def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None:
-    """Intelligibility of a copy beside its recording.
+    """Intelligibility of a copy.
 
     Args:
         wav: Recording, (S,) float32 in [-1, 1].
-        wav_hat: What is judged, (S,).
-        sample_rate: Of both, Hz.
+        wav_hat: Its copy, (S,).
+        sample_rate: Hz, of both.
 
     Returns:
         At most 1; None where less than 0.4 s of the recording is not silent.
@@ -43,7 +41,7 @@ def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None
     if len(wav) < 0.4 * sample_rate or not wav.any():
         return None
     with warnings.catch_warnings():
-        # it warns, and gives 1e-5, where too little speech is left
+        # pystoi warns and returns 1e-5 where too little speech is left
         warnings.simplefilter("error", RuntimeWarning)
         try:
             return float(reference_code(wav, wav_hat, sample_rate))

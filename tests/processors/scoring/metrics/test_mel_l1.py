@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from modules.mel import MelConfig, MelSpectrogram
-from processors.scoring import pieces
+from processors.scoring import metrics
 from processors.scoring.metrics import Copy
 from processors.scoring.metrics.mel_l1 import mel_l1, score
 
@@ -48,7 +48,7 @@ def test_pieces_weigh_as_much_as_they_are_long():
 def test_the_distance_of_pieces_is_nearly_that_of_the_whole(monkeypatch):
     copy = Copy(noise(100), noise(100, seed=1), MEL)
     whole = score(copy).value
-    monkeypatch.setattr(pieces, "_PIECE_FRAMES", 32)
+    monkeypatch.setattr(metrics, "_PIECE_FRAMES", 32)
     assert score(copy).value != whole
     assert score(copy).value == pytest.approx(whole, rel=0.02)
 

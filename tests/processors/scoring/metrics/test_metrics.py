@@ -2,10 +2,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from processors.scoring import metrics
-from processors.scoring.metrics import find, metric_names
+from processors.scoring.metrics import find, mean_over, metric_names, piece_spans
 from utils.errors import InputError
 
 REPOSITORY = Path(__file__).parents[4]
@@ -53,3 +54,20 @@ def test_what_is_missing_is_named(monkeypatch):
 def test_an_unknown_metric_is_an_error_that_lists_the_known_ones():
     with pytest.raises(InputError, match=r"no metric 'mel_l2'; did you mean mel_l1\? \(known: .*"):
         find("mel_l2")
+
+
+def test_pieces_cover_every_frame_once_and_are_not_too_long(monkeypatch):
+    monkeypatch.setattr(metrics, "_PIECE_FRAMES", 32)
+    found = list(piece_spans(100 * 256 + 17, 256))
+    assert [span.start for span in found[1:]] == [span.stop for span in found[:-1]]
+    assert (found[0].start, found[-1].stop) == (0, 100 * 256)
+    assert [(span.stop - span.start) / 256 for span in found] == [25] * 4
+    assert list(piece_spans(32 * 256, 256)) == [slice(0, 32 * 256)]
+    assert list(piece_spans(255, 256)) == []
+
+
+def test_a_mean_counts_samples_and_leaves_out_what_has_no_value():
+    values = {10: 1.0, 30: 2.0, 60: None}
+    parts = [(np.zeros(n), np.zeros(n)) for n in values]
+    assert mean_over(parts, lambda wav, _: values[len(wav)]) == (10 * 1 + 30 * 2) / 40
+    assert mean_over(parts[2:], lambda wav, _: values[len(wav)]) is None
