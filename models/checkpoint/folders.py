@@ -1,15 +1,15 @@
-"""Checkpoint folders that are either whole or not there.
+"""Checkpoint folders of Arion, written completely or not at all.
 
-A checkpoint is written to a folder with a temporary name; every file is flushed to disk,
-`manifest.json` with the SHA-256 of the others comes last, and then the folder is renamed. What was
-cut short, or has changed since, is never loaded.
+A checkpoint is written to a folder with a temporary name. `manifest.json` with the SHA-256 of the
+others comes last; all files are flushed to disk, and then the folder is renamed. A checkpoint
+that is incomplete or has changed since is never loaded.
 """
 
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,12 +22,23 @@ _PARTIAL = ".partial"
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """Where the checkpoint of an update stands in an experiment's `checkpoints`."""
+    """The folder of one checkpoint.
+
+    Args:
+        folder: The experiment's `checkpoints`.
+        step: Updates done.
+    """
     return folder / f"step-{step:08d}"
 
 
+def step_of(checkpoint: Path) -> int | None:
+    """Updates of a checkpoint, by the name of its folder; None for another folder."""
+    match = _NAME.fullmatch(checkpoint.resolve().name)
+    return int(match[1]) if match else None
+
+
 def steps_of(folder: Path) -> list[int]:
-    """Updates that have a checkpoint folder, whole or not, ascending."""
+    """Updates with a checkpoint folder, whole or not, ascending."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     return sorted(int(match[1]) for name in names if (match := _NAME.fullmatch(name)))
 
@@ -44,7 +55,7 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         The checkpoint's folder.
 
     Raises:
-        InputError: If the disk is full or refuses; older checkpoints are untouched then.
+        InputError: If the disk is full or not writable; older checkpoints are kept.
     """
     final = step_folder(folder, step)
     partial = folder / (final.name + _PARTIAL)
@@ -57,24 +68,24 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         (partial / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
         sync_folder(partial)
         if final.exists():
-            shutil.rmtree(final)  # a broken one: whole ones are not written twice
+            shutil.rmtree(final)  # a damaged one: whole ones are not written twice
         partial.rename(final)
         sync_folder(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
         raise InputError(
             f"{final}: the checkpoint could not be written: {error.strerror}; older checkpoints "
-            "are intact: make room, then go on with --resume"
+            "are intact; free disk space, then continue with --resume"
         ) from error
     return final
 
 
 def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
-    """What is wrong with a checkpoint; empty if nothing is.
+    """Why a checkpoint cannot be used; empty if it can.
 
     Args:
         checkpoint: Its folder.
-        names: Files to look at; all of the manifest where empty.
+        names: Files to check; if empty, all of the manifest.
     """
     try:
         manifest = cast("dict[str, Any]", read_json(checkpoint / "manifest.json"))
@@ -90,11 +101,11 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
 
 
 def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
-    """The newest checkpoint that is whole; says which newer ones are not.
+    """The newest whole checkpoint; warns of newer ones that are damaged.
 
     Args:
         folder: The experiment's `checkpoints`.
-        names: Files that must be whole; all of them where empty.
+        names: Files to check; if empty, all of each manifest.
 
     Raises:
         InputError: If there is none.
@@ -111,20 +122,23 @@ def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
             f"{folder}: none of its {len(steps)} checkpoints is whole; copy them again, or train"
             " anew with --restart"
         )
-    raise InputError(f"{folder}: there is no checkpoint in it; train first")
+    raise InputError(f"{folder}: no checkpoint in it; train first")
 
 
 def remove_partial(folder: Path) -> None:
-    """Removes what an interrupted save left."""
+    """Removes unfinished checkpoints of an interrupted run."""
     for path in folder.glob(f"step-*{_PARTIAL}"):
         shutil.rmtree(path)
 
 
 def prune(folder: Path, keep_last: int, best: int | None) -> None:
-    """Removes all checkpoints but the newest `keep_last` (at least one) and the best."""
-    for step in _superfluous(steps_of(folder), max(1, keep_last), best):
-        shutil.rmtree(step_folder(folder, step))
+    """Removes all checkpoints but the newest and the best.
 
-
-def _superfluous(steps: list[int], keep_last: int, best: int | None) -> Iterator[int]:
-    return (step for step in steps[:-keep_last] if step != best)
+    Args:
+        folder: The experiment's `checkpoints`.
+        keep_last: Number of the newest to keep, at least one.
+        best: Updates of the best one; None if unknown.
+    """
+    for step in steps_of(folder)[: -max(1, keep_last)]:
+        if step != best:
+            shutil.rmtree(step_folder(folder, step))

@@ -1,4 +1,4 @@
-"""How a model came about, as far as neither its config nor its assets tell. Its card says it."""
+"""The history of a model that is in neither its config nor its assets, for its model card."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ HISTORY = "history.json"
 
 @dataclass
 class Position:
-    """Where training stands.
+    """How far training is.
 
     Attributes:
-        step: Updates tried, skipped ones included.
+        step: Updates done, skipped ones included.
         epoch: The current epoch, from 0.
-        batch: Micro-batches of it that each process has done.
+        batch: Micro-batches of the epoch that each process has done.
         best: Smallest validation loss so far.
-        best_step: The update that gave it.
-        plan: Fingerprint of data, batches and processes; `batch` means something for it alone.
+        best_step: The update of the smallest validation loss.
+        plan: Fingerprint of data, batches and processes; `batch` is valid for this plan only.
     """
 
     step: int = 0
@@ -37,19 +37,19 @@ class Position:
 
 @dataclass(frozen=True)
 class History:
-    """How a model came about.
+    """The history of a model.
 
     Attributes:
         hours: Of audio, by dataset.
-        initialised_from: The model whose weights training started from; empty: from fresh ones.
-        mels_from: The acoustic model whose mels a vocoder was trained on; empty: from recordings.
-        imported_from: What it is and whose, where another project trained it; empty: we did.
-        not_imported: What its checkpoint held that is of no use here.
-        step: Updates; None where nothing says so.
-        epoch: Epochs begun; None where nothing says so.
-        losses: Of the last validation, and its scores, by name.
+        initialised_from: The model whose weights training started from; empty: random weights.
+        mels_from: The acoustic model whose mels a vocoder was trained on; empty: recordings.
+        imported_from: Model and project, if another project trained it; else empty.
+        not_imported: Unused parts of the checkpoint of another project.
+        step: Updates; None if unknown.
+        epoch: Epochs begun; None if unknown.
+        losses: Losses and scores of the last validation, by name.
         best: Smallest validation loss.
-        best_step: The update that gave it.
+        best_step: The update of the smallest validation loss.
     """
 
     hours: dict[str, float] = field(default_factory=dict)
@@ -64,13 +64,18 @@ class History:
     best_step: int | None = None
 
     def at(self, step: int | None) -> "History":
-        """The same for the weights of another update: what was measured is not known of them."""
+        """The history of the weights of another update, without what was measured on these."""
         if step is None or step == self.step:
             return self
         return replace(self, step=step, epoch=None, losses={}, best=None, best_step=None)
 
     def trained(self, position: Position, losses: Mapping[str, float]) -> "History":
-        """The same after more training; what is not measured again is as last known."""
+        """The history after more training.
+
+        Args:
+            position: How far training is.
+            losses: Of the last validation, by name; others keep their last value.
+        """
         return replace(
             self,
             step=position.step,
@@ -86,29 +91,29 @@ class History:
 
     @classmethod
     def load(cls, folder: Path) -> "History":
-        """Reads what `save` wrote; without that file, nothing is known.
+        """Reads history.json; without that file, the history is empty.
 
         Raises:
-            InputError: If it is something else.
+            InputError: If the file is not a history.
         """
         path = folder / HISTORY
         if not path.exists():
             return cls()
         plain = read_json(path)
         if not isinstance(plain, Mapping):
-            raise InputError(f"{path}: not a history; remove it to do without")
+            raise InputError(f"{path}: not a history; remove it to continue without")
         try:
             return build(cls, plain_tree(plain, path))
         except ConfigError as error:
-            raise InputError(f"{error}; or remove it to do without") from error
+            raise InputError(f"{error}; or remove it to continue without") from error
 
 
 def history_of(config: Config, folders: Sequence[Path]) -> History:
-    """What stage 1 tells about the data of a model that is to be trained.
+    """The history of a model before its training: the data, from the reports of stage 1.
 
     Args:
         config: The experiment.
-        folders: What stage 1 wrote, per dataset.
+        folders: Results of stage 1, one folder per dataset.
     """
     hours, acoustic = {}, set()
     for name, folder in zip(config.dataset, folders, strict=True):

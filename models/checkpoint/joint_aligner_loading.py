@@ -1,4 +1,4 @@
-"""Durations by the aligner that was trained with a voice (models.base.joint_aligner)."""
+"""Durations by the joint aligner in the checkpoint of a voice (models.base.joint_aligner)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,24 +22,23 @@ from utils.errors import InputError
 
 
 def load_joint_aligner(voice: LoadedModel) -> JointAligner:
-    """The aligner of a voice, on the CPU and in eval mode.
+    """The joint aligner of a voice, on the CPU and in eval mode.
 
     Raises:
-        InputError: If it was trained without one, or published without it.
+        InputError: If the voice was trained or published without one.
     """
     settings = getattr(voice.config.model, "aligner", None)
     if voice.config.preprocess.aligner != "learned" or not isinstance(settings, JointAlignerConfig):
         raise InputError(
-            f"{voice.folder}: it was trained with preprocess.aligner"
-            f" {voice.config.preprocess.aligner}, and has no aligner of its own; give a voice that"
-            " was trained with learned"
+            f"{voice.folder}: trained with preprocess.aligner {voice.config.preprocess.aligner}, "
+            "and has no aligner of its own; give a voice that was trained with learned"
         )
     tensors = voice.stored(ALIGNER)
     path = voice.folder / f"{ALIGNER}.safetensors"
     if tensors is None:
         raise InputError(
-            f"{path} is missing, and there are no durations without it: give the experiment as it"
-            " was trained, or publish it with --with_discriminators"
+            f"{path} is missing, and durations need it; give the experiment that was trained, or"
+            " publish it with --with_discriminators"
         )
     network = build_aligner(settings, voice.assets)
     fill_network(network, tensors, path, "its config.json")
@@ -47,15 +46,15 @@ def load_joint_aligner(voice: LoadedModel) -> JointAligner:
 
 
 def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features], Features]:
-    """Adds the durations that a voice's aligner finds to features of what it was trained on.
+    """A function that adds durations to features of the data that a voice was trained on.
 
     Args:
         reference: The voice: an experiment, a checkpoint or a name on the Hub.
         folder: `<processed_dir>/<dataset>`.
 
     Raises:
-        InputError: If the voice has no aligner, does not fit the features or knows not all of their
-            speakers; if the features have durations already.
+        InputError: If the voice has no aligner, or does not fit the features or their speakers; if
+            the features already have durations.
     """
     voice = load_model(fetch(reference, for_training=True))
     aligner, store = load_joint_aligner(voice), FeatureStore(folder, voice.mel)

@@ -1,9 +1,9 @@
-"""Trained models from disk or the Hub, ready to use; those of other projects as well."""
+"""Loads trained models from disk or the Hub, those of other projects included."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from config.schema import Config
 from models.base.assets import AUDIO, Assets, Speaker
 from models.base.registry import config_of, find
-from models.checkpoint.folders import fault_of, latest_checkpoint
+from models.checkpoint import importers
+from models.checkpoint.folders import fault_of, latest_checkpoint, step_of
 from models.checkpoint.hub_files import fetch
+from models.checkpoint.importers import Importer
 from models.checkpoint.tensors import misfits, read_tensors
 from modules.mel import MelConfig
 from modules.normalisation import adapt_weight_norm
@@ -23,28 +25,25 @@ from utils.errors import InputError
 from utils.hub import origin_of
 from utils.logging import get_logger
 
-if TYPE_CHECKING:  # importing importers costs time, and few models need one
-    from models.checkpoint.importers import Importer
-
-INFERENCE_NETWORK = "model"  # the network that speaks, in the names of files
+INFERENCE_NETWORK = "model"  # name of its file; other networks have the task's names for them
 WEIGHTS = f"{INFERENCE_NETWORK}.safetensors"
 CHECKPOINTS = "checkpoints"
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A network with what belongs to it.
+    """A network with its configuration and assets.
 
     Attributes:
         network: In eval mode.
         config: The experiment's configuration.
         assets: Mel definition, vocabulary, speakers and statistics.
-        folder: Where the weights were found.
-        home: Where its config was found: the same folder, or the experiment of a checkpoint.
-        step: Updates of training; None where nothing says so.
+        folder: The folder of the weights.
+        home: The folder of its config: the same, or the experiment of a checkpoint.
+        step: Updates of training; None if unknown.
         tree: The values that `config` was built from.
-        stored: Reads the weights of a network as they are stored, by the name of its file without
-            the suffix, such as "model" (what speaks) or "discriminator"; None if there are none.
+        stored: Reads the tensors of a network by the name of its file without the suffix, such as
+            "model" (the inference network) or "discriminator"; None if there is no such file.
     """
 
     network: nn.Module
@@ -78,13 +77,13 @@ class LoadedModel:
 
     @property
     def origin(self) -> str:
-        """What records call it: `org/name@commit` on the Hub, else its folder; and its updates."""
+        """Its name in records: `org/name@commit` on the Hub, else its folder; and its updates."""
         name = origin_of(self.folder) or self.home.resolve().name
         return name if self.step is None else f"{name}, {self.step} updates"
 
 
 class OpenedModel(NamedTuple):
-    """What is known of a model before its network is built.
+    """A model whose network is not built yet.
 
     Attributes:
         config: The experiment's configuration.
@@ -100,7 +99,7 @@ class OpenedModel(NamedTuple):
         """The model with its network, on the device and in eval mode.
 
         Raises:
-            InputError: If the weights are missing or do not fit the network they should.
+            InputError: If the weights are missing or do not fit the network.
         """
         model = self.build()
         model.network.to(device).eval()
@@ -113,21 +112,21 @@ def load_model(reference: str | Path, device: str | torch.device = "cpu") -> Loa
     Args:
         reference: An experiment's folder or the `checkpoints` in it (the newest whole one is used),
             one checkpoint, any folder that holds model.safetensors, config.json and audio.json, a
-            checkpoint of another project that models/checkpoint/importers knows, or such a
+            checkpoint of another project that models/checkpoint/importers reads, or such a
             repository on the Hub: `org/name` or `org/name@revision`.
         device: Where the network goes.
 
     Raises:
         InputError: If files are missing, have changed since they were written, or do not fit the
-            network they say they are.
+            network that the config describes.
     """
     return open_model(reference).load(device)
 
 
 def open_model(reference: str | Path) -> OpenedModel:
-    """Finds a trained model, so that it can be judged before its network is built.
+    """Finds a trained model, so that it can be checked before its network is built.
 
-    Weights of ours are not read yet; checkpoints of other projects are read whole.
+    Our weights are not read yet; checkpoints of other projects are read whole.
 
     Args:
         reference: As for `load_model`.
@@ -140,17 +139,15 @@ def open_model(reference: str | Path) -> OpenedModel:
     return _open_own(path) if importer is None else _open_imported(path, importer)
 
 
-def importer_of(path: Path) -> "Importer | None":
-    """What reads the checkpoint of another project; None if it is one of ours, or of no known kind.
+def importer_of(path: Path) -> Importer | None:
+    """The importer of a checkpoint; None for an experiment of Arion or an unknown kind.
 
     Raises:
-        InputError: If it is of a known kind and not whole.
+        InputError: If a file of a known kind is missing.
     """
     homes = _homes(path.parent if path.is_file() else path)
     if any((home / AUDIO).is_file() for home in homes):  # no other project has it
         return None
-    from models.checkpoint import importers
-
     return importers.find(path)
 
 
@@ -158,12 +155,12 @@ def _open_own(path: Path) -> OpenedModel:
     folder = find_weights(path)
     home = _home_of(folder)
     tree = read_tree(home / "config.json")
-    config, assets = config_of(tree), Assets.load(home)
+    config, assets, step = config_of(tree), Assets.load(home), step_of(folder)
 
     def build() -> LoadedModel:
         network = find(config.task, config.model_type).build_network(config, assets)
         fill_network(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS, "its config.json")
-        return LoadedModel(network, config, assets, folder, home, _step_of(folder), tree, stored)
+        return LoadedModel(network, config, assets, folder, home, step, tree, stored)
 
     def stored(name: str) -> dict[str, Tensor] | None:
         file = folder / f"{name}.safetensors"
@@ -172,7 +169,7 @@ def _open_own(path: Path) -> OpenedModel:
     return OpenedModel(config, assets, build)
 
 
-def _open_imported(path: Path, importer: "Importer") -> OpenedModel:
+def _open_imported(path: Path, importer: Importer) -> OpenedModel:
     imported = importer.read(path)
     tree = plain_tree(imported.config, imported.described_by)
     config, assets = config_of(tree), imported.assets
@@ -185,12 +182,10 @@ def _open_imported(path: Path, importer: "Importer") -> OpenedModel:
         return LoadedModel(network, config, assets, folder, home, imported.step, tree, stored)
 
     def stored(name: str) -> dict[str, Tensor] | None:
-        whole = importer.read(path)  # again: what only speaks should not keep it in memory
-        return (
-            whole.tensors
-            if name == INFERENCE_NETWORK
-            else whole.training_networks().tensors.get(name)
-        )
+        whole = importer.read(path)  # again: inference should not keep it in memory
+        if name == INFERENCE_NETWORK:
+            return whole.tensors
+        return whole.training_networks().tensors.get(name)
 
     return OpenedModel(config, assets, build)
 
@@ -202,20 +197,21 @@ def find_weights(path: Path) -> Path:
         path: That folder, the file itself, the experiment or its folder of checkpoints.
 
     Raises:
-        InputError: If there is none, or its content is not what its manifest says.
+        InputError: If there is none, or its content does not match its manifest.
     """
     if path.is_file():
         if path.name != WEIGHTS:
             raise InputError(
                 f"{path}: only tensors in safetensors are loaded, never pickled objects; give a "
-                f"folder with {WEIGHTS}; {_importable()}"
+                f"folder with {WEIGHTS}, or a checkpoint of another project: {importers.kinds()}"
             )
         path = path.parent
     if not (path / WEIGHTS).is_file():
         checkpoints = path if path.resolve().name == CHECKPOINTS else path / CHECKPOINTS
         if not checkpoints.is_dir():
             raise InputError(
-                f"{path}: neither an experiment nor a folder with {WEIGHTS}; {_importable()}"
+                f"{path}: neither an experiment nor a folder with {WEIGHTS}, nor a checkpoint of "
+                f"another project: {importers.kinds()}"
             )
         return latest_checkpoint(checkpoints, (WEIGHTS,))
     if (path / "manifest.json").is_file() and (fault := fault_of(path, (WEIGHTS,))):
@@ -227,11 +223,11 @@ def _home_of(folder: Path) -> Path:
     for home in _homes(folder):
         if (home / "config.json").is_file():
             return home
-    raise InputError(f"{folder}: no config.json beside {WEIGHTS} nor in the experiment's folder")
+    raise InputError(f"{folder}: no config.json next to {WEIGHTS} or in the experiment's folder")
 
 
 def _homes(folder: Path) -> Iterator[Path]:
-    """Where config.json may stand: beside the weights, or in the experiment of a checkpoint."""
+    """Possible folders of config.json: that of the weights, or the experiment of a checkpoint."""
     yield folder
     for path in (folder, folder.resolve()):  # it may be given by a link, or from inside
         if path.name == CHECKPOINTS:
@@ -247,12 +243,12 @@ def fill_network(
 
     Args:
         network: To be filled.
-        tensors: By name.
-        path: Where they are from, for messages.
-        described_by: What the network was built from, for messages.
+        tensors: By name; weight normalisation in any form.
+        path: Their file, for messages.
+        described_by: The file that the network was built from, for messages.
 
     Raises:
-        InputError: If they are another network's.
+        InputError: If they do not fit the network.
     """
     own = network.state_dict()
     try:
@@ -262,14 +258,3 @@ def fill_network(
     if faults := misfits(own, adapted):
         raise InputError(f"{path}: does not fit {described_by}: {faults}")
     network.load_state_dict(adapted)
-
-
-def _importable() -> str:
-    from models.checkpoint import importers
-
-    return f"of other projects, these can be read: {importers.kinds()}"
-
-
-def _step_of(folder: Path) -> int | None:
-    prefix, _, digits = folder.resolve().name.partition("-")
-    return int(digits) if prefix == "step" and digits.isdigit() else None

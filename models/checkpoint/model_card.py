@@ -1,11 +1,10 @@
-"""The README.md of an experiment, in the form the Hugging Face Hub shows."""
+"""The model card: README.md of an experiment, in the format of the Hugging Face Hub."""
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from config.schema import Config, CorpusConfig
 from models.base.assets import Assets
@@ -13,12 +12,9 @@ from models.checkpoint.history import History, Position
 from preprocessors.corpora import licence_of, on_the_hub
 from utils.files import read_text, replacing
 
-if TYPE_CHECKING:  # importing importers costs time, and publishing needs none
-    from models.checkpoint.importers import ImportedModel
-
-UNKNOWN = "unknown"  # also what the Hub calls a licence that nobody gave
-_NOTES = "\n## Notes\n"  # what follows is the user's, and kept
-_FIRST_NOTE = "The licence of the recordings and the consent of their speakers bound its use.\n"
+UNKNOWN = "unknown"  # the identifier of the Hub for a licence that is not given
+_NOTES = "\n## Notes\n"  # text of the user follows, and is kept
+_FIRST_NOTE = "The licence of the recordings and the consent of their speakers limit its use.\n"
 _HUB_NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@[0-9a-f]{40}", re.ASCII)
 _SHOWN = 10  # speakers
 _TEXT = """---
@@ -51,15 +47,15 @@ wav = load_model("{name}").network.infer(mel)  # (B, {n_mels}, T) -> (B, T * {ho
 
 @dataclass(frozen=True)
 class Card:
-    """What a card is about.
+    """The content of a card.
 
     Attributes:
-        name: Of the model, as one gives it to load it: a folder's, or `org/name`.
+        name: The model's name for loading it: that of its folder, or `org/name`.
         config: Its configuration.
         assets: Mel definition, speakers and statistics.
-        history: How it came about.
-        licence: Of the weights: an identifier of the Hub's.
-        scores: What stage 4 found, a line each.
+        history: Its data, training and origin.
+        licence: Of the weights: an identifier of the Hub.
+        scores: Of stage 4, one line each.
     """
 
     name: str
@@ -71,11 +67,11 @@ class Card:
 
 
 def write_card(folder: Path, card: Card) -> None:
-    """Writes README.md of an experiment and its history; keeps the notes that somebody added.
+    """Writes README.md of an experiment and its history; keeps the user's notes in README.md.
 
     Args:
         folder: The experiment.
-        card: What to write.
+        card: The content.
     """
     card.history.save(folder)
     path = folder / "README.md"
@@ -86,45 +82,27 @@ def write_card(folder: Path, card: Card) -> None:
 def card_writer(
     folder: Path, config: Config, assets: Assets, history: History
 ) -> Callable[[Position, Mapping[str, float]], None]:
-    """Writes the card of an experiment, again and again while it is trained.
+    """A function that writes the card of an experiment while it is trained.
 
     Args:
         folder: The experiment.
         config: Its configuration.
         assets: Mel definition, speakers and statistics.
-        history: What was known before.
+        history: Before this training.
 
     Returns:
-        Takes where training stands and the losses of the last validation, by name; none: the last
-        known ones.
+        A function of the position of training and the losses of the last validation, by name.
     """
     name = folder.name if folder.is_absolute() else folder.as_posix()
 
     def write(position: Position, losses: Mapping[str, float]) -> None:
-        known = history.trained(position, losses)
-        write_card(folder, Card(name, config, assets, known))
+        write_card(folder, Card(name, config, assets, history.trained(position, losses)))
 
     return write
 
 
-def write_imported_card(
-    folder: Path, name: str, config: Config, imported: "ImportedModel", unused: Sequence[str]
-) -> None:
-    """Writes README.md of a checkpoint of another project.
-
-    Args:
-        folder: Where it goes.
-        name: Of the experiment.
-        config: Its configuration.
-        imported: Where it is from.
-        unused: What it held that nothing here can use.
-    """
-    history = History(imported_from=imported.source, not_imported=tuple(unused), step=imported.step)
-    write_card(folder, Card(name, config, imported.assets, history))
-
-
 def notes_in(path: Path) -> str:
-    """What a card says below its heading `Notes`."""
+    """The user's notes: the text of a card below its heading `Notes`."""
     if not path.exists():
         return _FIRST_NOTE
     return read_text(path).partition(_NOTES)[2].lstrip("\n") or _FIRST_NOTE
@@ -134,14 +112,14 @@ def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
     """The text of a card: Markdown under a header in YAML.
 
     Args:
-        card: What it is about.
-        notes: For its last section.
+        card: The content.
+        notes: The last section.
     """
     mel = card.assets.mel
     use = _USE_VOICE if card.config.task == "tts" else _USE_VOCODER
     rows = (f"| {name} | {_cell(value)} |" for name, value in _rows(card) if value)
     return _TEXT.format(
-        # every JSON value is one in YAML, whatever the user's names hold
+        # every JSON value is a YAML value, whatever characters the user's names hold
         header="\n".join(f"{key}: {json.dumps(value)}" for key, value in _header(card) if value),
         title=card.name.rpartition("/")[2],
         what=_what(card),
@@ -160,7 +138,7 @@ def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     config = card.config
     kind = "text-to-speech" if config.task == "tts" else "vocoder"
     yield "license", card.licence
-    if config.task == "tts":  # a vocoder knows none
+    if config.task == "tts":  # a vocoder has none
         yield "language", sorted({s.language.split("-")[0] for s in card.assets.speakers})
     yield "tags", [kind, "arion", config.model_type.lower()]
     yield "library_name", "arion"
@@ -174,7 +152,7 @@ def _what(card: Card) -> str:
     history, kind = card.history, "voice" if card.config.task == "tts" else "vocoder"
     if history.imported_from:
         return (
-            f"A {kind}: {history.imported_from}; brought into Arion's form by "
+            f"A {kind}: {history.imported_from}; imported into Arion by "
             "`python -m bins.import_checkpoint`."
         )
     updates = "" if history.step is None else f" for {history.step} updates"
@@ -194,9 +172,10 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     yield "initialised from", history.initialised_from
     yield "updates", "" if history.step is None else str(history.step)
     yield "validation", _listed(history.losses)
-    yield "best validation loss", _best(history)
+    best = "" if history.best is None else f"{history.best:.4g} at update {history.best_step}"
+    yield "best validation loss", best
     yield "scores", "; ".join(card.scores)
-    yield "not taken over", "; ".join(history.not_imported)
+    yield "not imported", "; ".join(history.not_imported)
 
 
 def _data(card: Card, name: str) -> str:
@@ -229,17 +208,11 @@ def _mel(assets: Assets) -> str:
 
 
 def _mels_of(history: History) -> str:
-    """Whose mels a vocoder was trained on."""
+    """The origin of the mels that a vocoder was trained on."""
     if history.mels_from:
-        return f"predicted by {history.mels_from}, told the true durations, pitch and energy"
+        return f"predicted by {history.mels_from} from the true durations, pitch and energy"
     known = history.step is not None and not history.imported_from
     return "of the recordings" if known else ""
-
-
-def _best(history: History) -> str:
-    if history.best is None:
-        return ""
-    return f"{history.best:.4g} at update {history.best_step}"
 
 
 def _listed(numbers: Mapping[str, float]) -> str:

@@ -1,4 +1,4 @@
-"""An experiment on the Hugging Face Hub: what of it goes there, and how."""
+"""Publishes an experiment: its files on the Hugging Face Hub, or in a folder of its own."""
 
 import json
 import re
@@ -21,25 +21,18 @@ from utils.logging import get_logger
 
 CARD = "README.md"
 _ASSETS = (AUDIO, VOCABULARY, "stats.json", SPEAKERS, LEXICON)
-# What an earlier push may have left and this one does without: it would be loaded with the rest.
-_OURS = {
-    WEIGHTS,
-    "discriminator.safetensors",
-    "aligner.safetensors",
-    "config.json",
-    *_ASSETS,
-    CARD,
-    SCORES,
-}
+_NETWORKS = (WEIGHTS, "discriminator.safetensors", "aligner.safetensors")
+# A push removes those of an earlier one that it lacks: they would be loaded with the others.
+_OURS = {*_NETWORKS, "config.json", *_ASSETS, CARD, SCORES}
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 
 
 class Package(NamedTuple):
-    """What goes to the Hub.
+    """The files that are published.
 
     Attributes:
         files: By name: where the file is, or its content.
-        warnings: What one should know before.
+        warnings: For the user to read first.
     """
 
     files: Mapping[str, Path | bytes]
@@ -59,21 +52,21 @@ def collect(
     with_discriminators: bool = False,
     half: bool = False,
 ) -> Package:
-    """Gathers what is published of an experiment: tensors and text, nothing pickled.
+    """Collects the files of an experiment to publish: tensors and text, nothing pickled.
 
     Args:
         experiment: Its folder (the newest whole checkpoint is taken), or one checkpoint in it.
-        name: `org/name` or that of a folder, for the card.
-        licence: Of the weights, an identifier of the Hub's; None: unknown.
-        with_discriminators: Whether networks that only training needs go, too.
-        half: Whether the weights are stored in 16 bits, for speaking only.
+        name: `org/name` or the name of a folder, for the card.
+        licence: Of the weights, an identifier of the Hub; None: unknown.
+        with_discriminators: Whether to include the networks that only training needs.
+        half: Whether to store the weights in 16 bits, for inference only.
 
     Raises:
-        InputError: If it does not load, is no experiment of ours, or the licence is malformed.
+        InputError: If it cannot be loaded, is of another project, or the licence is malformed.
     """
     if licence is not None and not _LICENCE.fullmatch(licence):
         raise InputError(
-            f"--license {licence!r}: expected an identifier of the Hub's, such as cc-by-4.0, mit, "
+            f"--license {licence!r}: expected an identifier of the Hub, such as cc-by-4.0, mit, "
             "apache-2.0 or cc0-1.0"
         )
     model = _load(experiment)
@@ -84,14 +77,11 @@ def collect(
         files |= _other_networks(model.folder)
     files["config.json"] = _json(without_local_paths(read_json(model.home / "config.json")))
     files |= {name: model.home / name for name in _ASSETS if (model.home / name).is_file()}
-    card = Card(
-        name,
-        model.config,
-        model.assets,
-        History.load(model.home).at(model.step),
-        licence or UNKNOWN,
-    )
-    if (scores := _scores_of(model.home)) is not None and _are_newest(model):
+    history = History.load(model.home)
+    card = Card(name, model.config, model.assets, history.at(model.step), licence or UNKNOWN)
+    # scores are of the newest checkpoint, which stages 3 and 4 take by default
+    is_newest = history.step in (None, model.step) or model.step is None
+    if is_newest and (scores := _scores_of(model.home)) is not None:
         files[SCORES] = _json(without_local_paths(read_json(scores)))
         card = replace(card, scores=_listed(scores))
     files[CARD] = card_text(card, notes_in(model.home / CARD)).encode()
@@ -99,25 +89,25 @@ def collect(
 
 
 def _load(experiment: Path) -> LoadedModel:
-    """One of our models: what cannot be loaded is not published."""
+    """A model of Arion, fully loaded: damaged ones are not published."""
     if experiment.exists() and importer_of(experiment) is not None:
         raise InputError(
-            f"{experiment}: a checkpoint of another project; bring it into our form first, by "
+            f"{experiment}: a checkpoint of another project; first import it by "
             "python -m bins.import_checkpoint"
         )
     return load_model(experiment)
 
 
 def publish(package: Package, target: Target, *, dry_run: bool) -> None:
-    """Says what goes up, and sends it as one commit.
+    """Lists the files of a package, and pushes them as one commit.
 
     Args:
-        package: What to send.
-        target: Where to.
-        dry_run: Only say it.
+        package: The files.
+        target: Repository and branch.
+        dry_run: Whether to list the files only.
 
     Raises:
-        InputError: If the Hub cannot be reached or does not take it.
+        InputError: If the Hub cannot be reached or refuses.
     """
     log = get_logger(__name__)
     for name in package.files:
@@ -131,10 +121,10 @@ def publish(package: Package, target: Target, *, dry_run: bool) -> None:
 
 
 def write(package: Package, target: Path) -> None:
-    """Writes a package as a folder, all of it or nothing.
+    """Writes a package into a folder, completely or not at all.
 
     Args:
-        package: What to write.
+        package: The files.
         target: Folder to make; empty or missing.
 
     Raises:
@@ -151,10 +141,10 @@ def write(package: Package, target: Path) -> None:
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
-    """JSON without places of this machine.
+    """JSON without paths of this machine.
 
-    Of paths that are absolute, or lead to a home or out of the current folder, the last part stays.
-    The folders of the corpora, `dataset_path`, are left out altogether.
+    Paths that are absolute, or begin with `~` or `..`, keep their last part only. The folders of
+    the corpora, `dataset_path`, are removed.
     """
     if isinstance(value, dict):
         return {
@@ -179,11 +169,7 @@ def _is_of_this_machine(text: str) -> bool:
 
 
 def _half(model: LoadedModel) -> bytes:
-    """The weights of the network that speaks, weight normalisation folded, in 16 bits.
-
-    Raises:
-        InputError: If a number is too large for 16 bits.
-    """
+    """The weights of the inference network in 16 bits, weight normalisation folded."""
     tensors = {name: tensor.contiguous() for name, tensor in model.network.state_dict().items()}
     short = {n: t.half() if t.is_floating_point() else t for n, t in tensors.items()}
     if large := [n for n, t in short.items() if not bool(t.isfinite().all())]:
@@ -194,33 +180,26 @@ def _half(model: LoadedModel) -> bytes:
 def _other_networks(folder: Path) -> dict[str, Path | bytes]:
     networks = sorted(path for path in folder.glob("*.safetensors") if path.name != WEIGHTS)
     if not networks:
-        raise InputError(f"{folder}: there is nothing for --with_discriminators in it")
+        raise InputError(f"{folder}: no networks for --with_discriminators in it")
     return {path.name: path for path in networks}
 
 
 def _scores_of(home: Path) -> Path | None:
-    """What stage 4 wrote; None if it did not run."""
+    """The scores of stage 4; None if it did not run."""
     found = (path for path in (home / SCORES, home / "result" / SCORES) if path.is_file())
     return next(found, None)
 
 
-def _are_newest(model: LoadedModel) -> bool:
-    """Whether these are the weights that stages 3 and 4 take without being told others."""
-    return History.load(model.home).step in (None, model.step) or model.step is None
-
-
 def _listed(path: Path) -> tuple[str, ...]:
-    """The scores that stage 4 wrote, one line each.
-
-    Raises:
-        InputError: If it wrote something else.
-    """
+    """The scores of stage 4, one line each."""
     report = cast("dict[str, Any]", without_local_paths(read_json(path)))
     try:
         lines = tuple(_line(name, score) for name, score in report["scores"].items())
         return (*lines, f"vocoder {report['vocoder']}")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: not what stage 4 writes; run it again, or remove it") from error
+        raise InputError(
+            f"{path}: not scores of stage 4; run it again, or remove the file"
+        ) from error
 
 
 def _line(name: str, score: Mapping[str, Any]) -> str:
@@ -231,11 +210,10 @@ def _line(name: str, score: Mapping[str, Any]) -> str:
 
 
 def _warnings(model: LoadedModel, licence: str | None) -> tuple[str, ...]:
-    unknown = [name for name, known in licences_of(model.config).items() if not known]
     found = []
     if licence is None:
         found.append("no --license: the card says that the licence of the weights is unknown")
-    if unknown:
+    if unknown := [name for name, known in licences_of(model.config).items() if not known]:
         found.append(
             f"the licence of the recordings of {', '.join(unknown)} is unknown, and the card says "
             f"so; if you know it, set preprocess.corpus.{unknown[0]}.licence in "

@@ -1,4 +1,4 @@
-"""Weights in files. Tensors are read and nothing else: no file runs code here."""
+"""Weights in files: only tensors are read, and no file runs code."""
 
 import re
 import warnings
@@ -17,17 +17,17 @@ from utils.errors import InputError
 SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 _HALVES = (torch.float16, torch.bfloat16)
 _FLOATS = (*_HALVES, torch.float32, torch.float64)
-_WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool)
-_FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in what torch says of such a file
-_PARALLEL = "module."  # before every name, where a network was saved inside DataParallel
+_INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool)
+_FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in the error of torch for such a file
+_PARALLEL = "module."  # prefix of all names in a network saved inside DataParallel
 _SHOWN = 5  # names in messages
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Reads a safetensors file; half precision is widened to float32.
+    """Reads a safetensors file; half precision becomes float32.
 
     Raises:
-        InputError: If it is missing or something else.
+        InputError: If it is missing, damaged or of another format.
     """
     try:
         tensors = load_file(path)
@@ -37,7 +37,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def read_weights(path: Path) -> object:
-    """Reads a file of either kind: safetensors by its suffix, else what `torch.save` wrote.
+    """Reads safetensors (by the suffix), or a file that `torch.save` wrote.
 
     Raises:
         InputError: As `read_tensors` and `read_pickled`.
@@ -46,38 +46,38 @@ def read_weights(path: Path) -> object:
 
 
 def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
-    """Reads what `torch.save` wrote: tensors in plain containers.
+    """Reads a file that `torch.save` wrote: tensors in plain containers.
 
-    Tensors of a file in torch's present form stay on disk until they are used.
+    Tensors of a file in torch's zip format stay on disk until they are used.
 
     Args:
         path: The file.
-        allowed: Harmless functions and classes that it may name beside, such as those of NumPy's
+        allowed: Harmless functions and classes that it may also name, such as those of NumPy's
             scalars, in the form of `torch.serialization.safe_globals`.
 
     Raises:
-        InputError: If it cannot be read, or holds anything else. None of it is run.
+        InputError: If it cannot be read, or holds anything else. No code in it is run.
     """
     try:
-        is_zip = zipfile.is_zipfile(path)  # what older versions of torch wrote is no archive
+        is_zip = zipfile.is_zipfile(path)  # files of older versions of torch are not
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of storages, which old files hold
+            warnings.simplefilter("ignore")  # deprecated storages in old files
             return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
-    except Exception as error:  # strange bytes may end the reader in any way
+    except Exception as error:  # damaged files raise errors of many types
         raise InputError(f"{path}: {_why(error)}") from error
 
 
 def named_tensors(value: object, where: str) -> dict[str, Tensor]:
-    """The tensors of a `state_dict`, without the `module.` of a parallel run, as float32.
+    """The tensors of a `state_dict`, without the prefix `module.` of parallel training, as float32.
 
     Args:
-        value: Part of what `read_pickled` gave.
+        value: A part of what `read_pickled` returned.
         where: File and key, for messages.
 
     Raises:
-        InputError: If it is something else.
+        InputError: If it holds anything else.
     """
     if not isinstance(value, Mapping) or not value:
         raise InputError(f"{where}: expected tensors by name, found {type(value).__name__}")
@@ -95,11 +95,11 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
 
 
 def misfits(own: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
-    """Why stored tensors are not those of a network; empty if they are.
+    """Why stored tensors do not fit a network; empty if they do.
 
     Args:
         own: `state_dict` of the network.
-        stored: What is to fill it: every tensor, and no other.
+        stored: Tensors by name; they must be the same, of the same shapes.
     """
     both = {name: (own[name], stored[name]) for name in own if name in stored}
     alike = {n: pair for n, pair in both.items() if pair[0].shape == pair[1].shape}
@@ -124,7 +124,7 @@ def misfits(own: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
 def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
     """Names of the tensors that hold infinity or NaN."""
     filled = {n: t for n, t in tensors.items() if t.is_floating_point() and t.numel() > 0}
-    # the extremes are found in a twentieth of the time of isfinite, and NaN is both
+    # aminmax takes a twentieth of the time of isfinite, and returns NaN if there is one
     return [n for n, t in filled.items() if not torch.stack(t.aminmax()).isfinite().all()]
 
 
@@ -135,11 +135,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _widened(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """As float32 where it is half precision.
-
-    Raises:
-        InputError: If a tensor is of another kind than weights are.
-    """
+    """Half precision as float32; refuses tensors that cannot be weights."""
     for name, tensor in tensors.items():
         if fault := _oddity(tensor):
             raise InputError(f"{where}: {name} {fault}; expected plain numbers")
@@ -147,11 +143,11 @@ def _widened(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
 
 
 def _oddity(tensor: Tensor) -> str:
-    if tensor.dtype not in (*_FLOATS, *_WHOLE):
+    if tensor.dtype not in (*_FLOATS, *_INTEGERS):
         return f"is of type {_name_of(tensor.dtype)}"
     if tensor.layout != torch.strided or tensor.is_meta:
         return "is sparse, or has no values"
-    # such a shape costs a file nothing, and may be larger than any memory
+    # an expanded tensor takes no space in the file, and may not fit any memory
     if tensor.numel() * tensor.itemsize > tensor.untyped_storage().nbytes():
         return f"has the shape {tuple(tensor.shape)} and fewer numbers"
     return ""
@@ -165,6 +161,6 @@ def _why(error: Exception) -> str:
     if (match := _FORBIDDEN.search(str(error))) is not None:
         return (
             f"refused: it names {match[1]}, which is no tensor and might run code; nothing of it "
-            "was run. Ask its author for the tensors alone, best as safetensors"
+            "was run. Ask its author for a file of tensors only, such as safetensors"
         )
     return f"not a file of tensors that torch can read ({type(error).__name__}); is it whole?"

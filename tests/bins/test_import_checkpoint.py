@@ -37,7 +37,7 @@ def test_a_fault_is_one_message_without_a_traceback(tmp_path):
     done = run(source, tmp_path / "hifigan")
 
     assert done.returncode == 1
-    assert done.stderr.startswith(f"error: {source / 'g_00000100'}: there is no config.json")
+    assert done.stderr.startswith(f"error: {source / 'g_00000100'}: no config.json in its folder")
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "hifigan").exists()
     assert run(source).returncode == 2

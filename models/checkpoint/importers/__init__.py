@@ -1,7 +1,6 @@
-"""Checkpoints of other projects. Each file here is an importer: it reads one kind of checkpoint.
+"""Importers of checkpoints of other projects: each module without a leading `_` reads one kind.
 
-An importer is found by its files, nothing is registered by hand. Files whose names begin with `_`
-hold what several importers share.
+They are found by file name; there is no list of them. Modules with a leading `_` are shared.
 """
 
 import importlib
@@ -14,17 +13,17 @@ from typing import Protocol, cast
 from torch import Tensor
 
 from models.base.assets import Assets
+from models.checkpoint.importers._files import HubFiles
 from utils.errors import InputError
 
 
 @dataclass(frozen=True)
 class TrainingNetworks:
-    """What a checkpoint holds beside the network that speaks.
+    """The networks of a checkpoint that only training needs.
 
     Attributes:
-        tensors: Of each network that only training needs, by the network's name in the task, such
-            as "discriminator"; under our names.
-        unused: What nothing here can use: a line for each tensor, or for many of one kind.
+        tensors: By our names, of each network by its name in the task, such as "discriminator".
+        unused: A line for each tensor or group of tensors that Arion cannot use.
     """
 
     tensors: dict[str, dict[str, Tensor]] = field(default_factory=dict)
@@ -38,14 +37,14 @@ class ImportedModel:
     Attributes:
         config: The tree of an ordinary `config.json`, with the keys of config/schema.py.
         assets: Mel definition, vocabulary, speakers and statistics.
-        tensors: Of the network that speaks, under our names; weight normalisation in any form.
-            They are checked against the network where it is built.
-        weights: The file they came from; its folder is LoadedModel.folder.
-        described_by: The file that the config came from. Messages name it, and stage 3 writes
-            `result` beside it.
-        source: What it is and whose, in one line, for the model card.
-        unused: Tensors of the network that speaks that are of no use here, with the reason.
-        step: Updates of training; None where nothing says so.
+        tensors: Of the inference network, by our names; weight normalisation in any form. They are
+            checked when the network is filled.
+        weights: The file of the tensors; its folder is LoadedModel.folder.
+        described_by: The file of the settings. Messages name it, and stage 3 writes `result` into
+            its folder.
+        source: Model, project and checkpoint in one line, for the model card.
+        unused: Unused tensors of the inference network, with the reason.
+        step: Updates of training; None if unknown.
         training_networks: Reads the networks that only training needs. Not called for inference:
             discriminators are large.
     """
@@ -62,30 +61,31 @@ class ImportedModel:
 
 
 class Importer(Protocol):
-    """What each module in this folder has."""
+    """What each importer module defines."""
 
     KIND: str  # what it reads, for messages: "HiFi-GAN of its authors (config.json and g_*)"
+    HUB_FILES: HubFiles  # the files of such a checkpoint in a repository on the Hub
 
     def recognises(self, path: Path) -> bool:
         """Whether a folder or file holds such a checkpoint, by names and small files alone.
 
         Raises:
-            InputError: If it looks like one and lacks a file: says which, and where to put it.
+            InputError: If a file is missing (names it and its place), or there are several models.
         """
 
     def read(self, path: Path) -> ImportedModel:
-        """Reads what `recognises` said yes to.
+        """Reads a checkpoint that `recognises` accepted.
 
         Raises:
-            InputError: If it is broken or of a shape that has no place here.
+            InputError: If it is broken, incomplete or of an unknown architecture.
         """
 
 
 def find(path: Path) -> Importer | None:
-    """The importer of a checkpoint; None if it is of no known kind.
+    """The importer of a checkpoint; None if its kind is unknown.
 
     Raises:
-        InputError: If it looks like one of them and something is missing.
+        InputError: If no importer accepts it and some miss a file.
     """
     faults: dict[str, None] = {}  # in order, each once
     for importer in importers():
@@ -100,12 +100,12 @@ def find(path: Path) -> Importer | None:
 
 
 def importers() -> list[Importer]:
-    """All of them, in the order of their names."""
+    """All importers, by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     modules = [importlib.import_module(f"{__name__}.{n}") for n in names if not n.startswith("_")]
     return cast("list[Importer]", modules)
 
 
 def kinds() -> str:
-    """What can be imported, in one line."""
+    """The kinds of checkpoints that can be imported, in one line."""
     return "; ".join(importer.KIND for importer in importers())

@@ -1,4 +1,4 @@
-"""Where Amphion keeps its checkpoints and their settings."""
+"""Checkpoints of Amphion and their settings on disk."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,16 +6,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.base.assets import AUDIO
-from models.checkpoint.importers._files import first_file, upwards
+from models.checkpoint.importers._files import (
+    ACCELERATE_WEIGHTS,
+    HubFiles,
+    age_of,
+    first_file,
+    named_part,
+    several_models,
+    step_in,
+    upwards,
+)
 from utils.config import read_values
 from utils.errors import InputError
 
 ARGS = "args.json"
-# First the network that speaks; the others are numbered. Which it is depends on accelerate.
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+MEL_KEYS = ("sample_rate", "n_fft", "win_size", "hop_size", "n_mel", "fmin", "fmax")
+HUB_FILES = HubFiles(  # a folder of accelerate, or one file with everything
+    re.compile(r"model\.safetensors|pytorch_model\.bin|(?!optimizer|scheduler|training).+\.pt"),
+    re.compile(r"args\.json"),
+    r"(model|pytorch_model)_\d+\.(safetensors|bin)",
+)
 _NAME = re.compile(r"step-\d+_loss-")
-_STEP = re.compile(r"step-(\d+)")
-_EPOCH = re.compile(r"epoch-(\d+)")
 _CHECKPOINT_FOLDERS = ("checkpoint", "checkpoints")
 _LEVELS = 2  # folders between an experiment and the weights of one of its checkpoints
 
@@ -24,13 +35,13 @@ class Checkpoint(NamedTuple):
     """One checkpoint."""
 
     name: str  # of its folder, or of its file
-    weights: Path  # of the network that speaks, or a `*.pt` with everything
+    weights: Path  # of the inference network, or a `*.pt` with everything
     args: Path  # args.json
 
     @property
     def step(self) -> int | None:
-        """Updates of training, as the name says."""
-        return _number(_STEP, self.name)
+        """Updates of training, from the name."""
+        return step_in(self.name)
 
 
 def locate(path: Path) -> Checkpoint | None:
@@ -38,48 +49,44 @@ def locate(path: Path) -> Checkpoint | None:
 
     Args:
         path: An experiment, its folder of checkpoints, one checkpoint in it (a folder, or a `*.pt`)
-            or its weights; a folder with one experiment in it, as on the Hub. What else lies in
-            these folders is left alone.
+            or its weights; or a folder with one experiment in it, as on the Hub. Other files in
+            these folders are ignored.
 
     Returns:
-        None if there is nothing of Amphion's.
+        None if there is no checkpoint of Amphion.
 
     Raises:
-        InputError: If its args.json is missing, or there are several and no name tells the newest.
+        InputError: If args.json is missing, or there are several models and no name has a step.
     """
     path = path.absolute()
     if path.is_file():
-        return _described(path) if path.name in WEIGHTS or _is_dump(path) else None
+        return _described(path) if path.name in ACCELERATE_WEIGHTS or _is_dump(path) else None
     if (weights := _weights_in(path)) is not None:
         return _described(weights)
     folders = (path, *(path / name for name in _CHECKPOINT_FOLDERS))
     found = [weights for folder in folders for weights in _checkpoints_in(folder)]
     newest = max(found, key=_age, default=None)
-    if newest is not None and _number(_STEP, _name_of(newest)) is not None:
+    if newest is not None and step_in(_name_of(newest)) is not None:
         return _described(newest)
     return _only_one(path, found)
 
 
 def read_args(checkpoint: Checkpoint) -> dict[str, object]:
-    """The settings in args.json, which is json5; what it says of `base_config` is in it already.
-
-    Raises:
-        InputError: If it is not json5.
-    """
+    """The settings in args.json, a json5 file that already includes those of its `base_config`."""
     values = read_values(checkpoint.args)
     values.pop("base_config", None)
     return values
 
 
 def _checkpoints_in(folder: Path) -> Iterator[Path]:
-    """The weights of each checkpoint in a folder; experiments of ours are none."""
+    """The weights of each checkpoint in a folder, Arion's experiments excepted."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
             weights = path if _is_dump(path) and path.is_file() else _weights_in(path)
         except OSError:
-            if _STEP.search(path.name):
+            if step_in(path.name) is not None:
                 raise
-            continue  # what is not for us to see, and nothing says that it is a checkpoint
+            continue  # not readable, and not named like a checkpoint
         if weights is not None and not (path / AUDIO).is_file():
             yield weights
 
@@ -89,33 +96,25 @@ def _is_dump(path: Path) -> bool:
 
 
 def _weights_in(folder: Path) -> Path | None:
-    return next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
+    return next((folder / n for n in ACCELERATE_WEIGHTS if (folder / n).is_file()), None)
 
 
 def _only_one(path: Path, found: Iterable[Path]) -> Checkpoint | None:
-    """The only checkpoint whose name tells nothing, or the only experiment in a folder."""
+    """The only checkpoint without a step in its name, or the only experiment in a folder."""
     described = [weights for weights in found if _described(weights) is not None]
     inner = [args.parent for args in path.glob(f"*/{ARGS}")]
-    places = {*inner, *(w.parent if w.name in WEIGHTS else w for w in described)}
+    places = {*inner, *map(named_part, described)}
     if inner and not described:
-        places |= {audio.parent for audio in path.glob(f"*/{AUDIO}")}  # of ours, as good as theirs
+        places |= {audio.parent for audio in path.glob(f"*/{AUDIO}")}  # Arion's experiments count
     if len(places) > 1:
-        listed = ", ".join(sorted(place.name for place in places))
-        raise InputError(f"{path}: several models in it ({listed}); give one of them")
+        raise several_models(path, (place.name for place in places))
     if described:
         return _described(described[0])
     return locate(inner[0]) if inner else None
 
 
-def _age(weights: Path) -> tuple[int, int, str]:
-    """By step, then by epoch: `final_epoch` is one later than the last. Nameless ones are old."""
-    name = _name_of(weights)
-    step, epoch = _number(_STEP, name), _number(_EPOCH, name)
-    return (-1 if step is None else step, -1 if epoch is None else epoch, name)
-
-
 def _described(weights: Path) -> Checkpoint | None:
-    """With its args.json; None where that is missing and the name is not one of Amphion's."""
+    """With its args.json; None if that is missing and the name is not one of Amphion's."""
     name = _name_of(weights)
     above = (*weights.parents[: _LEVELS + 1], *upwards(weights.resolve().parent, _LEVELS))
     if (args := first_file(folder / ARGS for folder in above)) is not None:
@@ -123,16 +122,16 @@ def _described(weights: Path) -> Checkpoint | None:
     if not _NAME.search(name):
         return None
     raise InputError(
-        f"{weights}: there is no {ARGS} beside it, nor in the {_LEVELS} folders above; Amphion "
-        f"keeps it in the experiment's folder: put it into {weights.parent}"
+        f"{weights}: no {ARGS} in its folder, nor in the {_LEVELS} folders above; Amphion keeps it "
+        f"in the experiment's folder: copy it to {weights.parent}"
     )
 
 
+def _age(weights: Path) -> tuple[int, int, str]:
+    return age_of(_name_of(weights))
+
+
 def _name_of(weights: Path) -> str:
-    """The name that holds step and epoch: the folder's, or the file's."""
-    return weights.parent.resolve().name if weights.name in WEIGHTS else weights.name
-
-
-def _number(pattern: re.Pattern[str], name: str) -> int | None:
-    match = pattern.search(name)
-    return int(match[1]) if match else None
+    """The name with step and epoch; a link to a folder has that of its target."""
+    place = named_part(weights)
+    return place.name if place == weights else place.resolve().name

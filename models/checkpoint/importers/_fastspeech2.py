@@ -1,4 +1,4 @@
-"""FastSpeech 2 as Amphion and ming024 describe it, in our terms."""
+"""Settings and statistics of FastSpeech 2 of Amphion and ming024, as an ImportedModel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -11,7 +11,7 @@ from torch import Tensor
 from models.base.assets import Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel
-from models.checkpoint.importers._fastspeech2_weights import Weights
+from models.checkpoint.importers._fastspeech2_weights import Weights, vocabulary_of
 from models.checkpoint.importers._settings import required
 from models.tts.fastspeech2 import (
     TransformerConfig,
@@ -31,26 +31,26 @@ _SECTIONS = {  # their names and keys are ours
 
 
 class Levels(NamedTuple):
-    """Whether pitch and energy are values of phones or of frames."""
+    """Whether pitch and energy are values per phone or per frame."""
 
     pitch: Level
     energy: Level
 
 
 @dataclass(frozen=True)
-class Description:
-    """What the settings of a checkpoint say, in our terms.
+class FastSpeech2Settings:
+    """The settings of a checkpoint in our terms.
 
     Attributes:
-        path: The file, which messages name.
+        path: Their file, for messages.
         model_path: The file of `model`; it may be the same.
         datasets: Names.
         preprocess: Values of our `preprocess` section; mel and pitch, without the text.
         model: Sections `transformer`, `variance_predictor` and `variance_embedding`, and
-            `max_seq_len`, as they stand.
+            `max_seq_len`, unchanged.
         levels: Of pitch and energy.
         language: espeak language code.
-        names: Their keys by ours, where they differ, for messages.
+        names: Their keys by ours where they differ, for messages.
     """
 
     path: Path
@@ -67,58 +67,20 @@ def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
     """Names in the order of their ids.
 
     Args:
-        ids: Ids by name, as a file has them.
-        n_speakers: As many as there are.
+        ids: Ids by name, as in the file.
+        n_speakers: Their number.
         path: The file, for messages.
 
     Raises:
-        InputError: If it is something else.
+        InputError: If the ids are not 0 to n_speakers - 1.
     """
     numbers = list(ids.values()) if isinstance(ids, Mapping) else []
     if not all(type(n) is int for n in numbers) or sorted(numbers) != list(range(n_speakers)):
         raise InputError(
             f"{path}: expected names with the ids 0 to {n_speakers - 1}, found {str(ids)[:80]}"
         )
-    return sorted(cast("Mapping[str, int]", ids), key=cast("Mapping[str, int]", ids).__getitem__)
-
-
-def assemble(
-    description: Description,
-    weights: Weights,
-    stats: Mapping[str, SpeakerStats],
-    *,
-    source: str,
-    step: int | None,
-) -> ImportedModel:
-    """Puts together what was read.
-
-    Args:
-        description: From the settings.
-        weights: From the checkpoint.
-        stats: By speaker name, in the order of their ids.
-        source: For the model card.
-        step: Updates of training, if known.
-
-    Raises:
-        InputError: If settings are wrong, or the symbols unknown.
-    """
-    config = _config(description, weights, list(stats.values()))
-    assets = Assets(
-        mel=config_of(_tree(config, description)).preprocess.mel,
-        vocabulary=weights.vocabulary,
-        speakers=tuple(Speaker(name, description.language) for name in stats),
-        stats=CorpusStats(dict(stats)),
-    )
-    return ImportedModel(
-        config=config,
-        assets=assets,
-        tensors=weights.tensors | _norms(list(stats.values())),
-        weights=weights.path,
-        described_by=description.path,
-        source=source,
-        unused=weights.unused,
-        step=step,
-    )
+    known = cast("Mapping[str, int]", ids)
+    return sorted(known, key=known.__getitem__)
 
 
 def one_stat(path: Path, name: str, mean: object, std: object, ends: Sequence[object]) -> Stat:
@@ -126,10 +88,10 @@ def one_stat(path: Path, name: str, mean: object, std: object, ends: Sequence[ob
 
     Args:
         path: The file, for messages.
-        name: What they are of, for messages.
+        name: Of the quantity or speaker, for messages.
         mean: Of the values.
         std: Their standard deviation.
-        ends: Least and greatest.
+        ends: Least and greatest value.
 
     Raises:
         InputError: If one is no finite number, or the deviation is not positive.
@@ -139,36 +101,83 @@ def one_stat(path: Path, name: str, mean: object, std: object, ends: Sequence[ob
         raise InputError(f"{path}: {name}: expected mean, std, min and max, found {numbers}")
     values = torch.tensor(cast("list[float]", numbers), dtype=torch.float64)
     if not (values.isfinite().all() and values[1] > 0):
-        raise InputError(f"{path}: {name}: mean, std, min and max are {numbers}; std is > 0")
+        raise InputError(
+            f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and "
+            "std > 0"
+        )
     return Stat(*values.tolist())
 
 
 def speaker_stats(pitch: Stat, energy: Stat) -> SpeakerStats:
-    """Statistics of one speaker; theirs are of phones or of frames, and serve for both here."""
+    """Statistics of one speaker, used per phone and per frame alike.
+
+    Args:
+        pitch: Hz.
+        energy: Linear.
+    """
     return SpeakerStats(pitch, pitch, energy, energy, seconds=0.0)
 
 
-def _tree(config: Mapping[str, object], description: Description) -> Tree:
-    """Both files in one tree, each the origin of its keys."""
-    whole = plain_tree(config, description.path, description.names)
-    model = plain_tree({"model": config["model"]}, description.model_path)
+def assemble(
+    settings: FastSpeech2Settings,
+    weights: Weights,
+    stats: Mapping[str, SpeakerStats],
+    *,
+    source: str,
+    step: int | None,
+) -> ImportedModel:
+    """Puts a checkpoint together.
+
+    Args:
+        settings: From its settings files.
+        weights: Its tensors.
+        stats: By speaker name, in the order of their ids.
+        source: For the model card.
+        step: Updates of training, if known.
+
+    Raises:
+        InputError: If settings are wrong, or the symbols unknown.
+    """
+    config = _config(settings, weights, list(stats.values()))
+    assets = Assets(
+        mel=config_of(_tree(config, settings)).preprocess.mel,
+        vocabulary=vocabulary_of(weights),
+        speakers=tuple(Speaker(name, settings.language) for name in stats),
+        stats=CorpusStats(dict(stats)),
+    )
+    return ImportedModel(
+        config=config,
+        assets=assets,
+        tensors=weights.tensors | _norms(list(stats.values())),
+        weights=weights.path,
+        described_by=settings.path,
+        source=source,
+        unused=weights.unused,
+        step=step,
+    )
+
+
+def _tree(config: Mapping[str, object], settings: FastSpeech2Settings) -> Tree:
+    """The config, in which each key knows the settings file that it came from."""
+    whole = plain_tree(config, settings.path, settings.names)
+    model = plain_tree({"model": config["model"]}, settings.model_path)
     return replace(whole, origins={**whole.origins, **model.origins})
 
 
 def _config(
-    description: Description, weights: Weights, stats: Sequence[SpeakerStats]
+    settings: FastSpeech2Settings, weights: Weights, stats: Sequence[SpeakerStats]
 ) -> dict[str, object]:
     return {
         "task": "tts",
         "model_type": "FastSpeech2",
-        "dataset": list(description.datasets),
+        "dataset": list(settings.datasets),
         "dataset_path": {},
         "log_dir": "ckpts/tts",
-        "preprocess": {**description.preprocess, "text": {"pauses": "sp"}},
+        "preprocess": {**settings.preprocess, "text": {"pauses": "sp"}},
         "model": {
-            **_sizes(description, weights, stats),
-            "pitch_level": description.levels.pitch,
-            "energy_level": description.levels.energy,
+            **_sizes(settings, weights, stats),
+            "pitch_level": settings.levels.pitch,
+            "energy_level": settings.levels.energy,
             "use_postnet": any(name.startswith("postnet.") for name in weights.tensors),
             "stored_positions": weights.stored_positions,
         },
@@ -176,27 +185,24 @@ def _config(
 
 
 def _sizes(
-    description: Description, weights: Weights, stats: Sequence[SpeakerStats]
+    settings: FastSpeech2Settings, weights: Weights, stats: Sequence[SpeakerStats]
 ) -> dict[str, object]:
-    """The sections of the model, without keys that another version of theirs may have.
-
-    Raises:
-        InputError: If a key is missing. Weights do not tell them all, such as the number of heads.
-    """
+    """The sections of the model: our keys, which the weights do not imply (number of heads ...)."""
     sizes: dict[str, object] = {}
     for name, cls in _SECTIONS.items():
-        section = description.model.get(name)
+        section = settings.model.get(name)
         if not isinstance(section, Mapping):
-            raise InputError(f"{description.model_path}: there is no section {name} of the model")
+            raise InputError(f"{settings.model_path}: section {name} of the model is missing")
         keys = [field.name for field in fields(cls)]
-        sizes[name] = required(section, f"{description.model_path}: {name}", *keys)
+        sizes[name] = required(section, f"{settings.model_path}: {name}", *keys)
     bins = cast("dict[str, object]", sizes["variance_embedding"])
-    # their edges lie among the values as predicted, ours of kind "log" among Hz
+    # Their edges are in the units of the prediction. Those of kind "log" are in Hz here, which is
+    # the same only for values that are not normalised.
     if any((one.f0_phone.mean, one.f0_phone.std) != (0, 1) for one in stats):
         bins["pitch_quantization"] = "linear"
     if any((one.energy_phone.mean, one.energy_phone.std) != (0, 1) for one in stats):
         bins["energy_quantization"] = "linear"
-    positions = weights.max_seq_len or description.model.get("max_seq_len")
+    positions = weights.max_seq_len or settings.model.get("max_seq_len")
     return sizes if positions is None else sizes | {"max_seq_len": positions}
 
 

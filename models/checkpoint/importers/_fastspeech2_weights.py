@@ -1,4 +1,9 @@
-"""The tensors of FastSpeech 2 as Amphion and ming024 name them: one network, twice the same."""
+"""Weights of FastSpeech 2 as Amphion and ming024 store them: the same network and tensor names.
+
+Amphion took over ming024's symbols without the pinyin: characters first, then ARPAbet, pinyin if
+any, and silences. English models use only ARPAbet and silences. The other rows keep their places
+under names that no text contains, so that a model of Mandarin loads and cannot read text.
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,14 +13,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from models.checkpoint.importers._symbols import vocabulary_of
 from models.checkpoint.tensors import listed
 from modules.transformer import sinusoids
-from processors.text.symbols import Vocabulary
+from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary
 from utils.errors import InputError
 
+_CHARACTERS = "-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SILENCES = (SHORT_PAUSE, NOISE, SILENCE)
+_N_PINYIN = 209
+_SPARE = "<unused>"  # their embeddings have one row more than symbols
 _BLOCK = r"(encoder|decoder)\.layer_stack\.(\d+)\."
-_NAMES = (  # theirs and ours
+_NAMES = (  # their names and ours
     (r"encoder\.src_word_emb\.", "phone_embedding."),
     (_BLOCK + r"slf_attn\.w_([qkv])s\.", r"\1.layers.\2.attention.\3."),
     (_BLOCK + r"slf_attn\.fc\.", r"\1.layers.\2.attention.fc."),
@@ -37,12 +45,12 @@ _PREDICTOR_NAMES = (
     (r"conv_layer\.layer_norm_([12])\.", r"norm_\1."),
     (r"linear_layer\.", "linear."),
 )
-_DIMENSIONS = (  # of what is looked at here, by their names; the rest is compared with the network
+_DIMENSIONS = (  # of tensors that are changed here, by their names; the network checks the others
     (r"encoder\.src_word_emb\.weight|speaker_emb\.weight|.+\.w_[qkv]s\.weight", 2),
     (r"variance_adaptor\.(pitch|energy)_bins|.+\.w_[qkv]s\.bias|.+\.layer_norm\.bias", 1),
     (r"(encoder|decoder)\.position_enc", 3),
 )
-_EQUAL = 1e-6  # as sinusoids are, computed in any order and rounded to float32
+_TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 
 @dataclass(frozen=True)
@@ -50,12 +58,12 @@ class Weights:
     """The tensors of a checkpoint under our names.
 
     Attributes:
-        tensors: All but the statistics.
+        tensors: All but the statistics of pitch and energy.
         path: Their file.
-        max_seq_len: Positions in the tables; None without tables.
-        stored_positions: Whether the tables are other than sinusoids, and so belong to them.
+        max_seq_len: Rows of the tables of positions; None without tables.
+        stored_positions: Whether the tables are learnt, and not sinusoids.
         n_speakers: Rows of the speaker embedding, 1 without one.
-        unused: What was left out, with the reason.
+        unused: Tensors that were left out, with the reason.
     """
 
     tensors: dict[str, Tensor]
@@ -65,49 +73,59 @@ class Weights:
     n_speakers: int
     unused: tuple[str, ...]
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """Names of the embedding's rows.
 
-        Raises:
-            InputError: If there are others than known.
-        """
-        table = self.tensors.get("phone_embedding.weight")
-        n_rows = 0 if table is None else len(table)
-        vocabulary = vocabulary_of(n_rows)
-        if vocabulary is None:
-            raise InputError(
-                f"{self.path}: encoder.src_word_emb.weight has {n_rows} rows, one per symbol; known"
-                " are the symbols of 152 (Amphion) and of 361 (ming024)"
-            )
-        return vocabulary
+def vocabulary_of(weights: Weights) -> Vocabulary:
+    """Names of the rows of the phone embedding.
+
+    Raises:
+        InputError: If the number of rows is unknown.
+    """
+    table = weights.tensors.get("phone_embedding.weight")
+    n_rows = 0 if table is None else len(table)
+    for n_pinyin in (0, _N_PINYIN):
+        symbols = _symbols(n_pinyin)
+        if len(symbols) == n_rows:
+            return Vocabulary(symbols)
+    raise InputError(
+        f"{weights.path}: encoder.src_word_emb.weight has {n_rows} rows, one per symbol; expected "
+        "the symbols of 152 (Amphion) or of 361 (ming024)"
+    )
+
+
+def _symbols(n_pinyin: int) -> tuple[str, ...]:
+    characters = [f"<character:{char}>" for char in _CHARACTERS.replace(" ", "␣")]
+    pinyin = [f"<pinyin:{number}>" for number in range(n_pinyin)]
+    return (PAD, *characters, *sorted(ARPABET), *pinyin, *_SILENCES, _SPARE)
 
 
 def translate(tensors: Mapping[str, Tensor], path: Path) -> Weights:
-    """Brings tensors to our names and forms.
+    """Brings tensors to our names and shapes.
+
+    Args:
+        tensors: By their names.
+        path: Their file, for messages.
 
     Raises:
-        InputError: If there are tensors of another architecture, or some of one part are missing.
+        InputError: If they are of another architecture, or incomplete.
     """
-    ours = {_our_name(name): tensor for name, tensor in tensors.items()}
     if foreign := sorted(name for name in tensors if _our_name(name) == ""):
         raise InputError(
-            f"{path}: tensors that FastSpeech 2 has no place for: {listed(foreign)}; it is of "
-            "another architecture"
+            f"{path}: tensors that FastSpeech 2 does not have: {listed(foreign)}; it is of another "
+            "architecture"
         )
     _check_dimensions(tensors, path)
+    ours = {_our_name(name): tensor for name, tensor in tensors.items()}
     _join_attention(ours, path)
     max_seq_len, stored = _take_positions(ours, path)
     n_speakers = _take_speakers(ours, path)
     _check_edges(ours, path)
-    names = [name for name in tensors if name.endswith("position_enc")]
-    reason = "sinusoids, which are computed here"
-    unused = () if stored else tuple(f"{name}: {reason}" for name in names)
+    tables = [] if stored else [name for name in tensors if name.endswith("position_enc")]
+    unused = tuple(f"{name}: sinusoids, which are computed" for name in tables)
     return Weights(ours, path, max_seq_len, stored, n_speakers, unused)
 
 
 def _our_name(name: str) -> str:
-    """Our name of a tensor; "" if we have no such part."""
+    """Our name of a tensor; "" if FastSpeech 2 has no such part."""
     for theirs, ours in _NAMES:
         if match := re.match(theirs, name):
             prefix, rest = match.expand(ours), name[match.end() :]
@@ -128,17 +146,19 @@ def _check_dimensions(tensors: Mapping[str, Tensor], path: Path) -> None:
             if re.fullmatch(pattern, name) and (tensor.ndim != dimensions or not tensor.numel()):
                 raise InputError(
                     f"{path}: {name} has the shape {tuple(tensor.shape)}, expected {dimensions} "
-                    "dimensions, and values; it is broken"
+                    "dimensions and at least one value; the file is damaged"
                 )
 
 
 def _join_attention(tensors: dict[str, Tensor], path: Path) -> None:
-    """One map to queries, keys and values instead of three."""
+    """Joins the projections to queries, keys and values into one."""
     parts = re.compile(r"(.+\.attention)\.[qkv]\.(weight|bias)")
     for prefix, kind in dict.fromkeys(m.groups() for name in tensors if (m := parts.match(name))):
         names = [f"{prefix}.{part}.{kind}" for part in "qkv"]
         if missing := [name for name in names if name not in tensors]:
-            raise InputError(f"{path}: an attention lacks its {listed(missing)}")
+            raise InputError(
+                f"{path}: tensors of an attention layer are missing: {listed(missing)}"
+            )
         if len(shapes := {tuple(tensors[name].shape) for name in names}) > 1:
             raise InputError(f"{path}: {', '.join(names)} are of different shapes: {shapes}")
         joined = torch.cat([tensors.pop(name) for name in names])  # (3 * H, H) or (3 * H,)
@@ -146,29 +166,26 @@ def _join_attention(tensors: dict[str, Tensor], path: Path) -> None:
 
 
 def _take_positions(tensors: dict[str, Tensor], path: Path) -> tuple[int | None, bool]:
-    """Number of positions, and whether they are stored; sinusoids are taken out.
-
-    Their tables, (1, L + 1, H), have a row that is never read: longer inputs than L have theirs
-    computed.
-    """
+    """Removes sinusoids; gives the number of positions, and whether the tables are learnt."""
     names = [f"{part}.positions" for part in ("encoder", "decoder")]
+    # The last row of a table, (1, L + 1, H), is never read: longer inputs have theirs computed.
     tables = [tensors.pop(name).flatten(0, -2)[:-1] for name in names if name in tensors]
     if len(tables) == 1:
-        raise InputError(f"{path}: it has the position_enc of the encoder or the decoder alone")
+        raise InputError(f"{path}: only one of encoder and decoder has a position_enc")
     if not tables:
         return None, False
-    stored = not all(_are_sinusoids(table) for table in tables)
+    sines = (sinusoids(*table.shape) for table in tables)
+    same = (
+        torch.allclose(*pair, rtol=0, atol=_TOLERANCE) for pair in zip(tables, sines, strict=True)
+    )
+    stored = not all(same)
     if stored:
         tensors |= dict(zip(names, tables, strict=True))
     return len(tables[0]), stored
 
 
-def _are_sinusoids(table: Tensor) -> bool:
-    return torch.allclose(table, sinusoids(*table.shape), rtol=0, atol=_EQUAL)
-
-
 def _take_speakers(tensors: dict[str, Tensor], path: Path) -> int:
-    """The number of speakers; the vector of an only one is put into the encoder's last bias."""
+    """The number of speakers; a single one's vector is added to the encoder's last bias."""
     table = tensors.get("speaker_embedding.weight")  # (n_speakers, H)
     if table is None or len(table) > 1:
         return 1 if table is None else len(table)
@@ -186,4 +203,6 @@ def _check_edges(tensors: Mapping[str, Tensor], path: Path) -> None:
     for name in ("pitch", "energy"):
         edges = tensors.get(f"{name}.edges")
         if edges is not None and not (edges.diff() >= 0).all():
-            raise InputError(f"{path}: variance_adaptor.{name}_bins do not rise: it is broken")
+            raise InputError(
+                f"{path}: variance_adaptor.{name}_bins do not rise; the file is damaged"
+            )

@@ -1,8 +1,9 @@
-"""HiFi-GAN of other projects in our terms: their settings, and discriminators for fine-tuning."""
+"""HiFi-GAN of other projects in our terms: settings, generator and discriminators."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -10,9 +11,9 @@ from torch import Tensor
 
 from models.base.assets import Assets
 from models.base.registry import config_of
-from models.checkpoint.importers import TrainingNetworks
-from models.checkpoint.importers._settings import taken, upper_edge
-from models.checkpoint.tensors import named_tensors
+from models.checkpoint.importers import ImportedModel, TrainingNetworks
+from models.checkpoint.importers._settings import renamed, upper_edge
+from models.checkpoint.tensors import named_tensors, read_weights
 from modules.discriminators import WaveDiscriminator
 from modules.normalisation import adapt_weight_norm
 from utils.config import plain_tree
@@ -26,7 +27,7 @@ GENERATOR_KEYS = (
     "resblock_kernel_sizes",
     "resblock_dilation_sizes",
 )
-# As published by the authors, where a checkpoint says nothing else.
+# As published by the authors, for settings that a checkpoint does not have.
 _TRAIN = {
     "batch_size": 16,
     "max_steps": 2500000,
@@ -35,7 +36,7 @@ _TRAIN = {
     "scheduler": "exponential",
 }
 _ADAM = {"lr": 2e-4, "betas": [0.8, 0.99], "eps": 1e-8, "weight_decay": 0.01}
-_DILATIONS = {"1": 3, "2": 2}  # that a block of each type has; of longer lists the first are used
+_DILATIONS = {"1": 3, "2": 2}  # in a block of each type; of longer lists the first are used
 _BLOCK = re.compile(r"resblocks\.\d+\.(convs1?)\.")
 _BLOCKS = {"convs1": "1", "convs": "2"}  # type of the blocks that have such layers
 _SPECTRAL = (  # torch.nn.utils.spectral_norm, and the names of parametrizations
@@ -45,82 +46,87 @@ _SPECTRAL = (  # torch.nn.utils.spectral_norm, and the names of parametrizations
 )
 
 
-def config_tree(
-    generator: Mapping[str, object],
-    preprocess: Mapping[str, object],
+@dataclass(frozen=True)
+class HiFiGANSettings:
+    """The settings of a checkpoint in our terms.
+
+    Attributes:
+        path: Their file.
+        where: File and section of the generator's settings, for messages.
+        generator: The keys GENERATOR_KEYS.
+        preprocess: Mel definition, by our keys; `fmax` may be None: half of the sample rate.
+        train: Known settings of its training, by our keys.
+        adam: Known settings of its optimizer, by our keys.
+        dataset: Names of its training data; empty: unknown.
+        names: Their keys by ours where they differ, for messages.
+    """
+
+    path: Path
+    where: str
+    generator: Mapping[str, object]
+    preprocess: Mapping[str, object]
+    train: Mapping[str, object]
+    adam: Mapping[str, object]
+    dataset: Sequence[str]
+    names: Mapping[str, str]
+
+
+def assemble(
+    settings: HiFiGANSettings,
+    weights: Path,
+    key: str,
     *,
-    dataset: Sequence[str],
-    train: Mapping[str, object],
-    adam: Mapping[str, object],
-) -> dict[str, object]:
-    """The tree of an ordinary config.json.
+    source: str,
+    step: int | None,
+    training_networks: Callable[[], TrainingNetworks],
+) -> ImportedModel:
+    """Reads the generator, and puts a checkpoint together.
 
     Args:
-        generator: The keys GENERATOR_KEYS.
-        preprocess: Mel definition, with our keys; `fmax` may be None: half of the sample rate.
-        dataset: Names of what it was trained on; empty: unknown.
-        train: What is known of its training, with our keys.
-        adam: The same of its optimizer.
-    """
-    return {
-        "task": "vocoder",
-        "model_type": "HiFiGAN",
-        "dataset": list(dataset) or ["unknown"],
-        "dataset_path": {},
-        "log_dir": "ckpts/vocoder",
-        "preprocess": {"processed_dir": "data/vocoder", "mel_padding": "hifigan"}
-        | dict(preprocess)
-        | {"fmax": upper_edge(preprocess["fmax"], preprocess["sample_rate"])},
-        "model": {"generator": _generator(generator)},
-        "train": _TRAIN | dict(train) | {"adam": _ADAM | dict(adam)},
-    }
-
-
-def assets_of(tree: Mapping[str, object], path: Path, names: Mapping[str, str]) -> Assets:
-    """What goes with it: the mel definition.
-
-    Args:
-        tree: What `config_tree` gave.
-        path: The file of the settings.
-        names: Their keys by ours, where they differ.
+        settings: From its settings file.
+        weights: The file of the generator.
+        key: Under which the file holds the generator.
+        source: For the model card.
+        step: Updates of training, if known.
+        training_networks: Reads the discriminators.
 
     Raises:
-        InputError: If the settings in `path` cannot be used; the message names the key.
+        InputError: If the file or the settings are broken, or do not fit each other.
     """
-    return Assets(config_of(plain_tree(tree, path, names)).preprocess.mel)
-
-
-def check_blocks(generator: Mapping[str, object], tensors: Iterable[str], where: str) -> None:
-    """Compares the kind of residual blocks that settings say with the one that weights have.
-
-    Args:
-        generator: The keys GENERATOR_KEYS.
-        tensors: Names in the generator.
-        where: File and section of the settings, for messages.
-
-    Raises:
-        InputError: If they differ.
-    """
-    kinds = {_BLOCKS[match[1]] for name in tensors if (match := _BLOCK.match(name))}
-    if kinds and _kind_of(generator) not in kinds:
-        raise InputError(
-            f"{where}: resblock is {json.dumps(generator['resblock'], default=str)}, expected "
-            f'"{min(kinds)}": the residual blocks of the weights are of that type'
-        )
+    config = _config(settings)
+    tensors, unused = generator_in(read_weights(weights), key, weights)
+    _check_blocks(settings, tensors)
+    tree = plain_tree(config, settings.path, settings.names)
+    return ImportedModel(
+        config=config,
+        assets=Assets(config_of(tree).preprocess.mel),
+        tensors=tensors,
+        weights=weights,
+        described_by=settings.path,
+        source=source,
+        unused=unused,
+        step=step,
+        training_networks=training_networks,
+    )
 
 
 def adam_of(values: Mapping[str, object], lr: str) -> dict[str, object]:
-    """What is known of the optimizer, with our keys; `lr` is their name of the learning rate."""
+    """Known settings of the optimizer, by our keys.
+
+    Args:
+        values: Their section.
+        lr: Their key of the learning rate.
+    """
     betas = [values[name] for name in ("adam_b1", "adam_b2") if name in values]
-    return taken(values, {"lr": lr}) | ({"betas": betas} if len(betas) == 2 else {})
+    return renamed(values, {"lr": lr}) | ({"betas": betas} if len(betas) == 2 else {})
 
 
 def generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """The generator's tensors in what a file holds, and a line for everything else in it.
+    """The generator's tensors in a file, and a line for each other part of it.
 
     Args:
-        value: What the file holds: the tensors, or a dict with them under `key`.
-        key: Where its project puts the generator.
+        value: The content: the tensors, or a dict with them under `key`.
+        key: Under which the project stores the generator.
         path: The file, for messages.
 
     Raises:
@@ -138,7 +144,13 @@ def generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor]
 
 
 def unused_in(values: Mapping[str, object], path: Path, why: str = "") -> tuple[str, ...]:
-    """A line for each part of a file that is of no use here."""
+    """A line for each unused part of a file.
+
+    Args:
+        values: The parts by name.
+        path: The file.
+        why: The reason.
+    """
     reason = f": {why}" if why else ""
     return tuple(
         f"{path.name}: {name} ({_n_tensors(value)} tensors){reason}"
@@ -147,14 +159,14 @@ def unused_in(values: Mapping[str, object], path: Path, why: str = "") -> tuple[
 
 
 def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetworks:
-    """Discriminators for fine-tuning, as far as they are the same networks as ours.
+    """Discriminators for fine-tuning, if they are the same networks as ours.
 
     Args:
         parts: Tensors of "mpd" and "msd", by the authors' names.
         path: The file, for messages.
 
     Raises:
-        InputError: If a part is no tensors.
+        InputError: If a part holds other things than tensors.
     """
     with torch.random.fork_rng([]):  # the random numbers of training do not depend on it
         ours = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
@@ -168,14 +180,28 @@ def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetwor
         if {name: tensor.shape for name, tensor in tensors.items()} == wanted:
             fitting |= tensors
         else:
-            unused += unused_in({part: value}, path, "of other layers or shapes than here")
+            unused += unused_in({part: value}, path, "its layers or shapes differ from ours")
     return TrainingNetworks({"discriminator": fitting} if fitting else {}, tuple(unused))
 
 
+def _config(settings: HiFiGANSettings) -> dict[str, object]:
+    """The tree of an ordinary config.json."""
+    mel = {"processed_dir": "data/vocoder", "mel_padding": "hifigan"} | dict(settings.preprocess)
+    return {
+        "task": "vocoder",
+        "model_type": "HiFiGAN",
+        "dataset": list(settings.dataset) or ["unknown"],
+        "dataset_path": {},
+        "log_dir": "ckpts/vocoder",
+        "preprocess": mel | {"fmax": upper_edge(mel["fmax"], mel["sample_rate"])},
+        "model": {"generator": _generator(settings.generator)},
+        "train": _TRAIN | dict(settings.train) | {"adam": _ADAM | dict(settings.adam)},
+    }
+
+
 def _generator(values: Mapping[str, object]) -> dict[str, object]:
-    """As the authors' code understands it: what is not "1" is a block of type 2."""
-    kind = _kind_of(values)
     dilations = values["resblock_dilation_sizes"]
+    kind = _kind_of(values)
     if isinstance(dilations, list):
         n = _DILATIONS[kind]
         dilations = [row[:n] if isinstance(row, list) else row for row in dilations]
@@ -184,23 +210,34 @@ def _generator(values: Mapping[str, object]) -> dict[str, object]:
 
 
 def _kind_of(values: Mapping[str, object]) -> str:
+    """Type of the residual blocks; the authors' code takes all but "1" for type 2."""
     return "1" if values["resblock"] == "1" else "2"
 
 
+def _check_blocks(settings: HiFiGANSettings, tensors: Mapping[str, Tensor]) -> None:
+    """Refuses a type of residual blocks other than that of the weights."""
+    kinds = {_BLOCKS[match[1]] for name in tensors if (match := _BLOCK.match(name))}
+    if kinds and _kind_of(settings.generator) not in kinds:
+        raise InputError(
+            f"{settings.where}: resblock is "
+            f'{json.dumps(settings.generator["resblock"], default=str)}, expected "{min(kinds)}": '
+            "the residual blocks of the weights are of that type"
+        )
+
+
 def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Spectral normalisation under its new names; weight normalisation is left as it is."""
-    renamed = {}
+    """Spectral normalisation under its new names; weight normalisation keeps its names."""
+    new = {}
     for name, tensor in tensors.items():
-        layer = name.rpartition(".")[0]
-        if f"{layer}.weight_orig" in tensors:
+        if f"{name.rpartition('.')[0]}.weight_orig" in tensors:
             for pattern, suffix in _SPECTRAL:
                 name = pattern.sub(suffix, name)
-        renamed[name] = tensor
-    return renamed
+        new[name] = tensor
+    return new
 
 
 def _n_tensors(value: object) -> int:
-    """Tensors in containers in containers; what stands in several places, or in itself, once."""
+    """Tensors in nested containers, each once, even if a container holds itself."""
     waiting, seen, count = [value], {id(value)}, 0
     while waiting:
         item = waiting.pop()

@@ -1,4 +1,4 @@
-"""Settings of other projects, taken as they stand: what is missing has no default."""
+"""Settings of other projects, read without defaults for missing values."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,12 @@ from utils.errors import InputError
 
 
 def section(values: Mapping[str, object], *names: str) -> Mapping[str, object]:
-    """A section in sections, such as `section(args, "model", "hifigan")`; empty if missing."""
+    """A nested section, such as `section(args, "model", "hifigan")`; empty if it is missing.
+
+    Args:
+        values: The settings.
+        names: Of the sections, from the outside in.
+    """
     for name in names:
         inner = values.get(name)
         values = inner if isinstance(inner, Mapping) else {}
@@ -15,31 +20,41 @@ def section(values: Mapping[str, object], *names: str) -> Mapping[str, object]:
 
 
 def required(values: Mapping[str, object], where: Path | str, *keys: str) -> dict[str, object]:
-    """Some values of a section, which there must be.
+    """Values of a section that must exist.
 
     Args:
         values: The section.
-        where: Its file, and its name in it, for messages.
-        keys: Of these values.
+        where: Its file and name, for messages.
+        keys: Of the values.
 
     Raises:
         InputError: If one is missing; names it.
     """
     if missing := [key for key in keys if key not in values]:
         raise InputError(
-            f"{where}: it does not say {', '.join(missing)}; expected the settings that the "
-            "weights were trained with"
+            f"{where}: {', '.join(missing)} is missing; expected the settings that the weights "
+            "were trained with"
         )
     return {key: values[key] for key in keys}
 
 
-def taken(values: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
-    """Those of some settings that are there, under our names: `names` gives theirs by ours."""
+def renamed(values: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
+    """The settings that exist, under our names.
+
+    Args:
+        values: The section.
+        names: Their names by ours.
+    """
     return {ours: values[theirs] for ours, theirs in names.items() if theirs in values}
 
 
 def upper_edge(f_max: object, sample_rate: object) -> object:
-    """The upper edge of the mel in Hz, where theirs may be null: half of the rate."""
+    """The upper edge of the mel, Hz: half of the sample rate where their settings have null.
+
+    Args:
+        f_max: Hz, or None.
+        sample_rate: Hz.
+    """
     if f_max is None and isinstance(sample_rate, int | float):
         return sample_rate / 2
     return f_max

@@ -1,22 +1,23 @@
-"""FastSpeech 2 of ming024 (github.com/ming024/FastSpeech2) and of those who trained with it.
+"""FastSpeech 2 of ming024 (github.com/ming024/FastSpeech2) and of projects that use its code.
 
-A checkpoint is `<step>.pth.tar`. What it means stands in model.yaml and preprocess.yaml, stats.json
-and, for several speakers, speakers.json. There the control of pitch acts on energy too, and that of
-energy on nothing; here each acts on its own.
+A checkpoint is `<step>.pth.tar`. Its settings are in model.yaml, preprocess.yaml, stats.json and,
+for several speakers, speakers.json. In ming024's code the pitch control also scales energy, and the
+energy control has no effect; here each scales its own quantity.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from torch import Tensor
 
 from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._fastspeech2 import (
-    Description,
+    FastSpeech2Settings,
     Levels,
     assemble,
     by_id,
@@ -24,66 +25,152 @@ from models.checkpoint.importers._fastspeech2 import (
     speaker_stats,
 )
 from models.checkpoint.importers._fastspeech2_weights import translate
-from models.checkpoint.importers._ming024 import Files, locate, read_yaml
+from models.checkpoint.importers._files import (
+    HubFiles,
+    age_of,
+    first_file,
+    several_models,
+    step_in,
+    upwards,
+)
 from models.checkpoint.importers._settings import required, section, upper_edge
 from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
 from modules.variance_adaptor import Level
 from processors.dataset.statistics import Stat
 from utils.errors import InputError
-from utils.files import read_json
+from utils.files import read_json, read_text
 
 KIND = "FastSpeech 2 of ming024 (*.pth.tar, its yaml files and stats.json)"
+HUB_FILES = HubFiles(re.compile(r"\d+\.pth\.tar"), re.compile(r".+\.ya?ml"))
+_SUFFIX = ".pth.tar"
+_CHECKPOINTS = ("*", "ckpt/*", "ckpt/*/*", "output/ckpt/*/*")  # below the given folder
+_LEVELS = 4  # folders from a checkpoint, <root>/output/ckpt/<dataset>, up to the root and above
 _LANGUAGES = {"en": "en-us", "zh": "cmn"}
 _LEVEL_NAMES: dict[object, Level] = {"phoneme_level": "phone", "frame_level": "frame"}
-_NAMES = {  # their keys by ours
-    "preprocess.sample_rate": "preprocessing.audio.sampling_rate",
-    "preprocess.n_fft": "preprocessing.stft.filter_length",
-    "preprocess.win_size": "preprocessing.stft.win_length",
-    "preprocess.hop_size": "preprocessing.stft.hop_length",
-    "preprocess.n_mel": "preprocessing.mel.n_mel_channels",
-    "preprocess.fmin": "preprocessing.mel.mel_fmin",
-    "preprocess.fmax": "preprocessing.mel.mel_fmax",
+_MEL_KEYS = {  # of our `preprocess`: section and key of their `preprocessing`
+    "sample_rate": ("audio", "sampling_rate"),
+    "n_fft": ("stft", "filter_length"),
+    "hop_size": ("stft", "hop_length"),
+    "win_size": ("stft", "win_length"),
+    "n_mel": ("mel", "n_mel_channels"),
+    "fmin": ("mel", "mel_fmin"),
+    "fmax": ("mel", "mel_fmax"),
 }
-_F0 = {"f0_min": 71.0, "f0_max": 800.0}  # Hz, the defaults of WORLD, which it measured with
+_NAMES = {  # their keys by ours
+    f"preprocess.{ours}": f"preprocessing.{part}.{theirs}"
+    for ours, (part, theirs) in _MEL_KEYS.items()
+}
+_F0 = {"f0_min": 71.0, "f0_max": 800.0}  # Hz, the defaults of WORLD, with which it was measured
+
+
+class _Files(NamedTuple):
+    """A checkpoint and its settings."""
+
+    weights: Path
+    model: Path
+    preprocess: Path
+
+    def data(self, name: str, processed: str) -> Path:
+        """A file of the data in `path.preprocessed_path`, which may be of another machine."""
+        folder = self.weights.parent
+        places = [folder, folder.resolve().parent, self.preprocess.parent]
+        for start in (folder, self.preprocess.parent):
+            for above in upwards(start, _LEVELS):
+                places += [above / processed, above / "preprocessed_data" / Path(processed).name]
+        if (found := first_file(place / name for place in places)) is not None:
+            return found
+        raise InputError(
+            f"{self.weights}: no {name} in its folder; copy {name} of the data that it was trained "
+            f"on ({processed or 'preprocessed_path'}) to {folder}"
+        )
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is one, by names.
-
-    Raises:
-        InputError: If there is a checkpoint without its yaml files, or there are several models.
-    """
-    return locate(path) is not None
+    """Whether it is a `*.pth.tar`, or a folder with one."""
+    return _locate(path) is not None
 
 
 def read(path: Path) -> ImportedModel:
-    """Reads a checkpoint, or the newest in a folder.
-
-    Raises:
-        InputError: If something is missing or broken, or the model is of a shape that has no place
-            here.
-    """
-    files = cast("Files", locate(path))  # it was recognised
-    settings = read_yaml(files.preprocess)
+    """Reads a checkpoint, or the newest one in a folder."""
+    files = cast("_Files", _locate(path))  # it was recognised
+    values = _read_yaml(files.preprocess)
     weights = translate(_tensors(files.weights), files.weights)
-    processed = str(section(settings, "path").get("preprocessed_path") or "")
+    processed = str(section(values, "path").get("preprocessed_path") or "")
     stats_path = files.data("stats.json", processed)
     stats = speaker_stats(*(_stat_of(stats_path, name) for name in ("pitch", "energy")))
-    names = [str(settings.get("dataset") or "speaker")]
+    names = [str(values.get("dataset") or "speaker")]
     if weights.n_speakers > 1:
         speakers_path = files.data("speakers.json", processed)
         names = by_id(read_json(speakers_path), weights.n_speakers, speakers_path)
     imported = assemble(
-        _description(settings, read_yaml(files.model), files),
+        _settings(values, files),
         weights,
         dict.fromkeys(names, stats),
         source=f"FastSpeech 2 of ming024 (github.com/ming024/FastSpeech2), {files.weights.name}",
-        step=files.step,
+        step=step_in(files.weights.name),
     )
-    return replace(
-        imported,
-        training_networks=partial(TrainingNetworks, unused=("optimizer: it starts afresh",)),
+    unused = ("optimizer: training starts with a new one",)
+    return replace(imported, training_networks=partial(TrainingNetworks, unused=unused))
+
+
+def _locate(path: Path) -> _Files | None:
+    """The newest checkpoint in a folder (or the given one), and its settings."""
+    weights = _newest(path)
+    if weights is None:
+        return None
+    model, preprocess = (_yaml_of(weights, name) for name in ("model.yaml", "preprocess.yaml"))
+    return _Files(weights, model, preprocess)
+
+
+def _newest(path: Path) -> Path | None:
+    if path.is_file():
+        return path if path.name.endswith(_SUFFIX) else None
+    for pattern in _CHECKPOINTS:
+        files = [file for file in path.glob(pattern + _SUFFIX) if file.is_file()]
+        if len(folders := {file.parent for file in files}) > 1:
+            raise several_models(path, folders)
+        found = {file.name: file for file in files}
+        if len(found) > 1 and all(step_in(name) is None for name in found):
+            raise several_models(path, found)
+        if found:
+            return found[max(found, key=age_of)]
+    return None
+
+
+def _yaml_of(weights: Path, name: str) -> Path:
+    """A yaml file in the folder of the weights, one above, or in a `config/<dataset>` above."""
+    folder = weights.parent
+    roots = upwards(folder, _LEVELS)
+    named = [root / "config" / folder.name for root in roots]
+    found = first_file(place / name for place in (folder, folder.resolve().parent, *named))
+    if found is not None:
+        return found
+    for root in roots:
+        if others := sorted(root.glob(f"config/*/{name}")):
+            if len(others) == 1:
+                return others[0]
+            listed = ", ".join(map(str, others))
+            raise InputError(f"{weights}: copy its {name} to {folder}; it is one of {listed}")
+    raise InputError(
+        f"{weights}: no {name} in its folder, one above or in config/{folder.name}; copy the {name}"
+        f" that it was trained with to {folder}"
     )
+
+
+def _read_yaml(path: Path) -> Mapping[str, object]:
+    """Reads plain values, never objects."""
+    try:
+        import yaml  # not at the top: few models need it
+    except ImportError as error:
+        raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
+    text = read_text(path)
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, Mapping):
+        raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
+    return values
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
@@ -102,7 +189,7 @@ def _numpy_scalars() -> list[SafeGlobal]:
 
 
 def _stat_of(path: Path, name: str) -> Stat:
-    """Statistics in Hz or linear energy; least and greatest are normalised in the file."""
+    """Statistics in Hz or linear energy; min and max are normalised in the file."""
     plain = read_json(path)
     numbers = plain.get(name) if isinstance(plain, Mapping) else None
     if not isinstance(numbers, list) or len(numbers) != 4:
@@ -112,50 +199,31 @@ def _stat_of(path: Path, name: str) -> Stat:
     return Stat(stat.mean, stat.std, low * std + mean, high * std + mean)
 
 
-def _description(
-    settings: Mapping[str, object], model: Mapping[str, object], files: Files
-) -> Description:
-    language = section(settings, "preprocessing", "text").get("language")
-    return Description(
+def _settings(values: Mapping[str, object], files: _Files) -> FastSpeech2Settings:
+    language = str(section(values, "preprocessing", "text").get("language") or "en-us")
+    return FastSpeech2Settings(
         path=files.preprocess,
         model_path=files.model,
-        datasets=(str(settings.get("dataset") or "unnamed"),),
-        preprocess=_mel(settings, files.preprocess) | _F0 | {"pitch_extractor": "pyworld"},
-        model=model,
-        levels=Levels(
-            _level(settings, "pitch", files.preprocess),
-            _level(settings, "energy", files.preprocess),
-        ),
-        language=_LANGUAGES.get(str(language), str(language or "en-us")),
+        datasets=(str(values.get("dataset") or "unnamed"),),
+        preprocess=_mel(values, files.preprocess) | _F0 | {"pitch_extractor": "pyworld"},
+        model=_read_yaml(files.model),
+        levels=Levels(*(_level(values, name, files.preprocess) for name in ("pitch", "energy"))),
+        language=_LANGUAGES.get(language, language),
         names=_NAMES,
     )
 
 
-def _mel(settings: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Keys of our `preprocess` section; mels are Tacotron 2's."""
-    audio, stft, mel = (
-        section(settings, "preprocessing", name) for name in ("audio", "stft", "mel")
-    )
-    where = f"{path}: preprocessing"
-    (rate,) = required(audio, f"{where}.audio", "sampling_rate").values()
-    sizes = required(stft, f"{where}.stft", "filter_length", "hop_length", "win_length")
-    n_fft, hop, win = sizes.values()
-    band = required(mel, f"{where}.mel", "n_mel_channels", "mel_fmin", "mel_fmax")
-    n_mel, fmin, fmax = band.values()
-    return {
-        "sample_rate": rate,
-        "n_fft": n_fft,
-        "win_size": win,
-        "hop_size": hop,
-        "n_mel": n_mel,
-        "fmin": fmin,
-        "fmax": upper_edge(fmax, rate),
-        "mel_padding": "centre",
-    }
+def _mel(values: Mapping[str, object], path: Path) -> dict[str, object]:
+    """Keys of our `preprocess` section; the mels are centred, as Tacotron 2's."""
+    mel: dict[str, object] = {"mel_padding": "centre"}
+    for ours, (part, theirs) in _MEL_KEYS.items():
+        known = section(values, "preprocessing", part)
+        mel[ours] = required(known, f"{path}: preprocessing.{part}", theirs)[theirs]
+    return mel | {"fmax": upper_edge(mel["fmax"], mel["sample_rate"])}
 
 
-def _level(settings: Mapping[str, object], quantity: str, path: Path) -> Level:
-    name = section(settings, "preprocessing", quantity).get("feature")
+def _level(values: Mapping[str, object], quantity: str, path: Path) -> Level:
+    name = section(values, "preprocessing", quantity).get("feature")
     if name not in _LEVEL_NAMES:
         raise InputError(
             f"{path}: preprocessing.{quantity}.feature is {name!r}, expected one of "

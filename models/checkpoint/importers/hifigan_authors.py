@@ -1,7 +1,7 @@
-"""HiFi-GAN as its authors' implementation saves it (Kong et al. 2020, arXiv:2010.05646).
+"""HiFi-GAN of its authors' code, jik876/hifi-gan (Kong et al. 2020, arXiv:2010.05646).
 
-`g_<step>` holds the generator, `do_<step>` discriminators and optimizers; config.json lies beside.
-Published are such folders, and files called `generator_<what it is>`.
+`g_<step>` holds the generator, `do_<step>` discriminators and optimizers; config.json is in the
+same folder. Published are such folders, and files called `generator_<name>`.
 """
 
 import re
@@ -11,22 +11,24 @@ from pathlib import Path
 from typing import cast
 
 from models.checkpoint.importers import ImportedModel, TrainingNetworks
+from models.checkpoint.importers._files import HubFiles, several_models
 from models.checkpoint.importers._hifigan import (
     GENERATOR_KEYS,
+    HiFiGANSettings,
     adam_of,
-    assets_of,
-    check_blocks,
-    config_tree,
+    assemble,
     discriminators_in,
-    generator_in,
     unused_in,
 )
-from models.checkpoint.importers._settings import required, taken
-from models.checkpoint.tensors import read_pickled, read_weights
+from models.checkpoint.importers._settings import renamed, required
+from models.checkpoint.tensors import read_pickled
 from utils.config import read_values
 from utils.errors import InputError
 
 KIND = "HiFi-GAN of its authors (g_* with config.json)"
+HUB_FILES = HubFiles(  # as training leaves it, or published under a name
+    re.compile(r"g_\d{8,}|generator.*(?<!\.zip)"), re.compile(r"config\.json"), r"do_{number}"
+)
 _CONFIG = "config.json"
 _GENERATOR = re.compile(r"g_(\d{8,})")
 _PREPROCESS = {
@@ -51,11 +53,7 @@ _DISCRIMINATORS = ("mpd", "msd")
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is such a file with config.json beside it, or a folder with one.
-
-    Raises:
-        InputError: If config.json is missing, or there are several generators of no known age.
-    """
+    """Whether it is a generator with config.json in its folder, or a folder with one."""
     weights = _weights(path)
     if weights is None:
         return False
@@ -64,45 +62,37 @@ def recognises(path: Path) -> bool:
         if _GENERATOR.fullmatch(weights.name) is None:
             return False
         raise InputError(
-            f"{weights}: there is no {_CONFIG} beside it; the authors' training writes one: put "
-            f"it, or the config_v1.json, config_v2.json or config_v3.json that was trained, into "
-            f"{weights.parent} under the name {_CONFIG}"
+            f"{weights}: no {_CONFIG} in its folder; copy the one that training wrote there, or the"
+            f" config_v1.json, config_v2.json or config_v3.json that was trained, to {config}"
         )
     # one of them is enough: what is missing is named when it is read
     return not {"resblock", "upsample_rates"}.isdisjoint(read_values(config))
 
 
 def read(path: Path) -> ImportedModel:
-    """Reads the generator; discriminators where the `do_` file of the same step lies beside it.
-
-    Raises:
-        InputError: If a file or a key is missing or broken.
-    """
-    weights = cast("Path", _weights(path))
+    """Reads the generator; discriminators are in the `do_` file of the same step, if any."""
+    weights = cast("Path", _weights(path))  # it was recognised
     config = weights.with_name(_CONFIG)
     values = read_values(config)
     known = required(values, config, *GENERATOR_KEYS, *_PREPROCESS.values())
-    tree = config_tree(
-        known,
-        taken(known, _PREPROCESS),
-        dataset=(),
+    settings = HiFiGANSettings(
+        path=config,
+        where=str(config),
+        generator=known,
+        preprocess=renamed(known, _PREPROCESS),
         train=_train(values),
         adam=adam_of(values, "learning_rate"),
+        dataset=(),
+        names=_NAMES,
     )
-    tensors, unused = generator_in(read_weights(weights), "generator", weights)
-    check_blocks(known, tensors, str(config))
     match = _GENERATOR.fullmatch(weights.name)
-    step = int(match[1]) if match else None
-    return ImportedModel(
-        config=tree,
-        assets=assets_of(tree, config, _NAMES),
-        tensors=tensors,
-        weights=weights,
-        described_by=config,
+    return assemble(
+        settings,
+        weights,
+        "generator",
         source=f"HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), {weights.name}",
-        unused=unused,
-        step=step,
-        training_networks=partial(_others, weights) if match else TrainingNetworks,
+        step=int(match[1]) if match else None,
+        training_networks=partial(_discriminators, weights) if match else TrainingNetworks,
     )
 
 
@@ -118,29 +108,26 @@ def _weights(path: Path) -> Path | None:
         return steps[max(steps)]
     named = [f for f in files if f.name.startswith("generator") and f.suffix != ".zip"]
     if len(named) > 1 and (path / _CONFIG).is_file():
-        listed = ", ".join(sorted(file.name for file in named))
-        raise InputError(f"{path}: several generators in it ({listed}); give one of them")
+        raise several_models(path, (file.name for file in named))
     return named[0] if named else None
 
 
-def _others(weights: Path) -> TrainingNetworks:
-    """Discriminators; the state of the optimizers is of no use."""
+def _train(values: Mapping[str, object]) -> dict[str, object]:
+    train = renamed(values, _TRAINING)
+    segment, hop = values.get("segment_size"), values["hop_size"]
+    if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
+        train["cut_mel_frame"] = segment // hop
+    return train | {"lr_scheduler": renamed(values, {"gamma": "lr_decay"})}
+
+
+def _discriminators(weights: Path) -> TrainingNetworks:
+    """Discriminators; the state of the optimizers is not used."""
     path = weights.with_name(weights.name.replace("g_", "do_", 1))
     if not path.is_file():
         return TrainingNetworks()
     values = read_pickled(path)
     if not isinstance(values, Mapping):
         raise InputError(f"{path}: holds one {type(values).__name__}, expected mpd and msd")
-    discriminators = discriminators_in(
-        {part: values[part] for part in _DISCRIMINATORS if part in values}, path
-    )
+    found = discriminators_in({n: values[n] for n in _DISCRIMINATORS if n in values}, path)
     rest = {name: value for name, value in values.items() if name not in _DISCRIMINATORS}
-    return TrainingNetworks(discriminators.tensors, discriminators.unused + unused_in(rest, path))
-
-
-def _train(values: Mapping[str, object]) -> dict[str, object]:
-    train = taken(values, _TRAINING)
-    segment, hop = values.get("segment_size"), values["hop_size"]
-    if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
-        train["cut_mel_frame"] = segment // hop
-    return train | {"lr_scheduler": taken(values, {"gamma": "lr_decay"})}
+    return TrainingNetworks(found.tensors, found.unused + unused_in(rest, path))

@@ -76,7 +76,7 @@ def test_the_experiment_is_an_ordinary_one(tmp_path, source):
     card = (tmp_path / "hifigan" / "README.md").read_text()
     assert "HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), g_00000100" in card
     assert "| updates | 100 |" in card
-    assert "| not taken over | do_00000100: optim_g (0 tensors) |" in card
+    assert "| not imported | do_00000100: optim_g (0 tensors) |" in card
     assert 'vocoder="hifigan"' in card
 
 

@@ -68,7 +68,7 @@ def test_without_a_whole_checkpoint_there_is_an_error_and_no_fresh_start(tmp_pat
 
 
 def test_a_folder_without_checkpoints_says_so(tmp_path):
-    with pytest.raises(InputError, match="there is no checkpoint in it"):
+    with pytest.raises(InputError, match="no checkpoint in it"):
         latest_checkpoint(tmp_path / "nowhere")
 
 

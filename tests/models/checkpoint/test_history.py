@@ -29,7 +29,7 @@ def test_a_history_comes_back(tmp_path):
         ('{"step": "many"}', 'step is "many", expected a whole number; or remove it'),
         ('{"hours": {"mini": null}}', r"hours\.mini is null, expected a number; or"),
         ('{"not_imported": "a"}', r'not_imported is "a", expected a list \[ ... \]; or'),
-        ("[3]", "not a history; remove it to do without"),
+        ("[3]", "not a history; remove it to continue without"),
         ("", "not JSON"),
     ],
 )

@@ -63,7 +63,7 @@ def test_the_table_says_what_it_was_made_of(voice):
         'Synthesizer("ckpts/voice")("Any text.")',
     ):
         assert part in text
-    for absent in ("initialised", "mels |", "best", "not taken over", "None"):
+    for absent in ("initialised", "mels |", "best", "not imported", "None"):
         assert absent not in text
 
 
@@ -83,7 +83,7 @@ def test_a_vocoders_card_says_whose_mels_it_saw_and_how_to_use_it(voice):
     text = card_text(card)
     assert header_of(text)["tags"] == ["vocoder", "arion", "hifigan"]
     assert "language" not in header_of(text)
-    assert "| mels | predicted by my_voice, 900 updates, told the true durations" in text
+    assert "| mels | predicted by my_voice, 900 updates from the true durations" in text
     assert "| initialised from | v2, 100 updates |" in text
     assert "| mels | of the recordings |" in card_text(replace(card, history=History(step=5)))
     assert 'vocoder="org/v2")' in text
@@ -93,10 +93,10 @@ def test_a_vocoders_card_says_whose_mels_it_saw_and_how_to_use_it(voice):
 def test_an_imported_models_card_says_whose_it_is_and_what_was_left_out(voice):
     history = History(imported_from="HiFi-GAN of somebody", not_imported=("a", "b"), step=7)
     text = card_text(replace(voice, history=history))
-    assert "A voice: HiFi-GAN of somebody; brought into Arion's form" in text
+    assert "A voice: HiFi-GAN of somebody; imported into Arion by" in text
     assert "trained with Arion" not in text
     assert "| updates | 7 |" in text
-    assert "| not taken over | a; b |" in text
+    assert "| not imported | a; b |" in text
 
 
 def test_a_licence_that_nobody_gave_is_unknown(voice):
@@ -119,7 +119,7 @@ def test_notes_are_kept_when_the_card_is_written_again(voice, tmp_path):
     path.write_text(path.read_text() + "\n## More\n\nAnna has agreed.\n")
     write_card(tmp_path, replace(voice, history=History(step=901)))
     text = path.read_text()
-    assert text.endswith("bound its use.\n\n## More\n\nAnna has agreed.\n")
+    assert text.endswith("limit its use.\n\n## More\n\nAnna has agreed.\n")
     assert text.count("## Notes") == 1
     assert "901 updates" in text
 

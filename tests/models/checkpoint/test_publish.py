@@ -173,7 +173,7 @@ def test_what_stage_4_found_goes_up_and_onto_the_card_of_the_weights_it_judged(o
     without_numbers = SCORES | {"scores": {"wer": SCORES["scores"]["pesq"] | {"mean": "low"}}}
     for other in ({"scores": [1, 2]}, without_numbers):
         write_json(voice / "result" / "scores.json", other)
-        with pytest.raises(InputError, match=r"scores\.json: not what stage 4 writes"):
+        with pytest.raises(InputError, match=r"scores\.json: not scores of stage 4"):
             send(voice)
 
 
@@ -283,7 +283,7 @@ def test_an_imported_model_keeps_its_story(owner, voice):
         ({"target": Target("voice")}, "'voice': expected the name of a repository"),
         ({"target": Target("a/b/c")}, "'a/b/c': expected the name of a repository"),
         ({"target": Target("org/a--b")}, "^org/a--b: not a name that the Hub allows"),
-        ({"with_discriminators": True}, "nothing for --with_discriminators"),
+        ({"with_discriminators": True}, "no networks for --with_discriminators"),
     ],
 )
 def test_what_cannot_go_is_refused(owner, voice, change, said):

@@ -1,7 +1,14 @@
-import pytest
+from pathlib import Path
 
-from models.checkpoint.importers._symbols import vocabulary_of
+import pytest
+import torch
+
+from models.checkpoint.importers._fastspeech2_weights import Weights, translate, vocabulary_of
+from modules.transformer import sinusoids
 from processors.text.symbols import ARPABET, PAUSES
+from utils.errors import InputError
+
+FILE = Path("weights.pt")
 
 SAMPLES = {
     **{"AA": 64, "AA0": 65, "AE1": 70, "AH0": 73, "B": 88, "CH": 89, "ER2": 99, "IY1": 113},
@@ -10,32 +17,74 @@ SAMPLES = {
 }
 
 
+def vocabulary(n_rows):
+    """The symbols of an embedding of this size."""
+    tensors = {"phone_embedding.weight": torch.zeros(n_rows, 2)}
+    return vocabulary_of(Weights(tensors, FILE, None, False, 1, ()))
+
+
 @pytest.mark.parametrize(("phone", "id"), SAMPLES.items())
 def test_phones_have_the_ids_of_amphion(phone, id):
-    assert vocabulary_of(152).ids([phone]) == [id]
+    assert vocabulary(152).ids([phone]) == [id]
 
 
 def test_a_sentence_has_the_ids_of_amphion():
     phones = ["HH", "AH0", "L", "OW1", "<sp>", "W", "ER1", "L", "D"]
-    assert vocabulary_of(152).ids(phones) == [106, 73, 117, 123, 148, 144, 98, 117, 90]
+    assert vocabulary(152).ids(phones) == [106, 73, 117, 123, 148, 144, 98, 117, 90]
 
 
 def test_pinyin_moves_the_silences_and_nothing_else():
-    with_pinyin, without = vocabulary_of(361), vocabulary_of(152)
+    with_pinyin, without = vocabulary(361), vocabulary(152)
     assert with_pinyin.ids(["<sp>", "<spn>", "<sil>"]) == [357, 358, 359]
     assert with_pinyin.symbols[:148] == without.symbols[:148]
 
 
 @pytest.mark.parametrize("n_rows", [152, 361])
 def test_no_character_or_syllable_can_be_taken_for_a_phone(n_rows):
-    vocabulary = vocabulary_of(n_rows)
-    assert len(vocabulary) == n_rows
-    others = set(vocabulary.symbols) - set(ARPABET)
-    assert set(ARPABET) < set(vocabulary.symbols)
+    symbols = vocabulary(n_rows).symbols
+    assert len(symbols) == n_rows
+    others = set(symbols) - set(ARPABET)
+    assert set(ARPABET) < set(symbols)
     assert all(name.startswith("<") and name.endswith(">") for name in others)
     assert others & set(PAUSES) == {"<sp>", "<sil>"}  # no row is a class of punctuation
 
 
 @pytest.mark.parametrize("n_rows", [0, 151, 153, 360])
 def test_other_tables_are_not_guessed_at(n_rows):
-    assert vocabulary_of(n_rows) is None
+    with pytest.raises(InputError, match=rf"^weights.pt: .* has {n_rows} rows, .* of 152 .* 361"):
+        vocabulary(n_rows)
+
+
+def test_queries_keys_and_values_are_joined_in_this_order():
+    name = "encoder.layer_stack.3.slf_attn.w_{}s.bias"
+    parts = {name.format(part): torch.full((2,), i) for i, part in enumerate("vqk")}
+    joined = translate(parts, FILE).tensors
+
+    assert list(joined) == ["encoder.layers.3.attention.qkv.bias"]
+    assert joined["encoder.layers.3.attention.qkv.bias"].tolist() == [1, 1, 2, 2, 0, 0]
+
+
+def test_sinusoids_are_left_out_and_learnt_positions_kept_without_the_row_that_is_not_read():
+    names = ["encoder.position_enc", "decoder.position_enc"]
+    sines = {name: sinusoids(6, 4)[None] for name in names}
+    computed, learnt = (
+        translate(sines, FILE),
+        translate(sines | {names[0]: torch.ones(1, 6, 4)}, FILE),
+    )
+
+    assert (computed.tensors, computed.max_seq_len, computed.stored_positions) == ({}, 5, False)
+    assert [line.split(":")[0] for line in computed.unused] == names
+    assert (learnt.stored_positions, learnt.unused) == (True, ())
+    assert learnt.tensors["encoder.positions"].shape == (5, 4)
+
+
+def test_the_vector_of_a_single_speaker_is_added_to_the_last_layer_of_the_encoder():
+    bias = "{}.layer_stack.{}.pos_ffn.layer_norm.bias"
+    layers = [("encoder", 9), ("encoder", 10), ("decoder", 11)]
+    tensors = {bias.format(*layer): torch.zeros(2) for layer in layers}
+    found = translate(tensors | {"speaker_emb.weight": torch.tensor([[1.0, 2.0]])}, FILE)
+
+    assert found.n_speakers == 1
+    assert found.tensors["encoder.layers.10.conv_norm.bias"].tolist() == [1, 2]
+    assert not found.tensors["encoder.layers.9.conv_norm.bias"].any()
+    assert "speaker_embedding.weight" not in found.tensors
