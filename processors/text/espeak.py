@@ -1,9 +1,9 @@
-"""Phones in IPA by espeak-ng, through phonemizer and the library inside espeakng-loader.
+"""IPA phones from espeak-ng, through phonemizer and the library in espeakng-loader.
 
-Both packages are under the GPL and optional: they are imported at the first call, never before.
+Both packages are under the GPL and optional: they are imported at the first call only.
 The stress marks "ˈ" and "ˌ" stay part of the vowel that follows them, so that every symbol has a
 duration of its own. espeak keeps state per library handle, so each thread has its own backends
-(one backend shared by four threads gave 70 % wrong phones, silently).
+(with one backend shared by four threads, 70 % of the phones were wrong, without an error).
 """
 
 import importlib.util
@@ -37,7 +37,7 @@ class EspeakPhonemizer:
 
     Attributes:
         language: espeak language code, such as "en-us", "de" or "fr-fr".
-        user_lexicon: A user's IPA pronunciations by lower-case word; they come first.
+        user_lexicon: IPA pronunciations by lower-case word; they take precedence.
         known_phone: Whether a symbol is one IPA phone.
     """
 
@@ -52,13 +52,13 @@ class EspeakPhonemizer:
         return is_ipa(symbol)
 
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
-        """The pronunciation of each word of a clause, as said in that clause.
+        """The pronunciation of each word of a clause, in its context.
 
         Args:
             words: Words between two pauses.
 
         Raises:
-            InputError: If espeak says nothing for a word; the message names it.
+            InputError: If espeak has no phones for a word; the message names it.
         """
         spoken = speak(self.language, words)
         chosen = [
@@ -87,15 +87,15 @@ def _is_ipa_character(char: str) -> bool:
 def speak(language: str, words: Sequence[str]) -> list[Phones]:
     """The phones of each word of a clause.
 
-    espeak joins some words ("of the" gives one group of phones) and parts others ("25" gives two);
-    the phones are shared out among the words by comparison with the words said alone.
+    espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
+    two); the phones are assigned to words by comparison with the pronunciations of single words.
 
     Args:
         language: espeak language code.
         words: Words between two pauses.
 
     Returns:
-        One tuple of IPA phones per word; empty only where espeak says nothing for a word alone.
+        One tuple of IPA phones per word; empty only if espeak has no phones for the word alone.
 
     Raises:
         InputError: If the packages or the language are missing.
@@ -108,7 +108,7 @@ def speak(language: str, words: Sequence[str]) -> list[Phones]:
 
 
 class _Voice:
-    """An espeak backend of one language for one thread, and its words said alone."""
+    """An espeak backend of one language for one thread, with a cache of single words."""
 
     def __init__(self, backend: Any, separator: Any) -> None:  # noqa: ANN401
         self._backend = backend
@@ -122,7 +122,7 @@ class _Voice:
         return [group for group in groups if group]
 
     def alone(self, word: str) -> Phones:
-        """The phones of a word outside any sentence."""
+        """The phones of a word in isolation."""
         if word not in self._alone:
             if len(self._alone) >= _CACHED_WORDS:
                 self._alone.clear()
@@ -131,7 +131,7 @@ class _Voice:
 
 
 def _phones(group: str) -> Phones:
-    """Cuts "h_ə_l_ˈoʊ" in phones; "-" marks a liaison or no stress and goes."""
+    """Splits "h_ə_l_ˈoʊ" into phones; "-" (liaison, or no stress) is removed."""
     return tuple(phone for part in group.split("_") if (phone := part.replace("-", "")))
 
 
@@ -160,10 +160,10 @@ def _open_voice(language: str) -> _Voice:
 
 
 def _point_to_library() -> None:
-    """Tells phonemizer where espeak-ng is, unless the user's environment already does.
+    """Sets the paths of espeak-ng for phonemizer, unless the environment already does.
 
-    Environment variables reach worker processes, phonemizer's own setters do not. All three are
-    needed: with the library alone, espeak-ng ends the process when it finds no data.
+    Worker processes inherit environment variables, but not phonemizer's own settings. All three are
+    needed: with the library alone, espeak-ng ends the process if it does not find its data.
     """
     if not is_installed():
         raise InputError(f"phone_extractor espeak needs two packages: {INSTALL}")
@@ -184,7 +184,7 @@ def _unknown_language(language: str, voices: Mapping[str, str]) -> str:
 
 
 def _silent_logger() -> logging.Logger:
-    """A logger against phonemizer's warnings of foreign words, which it says all the same."""
+    """A logger without phonemizer's warnings about foreign words."""
     logger = logging.getLogger("arion.phonemizer")
     logger.setLevel(logging.CRITICAL)
     return logger

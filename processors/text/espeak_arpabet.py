@@ -1,10 +1,10 @@
-"""espeak-ng's American English phones (IPA) in ARPAbet, for words that no lexicon holds."""
+"""American English phones of espeak-ng (IPA) to ARPAbet, for words outside the lexicons."""
 
 from collections.abc import Sequence
 
 _STRESS = {"ˈ": "1", "ˌ": "2"}
 
-# A vowel stands first where one espeak phone is several ARPAbet phones; it carries the stress.
+# If one espeak phone maps to several ARPAbet phones, the vowel is first and carries the stress.
 _VOWELS = {
     "a": "AE", "aː": "AA", "æ": "AE", "ɑ": "AA", "ɑː": "AA", "ɒ": "AA",
     "ʌ": "AH", "ə": "AH", "ɐ": "AH", "ɔ": "AO", "ɔː": "AO", "o": "OW", "oː": "AO",
@@ -36,7 +36,7 @@ def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
         phones: espeak phones with their stress marks, such as ("h", "ə", "l", "ˈoʊ").
 
     Returns:
-        ARPAbet phones, or None if there are none or one has no counterpart.
+        ARPAbet phones; None if `phones` is empty or one of them has no ARPAbet counterpart.
     """
     spoken: list[str] = []
     for phone in phones:
@@ -52,7 +52,7 @@ def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _with_primary_stress(phones: Sequence[str]) -> tuple[str, ...]:
-    """Stresses the first vowel where espeak marks none, as in words it takes for function words."""
+    """Stresses the first vowel if espeak marks none, as it does for function words."""
     vowels = [index for index, phone in enumerate(phones) if phone[-1].isdigit()]
     stressed = list(phones)
     if vowels and not any(phone.endswith("1") for phone in phones):

@@ -13,11 +13,11 @@ from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
 from processors.text.tokens import Token, merge_pauses, split_inline, tokenize
 from utils.errors import InputError
 
-_WORD = "word"  # stands for inline phones where the text after them is normalised
+_WORD = "word"  # placeholder for inline phones when the text after them is normalised
 
 
 class Phonemizer(Protocol):
-    """What says words: LexiconPhonemizer in ARPAbet, EspeakPhonemizer in IPA."""
+    """Words to phones: LexiconPhonemizer gives ARPAbet, EspeakPhonemizer IPA."""
 
     user_lexicon: dict[str, tuple[str, ...]]
 
@@ -31,8 +31,8 @@ class Phonemizer(Protocol):
 class TextFrontend:
     """Turns text into a SpokenText; the same text always gives the same phones.
 
-    The normaliser `english` works on English only: text of another language passes with its
-    characters cleaned, and espeak-ng reads its numbers.
+    The normaliser `english` applies to English only: in other languages only characters are
+    cleaned, and espeak-ng reads the numbers.
 
     Attributes:
         config: The `preprocess.text` section.
@@ -58,8 +58,8 @@ class TextFrontend:
             text: One utterance, usually a sentence.
 
         Raises:
-            InputError: If there is nothing to say, a word cannot be said, or an inline phone is
-                not in the phone set; the message names it.
+            InputError: If there is no word, a word has no pronunciation, or an inline phone is not
+                in the phone set; the message names it.
         """
         normalized, tokens = self._read(text)
         if not any(token.kind != "pause" for token in tokens):
@@ -99,7 +99,7 @@ class TextFrontend:
         return " ".join(normalized.split()), merge_pauses(tokens)
 
     def _after_phones(self, text: str) -> str:
-        """Normalises as after a word: what punctuation means depends on what stands before it."""
+        """Normalises as if after a word: the meaning of punctuation depends on what precedes it."""
         apart = " " if text[0].isalnum() or text[0] in "'’" else ""
         return self._normalize(f"{_WORD}{apart}{text}").removeprefix(_WORD)
 
@@ -110,7 +110,7 @@ class TextFrontend:
                 raise InputError(f"'{phone}' in {{{inline}}} is not a phone of {phone_set}")
 
     def _pronounced(self, tokens: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
-        """Each token with its pronunciation; words between two pauses are said together."""
+        """Each token with its pronunciation; words between two pauses share their context."""
         clause: list[Token] = []
         for token in [*tokens, Token("pause", "")]:
             if token.kind == "word":

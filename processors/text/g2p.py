@@ -1,4 +1,4 @@
-"""English words to ARPAbet: user's lexicon, CMUdict, suffix rules, espeak-ng, letter names.
+"""English words to ARPAbet: user lexicon, CMUdict, suffix rules, espeak-ng, letter names.
 
 The first that knows the word decides. espeak-ng counts only where it is installed; without it a
 word that no lexicon holds is spelt, letter by letter. All but lexicon words are reported.
@@ -102,7 +102,7 @@ class LexiconPhonemizer:
 
 
 def _is_letter(words: Sequence[str], index: int) -> bool:
-    """Whether a capital A is the letter: inside a clause, or before another single letter."""
+    """Whether a capital A is a letter: inside a clause, or before another single letter."""
     following = words[index + 1 : index + 2]
     return index > 0 or any(len(word) == 1 and word.isupper() for word in following)
 
@@ -112,7 +112,7 @@ def _plain_stems(stem: str) -> list[str]:
 
 
 def _plural_stems(stem: str) -> list[str]:
-    """`stem` had "s" taken off: "boxe" gives box, "partie" gives party."""
+    """Stems of a word without its "s": "boxe" gives box, "partie" gives party."""
     stems = [stem]
     if stem.endswith("ie"):
         stems.append(stem[:-2] + "y")
@@ -122,7 +122,7 @@ def _plural_stems(stem: str) -> list[str]:
 
 
 def _verb_stems(stem: str) -> list[str]:
-    """`stem` had "ed" or "ing" taken off: "hop" gives hope, "stopp" gives stop, "tri" try."""
+    """Stems of a word without "ed" or "ing": "hop" gives hope, "stopp" stop, "tri" try."""
     stems = [stem, stem + "e"]
     if len(stem) > 2 and stem[-2] in "aeiou":  # one vowel, one consonant: "hoping" is from hope
         stems.reverse()
@@ -151,7 +151,7 @@ def _with_ing(phones: Phones) -> Phones:
 
 
 def _by_espeak(word: str) -> Phones | None:
-    """espeak-ng's guess in ARPAbet; None where espeak is missing or says what ARPAbet cannot."""
+    """The pronunciation of espeak-ng in ARPAbet; None if it is missing or has no counterpart."""
     if not word.replace("'", "").isalpha() or not espeak.is_installed():
         return None
     return to_arpabet(espeak.speak("en-us", [word])[0])

@@ -1,9 +1,9 @@
-"""Pronunciation lexicons: the CMU Pronouncing Dictionary and a user's own file.
+"""Pronunciation lexicons: the CMU Pronouncing Dictionary and user files.
 
-`data/cmudict.txt` is CMUdict (Carnegie Mellon University, BSD 2-clause, licence beside it) without
-its comments, one `word PH1 PH2` line per pronunciation, sorted by bytes. A space sorts before
-every character of a word, so bisecting the mapped file finds a word in about 18 steps: nothing is
-parsed at start-up (parsing takes 0.7 s), and processes share the pages.
+`data/cmudict.txt` is CMUdict (Carnegie Mellon University, BSD 2-clause, licence in the same folder)
+without its comments, one `word PH1 PH2` line per pronunciation, sorted by bytes. A space sorts
+before every character of a word, so binary search in the mapped file finds a word in about 18 steps.
+Nothing is parsed at start-up (parsing takes 0.7 s), and processes share the pages.
 """
 
 import mmap
@@ -18,10 +18,10 @@ CMUDICT_PATH = Path(__file__).with_name("data") / "cmudict.txt"
 
 
 class Pronunciation(NamedTuple):
-    """How a word is said."""
+    """The pronunciation of a word."""
 
     phones: tuple[str, ...]
-    known: bool  # False: no lexicon holds the word, a rule or a guess gave the phones
+    known: bool  # False: not in a lexicon; from a rule or espeak-ng
 
 
 @cache
@@ -35,10 +35,10 @@ def lookup(word: str) -> tuple[str, ...] | None:
     """CMUdict's first pronunciation of a word.
 
     Args:
-        word: In any case; letters, apostrophes, hyphens and full stops count ("o'clock", "a.m.").
+        word: Case is ignored; apostrophes, hyphens and full stops count ("o'clock", "a.m.").
 
     Returns:
-        ARPAbet phones with stress, or None where CMUdict does not hold the word.
+        ARPAbet phones with stress, or None if CMUdict does not contain the word.
     """
     key = f"{word.lower()} ".encode()
     lines = _mapped_cmudict()
@@ -56,13 +56,13 @@ def lookup(word: str) -> tuple[str, ...] | None:
 
 
 def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:
-    """Reads a user's lexicon: `WORD  PH1 PH2` lines; `#` and `;;;` start comment lines.
+    """Reads a user lexicon: `WORD  PH1 PH2` lines; `#` and `;;;` start comment lines.
 
-    Words count in any case. Of several lines for one word (`WORD` or `WORD(2)`) the first counts.
+    Case is ignored. Of several lines for one word (`WORD` or `WORD(2)`) the first is used.
 
     Args:
         path: A UTF-8 text file.
-        is_phone: Says whether a symbol belongs to the phone set in use.
+        is_phone: Whether a symbol belongs to the phone set in use.
 
     Returns:
         Phones by lower-case word.

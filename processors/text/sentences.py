@@ -1,4 +1,4 @@
-"""Long text in sentences, long sentences in even chunks; nothing is lost or changed."""
+"""Splits text into sentences and long sentences into even chunks, without loss."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _BRACES = re.compile(r"\{[^{}]*\}")
 _LAST_WORD = re.compile(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$")
 _UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
 
-# How much a cut after a word is worth avoiding, in shares of the chunk's length.
+# Cost of a split after a word, as a share of the length of the chunk.
 _CLAUSE_COST = (
     (re.compile(r"[.!?;:…—–]['\"”’)\]]*$"), 0.0),
     (re.compile(r"[,)\]、，]['\"”’]*$"), 0.05),
@@ -25,15 +25,15 @@ _CONJUNCTIONS = frozenset(
 
 
 def split_sentences(text: str) -> list[str]:
-    """Cuts a text at the ends of its sentences and at blank lines.
+    """Splits a text at the ends of sentences and at blank lines.
 
-    Abbreviations ("Mr. Smith", "e.g. this"), initials and decimals end no sentence.
+    Abbreviations ("Mr. Smith", "e.g. this"), initials and decimals do not end a sentence.
 
     Args:
-        text: Any text; `{...}` holds inline phones and is never cut.
+        text: Any text; `{...}` holds inline phones and is never split.
 
     Returns:
-        Sentences in order, stripped; together they hold every visible character of the text.
+        Sentences in order, stripped; together they contain every visible character of the text.
     """
     guarded = [match.span() for match in _BRACES.finditer(text)]
     sentences = []
@@ -75,17 +75,17 @@ def _is_initial(before: str, start: int) -> bool:
 
 
 def split_long(sentence: str, max_phones: int) -> list[str]:
-    """Halves a sentence that is too long, at clauses where it can, until every chunk fits.
+    """Halves a long sentence, preferably between clauses, until every chunk fits.
 
-    Halving gives chunks of like length: a short tail would be said badly.
+    Halving gives chunks of similar length; models read a short remainder badly.
 
     Args:
         sentence: One sentence.
         max_phones: Longest chunk; a letter counts as one phone, a digit as five.
 
     Returns:
-        Chunks that joined with spaces give the sentence back, its white space made single. A word
-        that is longer on its own stays whole.
+        Chunks that, joined with spaces, equal the sentence with single spaces. A longer single word
+        is not split.
     """
     return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
 
@@ -106,7 +106,7 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
 
 
 def _phones_of(unit: str) -> int:
-    """About how many phones a word has; never fewer than one."""
+    """Approximate number of phones of a word, at least one."""
     if unit.startswith("{"):
         return max(len(unit.split()), 1)
     return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)

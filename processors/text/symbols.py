@@ -2,7 +2,7 @@
 
 ARPAbet is the phone set of the CMU Pronouncing Dictionary: 39 phones, whose vowels carry a stress
 digit (0 none, 1 primary, 2 secondary) or none at all, as in corpora labelled without stress.
-Pauses stand in angle brackets, so no phone of any language can be taken for one.
+Pauses are in angle brackets, so they cannot collide with phones of any language.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ ARPABET = tuple(sorted([vowel + stress for vowel in VOWELS for stress in STRESSE
 
 
 class Vocabulary:
-    """A table between phone names and ids; the id of a name is its place in `symbols`."""
+    """Maps phone names to ids; the id of a name is its index in `symbols`."""
 
     def __init__(self, symbols: Iterable[str]) -> None:
         self.symbols = tuple(symbols)
@@ -65,7 +65,7 @@ class Vocabulary:
         if unknown:
             raise InputError(
                 f"phones {' '.join(unknown)} are not among the {len(self)} symbols of this model; "
-                "it was trained on another phone set or never met them"
+                "it was trained on another phone set, or its corpus does not contain them"
             )
         return [self._ids[phone] for phone in phones]
 

@@ -26,10 +26,10 @@ class Token(NamedTuple):
 
 
 def split_inline(text: str) -> list[tuple[bool, str]]:
-    """Text cut at `{...}`: pairs of whether a piece is inline phones, and the piece.
+    """Splits text at `{...}` into pairs: whether a piece is inline phones, and the piece.
 
     Raises:
-        InputError: If a brace has no partner or nothing stands between the two.
+        InputError: If a brace is not matched, or nothing is between the two.
     """
     pieces: list[tuple[bool, str]] = []
     end = 0
@@ -49,7 +49,7 @@ def split_inline(text: str) -> list[tuple[bool, str]]:
 
 
 def tokenize(text: str) -> list[Token]:
-    """Words and pauses; neighbouring pauses become one, the strongest.
+    """Splits text into words and pauses; of adjacent pauses the strongest is kept.
 
     A comma, full stop or colon between two digits belongs to the word, so that espeak-ng can
     read "3.5" and "12:30" in its language.
@@ -73,7 +73,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def merge_pauses(tokens: list[Token]) -> list[Token]:
-    """Tokens with each run of pauses made one, the strongest of the run."""
+    """Replaces each run of pauses by its strongest pause."""
     merged: list[Token] = []
     for token in tokens:
         if token.kind == "pause" and merged and merged[-1].kind == "pause":
@@ -86,7 +86,7 @@ def merge_pauses(tokens: list[Token]) -> list[Token]:
 
 @lru_cache(maxsize=4096)
 def _kind(char: str) -> str:
-    """Says "word", a pause class, or nothing for what only separates words."""
+    """The kind of a character: "word", a pause class, or empty for separators."""
     if char in _PAUSES:
         return _PAUSES[char]
     category = unicodedata.category(char)
@@ -96,7 +96,7 @@ def _kind(char: str) -> str:
 
 
 def _finished(word: str) -> list[Token]:
-    """The token of a run of word characters: a dash alone is a pause, quotes alone are nothing."""
+    """The token of a run of word characters: only a dash is a pause, only quotes nothing."""
     bare = word.strip("-_")
     if not bare.strip("'"):
         return [Token("pause", "<,>")] if "-" in word else []

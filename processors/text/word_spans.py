@@ -1,4 +1,4 @@
-"""Which phones belong to which word, when a phonemizer has joined or parted words."""
+"""Assigns phones to words if a phonemizer has merged or split words."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -11,7 +11,7 @@ _INSERTED = 0.8  # against 1.2 for a vowel in a consonant's place: those rather 
 def share_phones(
     words: Sequence[str], groups: Sequence[Phones], alone: Sequence[Phones]
 ) -> list[Phones]:
-    """Shares the phones of a clause out among its words.
+    """Assigns the phones of a clause to its words.
 
     Groups that sound like one of the words said alone are fixed first; between those, phones
     are shared by the alignment of least edit distance.

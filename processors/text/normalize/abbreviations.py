@@ -28,7 +28,7 @@ _STREETS = {  # after a name
     "ln": "Lane", "pl": "Place", "sq": "Square", "hwy": "Highway", "ct": "Court",
     "pkwy": "Parkway",
 }  # fmt: skip
-_ANYWHERE = {  # their full stop stays where it also ends the text
+_ANYWHERE = {  # their full stop is kept if it also ends the text
     "etc": "etcetera", "inc": "Incorporated", "ltd": "Limited", "co": "Company",
     "corp": "Corporation", "bros": "Brothers", "jr": "Junior", "sr": "Senior",
     "esq": "Esquire", "dept": "department", "est": "established", "univ": "University",
@@ -59,7 +59,7 @@ def _final_stop(match: re.Match[str]) -> str:
 
 
 def _from(table: dict[str, str]) -> Callable[[re.Match[str]], str]:
-    """Says the first group by a table, in the case it is written in."""
+    """A replacement that expands the first group by a table and keeps its case."""
 
     def say(match: re.Match[str]) -> str:
         spoken = table[match[1].lower()]
@@ -76,14 +76,14 @@ def _word_before(match: re.Match[str]) -> str:
 
 
 def _street(match: re.Match[str]) -> str:
-    """Takes "Dr." in "Elm Dr." for a drive: a name or rank stands before it, none behind."""
+    """Reads "Dr." in "Elm Dr." as drive: after a name or ordinal, and before none."""
     if not re.match(r"[A-Z]|\d+(?:st|nd|rd|th)", _word_before(match)):
         return match[0]
     return _STREETS[match[1].lower()] + _final_stop(match)
 
 
 def _initial(match: re.Match[str]) -> str:
-    """A capital with a full stop is an initial after a name, another initial or nothing."""
+    """A capital with a full stop is an initial after a name, an initial, or nothing."""
     before = _word_before(match)
     is_initial = not before or (before[0].isupper() and (len(before) > 1))
     return match[1] if is_initial else match[0]

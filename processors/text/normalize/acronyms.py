@@ -1,4 +1,4 @@
-"""Words in capitals: spelt ("F B I"), spoken ("NASA"), or only loud ("STOP")."""
+"""Words in capitals: spelt ("F B I"), read as words ("NASA"), or emphasised ("STOP")."""
 
 import re
 from collections.abc import Collection
@@ -41,7 +41,7 @@ def _spell(token: str) -> bool:
 
 
 def letter_names(token: str) -> list[str]:
-    """The phones of a word's letters said one by one."""
+    """The phones of the letter names of a word."""
     names = [("EY1",) if letter in "aA" else lookup(letter) or () for letter in token]
     return [phone for name in names for phone in name]
 
@@ -59,11 +59,11 @@ def _acronym(match: re.Match[str], own_words: Collection[str]) -> str:
 
 
 def say_acronyms(text: str, own_words: Collection[str] = ()) -> str:
-    """Spells the acronyms of a text; a text mostly in capitals holds none but is shouted.
+    """Spells the acronyms of a text; a text mostly in capitals is treated as emphasised.
 
     Args:
         text: Text whose numbers are already in words.
-        own_words: A user's words in lower case, never spelt.
+        own_words: Words of a user lexicon in lower case, which are never spelt.
     """
     if not _CAPITALS.search(text) or _is_shouted(text):
         return text

@@ -1,4 +1,4 @@
-"""Characters before words: Unicode forms, control characters, accents."""
+"""Normalisation of characters: Unicode forms, control characters, accents."""
 
 import unicodedata
 
@@ -38,7 +38,7 @@ def clean_characters(text: str) -> str:
 
 
 def _plain(char: str) -> str:
-    """A character with what NFKC would glue to its neighbours set apart."""
+    """A character, separated where NFKC would merge it with its neighbours."""
     if unicodedata.decomposition(char).startswith("<fraction>"):  # "1½" must not become "11/2"
         return " " + unicodedata.normalize("NFKC", char)
     if unicodedata.category(char) == "Nd":
@@ -47,15 +47,15 @@ def _plain(char: str) -> str:
 
 
 def _blank(char: str) -> str:
-    """Nothing for control, format, private and unassigned characters; white space is a space."""
+    """A space for white space; nothing for control, format and unassigned characters."""
     return " " if char.isspace() else ""
 
 
 def to_ascii_letters(text: str) -> str:
-    """English text with its letters in a to z: accents go, ligatures part.
+    """English text with letters a to z only: accents are removed, ligatures split.
 
     Raises:
-        InputError: If a letter of another script is left; the message names it.
+        InputError: If a letter of another script remains; the message names it.
     """
     if text.isascii():
         return text

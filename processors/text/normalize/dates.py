@@ -56,7 +56,7 @@ def _month_year(match: re.Match[str]) -> str:
 
 
 def _numeric(month: str, day: str, year_digits: str) -> str | None:
-    """A date in figures; None where month or day do not exist."""
+    """A date in figures; None if month or day do not exist."""
     if int(month) > 12:
         month, day = day, month
     if not (1 <= int(month) <= 12 and 1 <= int(day) <= 31):

@@ -1,7 +1,7 @@
 """English text to words, by ordered rules.
 
-The order matters: an address holds digits and dots that no later rule may take, a date holds
-numbers, a price holds a unit, a reference ("No. 5") needs its number still in figures.
+The order matters: addresses contain digits and dots that no later rule may change, dates contain
+numbers, prices contain units, and a reference ("No. 5") needs its number in figures.
 """
 
 import re
@@ -27,18 +27,18 @@ _DIGIT = re.compile(r"[0-9]")
 
 
 def normalize_english(text: str, own_words: Collection[str] = ()) -> str:
-    """Puts English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
+    """Writes English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
 
     Numbers are read the American way, without "and"; so are dates written in figures (month
     first, unless the first number is over 12).
 
     Args:
         text: Any text; it may be empty.
-        own_words: A user's words in lower case: in capitals they are no acronyms.
+        own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
 
     Returns:
-        Words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text that holds
-        nothing else comes back as it is.
+        Words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text of only
+        these is returned unchanged.
 
     Raises:
         InputError: If a letter is not Latin.

@@ -1,4 +1,4 @@
-"""Rules for numbers that no date, price or unit has claimed."""
+"""Rules for numbers outside dates, prices and quantities with units."""
 
 import re
 
@@ -42,7 +42,7 @@ def _range(match: re.Match[str]) -> str:
 
 
 def _bare(match: re.Match[str]) -> str:
-    """A whole number alone: four digits read as a year, unless they count things."""
+    """A whole number: four digits are read as a year, unless they count things."""
     digits, text = match[0], match.string
     if is_year(digits) and digits[-2:] != "00" and _COUNTED.match(text, match.end()):
         dated = _DATED.search(text[max(0, match.start() - 12) : match.start()])

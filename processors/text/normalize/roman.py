@@ -30,7 +30,7 @@ _NOT_PRONOUN = r"(?!(?<=\sI)(?:'[a-z]|\s(?!of\b|was\b|died\b|became\b|and\b|had\
 
 
 def roman_value(numeral: str) -> int | None:
-    """The value of a Roman numeral in capitals, None where it is not well formed."""
+    """The value of a Roman numeral in capitals; None if it is not well formed."""
     if not numeral or not _WELL_FORMED.fullmatch(numeral):
         return None
     values = [_VALUES[letter] for letter in numeral]

@@ -1,4 +1,4 @@
-"""What a rule of the normaliser is."""
+"""Substitution rules of the normaliser."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 
 class Rule(NamedTuple):
-    """A pattern and what to say in its place."""
+    """A pattern and its replacement."""
 
     pattern: re.Pattern[str]
     say: Callable[[re.Match[str]], str] | str
 
 
 def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0) -> Rule:
-    """A rule whose digits and word characters are ASCII.
+    """Builds a rule, with ASCII semantics of digits and word characters.
 
     Args:
         pattern: Regular expression.
@@ -24,7 +24,12 @@ def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0
 
 
 def apply(rules: Iterable[Rule], text: str) -> str:
-    """Applies rules in order."""
+    """Applies rules in order.
+
+    Args:
+        rules: Substitution rules.
+        text: Any text.
+    """
     for pattern, say in rules:
         text = pattern.sub(say, text)
     return text

@@ -1,4 +1,4 @@
-"""Signs that are said, and the punctuation that is left."""
+"""Signs that are read aloud, and the remaining punctuation."""
 
 import re
 
@@ -47,7 +47,7 @@ _PUNCTUATION = (
 
 
 def say_signs(text: str) -> str:
-    """Says what signs are left between words; symbols without a name, such as emoji, go.
+    """Replaces signs by their names; symbols without one, such as emoji, are removed later.
 
     Args:
         text: Text whose numbers are already in words.
@@ -61,10 +61,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9\s,.;:?!'-]*")
 
 
 def tidy_punctuation(text: str) -> str:
-    """Leaves words, apostrophes, hyphens and `, . ; : ? !`, one mark at a time.
+    """Keeps only words, apostrophes, hyphens and single marks `, . ; : ? !`.
 
-    Quotes go; brackets, dashes and dots inside a sentence become commas; of several marks in a
-    row the strongest stays.
+    Quotes are removed; brackets, dashes and dots inside a sentence become commas; of several marks
+    in a row the strongest is kept.
     """
     for pattern, say in _PUNCTUATION:
         text = pattern.sub(say, text)
