@@ -2,7 +2,7 @@
 
 `data/cmudict.txt` is CMUdict (Carnegie Mellon University, BSD 2-clause, licence in the same folder)
 without its comments, one `word PH1 PH2` line per pronunciation, sorted by bytes. A space sorts
-before every character of a word, so binary search in the mapped file finds a word in about 18 steps.
+before every character of a word, so binary search in the mapped file takes about 18 steps.
 Nothing is parsed at start-up (parsing takes 0.7 s), and processes share the pages.
 """
 

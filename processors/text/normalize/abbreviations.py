@@ -49,7 +49,12 @@ SELDOM_FINAL = frozenset([*_ANYWHERE, *_REFERENCES, *_NUMBERED, *_MONTHS, "a.m",
 
 
 def ends_text(text: str, position: int) -> bool:
-    """Whether only closing quotes, brackets and white space follow a position."""
+    """Whether only closing quotes, brackets and white space follow a position.
+
+    Args:
+        text: Any text.
+        position: Index into it.
+    """
     return not text[position:].strip("\"')]} ")
 
 

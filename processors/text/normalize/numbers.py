@@ -66,7 +66,12 @@ def two_digits(digits: str) -> str:
 
 
 def fraction(numerator: str, denominator: str) -> str:
-    """Says 3/4 as "three quarters"; denominators over 100 are read with "over"."""
+    """A fraction: 3/4 is "three quarters"; denominators above 100 are read with "over".
+
+    Args:
+        numerator: Digits.
+        denominator: Digits.
+    """
     # by length first: int() refuses more than 4,300 digits
     if len(denominator) > 3 or not 1 < int(denominator) <= 100 or numerator[0] == "0":
         return f"{cardinal(numerator)} over {cardinal(denominator)}"
@@ -76,7 +81,13 @@ def fraction(numerator: str, denominator: str) -> str:
 
 
 def mixed(whole: str, numerator: str, denominator: str) -> str:
-    """Says 2 1/2 as "two and a half"."""
+    """A mixed number: 2 1/2 is "two and a half".
+
+    Args:
+        whole: Digits.
+        numerator: Digits.
+        denominator: Digits.
+    """
     part = fraction(numerator, denominator)
     return f"{cardinal(whole)} and {'a' + part[3:] if numerator == '1' else part}"
 
@@ -107,5 +118,10 @@ def year_or_number(digits: str) -> str:
 
 
 def is_attribute(text: str, start: int) -> bool:
-    """Whether the quantity that starts at `start` describes one thing: "a 5 km run"."""
+    """Whether a quantity is an attribute after an article: "a 5 km run".
+
+    Args:
+        text: The text around it.
+        start: Index of the quantity.
+    """
     return re.search(r"(?:^|\s)an?\s$", text[max(0, start - 4) : start], re.I) is not None
