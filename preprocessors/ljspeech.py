@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from config.schema import CorpusConfig
-from preprocessors.audio_files import AudioFiles
-from preprocessors.collector import require_layout
+from preprocessors.collector import AudioFiles, require_layout
 from preprocessors.fetch import Archive
+from preprocessors.folder import list_table
 from preprocessors.manifest import Listing
-from preprocessors.tables import read_table
 
 ARCHIVE = Archive(
     url="https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2",
@@ -39,4 +38,4 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """
     require_layout(root, dataset, "metadata.csv and wavs/", "metadata.csv", "wavs/")
     layout = replace(options, table="metadata.csv", delimiter="|", columns=())
-    return read_table(root, dataset, layout, AudioFiles(root, ("wavs",)))
+    return list_table(root, dataset, layout, AudioFiles(root, ("wavs",)))

@@ -10,8 +10,7 @@ Of the two microphones of 0.92, the first is used: it exists for every speaker.
 from pathlib import Path
 
 from config.schema import CorpusConfig
-from preprocessors.audio_files import audio_in
-from preprocessors.collector import Collector, read_text, require_layout
+from preprocessors.collector import Collector, audio_in, read_text, require_layout
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing
 

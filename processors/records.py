@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Word(NamedTuple):
-    """A spoken word and where its phones stand."""
+    """A spoken word and the span of its phones."""
 
     text: str  # as normalised: "twenty"
     start: int  # index of its first phone in SpokenText.phones
@@ -16,7 +16,7 @@ class Word(NamedTuple):
 
 
 class TimedPhone(NamedTuple):
-    """A phone or pause and when it is said."""
+    """A phone or pause with its times."""
 
     name: str
     start_s: float
@@ -24,7 +24,7 @@ class TimedPhone(NamedTuple):
 
 
 class TimedWord(NamedTuple):
-    """A word and when it is said."""
+    """A word with its times."""
 
     text: str  # as normalised: "twenty"
     start_s: float
@@ -48,11 +48,11 @@ def timed_phones(
 
 @dataclass(frozen=True)
 class SpokenText:
-    """What is to be said.
+    """A text as the phones to speak.
 
     The first phone is `<sil>`; the last is the class of the final punctuation (`<.>` where there
-    is none). Punctuation inside the text stands as its class: `<,> <.> <?> <!>`. With
-    `preprocess.text.pauses` "sp" it stands as `<sp>`, and the first and last phones are those of
+    is none). Punctuation inside the text becomes its class: `<,> <.> <?> <!>`. With
+    `preprocess.text.pauses` "sp" it becomes `<sp>`, and the first and last phones are those of
     words.
 
     Attributes:
@@ -60,7 +60,7 @@ class SpokenText:
         normalized: The text in words, numbers and abbreviations spelt out, with punctuation.
         phones: Phone and pause names.
         words: The words in order; the spans of words and pauses cover `phones` exactly.
-        out_of_vocabulary: Words that no lexicon holds, pronounced by rule.
+        out_of_vocabulary: Words that are in no lexicon, pronounced by rule.
     """
 
     text: str
@@ -74,10 +74,10 @@ class AlignmentScore(NamedTuple):
     """How well a recording fits its text."""
 
     misfit: float  # nats by which something else than the text fits better at the worst place
-    words: str  # there; "in ... the" where something more is said between two words
+    words: str  # there; "in ... the" where the recording has more speech between two words
     start_s: float  # of that place, in the recording
     end_s: float
-    fit: float  # of all phones: nats a frame by which they fit better than any sound
+    fit: float  # of all phones: nats per frame by which they fit better than any sound
     worst_phone: str  # the one of the lowest fit
     worst_phone_s: float  # its end
     longest_phone: str
@@ -86,17 +86,17 @@ class AlignmentScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Alignment:
-    """Where each phone is said.
+    """Phones and their times in a recording.
 
     Attributes:
         phones: Phone and pause names, (N,). The first is `<sil>` and the last a punctuation class,
-            as in SpokenText; `<sp>` marks a silence where no punctuation stands, `<spn>` speech
-            that could not be transcribed.
+            as in SpokenText; `<sp>` marks a silence without punctuation, `<spn>` speech that could
+            not be transcribed.
         boundaries_s: (N + 1,) seconds, never decreasing; phone i lasts from boundaries_s[i] to
-            boundaries_s[i + 1]. Audio outside the first and last boundary is trimmed away. These
-            two alone, (2,), where nobody has looked for the phones between them.
+            boundaries_s[i + 1]. Audio outside the first and last boundary is trimmed away. Only
+            these two, (2,), where the times of the phones between them are not known.
         words: Words with spans into `phones`.
-        score: How well they fit; None where the aligner does not say.
+        score: How well they fit; None where the aligner does not score.
     """
 
     phones: tuple[str, ...]
@@ -106,20 +106,20 @@ class Alignment:
 
     @property
     def has_times(self) -> bool:
-        """Whether it says when each phone is said."""
+        """Whether the time of each phone is known."""
         return len(self.boundaries_s) == len(self.phones) + 1
 
 
 @dataclass(frozen=True)
 class Features:
-    """What a model is trained on, for one utterance.
+    """Phones, durations, mel, f0 and energy of one utterance: what an acoustic model is trained on.
 
     Attributes:
         id: Utterance id.
         speaker: Speaker name.
         phones: Phone names, N of them.
-        durations: Frames per phone, (N,) int64, 0 allowed, their sum is T; None where the model is
-            to find them.
+        durations: Frames per phone, (N,) int64, 0 allowed, their sum is T; None where the model
+            learns them.
         mel: Log-mel, (M, T) float32.
         f0: Hz, 0 where unvoiced, (T,) float32.
         energy: L2 norm of the STFT magnitude per frame, (T,) float32.
@@ -143,15 +143,15 @@ class Features:
 
 
 @dataclass(frozen=True)
-class Recording:
-    """What a vocoder is trained on, for one utterance.
+class MelWav:
+    """Mel and waveform of one recording: what a vocoder is trained on.
 
     Attributes:
         id: Utterance id.
         speaker: Speaker name.
         mel: Log-mel, (M, T) float32.
-        wav: What the mel was computed from, or should sound like: (T * hop_length,) int16 steps of
-            1 / 32768.
+        wav: (T * hop_length,) int16 steps of 1 / 32768. The mel was computed from it, or predicted
+            for it by an acoustic model.
         start: Where it begins in the recording on disk, samples at the mel's rate.
     """
 
@@ -160,13 +160,3 @@ class Recording:
     mel: np.ndarray
     wav: np.ndarray
     start: int = 0
-
-
-class Extraction(NamedTuple):
-    """What was made of one utterance and what was noticed on the way."""
-
-    record: Features | Recording
-    notices: tuple[str, ...]  # about the audio
-    phones: tuple[str, ...] = ()  # of the alignment
-    text_phones: tuple[str, ...] = ()  # what the text frontend says; an aligner may say otherwise
-    out_of_vocabulary: tuple[str, ...] = ()  # words pronounced by rule

@@ -14,9 +14,9 @@ from models.base.joint_aligner import (
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, fill_network, load_model
 from processors.dataset.batch import collate
+from processors.dataset.datasets import FeatureDataset
 from processors.dataset.sampler import Draw
 from processors.dataset.store import FeatureStore
-from processors.dataset.utterances import FeatureDataset
 from processors.records import Features
 from utils.errors import InputError
 

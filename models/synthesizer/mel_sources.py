@@ -15,9 +15,9 @@ from models.synthesizer.speak_each import TestingSet, utterances_of
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import AudioError, read_audio
+from processors.audio.frames import mel_of
 from processors.audio.pcm import from_pcm16
-from processors.dataset.store import RecordingStore
-from processors.extraction.recordings import mel_of
+from processors.dataset.store import MelWavStore
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -60,7 +60,7 @@ def sources_of_split(
         InputError: If stage 1 did not prepare the data set for vocoders, or made another mel.
     """
     utterances = utterances_of(processed, dataset, testing_set)
-    store = RecordingStore(processed / dataset, mel)
+    store = MelWavStore(processed / dataset, mel)
     return [
         MelSource(utterance.id, dataset, store.folder, partial(_stored, store, utterance.id))
         for utterance in utterances
@@ -126,7 +126,7 @@ def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
     return files
 
 
-def _stored(store: RecordingStore, id: str) -> MelAndWav:
+def _stored(store: MelWavStore, id: str) -> MelAndWav:
     recording = store.read(id)
     return MelAndWav(recording.mel, from_pcm16(recording.wav))
 

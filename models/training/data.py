@@ -17,12 +17,11 @@ from models.base.assets import Assets, read_speakers
 from models.training.signals import leave_signals_to_trainer
 from modules.mel import MelConfig
 from preprocessors.split import read_splits
-from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_recordings
+from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
+from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
 from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
-from processors.dataset.segments import RecordingDataset, SegmentDataset
 from processors.dataset.statistics import CorpusStats
-from processors.dataset.store import FeatureStore, RecordingStore, processed_folder
-from processors.dataset.utterances import FeatureDataset
+from processors.dataset.store import FeatureStore, MelWavStore, processed_folder
 from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
 from utils.errors import InputError
 from utils.files import read_json, read_text
@@ -46,7 +45,7 @@ class Items(Protocol):
 class ValidationItems(Items, Protocol):
     """A dataset whose items are whole utterances."""
 
-    def store_of(self, item: int) -> FeatureStore | RecordingStore:
+    def store_of(self, item: int) -> FeatureStore | MelWavStore:
         """The store that holds an item."""
 
 
@@ -99,7 +98,7 @@ def collect_assets(config: Config) -> Assets:
     folders, mel = dataset_folders(config), config.preprocess.mel
     if config.task == "vocoder":
         for folder in folders:
-            RecordingStore(folder, mel)  # refuses an unfinished one, or another mel
+            MelWavStore(folder, mel)  # refuses an unfinished one, or another mel
         return Assets(mel, speakers=read_speakers(folders))
     lexicon = config.preprocess.text.lexicon_path
     _open_feature_stores(config, mel)  # refuses unfinished ones, or another mel or aligner
@@ -155,7 +154,7 @@ def make_collator(task: str, mel: MelConfig) -> Collator:
     """
     if task == "vocoder":
         log_floor = mel.log_floor_value
-        return partial(collate_recordings, hop_length=mel.hop_length, log_floor=log_floor)
+        return partial(collate_vocoder, hop_length=mel.hop_length, log_floor=log_floor)
     return partial(collate, log_floor=mel.log_floor_value)
 
 
@@ -205,7 +204,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[Items, Validation
             f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
             f"shorter than one analysis window of {mel.n_fft}; use more frames"
         )
-    stores = [RecordingStore(folder, mel) for folder in dataset_folders(config)]
+    stores = [MelWavStore(folder, mel) for folder in dataset_folders(config)]
     splits = [read_splits(store.folder) for store in stores]
     training = SegmentDataset(
         stores,
@@ -216,7 +215,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[Items, Validation
         per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
     )
     valid = [split.valid for split in splits]
-    return training, RecordingDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
+    return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
 
 
 def data_of(

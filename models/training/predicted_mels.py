@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -23,29 +24,30 @@ from models.base.joint_aligner import JointAligner, find_durations
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.joint_aligner_loading import load_joint_aligner
 from models.checkpoint.loading import LoadedModel, load_model
-from modules.mel import MelConfig
-from preprocessors.manifest import Listing, Splits, Utterance, read_utterances
+from modules.mel import MelConfig, MelSpectrogram
+from preprocessors.manifest import Listing, Utterance, read_utterances
 from preprocessors.split import read_splits
+from processors.audio.files import read_audio
+from processors.audio.frames import SpanError, cut_span, mel_of
+from processors.audio.pcm import to_pcm16
 from processors.dataset.batch import collate, on_device
+from processors.dataset.datasets import FeatureDataset
 from processors.dataset.sampler import Draw
 from processors.dataset.shard_file import shard_writer
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.dataset.utterances import FeatureDataset
-from processors.extraction.aligned_recordings import AlignedTools
 from processors.extraction.fingerprint import Dependence
 from processors.extraction.plan import Run, plan_run
 from processors.extraction.run import carry_out
-from processors.extraction.shards import ShardReport, extract_or_reject, shard_path
-from processors.extraction.summary import usable_part
-from processors.extraction.trace import Trace
-from processors.extraction.vocoder_plan import IGNORED
-from processors.records import Recording
+from processors.extraction.shards import ShardReport, Trace, extract_or_reject, shard_path
+from processors.extraction.vocoder import IGNORED
+from processors.records import Features, MelWav
 from utils.errors import InputError
 from utils.files import size_and_time
 from utils.logging import get_logger
 from utils.parallel import torch_threads
 
 _BATCH_FRAMES = 8192  # padding included; about 95 s
+_SAME_MEL = 0.05  # mean difference: another version of PyTorch gives 1e-6, another take 1 and more
 
 
 def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int = 1) -> None:
@@ -130,7 +132,7 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
     work = PredictionWork(
         acoustic, store, options, processed_folder(options, dataset), n_threads, aligner
     )
-    product = _PredictedProduct(acoustic.origin, splits)
+    product = Product(mels_from=acoustic.origin, splits=splits)
     run = plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
     # the network stays in this process, on its device
     return replace(run, backend="sequential")
@@ -143,31 +145,6 @@ def _weights_of(*networks: nn.Module) -> str:
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
     return f"sha256 {digest.hexdigest()[:32]}"
-
-
-class _PredictedProduct:
-    """Recordings with predicted mels, as the product of a run.
-
-    Args:
-        mels_from: Name of the acoustic model.
-        splits: Of its data.
-    """
-
-    outputs: tuple[str, ...] = ()
-
-    def __init__(self, mels_from: str, splits: Splits) -> None:
-        self.mels_from = mels_from
-        self._splits = splits
-
-    def check(self, run: Run, total: ShardReport) -> None:
-        """Accepts every utterance that has features."""
-
-    def split(self, run: Run, total: ShardReport) -> Splits:
-        """The splits of the acoustic model."""
-        return usable_part(run, total, self._splits)
-
-    def complete(self, run: Run, splits: Splits) -> None:
-        """Nothing depends on the splits."""
 
 
 class PredictionWork:
@@ -197,10 +174,13 @@ class PredictionWork:
         vocabulary = acoustic.assets.required_vocabulary(acoustic.home)
         self._acoustic = acoustic
         self._store = store
-        self._mel = config.mel
+        self._vocabulary = vocabulary
+        self._config = config
         self._folder = folder
         self._n_threads = n_threads
-        self._tools = AlignedTools(config, store, vocabulary)
+        self._source_mel = MelSpectrogram(store.mel)
+        # the window of a frame begins at the same sample in both mel definitions
+        self._shift = config.mel.edge_samples[0] - store.mel.edge_samples[0]
         speakers = [speaker.name for speaker in acoustic.speakers]
         self._items = FeatureDataset([store], [store.ids], vocabulary, speakers)
         self._collate = partial(collate, log_floor=acoustic.mel.log_floor_value)
@@ -218,9 +198,8 @@ class PredictionWork:
         """
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
-        with shard_writer(shard_path(self._folder, name), ids, self._mel) as writer:
+        with shard_writer(shard_path(self._folder, name), ids, self._config.mel) as writer:
             for batch in self._batches(utterances):
-                self._tools.prepare(batch)
                 recordings = list(self._read(batch, report))
                 for record in self._predict(recordings, report) if recordings else ():
                     writer.add(record)
@@ -238,17 +217,42 @@ class PredictionWork:
             batch.append(utterance)
         yield batch
 
-    def _read(self, utterances: Sequence[Utterance], report: ShardReport) -> Iterator[Recording]:
+    def _read(self, utterances: Sequence[Utterance], report: ShardReport) -> Iterator[MelWav]:
         """Recordings with their true mels; the others are counted as rejected."""
+        features = {u.id: self._store.read(u.id) for u in utterances}  # a fault here ends the work
         for utterance in utterances:
             trace = Trace()
-            extraction = extract_or_reject(utterance, self._tools, trace, report.rejected)
-            report.add_trace(utterance.id, trace)
-            if extraction is not None:
-                report.count(utterance.id, extraction)
-                yield cast("Recording", extraction.record)
+            cut = partial(self._cut, features[utterance.id])
+            record = extract_or_reject(cut, utterance, trace, report.rejected)
+            report.add_utterance(utterance.id, trace)
+            if record is not None:
+                yield record
 
-    def _predict(self, recordings: Sequence[Recording], report: ShardReport) -> list[Recording]:
+    def _cut(self, features: Features, utterance: Utterance, trace: Trace) -> MelWav:
+        """A recording cut to the span of its features, with the mel that they have."""
+        trace.start("audio")
+        audio = read_audio(utterance.audio, self._config)
+        trace.audio_seconds = len(audio.wav) / self._config.sample_rate
+        trace.start("mel")
+        self._vocabulary.ids(features.phones)
+        self._check_recording(audio.wav, features)
+        start = features.start + self._shift
+        wav = cut_span(audio.wav, start, features.mel.shape[1], self._config.mel)
+        trace.notices = audio.notices
+        trace.stop()
+        return MelWav(utterance.id, features.speaker, features.mel, to_pcm16(wav), start)
+
+    def _check_recording(self, wav: np.ndarray, features: Features) -> None:
+        """Makes sure that features were made from this recording."""
+        span = cut_span(wav, features.start, features.mel.shape[1], self._store.mel)
+        difference = float(np.abs(mel_of(span, self._source_mel) - features.mel).mean())
+        if difference > _SAME_MEL:
+            raise SpanError(
+                f"its mel differs from the features' by {difference:.2f} in the mean, so that they "
+                "are of another recording; run stage 1 of the acoustic model again"
+            )
+
+    def _predict(self, recordings: Sequence[MelWav], report: ShardReport) -> list[MelWav]:
         """The same recordings with the mels that the model predicts."""
         trace = Trace(part="network")
         positions = [self._store.index_of(recording.id) for recording in recordings]

@@ -102,7 +102,7 @@ def _read_span(
 ) -> LabelledSpeech:
     """The span of a recording that its features cover."""
     from processors.audio.files import read_audio
-    from processors.extraction.aligned_recordings import cut_span
+    from processors.audio.frames import cut_span
 
     unlimited = dataclasses.replace(preprocess, min_seconds=0.0, max_seconds=math.inf)
     mel = preprocess.mel

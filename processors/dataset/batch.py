@@ -99,7 +99,7 @@ def _durations(items: Sequence[TtsItem]) -> Tensor | None:
     return pad_sequence(known, batch_first=True)
 
 
-def collate_recordings(
+def collate_vocoder(
     items: Sequence[VocoderItem], hop_length: int, log_floor: float
 ) -> VocoderBatch:
     """Pads recordings, or segments of them, to the longest one.

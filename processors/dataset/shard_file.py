@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from modules.mel import MelConfig
-from processors.records import Features, Recording
+from processors.records import Features, MelWav
 from utils.files import replacing
 
 # Names as safetensors writes them. A record's tensors are written in the order of this module.
@@ -59,7 +59,7 @@ class ShardWriter:
         self._room = -(-room // 8) * 8
         self._data_start = file.seek(8 + self._room)
 
-    def add(self, record: Features | Recording) -> None:
+    def add(self, record: Features | MelWav) -> None:
         """Writes the tensors of one utterance."""
         tensors = tensors_of(record)
         for name, value in tensors.items():
@@ -81,7 +81,7 @@ class ShardWriter:
                 seconds=T * self._mel.hop_length / self._mel.sample_rate,
                 crc32=checksum(tensors),
                 start=record.start,
-                timed=isinstance(record, Recording) or record.durations is not None,
+                timed=isinstance(record, MelWav) or record.durations is not None,
             )
         )
 
@@ -107,13 +107,13 @@ def shard_writer(path: Path, ids: Collection[str], mel: MelConfig) -> Iterator[S
         writer.finish()
 
 
-def tensors_of(record: Features | Recording) -> dict[str, np.ndarray]:
+def tensors_of(record: Features | MelWav) -> dict[str, np.ndarray]:
     """What is stored of an utterance, by name, in the order in which it is written.
 
     Phone names are one text tensor of bytes (UTF-8, separated by spaces), since safetensors holds
     numbers only.
     """
-    if isinstance(record, Recording):
+    if isinstance(record, MelWav):
         tensors = {"mel": record.mel.astype("<f4"), "wav": record.wav.astype("<i2")}
     else:
         tensors = {"phones": np.frombuffer(" ".join(record.phones).encode(), dtype=np.uint8)}

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from config.schema import PreprocessConfig
 from modules.mel import MelConfig
 from processors.dataset.shard_file import IndexRow, checksum, shard_writer
-from processors.records import Features, Recording
+from processors.records import Features, MelWav
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl, user_path, write_json, write_jsonl
 
@@ -46,7 +46,7 @@ def write_mel_config(folder: Path, mel: MelConfig) -> None:
 
 
 def write_shard(
-    path: Path, records: Sequence[Features] | Sequence[Recording], mel: MelConfig
+    path: Path, records: Sequence[Features] | Sequence[MelWav], mel: MelConfig
 ) -> list[IndexRow]:
     """Writes one shard, whole or not at all.
 
@@ -71,7 +71,7 @@ def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
 
 
 class Store:
-    """Records of one dataset; use FeatureStore or RecordingStore.
+    """Records of one dataset; use FeatureStore or MelWavStore.
 
     Lengths and names are in memory; tensors are read from memory-mapped shards, which each process
     opens once. May be copied to other processes.
@@ -221,7 +221,7 @@ class FeatureStore(Store):
         return Prosody(record.pop("durations", None), **record)
 
 
-class RecordingStore(Store):
+class MelWavStore(Store):
     """Recordings of one dataset, for vocoders; see Store."""
 
     TENSORS = ("mel", "wav")
@@ -234,7 +234,7 @@ class RecordingStore(Store):
                 " vocoder with another preprocess.processed_dir"
             )
 
-    def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> Recording:
+    def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
         """Reads one utterance, or some frames of it, by id or position.
 
         Args:
@@ -251,7 +251,7 @@ class RecordingStore(Store):
         spans = slice(first, last), slice(first * hop, last * hop)
         start = int(self.starts[position]) + first * hop
         tensors = self._tensors(position, self.TENSORS, spans)
-        return Recording(self.ids[position], self.speakers[position], **tensors, start=start)
+        return MelWav(self.ids[position], self.speakers[position], **tensors, start=start)
 
 
 def _read_index(folder: Path) -> list[IndexRow]:

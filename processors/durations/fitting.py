@@ -22,7 +22,7 @@ from processors.durations.tokens import (
     grid_of_tokens,
     read_table,
 )
-from processors.extraction.features import frame_durations
+from processors.extraction.tts import frame_durations
 from processors.records import Alignment, SpokenText
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES

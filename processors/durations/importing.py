@@ -21,8 +21,8 @@ from processors.durations.formats import (
 from processors.durations.frames import FrameSumError
 from processors.durations.names import Matches, match_names
 from processors.durations.tokens import TokenCountError, suggest
-from processors.extraction.plan import corpus_of
-from processors.extraction.summary import allowed_faults
+from processors.extraction.finishing import allowed_faults
+from processors.extraction.plan import list_corpus
 from utils.errors import InputError, UtteranceError
 from utils.files import new_folder, write_json, write_jsonl
 from utils.logging import get_logger, progress
@@ -102,7 +102,7 @@ def import_durations(
         InputError: Before anything is written, if the source or the corpus cannot be used; at the
             end, if too many utterances have no durations.
     """
-    root, listing = corpus_of(config, dataset)
+    root, listing = list_corpus(config, dataset)
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(config.preprocess, root)
     _check_target(target, source.path)

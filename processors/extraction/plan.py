@@ -1,9 +1,8 @@
-"""One run of stage 1 over one dataset: what is to be done, and what was done."""
+"""One run of stage 1 over one dataset: what is to be done, and a summary of what was done."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 from config.schema import Config, CorpusConfig, PreprocessConfig
 from preprocessors.corpora import dataset_folder, read_corpus
@@ -15,21 +14,27 @@ from processors.extraction.shards import ShardReport, plan_shards
 from utils.errors import InputError
 from utils.parallel import Backend
 
+Work = Callable[[str, Sequence[Utterance]], ShardReport]
 
-class Product(Protocol):
-    """What stage 1 makes of a dataset: features for acoustic models, recordings for vocoders."""
 
-    outputs: tuple[str, ...]  # files of its own, beside those that every product has
-    mels_from: str  # the model that predicted the mels; empty: they are those of the recordings
+@dataclass(frozen=True)
+class Product:
+    """What stage 1 makes of a dataset in addition to the store; by default nothing.
 
-    def check(self, run: "Run", total: ShardReport) -> None:
-        """Writes what is known of all utterances before the splits; refuses what makes no sense."""
+    Attributes:
+        outputs: Names of its files.
+        mels_from: Model that predicted the mels; empty: they are those of the recordings.
+        splits: Splits to use; None: split by id.
+        before_split: Writes what follows from the reports on all shards; raises InputError if they
+            contradict each other.
+        after_split: Writes what depends on the splits, from the finished store.
+    """
 
-    def split(self, run: "Run", total: ShardReport) -> Splits:
-        """Which usable utterances train, validate and test."""
-
-    def complete(self, run: "Run", splits: Splits) -> None:
-        """Writes what depends on the splits, from the finished store."""
+    outputs: tuple[str, ...] = ()
+    mels_from: str = ""
+    splits: Splits | None = None
+    before_split: Callable[["Run", ShardReport], None] | None = None
+    after_split: Callable[["Run", Splits], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,11 @@ class Run:
         listing: The utterances.
         shards: The same by name of their shard.
         fingerprint: What the result depends on.
-        product: What is made of them.
+        product: What is made in addition to the store.
         work: Makes a shard, given its name and utterances.
         backend: How the work is spread over processes.
-        check: Fails if the work cannot be done; called before anything is taken away.
-        prepare: What has to be done before the first shard that is to be made, in so many
-            processes.
+        check: Raises InputError if the work cannot be done; called before anything is removed.
+        prepare: Called with the number of processes before the first shard is made.
     """
 
     config: PreprocessConfig
@@ -58,7 +62,7 @@ class Run:
     shards: dict[str, list[Utterance]]
     fingerprint: Fingerprint
     product: Product
-    work: Callable[[str, Sequence[Utterance]], ShardReport]
+    work: Work
     backend: Backend
     check: Callable[[], None] | None = None
     prepare: Callable[[int], None] | None = None
@@ -83,15 +87,8 @@ class Summary:
     wall_seconds: float
 
 
-class Corpus(NamedTuple):
-    """A dataset as its reader found it."""
-
-    root: Path
-    listing: Listing
-
-
 def choose_dataset(config: Config, name: str | None) -> str:
-    """The data set of an experiment that a command is about.
+    """The dataset of an experiment that a command works on.
 
     Args:
         config: The experiment.
@@ -112,8 +109,15 @@ def choose_dataset(config: Config, name: str | None) -> str:
     return name
 
 
-def corpus_of(config: Config, dataset: str) -> Corpus:
+def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
     """Lists a dataset of an experiment.
+
+    Args:
+        config: The experiment.
+        dataset: One of `config.dataset`.
+
+    Returns:
+        The folder of the corpus and what its reader found there.
 
     Raises:
         InputError: If the corpus or the keys of its split cannot be used.
@@ -123,7 +127,7 @@ def corpus_of(config: Config, dataset: str) -> Corpus:
     listing = read_corpus(dataset, root, options)
     # a fault in the split's keys should show now, and not after hours of work
     split_ids({utterance.id: 0.0 for utterance in listing.utterances}, config.preprocess.split)
-    return Corpus(root, listing)
+    return root, listing
 
 
 def plan_run(
@@ -132,16 +136,16 @@ def plan_run(
     listing: Listing,
     dependence: Dependence,
     product: Product,
-    work: Callable[[str, Sequence[Utterance]], ShardReport],
+    work: Work,
 ) -> Run:
-    """Plans a run, in worker processes as the config says.
+    """Plans a run, in worker processes as configured.
 
     Args:
         config: Stage 1.
         dataset: Its name.
         listing: Its utterances.
         dependence: What the result depends on.
-        product: What is made.
+        product: What is made in addition to the store.
         work: Makes a shard.
     """
     shards = plan_shards(listing.utterances, config.shard_size)

@@ -15,26 +15,43 @@ from processors.extraction.fingerprint import (
     read_fingerprint,
     write_fingerprint,
 )
+from processors.extraction.finishing import (
+    check_rejected,
+    log_notices,
+    usable_splits,
+    write_report,
+    write_speakers,
+)
 from processors.extraction.plan import Run, Summary
 from processors.extraction.shards import (
     ShardReport,
-    read_report,
+    read_shard_report,
     report_path,
     shard_path,
-    write_report,
+    write_shard_report,
 )
-from processors.extraction.summary import check_rejected, make_report, say_notices, write_speakers
-from processors.extraction.tts_plan import plan_features
-from processors.extraction.vocoder_plan import plan_recordings
+from processors.extraction.tts import plan_tts
+from processors.extraction.vocoder import plan_vocoder
 from utils.errors import InputError
-from utils.files import write_json, write_jsonl
+from utils.files import write_jsonl
 from utils.locks import locked
 from utils.logging import get_logger, progress
 from utils.parallel import ChunkResult, run_chunks
 
+_OF_THE_RUN = ("rejected.jsonl", "report.json")  # removed first: they describe one run only
+_OUTPUTS = (
+    *("manifest.jsonl", "audio.json", "speakers.json", *_OF_THE_RUN),
+    "features/index.jsonl",
+    *(f"{name}.json" for name in Splits._fields),
+)
+
 
 def prepare_datasets(config: Config, n_jobs: int) -> None:
     """Runs stage 1 for every dataset of an experiment; see `prepare_dataset`.
+
+    Args:
+        config: The experiment.
+        n_jobs: Worker processes.
 
     Raises:
         InputError: Before any work if one of the corpora or the config cannot be used; in the
@@ -48,8 +65,8 @@ def prepare_datasets(config: Config, n_jobs: int) -> None:
 def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None:
     """Runs stage 1 for one dataset of an experiment, as `config.task` needs it.
 
-    Work that is done is not done again: neither after an interruption, nor when only some
-    utterances or keys of the config have changed.
+    Finished work is kept: after an interruption, and when only some utterances or keys of the
+    config have changed.
 
     Args:
         config: The experiment.
@@ -66,12 +83,16 @@ def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None
 
 
 def _plan(config: Config, dataset: str) -> Run:
-    plan = plan_recordings if config.task == "vocoder" else plan_features
+    plan = plan_vocoder if config.task == "vocoder" else plan_tts
     return plan(config, dataset)
 
 
 def carry_out(run: Run, n_jobs: int) -> Summary | None:
     """Does what of a run is not done yet: manifest, shards, splits, and what its product adds.
+
+    Args:
+        run: What is to be done.
+        n_jobs: Worker processes.
 
     Returns:
         What was done; None if there was nothing to do.
@@ -115,7 +136,7 @@ def _work(run: Run, n_jobs: int) -> Summary:
 
 
 def _check_task(run: Run, previous: Fingerprint | None) -> None:
-    """Keeps the data of one kind of model, half-made too, from being overwritten by another's."""
+    """Keeps the data of one kind of model, also unfinished, from being overwritten by another's."""
     if previous is not None and previous.task != run.fingerprint.task:
         raise InputError(
             f"{run.folder} holds the data of a {previous.task} experiment; set"
@@ -123,16 +144,8 @@ def _check_task(run: Run, previous: Fingerprint | None) -> None:
         )
 
 
-_SAID = ("rejected.jsonl", "report.json")  # of a run; of no use beside what another one makes
-_OUTPUTS = (
-    *("manifest.jsonl", "audio.json", "speakers.json", *_SAID),
-    "features/index.jsonl",
-    *(f"{name}.json" for name in Splits._fields),
-)
-
-
 def _is_complete(run: Run) -> bool:
-    """Whether all files are there still."""
+    """Whether all files still exist."""
     shards = (shard_path(run.folder, name) for name in run.shards)
     outputs = (run.folder / name for name in (*_OUTPUTS, *run.product.outputs))
     return all(path.is_file() for path in (*outputs, *shards))
@@ -141,16 +154,16 @@ def _is_complete(run: Run) -> bool:
 def _finished_shards(run: Run) -> dict[str, ShardReport]:
     """Reports on the shards that need no work."""
     shards = run.fingerprint.shards.items()
-    reports = {name: read_report(run.folder, name, print_) for name, print_ in shards}
+    reports = {name: read_shard_report(run.folder, name, print_) for name, print_ in shards}
     return {name: report for name, report in reports.items() if report is not None}
 
 
 def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
-    """Takes away what no longer holds, so that a half-made store cannot be mistaken for a whole."""
+    """Removes what is out of date, so that an unfinished store is not mistaken for a whole one."""
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
-    own = (run.folder / name for name in (SCORES_FILE, *_SAID, *run.product.outputs))
+    own = (run.folder / name for name in (SCORES_FILE, *_OF_THE_RUN, *run.product.outputs))
     for path in (folder / "index.jsonl", *own):
         path.unlink(missing_ok=True)
     keep = {path(run.folder, name) for name in finished for path in (shard_path, report_path)}
@@ -177,7 +190,7 @@ def _extract(run: Run, finished: Mapping[str, ShardReport], n_jobs: int) -> Iter
     with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
         for done in run_chunks(run.work, todo, n_jobs, run.backend) if todo else ():
             report = _with_lost(done, run.fingerprint.shards[done.key])
-            write_report(run.folder, done.key, report)
+            write_shard_report(run.folder, done.key, report)
             bar.advance(len(run.shards[done.key]))
             yield report
 
@@ -197,13 +210,15 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
     write_jsonl(run.folder / "rejected.jsonl", (rejection._asdict() for rejection in rejected))
     list_misfits(run.folder, run.listing.utterances, total.scores)
     check_rejected(run, rejected)
-    say_notices(run, total)
-    run.product.check(run, total)
+    log_notices(run, total)
+    if run.product.before_split is not None:
+        run.product.before_split(run, total)
     write_index(run.folder, total.rows)
-    splits = run.product.split(run, total)
+    splits = usable_splits(run, total)
     write_splits(run.folder, splits)
     write_speakers(run, total)
-    run.product.complete(run, splits)
+    if run.product.after_split is not None:
+        run.product.after_split(run, splits)
     summary = Summary(
         n_extracted=n_extracted,
         n_usable=len(total.rows),
@@ -211,7 +226,7 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
         hours=sum(row.seconds for row in total.rows) / 3600,
         wall_seconds=time.monotonic() - start,
     )
-    write_json(run.folder / "report.json", make_report(run, total, rejected, splits, summary))
+    write_report(run, total, rejected, splits, summary)
     write_fingerprint(run.folder, run.fingerprint)
     return summary
 

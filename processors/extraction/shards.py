@@ -1,18 +1,18 @@
-"""One shard of a store: which utterances it holds, how it is made, and the report on it."""
+"""One shard of a store: its utterances, the work that makes it, and the report on that work."""
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
 from processors.dataset.shard_file import IndexRow, shard_writer
 from processors.dataset.store import features_folder
-from processors.extraction.trace import Trace
-from processors.records import AlignmentScore, Extraction
+from processors.records import AlignmentScore, Features, MelWav
 from utils.errors import InputError, UtteranceError
 from utils.files import read_json, write_json
 from utils.seed import derived_seed
@@ -21,6 +21,44 @@ _LEAST_SHARDS = 16  # small corpora too are spread over the cores, and show prog
 _LEAST_SIZE = 8  # utterances per shard, if there are so many
 _COUNTED = ("phones", "text_phones", "out_of_vocabulary", "notices", "cpu_seconds")
 _STAGES = {"mel": "features", "f0": "features"}  # parts that are not a stage of their own
+Record = TypeVar("Record", Features, MelWav)
+
+
+@dataclass
+class Trace:
+    """Progress of the work on one utterance, and what was found in it, for the report.
+
+    Attributes:
+        part: What is being done: "audio", "text", "alignment", "mel", "f0", "network" or "store".
+        cpu_seconds: CPU time of this process by part.
+        audio_seconds: Length of the recording; 0 while it is not read.
+        score: How well the recording fits its text, where the aligner scores it.
+        notices: About the audio. This and what follows is set when the work has succeeded.
+        phones: Of the alignment.
+        text_phones: From the text frontend; an aligner may have others.
+        out_of_vocabulary: Words pronounced by rule.
+    """
+
+    part: str = "audio"
+    cpu_seconds: dict[str, float] = field(default_factory=dict)
+    audio_seconds: float = 0.0
+    score: AlignmentScore | None = None
+    notices: tuple[str, ...] = ()
+    phones: tuple[str, ...] = ()
+    text_phones: tuple[str, ...] = ()
+    out_of_vocabulary: tuple[str, ...] = ()
+    _since: float = field(default_factory=time.process_time)
+
+    def start(self, part: str) -> None:
+        """Ends the running part and starts another one."""
+        self.stop()
+        self.part = part
+
+    def stop(self) -> None:
+        """Adds the time since the last call to the running part."""
+        now = time.process_time()
+        self.cpu_seconds[self.part] = self.cpu_seconds.get(self.part, 0.0) + now - self._since
+        self._since = now
 
 
 @dataclass
@@ -32,12 +70,12 @@ class ShardReport:
         rejected: Utterances that it does not hold.
         audio_seconds: Length of each readable recording, by id.
         phones: Phones and pauses, counted.
-        text_phones: Those that the text frontend gives, counted.
+        text_phones: Those of the text frontend, counted.
         out_of_vocabulary: Words pronounced by rule, counted.
         notices: About audio, counted.
         cpu_seconds: CPU time by part of the work.
-        scores: How well each recording fits its text, by id, where the aligner says it;
-            also of those that are rejected.
+        scores: How well each recording fits its text, by id, where the aligner scores it; also of
+            rejected ones.
         fingerprint: Of what it was made from.
     """
 
@@ -52,21 +90,20 @@ class ShardReport:
     scores: dict[str, AlignmentScore] = field(default_factory=dict)
     fingerprint: str = ""
 
-    def count(self, id: str, extraction: Extraction) -> None:
-        """Counts what was found in one utterance."""
-        self.phones.update(extraction.phones)
-        self.text_phones.update(extraction.text_phones)
-        self.out_of_vocabulary.update(extraction.out_of_vocabulary)
-        self.notices.update(extraction.notices)
+    def add_utterance(self, id: str, trace: Trace) -> None:
+        """Adds what was found in one utterance and the time it took.
 
-    def add_trace(self, id: str, trace: Trace) -> None:
-        """Adds what the work on one utterance took, and how well its recording fits its text."""
+        Args:
+            id: The utterance, usable or rejected.
+            trace: Of the work on it.
+        """
         trace.stop()
         if trace.score is not None:
             self.scores[id] = trace.score
-        self.cpu_seconds.update(trace.cpu_seconds)
         if trace.audio_seconds > 0:
             self.audio_seconds[id] = trace.audio_seconds
+        for name in _COUNTED:
+            getattr(self, name).update(getattr(trace, name))
 
     def add(self, other: "ShardReport") -> None:
         """Adds the report on another shard."""
@@ -111,13 +148,18 @@ def _linear_hash(key: int, n_shards: int) -> int:
 
 
 class Tools(Protocol):
-    """What a process needs for any number of utterances, built once: it costs more than they do."""
+    """What a process needs to extract any number of utterances; built once per process."""
 
     def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Makes ready for these utterances; raises InputError for what is no fault of one."""
+        """Gets ready for these utterances; raises InputError for what is no fault of one."""
 
-    def extract(self, utterance: Utterance, trace: Trace) -> Extraction:
-        """Makes the record of one utterance; raises UtteranceError or InputError for its faults."""
+    def extract(self, utterance: Utterance, trace: Trace) -> Features | MelWav:
+        """Makes the record of one utterance; raises UtteranceError or InputError for its faults.
+
+        Args:
+            utterance: Recording and text.
+            trace: Records progress, notices and counts.
+        """
 
 
 @dataclass(frozen=True)
@@ -140,6 +182,10 @@ class ShardWork:
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
         """Extracts and writes one shard.
 
+        Args:
+            name: Of the shard.
+            utterances: What it holds.
+
         A fault of one utterance becomes a rejection, and so does a bug that one utterance brings to
         light: it must not cost a day of work. Faults of the disk and of the tools end the work.
         """
@@ -150,22 +196,34 @@ class ShardWork:
         with shard_writer(shard_path(self.folder, name), ids, self.mel) as writer:
             for utterance in utterances:
                 trace = Trace()
-                extraction = extract_or_reject(utterance, tools, trace, report.rejected)
-                if extraction is not None:
-                    report.count(utterance.id, extraction)
+                record = extract_or_reject(tools.extract, utterance, trace, report.rejected)
+                if record is not None:
                     trace.start("store")
-                    writer.add(extraction.record)
-                report.add_trace(utterance.id, trace)
+                    writer.add(record)
+                report.add_utterance(utterance.id, trace)
         report.rows = writer.rows
         return report
 
 
 def extract_or_reject(
-    utterance: Utterance, tools: Tools, trace: Trace, rejected: list[Rejection]
-) -> Extraction | None:
-    """Makes the record of one utterance; None if it is rejected, for a fault of its own or ours."""
+    extract: Callable[[Utterance, Trace], Record],
+    utterance: Utterance,
+    trace: Trace,
+    rejected: list[Rejection],
+) -> Record | None:
+    """Makes the record of one utterance; a fault of the utterance, or a bug, becomes a rejection.
+
+    Args:
+        extract: Makes it.
+        utterance: Recording and text.
+        trace: Of the work on it.
+        rejected: List to extend.
+
+    Returns:
+        None if the utterance is rejected.
+    """
     try:
-        return tools.extract(utterance, trace)
+        return extract(utterance, trace)
     except (UtteranceError, InputError) as error:
         reason = str(error)
     except Exception as error:  # noqa: BLE001  (see ShardWork)
@@ -187,22 +245,44 @@ def _tools_for(work: ShardWork) -> Tools:
 
 
 def shard_path(folder: Path, name: str) -> Path:
-    """File of a shard."""
+    """File of a shard.
+
+    Args:
+        folder: The dataset's folder.
+        name: Of the shard.
+    """
     return features_folder(folder) / f"{name}.safetensors"
 
 
 def report_path(folder: Path, name: str) -> Path:
-    """File of the report on a shard."""
+    """File of the report on a shard.
+
+    Args:
+        folder: The dataset's folder.
+        name: Of the shard.
+    """
     return features_folder(folder) / f"{name}.json"
 
 
-def write_report(folder: Path, name: str, report: ShardReport) -> None:
-    """Says that a shard is finished; written after it."""
+def write_shard_report(folder: Path, name: str, report: ShardReport) -> None:
+    """Marks a shard as finished; written after it.
+
+    Args:
+        folder: The dataset's folder.
+        name: Of the shard.
+        report: On it.
+    """
     write_json(report_path(folder, name), vars(report))
 
 
-def read_report(folder: Path, name: str, fingerprint: str) -> ShardReport | None:
-    """The report on a finished shard; None if it is not finished or made from something else."""
+def read_shard_report(folder: Path, name: str, fingerprint: str) -> ShardReport | None:
+    """The report on a finished shard; None if it is not finished or made from something else.
+
+    Args:
+        folder: The dataset's folder.
+        name: Of the shard.
+        fingerprint: Of what it should be made from.
+    """
     path = report_path(folder, name)
     if not path.is_file() or not shard_path(folder, name).is_file():
         return None

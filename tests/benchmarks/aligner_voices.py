@@ -35,9 +35,9 @@ from models.evaluation.inputs.options import EvaluationOptions, inputs_of_model
 from models.tts.fastspeech2 import FastSpeech2
 from preprocessors.split import read_splits
 from processors.dataset.batch import TtsBatch, collate
+from processors.dataset.datasets import FeatureDataset
 from processors.dataset.sampler import Draw
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.dataset.utterances import FeatureDataset
 from utils.files import user_path
 
 RECIPE = Path(__file__).parents[2] / "egs/tts/FastSpeech2"

@@ -10,8 +10,8 @@ from models.synthesizer.results import ResultFolder, TextLine
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.pcm import from_pcm16
-from processors.dataset.store import RecordingStore
-from tests.processors.recordings import make_recorded
+from processors.dataset.store import MelWavStore
+from tests.processors.mel_wavs import make_mel_wav_store
 
 RATE = 8000
 TEXT = "One two, three!"
@@ -32,10 +32,10 @@ def preprocess_of(root: Path) -> PreprocessConfig:
     )
 
 
-def make_store(root: Path, dataset: str = "Anna", text: str = TEXT) -> RecordingStore:
+def make_store(root: Path, dataset: str = "Anna", text: str = TEXT) -> MelWavStore:
     """A prepared data set, whose corpus is there too."""
     folder = root / "data" / dataset
-    store = make_recorded(folder)
+    store = make_mel_wav_store(folder)
     audio = {id: root / "corpus" / f"{id}.wav" for id in store.ids}
     for id, path in audio.items():
         write_wav(path, from_pcm16(store.read(id).wav), RATE)
@@ -89,7 +89,7 @@ def write_results(
     results.save()
 
 
-def write_copies(root: Path, store: RecordingStore, level: float = 0.5) -> Path:
+def write_copies(root: Path, store: MelWavStore, level: float = 0.5) -> Path:
     """Copies of the test split at another level."""
     ids = store.ids[-2:]
     wavs = [level * from_pcm16(store.read(id).wav) for id in ids]

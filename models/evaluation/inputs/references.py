@@ -18,7 +18,7 @@ from preprocessors.audio_folder import SUFFIXES
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.audio.files import AudioError, read_audio
 from processors.audio.pcm import from_pcm16
-from processors.dataset.store import FeatureStore, RecordingStore
+from processors.dataset.store import FeatureStore, MelWavStore
 from processors.records import TimedPhone
 from utils.errors import InputError
 from utils.files import user_path
@@ -174,8 +174,8 @@ def _feature_store(folder: Path) -> FeatureStore:
 
 
 @functools.lru_cache(maxsize=8)
-def _recording_store(folder: Path, mel: MelConfig) -> RecordingStore:
-    return RecordingStore(folder, mel)
+def _recording_store(folder: Path, mel: MelConfig) -> MelWavStore:
+    return MelWavStore(folder, mel)
 
 
 def _read_phones(folder: Path, id: str) -> tuple[TimedPhone, ...]:

@@ -20,7 +20,7 @@ from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.synthesizer.vocoders import GRIFFIN_LIM, OpenedVocoder, open_vocoder
 from modules.mel import MelSpectrogram
 from processors.audio.files import AudioError, write_wav
-from processors.extraction.recordings import mel_of
+from processors.audio.frames import mel_of
 from processors.scoring.utterance_scorer import EvaluatedUtterance, SpeechFile
 from utils.errors import InputError
 from utils.files import read_json, write_json

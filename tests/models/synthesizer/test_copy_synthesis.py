@@ -27,7 +27,7 @@ from processors.audio.files import write_wav
 from processors.audio.pcm import from_pcm16
 from tests.models.checkpoint.importers import hifigan_originals
 from tests.models.training.small_tasks import PREPROCESS, write_voice_config
-from tests.processors.recordings import MEL, make_recorded
+from tests.processors.mel_wavs import MEL, make_mel_wav_store
 from utils.errors import InputError
 from utils.files import write_json
 
@@ -74,7 +74,7 @@ def make_vocoder(tmp_path: Path, network) -> CopySynthesis:
 def store(tmp_path):
     """The data set Anna, prepared."""
     folder = tmp_path / "data" / "Anna"
-    store = make_recorded(folder)
+    store = make_mel_wav_store(folder)
     utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
     write_manifest(folder / "manifest.jsonl", utterances)
     return store

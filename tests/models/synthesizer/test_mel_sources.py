@@ -17,7 +17,7 @@ from models.synthesizer.mel_sources import (
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.pcm import from_pcm16
-from tests.processors.recordings import MEL, make_recorded
+from tests.processors.mel_wavs import MEL, make_mel_wav_store
 from utils.errors import InputError
 
 RATE = 22050
@@ -39,7 +39,7 @@ def save(path: Path, array: object) -> Path:
 
 
 def test_a_split_gives_its_recordings_with_the_mels_of_stage_1(tmp_path):
-    store = make_recorded(tmp_path / "Anna")
+    store = make_mel_wav_store(tmp_path / "Anna")
     utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
     write_manifest(tmp_path / "Anna" / "manifest.jsonl", utterances)
     sources = sources_of_split(tmp_path, "Anna", "test", MEL)
@@ -53,7 +53,7 @@ def test_a_split_gives_its_recordings_with_the_mels_of_stage_1(tmp_path):
 
 
 def test_a_split_with_another_mel_is_refused(tmp_path):
-    store = make_recorded(tmp_path / "Anna")
+    store = make_mel_wav_store(tmp_path / "Anna")
     utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
     write_manifest(tmp_path / "Anna" / "manifest.jsonl", utterances)
     with pytest.raises(InputError, match=r"another mel definition: f_max 4000.* and 8000\.0,"):

@@ -24,9 +24,9 @@ from models.training.trainer import Observers, Trainer
 from modules.masking import length_mask
 from modules.variance_adaptor import regulate
 from processors.dataset.batch import collate
+from processors.dataset.datasets import FeatureDataset
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, write_index, write_mel_config, write_shard
-from processors.dataset.utterances import FeatureDataset
 from processors.records import Features
 from processors.text.symbols import Vocabulary, arpabet_vocabulary
 from utils.config import to_plain

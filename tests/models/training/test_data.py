@@ -19,7 +19,7 @@ from tests.models.training.small_tasks import (
     train_config,
     write_voice_config,
 )
-from tests.processors.recordings import FRAMES, MEL, make_recorded
+from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
 from utils.config import to_plain
 from utils.errors import InputError
 
@@ -159,7 +159,7 @@ def vocoder_config_of(root, *overrides, dataset=("mini",), **train):
 
 @pytest.fixture
 def recorded(tmp_path):
-    make_recorded(tmp_path / "data" / "mini")
+    make_mel_wav_store(tmp_path / "data" / "mini")
     return tmp_path
 
 
@@ -175,7 +175,7 @@ def test_a_vocoder_needs_the_mel_and_no_text(recorded):
 
 
 def test_an_epoch_holds_one_segment_of_every_training_recording(recorded):
-    make_recorded(recorded / "data" / "more", FRAMES[:7])
+    make_mel_wav_store(recorded / "data" / "more", FRAMES[:7])
     data = load(vocoder_config_of(recorded, dataset=("mini", "more"), batch_size=4))
     for epoch in range(3):
         data.sampler.set_epoch(epoch)
@@ -231,7 +231,7 @@ def test_whole_recordings_validate_and_are_spoken(recorded):
 
 
 def test_long_recordings_validate_by_their_first_ten_seconds(tmp_path):
-    make_recorded(tmp_path / "data" / "mini", (20, 20, 20, 20, 1300, 20, 20))
+    make_mel_wav_store(tmp_path / "data" / "mini", (20, 20, 20, 20, 1300, 20, 20))
     data = load(vocoder_config_of(tmp_path))
     lengths = [int(n) for batch in data.valid for n in batch.mel_lengths]
     assert sorted(lengths) == [20, 1250]

@@ -22,7 +22,7 @@ from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
 from preprocessors.split import read_splits
 from processors.audio.pcm import from_pcm16
-from processors.dataset.store import FeatureStore, RecordingStore
+from processors.dataset.store import FeatureStore, MelWavStore
 from processors.extraction.run import prepare_dataset
 from tests.processors.small_corpus import IDS, copy_corpus
 from utils.config import to_plain
@@ -111,8 +111,8 @@ def vocoder_config(place: Path, **preprocess: object):
     return load_config(write_config(place / "vocoder.json", "vocoder", "HiFiGAN", model, **keys))
 
 
-def store_of(place: Path) -> RecordingStore:
-    return RecordingStore(place / "data/vocoder/LJSpeech")
+def store_of(place: Path) -> MelWavStore:
+    return MelWavStore(place / "data/vocoder/LJSpeech")
 
 
 def test_mels_are_the_models_and_wavs_those_of_the_features(place):

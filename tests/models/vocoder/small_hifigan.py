@@ -22,9 +22,9 @@ from modules.discriminators import WaveDiscriminator
 from modules.mel import MelSpectrogram
 from processors.audio.pcm import from_pcm16, to_pcm16
 from processors.dataset.batch import VocoderBatch
-from processors.dataset.segments import RecordingDataset, SegmentDataset
-from processors.dataset.store import RecordingStore, write_index, write_mel_config, write_shard
-from processors.records import Recording
+from processors.dataset.datasets import MelWavDataset, SegmentDataset
+from processors.dataset.store import MelWavStore, write_index, write_mel_config, write_shard
+from processors.records import MelWav
 from tests.models.training.small_tasks import PREPROCESS, make_trainer, train_config
 from utils.config import to_plain
 
@@ -46,7 +46,7 @@ DISCRIMINATOR = DiscriminatorConfig(
 )
 
 
-def make_recording(number: int) -> Recording:
+def make_recording(number: int) -> MelWav:
     """Half a second of a harmonic tone in noise."""
     generator = np.random.default_rng(number)
     n_frames = int(generator.integers(50, 70))
@@ -55,10 +55,10 @@ def make_recording(number: int) -> Recording:
     tone = sum(np.sin(2 * np.pi * k * pitch * times) / k for k in range(1, 5))
     wav = to_pcm16(0.2 * tone + 0.01 * generator.normal(size=len(times)))
     mel = MelSpectrogram(MEL)(torch.from_numpy(from_pcm16(wav))[None])[0]
-    return Recording(f"rec-{number:03d}", "anna", mel.numpy(), wav)
+    return MelWav(f"rec-{number:03d}", "anna", mel.numpy(), wav)
 
 
-def make_recordings(folder: Path, n_recordings: int = 12) -> RecordingStore:
+def make_recordings(folder: Path, n_recordings: int = 12) -> MelWavStore:
     """Writes a vocoder's dataset as stage 1 does; the last four recordings do not train."""
     rows = write_shard(
         folder / "features" / "shard-00000.safetensors",
@@ -67,7 +67,7 @@ def make_recordings(folder: Path, n_recordings: int = 12) -> RecordingStore:
     )
     write_mel_config(folder, MEL)
     write_index(folder, rows)
-    store = RecordingStore(folder)
+    store = MelWavStore(folder)
     ids = list(store.ids)
     files = {
         "train": ids[:-4],
@@ -86,7 +86,7 @@ def gan_config(**changes: object) -> TrainConfig:
     return train_config(**({"batch_size": 2, "cut_mel_frame": N_FRAMES} | changes))
 
 
-def make_segments(store: RecordingStore, config: TrainConfig) -> TrainingData:
+def make_segments(store: MelWavStore, config: TrainConfig) -> TrainingData:
     ids = list(store.ids)
     training = SegmentDataset(
         [store],
@@ -95,7 +95,7 @@ def make_segments(store: RecordingStore, config: TrainConfig) -> TrainingData:
         log_floor=MEL.log_floor_value,
         seed=config.random_seed,
     )
-    validation = RecordingDataset([store], [ids[-4:]], longest_s=1.0)
+    validation = MelWavDataset([store], [ids[-4:]], longest_s=1.0)
     collator = make_collator("vocoder", MEL)
     return data_of(training, validation, collator, config, ProcessRank(), torch.device("cpu"))
 
@@ -125,7 +125,7 @@ def make_gan(**changes: object) -> HiFiGANTask:
 
 
 def make_gan_trainer(
-    store: RecordingStore, checkpoints: Path, config: TrainConfig, task: HiFiGANTask | None = None
+    store: MelWavStore, checkpoints: Path, config: TrainConfig, task: HiFiGANTask | None = None
 ) -> Trainer:
     task = make_gan() if task is None else task
     return make_trainer(store, checkpoints, config, task, make_segments(store, config))

@@ -241,7 +241,7 @@ def test_a_resumed_run_is_bit_equal_in_networks_and_optimizers(store, tmp_path, 
 _TRAINING = """
 import sys
 from pathlib import Path
-from processors.dataset.store import RecordingStore
+from processors.dataset.store import MelWavStore
 from tests.models.vocoder.small_hifigan import gan_config, make_gan, make_gan_trainer
 
 task = make_gan()
@@ -251,7 +251,7 @@ def talking(batch):
     yield from step(batch)
 task.training_step = talking
 config = gan_config(max_steps=1000000, save_steps=1)
-make_gan_trainer(RecordingStore(Path(sys.argv[1])), Path(sys.argv[2]), config, task).fit()
+make_gan_trainer(MelWavStore(Path(sys.argv[1])), Path(sys.argv[2]), config, task).fit()
 """
 
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from processors.dataset.batch import TtsItem, VocoderItem, collate, collate_recordings, on_device
+from processors.dataset.batch import TtsItem, VocoderItem, collate, collate_vocoder, on_device
 from utils.errors import InputError
 
 FLOOR = math.log(1e-5)
@@ -67,7 +67,7 @@ def recording(id: str, n_frames: int, hop: int = 4) -> VocoderItem:
 
 def test_recordings_are_padded_with_silence():
     items = [recording("a", 2), recording("b", 5)]
-    batch = collate_recordings(items, hop_length=4, log_floor=-11.5)
+    batch = collate_vocoder(items, hop_length=4, log_floor=-11.5)
     assert batch.ids == ("a", "b")
     assert batch.mel_lengths.tolist() == [2, 5]
     assert torch.equal(batch.mel[0, :, :2], items[0].mel)
@@ -87,7 +87,7 @@ def test_recordings_are_padded_with_silence():
 )
 def test_a_faulty_recording_is_named(item, fault):
     with pytest.raises(InputError, match=fault):
-        collate_recordings([recording("a", 2), item], hop_length=4, log_floor=-11.5)
+        collate_vocoder([recording("a", 2), item], hop_length=4, log_floor=-11.5)
 
 
 def test_without_durations_there_are_none_in_the_batch():

@@ -8,12 +8,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from processors.dataset.shard_file import shard_writer, tensors_of
-from tests.processors.recordings import MEL, make_recording
+from tests.processors.mel_wavs import MEL, make_mel_wav
 
 
 @pytest.fixture
 def recordings():
-    return [make_recording(number, frames) for number, frames in enumerate((3, 40, 17))]
+    return [make_mel_wav(number, frames) for number, frames in enumerate((3, 40, 17))]
 
 
 def write(path, recordings, ids=None):
@@ -37,7 +37,7 @@ def test_every_tensor_is_read_back_by_safetensors(recordings, tmp_path):
 
 def test_the_header_fits_into_its_room_for_the_longest_ids_and_numbers(tmp_path):
     long_id = "x" * 128
-    recording = replace(make_recording(0, 3), id=long_id)
+    recording = replace(make_mel_wav(0, 3), id=long_id)
     path = tmp_path / "shard-00000.safetensors"
     write(path, [recording])
     content = path.read_bytes()

@@ -20,7 +20,7 @@ from processors.extraction.fingerprint import (
     write_fingerprint,
 )
 from processors.extraction.run import prepare_dataset
-from processors.extraction.tts_plan import feature_dependence
+from processors.extraction.tts import feature_dependence
 from tests.processors.small_corpus import (
     DEMO,
     IDS,
@@ -139,7 +139,7 @@ def test_going_back_to_an_older_config_half_way_trusts_nothing_stale(place, monk
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("processors.extraction.run.write_report", no_space)
+        patch.setattr("processors.extraction.run.write_shard_report", no_space)
         with pytest.raises(OSError, match="No space"):
             prepare(place, n_mel=40)
     assert prepare(place).n_extracted == 9

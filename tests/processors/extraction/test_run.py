@@ -118,16 +118,16 @@ from pathlib import Path
 from processors.extraction import run as extraction
 from tests.processors.small_corpus import config_of
 
-write_report, n_written = extraction.write_report, 0
+write_shard_report, n_written = extraction.write_shard_report, 0
 
 def kill_after_two(*arguments):
     global n_written
     if n_written == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     n_written += 1
-    write_report(*arguments)
+    write_shard_report(*arguments)
 
-extraction.write_report = kill_after_two
+extraction.write_shard_report = kill_after_two
 config = config_of(Path({corpus!r}), Path({processed!r}), backend={backend!r})
 extraction.prepare_dataset(config, "LJSpeech", 2)
 """
@@ -180,7 +180,7 @@ def test_an_utterance_that_crashed_a_process_is_rejected_once(corpus, tmp_path, 
 
 @pytest.mark.slow
 def test_stage_1_outlives_an_utterance_that_kills_workers(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("processors.extraction.tts_plan.ShardWork", CrashOn("LJ001-0011"))
+    monkeypatch.setattr("processors.extraction.tts.ShardWork", CrashOn("LJ001-0011"))
     prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", 2)
     stage, reason = reasons(tmp_path / "LJSpeech")["LJ001-0011"]
     assert stage == "features"

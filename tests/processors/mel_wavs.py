@@ -9,8 +9,8 @@ import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.pcm import from_pcm16, to_pcm16
-from processors.dataset.store import RecordingStore, write_index, write_mel_config, write_shard
-from processors.records import Recording
+from processors.dataset.store import MelWavStore, write_index, write_mel_config, write_shard
+from processors.records import MelWav
 
 MEL = MelConfig(
     sample_rate=8000,
@@ -24,7 +24,7 @@ MEL = MelConfig(
 FRAMES = (5, 16, 17, 40, 60, 33, 90, 25, 48, 70)  # of the recordings, in the order of their ids
 
 
-def make_recording(number: int, n_frames: int, speaker: str = "anna") -> Recording:
+def make_recording(number: int, n_frames: int, speaker: str = "anna") -> MelWav:
     """A tone in noise, and its mel."""
     generator = np.random.default_rng(number)
     times = np.arange(n_frames * MEL.hop_length) / MEL.sample_rate
@@ -32,10 +32,10 @@ def make_recording(number: int, n_frames: int, speaker: str = "anna") -> Recordi
     wav = to_pcm16(tone + generator.uniform(-0.05, 0.05, len(times)))
     with torch.inference_mode():
         mel = MelSpectrogram(MEL)(torch.from_numpy(from_pcm16(wav))[None])[0].numpy()
-    return Recording(f"rec-{number:03d}", speaker, mel, wav)
+    return MelWav(f"rec-{number:03d}", speaker, mel, wav)
 
 
-def make_recorded(folder: Path, n_frames: Sequence[int] = FRAMES) -> RecordingStore:
+def make_mel_wav_store(folder: Path, n_frames: Sequence[int] = FRAMES) -> MelWavStore:
     """Writes a dataset's folder as stage 1 does; the last four recordings do not train."""
     recordings = [make_recording(number, frames) for number, frames in enumerate(n_frames)]
     rows = write_shard(folder / "features" / "shard-00000.safetensors", recordings, MEL)
@@ -48,4 +48,4 @@ def make_recorded(folder: Path, n_frames: Sequence[int] = FRAMES) -> RecordingSt
     }
     for name, value in files.items():
         (folder / f"{name}.json").write_text(json.dumps(value))
-    return RecordingStore(folder)
+    return MelWavStore(folder)

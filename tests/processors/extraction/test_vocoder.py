@@ -14,8 +14,7 @@ from config.schema import Config, CorpusConfig, SplitConfig
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.split import read_splits
 from processors.audio.pcm import from_pcm16
-from processors.dataset.store import FeatureStore, RecordingStore
-from processors.extraction.recordings import mel_of
+from processors.dataset.store import FeatureStore, MelWavStore
 from processors.extraction.run import prepare_dataset
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, texts, write_texts
 from utils.errors import InputError
@@ -39,7 +38,7 @@ def prepared(corpus, tmp_path_factory) -> Path:
 
 
 def test_recordings_are_stored_whole_with_their_mel(prepared):
-    store = RecordingStore(prepared, MelConfig())
+    store = MelWavStore(prepared, MelConfig())
     assert list(store.ids) == IDS
     assert store.verify() == []
     for id in IDS:
@@ -63,7 +62,7 @@ def test_the_dataset_folder_has_splits_and_nothing_of_text(prepared):
 
 
 def test_a_part_of_a_recording_is_read_alone(prepared):
-    store = RecordingStore(prepared)
+    store = MelWavStore(prepared)
     whole, part = store.read("LJ001-0002"), store.read("LJ001-0002", first=7, n_frames=30)
     np.testing.assert_array_equal(part.mel, whole.mel[:, 7:37])
     np.testing.assert_array_equal(part.wav, whole.wav[7 * 256 : 37 * 256])
@@ -77,7 +76,7 @@ def test_a_store_is_not_taken_for_one_of_the_other_kind(corpus, prepared, tmp_pa
         FeatureStore(prepared)
     prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
     with pytest.raises(InputError, match="holds features for acoustic models, and no audio"):
-        RecordingStore(tmp_path / "LJSpeech")
+        MelWavStore(tmp_path / "LJSpeech")
 
 
 def test_features_are_not_overwritten_by_recordings(corpus, prepared, tmp_path):
@@ -155,16 +154,6 @@ def test_bad_recordings_are_rejected_with_their_reason(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("padding", ["centre", "hifigan"])
-def test_a_mel_in_pieces_is_the_mel_of_the_whole(padding):
-    config = MelConfig(padding=padding)
-    mel = MelSpectrogram(config)
-    wav = np.random.default_rng(0).uniform(-0.5, 0.5, 200 * 256).astype(np.float32)
-    whole = mel(torch.from_numpy(wav)[None])[0].numpy()
-    for piece in (1, 64, 199, 200):
-        np.testing.assert_allclose(mel_of(wav, mel, piece), whole, atol=1e-5)
-
-
 UNUSED = ("parselmouth", "pyworld", "phonemizer", "pocketsphinx", "num2words", "praatio", "librosa")
 WITHOUT_TEXT = """
 import sys
@@ -173,7 +162,7 @@ for name in {unused!r}:
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from processors.extraction.run import prepare_dataset
-from tests.processors.extraction.test_vocoder_plan import vocoder_config
+from tests.processors.extraction.test_vocoder import vocoder_config
 prepare_dataset(vocoder_config(Path({corpus!r}), Path({processed!r})), "LJSpeech", 1)
 """
 
@@ -184,7 +173,7 @@ def test_nothing_of_text_alignment_and_pitch_is_needed(corpus, tmp_path):
         unused=UNUSED, root=root, corpus=str(corpus), processed=str(tmp_path)
     )
     subprocess.run([sys.executable, "-c", script], cwd=root, check=True)
-    assert len(RecordingStore(tmp_path / "LJSpeech")) == 9
+    assert len(MelWavStore(tmp_path / "LJSpeech")) == 9
 
 
 def test_any_folder_of_audio_will_do(tmp_path):
@@ -200,7 +189,7 @@ def test_any_folder_of_audio_will_do(tmp_path):
         split=SplitConfig(),
     )
     assert prepare_dataset(config, "LJSpeech", 1).n_usable == 4
-    store = RecordingStore(tmp_path / "data/LJSpeech")
+    store = MelWavStore(tmp_path / "data/LJSpeech")
     assert [id[:8] for id in store.ids] == ["deep_Tak", "four", "one", "three"]
     assert store.frames[2] == len(wav) // 256
     with pytest.raises(InputError, match=r"recordings have no text.*LJSpeech\.format"):

@@ -10,16 +10,13 @@ from config.schema import PreprocessConfig
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance
 from processors.audio.files import read_audio
-from processors.extraction.features import (
+from processors.extraction.shards import Trace
+from processors.extraction.tts import (
     FeatureError,
     FeatureTools,
-    cut_to_frames,
-    extract_features,
+    cut_aligned,
     frame_durations,
-    span_start,
 )
-from processors.extraction.trace import Trace
-from processors.records import Alignment
 from utils.errors import InputError
 
 DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini"
@@ -33,10 +30,6 @@ UTTERANCE = Utterance("LJ001-0002", DEMO / "wavs/LJ001-0002.flac", TEXT, "LJSpee
 @pytest.fixture(scope="module")
 def tools() -> FeatureTools:
     return FeatureTools(CONFIG, DEMO)
-
-
-def span(start_s: float, end_s: float) -> Alignment:
-    return Alignment(("<sil>", "<.>"), np.array([start_s, (start_s + end_s) / 2, end_s]), ())
 
 
 def test_boundaries_are_rounded_so_that_errors_do_not_add_up():
@@ -58,14 +51,14 @@ def test_impossible_boundaries_are_refused(boundaries):
 
 def test_audio_is_cut_to_whole_frames_from_the_first_boundary():
     wav = np.arange(22050, dtype=np.float32)
-    cut = cut_to_frames(wav, span_start(span(0.1, 0.6), MEL), 43, MEL)
+    cut = cut_aligned(wav, 2205, 43, MEL)
     assert (cut[0], len(cut)) == (2205, 43 * 256)
     assert cut.dtype == np.float32
 
 
 def test_audio_up_to_a_frame_too_short_is_continued_by_its_reflection():
     wav = np.arange(2000, dtype=np.float32)
-    cut = cut_to_frames(wav, 0, 8, MEL)
+    cut = cut_aligned(wav, 0, 8, MEL)
     assert len(cut) == 2048
     assert cut[1998:2003].tolist() == [1998, 1999, 1998, 1997, 1996]
 
@@ -73,18 +66,18 @@ def test_audio_up_to_a_frame_too_short_is_continued_by_its_reflection():
 def test_an_alignment_longer_than_its_recording_is_refused_with_both_lengths():
     wav = np.zeros(256 * 20, dtype=np.float32)
     with pytest.raises(FeatureError, match="lasts 23 frames, the recording 20"):
-        cut_to_frames(wav, 0, 23, MEL)
+        cut_aligned(wav, 0, 23, MEL)
     with pytest.raises(FeatureError, match="lasts 30 frames, the recording 0"):
-        cut_to_frames(wav, 22050, 30, MEL)
+        cut_aligned(wav, 22050, 30, MEL)
 
 
 def test_a_span_shorter_than_a_window_is_refused():
     with pytest.raises(FeatureError, match="only 3 frames"):
-        cut_to_frames(np.zeros(9000, dtype=np.float32), 0, 3, MEL)
+        cut_aligned(np.zeros(9000, dtype=np.float32), 0, 3, MEL)
 
 
 def test_all_parts_of_a_real_utterance_fit_together(tools):
-    features = extract_features(UTTERANCE, tools).record
+    features = tools.extract(UTTERANCE, Trace())
     T = features.mel.shape[1]
     assert 100 < T < 165  # 1.9 s with silence
     assert features.mel.shape == (80, T)
@@ -97,7 +90,7 @@ def test_all_parts_of_a_real_utterance_fit_together(tools):
 
 
 def test_mel_and_energy_are_those_of_the_cut_audio(tools):
-    features = extract_features(UTTERANCE, tools).record
+    features = tools.extract(UTTERANCE, Trace())
     wav = read_audio(UTTERANCE.audio, CONFIG).wav
     spoken = tools.frontend("en-us")(TEXT)
     start_s = tools.align(UTTERANCE, wav, 22050, spoken).boundaries_s[0]
@@ -111,7 +104,7 @@ def test_mel_and_energy_are_those_of_the_cut_audio(tools):
 
 
 def test_frames_of_a_pause_are_those_that_are_quiet(tools):
-    features = extract_features(UTTERANCE, tools).record
+    features = tools.extract(UTTERANCE, Trace())
     n_pause = features.durations[-1]
     assert n_pause > 3
     assert features.energy[-n_pause:].mean() < 0.02 * features.energy[:-n_pause].mean()
@@ -129,13 +122,15 @@ def test_the_trace_says_in_which_part_an_utterance_failed(changes, error, part, 
     trace = Trace()
     utterance = Utterance(**{**vars(UTTERANCE), **changes})
     with pytest.raises(ValueError, match=error):
-        extract_features(utterance, tools, trace)
+        tools.extract(utterance, trace)
     assert trace.part == part
 
 
 def test_the_trace_measures_every_part(tools):
     trace = Trace()
-    extract_features(UTTERANCE, tools, trace)
+    features = tools.extract(UTTERANCE, trace)
+    assert trace.phones == features.phones
+    assert "M" in trace.text_phones
     assert set(trace.cpu_seconds) == {"audio", "text", "alignment", "mel", "f0"}
     assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
 
@@ -149,12 +144,12 @@ def test_a_language_without_a_frontend_is_an_error_of_the_user(tools):
 def test_six_seconds_take_about_29_ms_without_alignment(tools):
     text = (DEMO / "metadata.csv").read_text(encoding="utf-8").split("\n")[0].split("|")[2]
     utterance = Utterance("LJ001-0001", DEMO / "wavs/LJ001-0001.flac", text, "LJSpeech")
-    extract_features(utterance, tools)
+    tools.extract(utterance, Trace())
     trace = Trace()
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     for _ in range(10):
-        extract_features(utterance, tools, trace)
+        tools.extract(utterance, trace)
     torch.set_num_threads(n_threads)
     seconds = (sum(trace.cpu_seconds.values()) - trace.cpu_seconds["alignment"]) / 10
     # 27 ms on the machine it was written on; twice the target leaves room for slower ones

@@ -12,33 +12,42 @@ from utils.errors import InputError
 from utils.files import write_json
 from utils.logging import get_logger
 
-# A share says little of a small corpus: so many bad utterances never stop it, while they are not
-# the greater part of it. Only `max_bad_ratio` 0 allows none.
+# A share means little in a small corpus: up to this many bad utterances never end the stage, unless
+# they are more than half of it. Only `max_bad_ratio` 0 allows none.
 _TOLERATED = 3
 _SHOWN = 5  # reasons; the file holds all of them
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
-    """How many utterances of a corpus may be of no use."""
+    """How many utterances of a corpus may be unusable.
+
+    Args:
+        n_utterances: Size of the corpus.
+        max_bad_ratio: Config key of this name.
+    """
     tolerated = min(_TOLERATED, n_utterances // 2) if max_bad_ratio > 0 else 0
     return max(int(max_bad_ratio * n_utterances), tolerated)
 
 
 def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
-    """Makes sure that not too many utterances are rejected, and says why some were.
+    """Makes sure that not too many utterances are rejected; logs the first reasons.
+
+    Args:
+        run: What is done.
+        rejected: By the corpus reader and by the extraction.
 
     Raises:
         InputError: If there are more than `max_bad_ratio` and the tolerance for small corpora
             allow; shows the first reasons.
     """
+    if not rejected:
+        return
     n_all = len(run.listing.utterances) + len(run.listing.rejected)
     ratio = run.config.max_bad_ratio
     allowed = allowed_faults(n_all, ratio)
-    if not rejected:
-        return
     found = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
     reasons = "".join(f"\n  {item.id}: {item.reason}" for item in rejected[:_SHOWN])
-    listed = f"{run.folder / 'rejected.jsonl'} names all of them:{reasons}"
+    listed = f"{run.folder / 'rejected.jsonl'} lists all of them:{reasons}"
     if len(rejected) <= allowed:
         _log.warning("%s; %s", found, listed)
         return
@@ -48,30 +57,31 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     )
 
 
-def say_notices(run: Run, total: ShardReport) -> None:
-    """Says what had to be changed in recordings, or is suspicious; the report has all of it."""
+def log_notices(run: Run, total: ShardReport) -> None:
+    """Logs how recordings had to be changed and what is suspicious; the report has all of it.
+
+    Args:
+        run: What is done.
+        total: Report on all shards.
+    """
     for notice, n in total.notices.most_common(_SHOWN):
         _log.info("%s: %d of its recordings: %s", run.dataset, n, notice)
 
 
-def split_usable(run: Run, total: ShardReport) -> Splits:
+def usable_splits(run: Run, total: ShardReport) -> Splits:
     """Splits all readable recordings and leaves out the unusable ones afterwards.
 
     The split of an utterance does then not depend on which others another aligner or text frontend
     rejects: what one model is tested on, no other model of the same corpus was trained on.
 
-    Raises:
-        InputError: If nothing is left to train on.
-    """
-    return usable_part(run, total, split_ids(total.audio_seconds, run.config.split))
-
-
-def usable_part(run: Run, total: ShardReport, splits: Splits) -> Splits:
-    """Leaves out of splits what cannot be used.
+    Args:
+        run: What is done.
+        total: Report on all shards.
 
     Raises:
         InputError: If nothing is left to train on.
     """
+    splits = run.product.splits or split_ids(total.audio_seconds, run.config.split)
     usable = {row.id for row in total.rows}
     splits = Splits(*([id for id in ids if id in usable] for ids in splits))
     if not splits.train:
@@ -85,23 +95,37 @@ def usable_part(run: Run, total: ShardReport, splits: Splits) -> Splits:
 
 
 def write_speakers(run: Run, total: ShardReport) -> None:
-    """Writes name and language of each speaker who has features, sorted by name."""
+    """Writes name and language of each speaker who has usable utterances, sorted by name.
+
+    Args:
+        run: What is done.
+        total: Report on all shards.
+    """
     usable = {row.id for row in total.rows}
     languages = {u.speaker: u.language for u in run.listing.utterances if u.id in usable}
     speakers = [{"name": name, "language": languages[name]} for name in sorted(languages)]
     write_json(run.folder / "speakers.json", speakers)
 
 
-def make_report(
+def write_report(
     run: Run,
     total: ShardReport,
     rejected: Sequence[Rejection],
     splits: Splits,
     summary: Summary,
-) -> dict[str, object]:
-    """Numbers about the dataset and the work, for people."""
+) -> None:
+    """Writes `report.json`: numbers about the dataset and the work, for people.
+
+    Args:
+        run: What was done.
+        total: Report on all shards.
+        rejected: By the corpus reader and by the extraction.
+        splits: Of the usable utterances.
+        summary: Of the work.
+    """
     n_all = max(1, len(run.listing.utterances))
-    return {
+    cpu_seconds = sorted(total.cpu_seconds.items())
+    report = {
         "dataset": run.dataset,
         "mels_from": run.product.mels_from,
         "utterances": summary.n_usable,
@@ -112,15 +136,15 @@ def make_report(
         "misfits": report_of(total.scores),
         "notices": run.listing.notices,
         "audio_notices": dict(sorted(total.notices.items(), key=lambda item: (-item[1], item[0]))),
-        "cpu_seconds": {part: round(value, 3) for part, value in sorted(total.cpu_seconds.items())},
+        "cpu_seconds": {part: round(value, 3) for part, value in cpu_seconds},
         "cpu_ms_per_utterance": {
-            part: round(1000 * value / n_all, 2)
-            for part, value in sorted(total.cpu_seconds.items())
+            part: round(1000 * value / n_all, 2) for part, value in cpu_seconds
         },
         "wall_seconds": round(summary.wall_seconds, 2),
         "extracted": summary.n_extracted,
         "extracted_per_second": round(summary.n_extracted / summary.wall_seconds, 2),
     }
+    write_json(run.folder / "report.json", report)
 
 
 _log = get_logger(__name__)

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+import torch
 
-from processors.extraction.aligned_recordings import SpanError, cut_span
-from tests.processors.recordings import MEL
+from modules.mel import MelConfig, MelSpectrogram
+from processors.audio.frames import SpanError, cut_span, mel_of
+from tests.processors.mel_wavs import MEL
 
 WAV = np.arange(1000, dtype=np.float32)  # hops of 64 samples
 
@@ -23,3 +25,13 @@ def test_a_span_is_reflected_at_both_ends():
 def test_a_span_far_beyond_the_recording_is_refused(start):
     with pytest.raises(SpanError, match="run stage 1 of the acoustic model again"):
         cut_span(WAV, start, 5, MEL)
+
+
+@pytest.mark.parametrize("padding", ["centre", "hifigan"])
+def test_a_mel_in_pieces_is_the_mel_of_the_whole(padding):
+    config = MelConfig(padding=padding)
+    mel = MelSpectrogram(config)
+    wav = np.random.default_rng(0).uniform(-0.5, 0.5, 200 * 256).astype(np.float32)
+    whole = mel(torch.from_numpy(wav)[None])[0].numpy()
+    for piece in (1, 64, 199, 200):
+        np.testing.assert_allclose(mel_of(wav, mel, piece), whole, atol=1e-5)

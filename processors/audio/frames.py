@@ -1,0 +1,63 @@
+"""Audio in whole frames: spans of a recording, and the mel of recordings of any length."""
+
+import numpy as np
+import torch
+
+from modules.mel import MelConfig, MelSpectrogram
+from utils.errors import UtteranceError
+
+_PIECE_FRAMES = 4096  # about 48 s; an STFT takes some twenty times the memory of the audio
+
+
+class SpanError(UtteranceError):
+    """A span that does not lie in its recording, or features of another recording."""
+
+
+def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
+    """Cuts whole frames out of a recording; less than two hops beyond its ends are reflected.
+
+    Args:
+        wav: The recording, (S,).
+        start: First sample; below 0 where the span begins before the recording.
+        n_frames: Length of the span.
+        mel: Frame length.
+
+    Returns:
+        (n_frames * hop_length,).
+
+    Raises:
+        SpanError: If the recording is shorter than that.
+    """
+    end = start + n_frames * mel.hop_length
+    before, after = max(0, -start), max(0, end - len(wav))
+    span = wav[max(0, start) : end]
+    if max(before, after) >= min(2 * mel.hop_length, len(span)):
+        raise SpanError(
+            f"the features end {after} samples after the recording; run stage 1 of the acoustic"
+            " model again"
+        )
+    return np.pad(span, (before, after), mode="reflect")
+
+
+def mel_of(wav: np.ndarray, mel: MelSpectrogram, piece: int = _PIECE_FRAMES) -> np.ndarray:
+    """Computes a log-mel piece by piece, so that an hour takes no more memory than a minute.
+
+    Args:
+        wav: (T * hop_length,) float32 in [-1, 1].
+        mel: Computes a piece.
+        piece: Frames per piece.
+
+    Returns:
+        (M, T) float32.
+    """
+    hop = mel.config.hop_length
+    T = len(wav) // hop
+    margin = -(-mel.config.n_fft // hop)  # frames that the reflection at a piece's edge reaches
+    whole = np.empty((mel.config.n_mels, T), dtype=np.float32)
+    for first in range(0, T, piece):
+        last = min(first + piece, T)
+        begin, end = max(0, first - margin), min(T, last + margin)
+        with torch.inference_mode():
+            part = mel(torch.from_numpy(wav[begin * hop : end * hop])[None])[0]  # (M, end - begin)
+        whole[:, first:last] = part[:, first - begin : last - begin].numpy()
+    return whole

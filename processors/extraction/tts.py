@@ -1,0 +1,304 @@
+"""Stage 1 for acoustic models: phones, durations, mel, f0, energy, and statistics of them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from config.schema import Config, PreprocessConfig
+from modules.mel import MelConfig, MelSpectrogram
+from preprocessors.manifest import Splits, Utterance
+from processors.alignment import Aligner, alignment_file, make_aligner, plan_training
+from processors.alignment.misfits import check_fit
+from processors.audio.files import read_audio
+from processors.audio.pitch import extract_f0, require_extractor
+from processors.dataset.statistics import corpus_stats
+from processors.dataset.store import FeatureStore, processed_folder
+from processors.extraction.fingerprint import Dependence
+from processors.extraction.plan import Product, Run, list_corpus, plan_run
+from processors.extraction.shards import ShardReport, ShardWork, Trace
+from processors.records import Alignment, Features, SpokenText
+from processors.text.frontend import TextFrontend
+from utils.errors import InputError, UtteranceError
+from utils.files import replacing, sha256_of, size_and_time, write_json
+from utils.logging import get_logger
+
+_UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
+# The content of these folders is fingerprinted utterance by utterance.
+_IGNORED = {"textgrid_dir", "imported_dir"}
+
+
+class FeatureError(UtteranceError):
+    """An utterance whose parts do not fit together; the message says how."""
+
+
+def plan_tts(config: Config, dataset: str) -> Run:
+    """Plans stage 1 of an acoustic model.
+
+    Args:
+        config: The experiment.
+        dataset: One of `config.dataset`.
+
+    Raises:
+        InputError: If the corpus or the config cannot be used.
+    """
+    options = config.preprocess
+    root, listing = list_corpus(config, dataset)
+    if not any(utterance.text for utterance in listing.utterances):
+        raise InputError(
+            f"{dataset}: its recordings have no text, and an acoustic model needs it; give "
+            f"preprocess.corpus.{dataset}.format a format with texts, such as folder"
+        )
+    folder = processed_folder(options, dataset)
+    dependence = feature_dependence(options, root)
+    training = plan_training(options, listing.utterances, folder)
+    if training is not None:
+        dependence = dependence._replace(other={**dependence.other, **training.identity})
+    tools = partial(FeatureTools, options, root, folder)
+    work = ShardWork(tools, folder, options.mel, dependence.other)
+    outputs = ("phones.json", "oov.txt", "stats.json")
+    product = Product(outputs, before_split=_check_phones, after_split=_write_statistics)
+    run = plan_run(options, dataset, listing, dependence, product, work)
+    if training is None:
+        return replace(run, check=lambda: tools().prepare(listing.utterances))
+    return replace(run, prepare=training.carry_out)
+
+
+def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:
+    """What features depend on.
+
+    Args:
+        config: Stage 1.
+        dataset_root: The corpus.
+
+    Raises:
+        InputError: If the user's lexicon is missing.
+    """
+
+    def identity(utterance: Utterance) -> list[object]:
+        files = [utterance.audio]
+        if (aligned := alignment_file(utterance, config, dataset_root)) is not None:
+            files.append(aligned)
+        words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
+        return [*words, *(number for path in files for number in size_and_time(path))]
+
+    return Dependence("tts", _IGNORED, identity, _lexicon(config))
+
+
+def _lexicon(config: PreprocessConfig) -> dict[str, object]:
+    """Identifies the user's lexicon by its content, not by its path."""
+    path = Path(config.text.lexicon_path)
+    if not config.text.lexicon_path:
+        return {}
+    if not path.is_file():
+        raise InputError(f"preprocess.text.lexicon_path: no file {path}")
+    return {"preprocess.text.lexicon_path": f"sha256 {sha256_of(path)[:16]}"}
+
+
+class FeatureTools:
+    """What a process needs to extract any number of utterances; built once, as it takes seconds.
+
+    Args:
+        config: Stage 1.
+        dataset_root: The corpus, where alignments may lie.
+        folder: Its processed data, where a trained aligner finds its model.
+
+    Raises:
+        InputError: If the aligner cannot be built, or a package is missing.
+    """
+
+    def __init__(self, config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> None:
+        require_extractor(config.pitch_extractor)
+        self.config = config
+        self.mel = MelSpectrogram(config.mel)
+        self.align: Aligner = make_aligner(config, dataset_root, folder)
+        self._frontends: dict[str, Callable[[str], SpokenText]] = {}
+
+    def frontend(self, language: str) -> Callable[[str], SpokenText]:
+        """The text frontend of a language.
+
+        Raises:
+            InputError: If there is none for it, or what it needs is not installed.
+        """
+        if language not in self._frontends:
+            self._frontends[language] = TextFrontend(self.config.text, language)
+        return self._frontends[language]
+
+    def prepare(self, utterances: Sequence[Utterance]) -> None:
+        """Loads the text frontends of these utterances.
+
+        Raises:
+            InputError: If there is none for one of their languages: no fault of an utterance.
+        """
+        for language in {utterance.language for utterance in utterances}:
+            self.frontend(language)
+
+    def extract(self, utterance: Utterance, trace: Trace) -> Features:
+        """Extracts everything from one utterance.
+
+        The audio is cut to the aligned span, and that to whole frames: phones are rounded to frames
+        at their boundaries, so that errors do not add up; where the recording ends up to a frame
+        too early, it is continued by reflection.
+
+        Args:
+            utterance: Recording and text.
+            trace: Records progress, notices and counts.
+
+        Returns:
+            Features with T = sum of durations, M = `n_mels`, all float32 but the durations.
+
+        Raises:
+            AudioError: If the recording cannot be used.
+            InputError: If the text has no pronunciation.
+            AlignmentError: If text and recording cannot be aligned, or fit worse than `max_misfit`.
+            FeatureError: If the alignment ends more than a frame after the recording, or the
+                utterance is too short for one analysis window.
+        """
+        trace.start("audio")
+        audio = read_audio(utterance.audio, self.config)
+        trace.audio_seconds = len(audio.wav) / self.config.sample_rate
+        trace.start("text")
+        spoken = self.frontend(utterance.language)(utterance.text)
+        trace.start("alignment")
+        alignment = self.align(utterance, audio.wav, self.config.sample_rate, spoken)
+        if alignment.score is not None:
+            trace.score = alignment.score
+            check_fit(alignment.score, self.config.max_misfit)
+        features = self._analyse(utterance, alignment, audio.wav, trace)
+        trace.notices, trace.phones = audio.notices, features.phones
+        trace.text_phones, trace.out_of_vocabulary = spoken.phones, spoken.out_of_vocabulary
+        trace.stop()
+        return features
+
+    def _analyse(
+        self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: Trace
+    ) -> Features:
+        """Mel, energy and f0 of the aligned span of a recording, (S,)."""
+        config, mel_config = self.config, self.mel.config
+        durations = frame_durations(alignment.boundaries_s, mel_config)  # (N,), or (1,): T
+        start = round(float(alignment.boundaries_s[0]) * mel_config.sample_rate)
+        wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
+        trace.start("mel")
+        with torch.inference_mode():
+            mel, energy = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
+        trace.start("f0")
+        f0 = extract_f0(
+            wav,
+            mel_config,
+            mel.shape[2],
+            method=config.pitch_extractor,
+            f0_min=config.f0_min,
+            f0_max=config.f0_max,
+        )
+        return Features(
+            id=utterance.id,
+            speaker=utterance.speaker,
+            phones=alignment.phones,
+            durations=durations if alignment.has_times else None,
+            mel=mel[0].numpy(),
+            f0=f0,
+            energy=energy[0].numpy(),
+            start=start,
+        )
+
+
+def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
+    """Frames of each phone, counted from the first boundary.
+
+    Boundaries are rounded, not durations: each lies within half a frame of its place, however long
+    the utterance.
+
+    Args:
+        boundaries_s: (N + 1,) seconds.
+        mel: Frame rate.
+
+    Returns:
+        (N,) int64.
+
+    Raises:
+        FeatureError: If there are no phones, or boundaries go backwards or start before 0.
+    """
+    frames = (boundaries_s - boundaries_s[:1]) * mel.sample_rate / mel.hop_length
+    durations = np.diff(np.floor(frames + 0.5).astype(np.int64))
+    if durations.size == 0 or durations.min() < 0 or boundaries_s[0] < 0:
+        raise FeatureError("the alignment has no phones or goes backwards; correct or remove it")
+    return durations
+
+
+def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
+    """Cuts the aligned span out of a recording, as whole frames.
+
+    Rounding can take an alignment up to one hop beyond its recording; `cut_span` also allows for
+    the shift between two mel definitions.
+
+    Args:
+        wav: The recording, (S,).
+        start: First sample of the span.
+        n_frames: Length of the span.
+        mel: Frame length and sample rate.
+
+    Returns:
+        (n_frames * hop_length,). Up to one hop after the end of the recording is its reflection.
+
+    Raises:
+        FeatureError: If the recording ends earlier than that, or the span is too short.
+    """
+    n_samples = n_frames * mel.hop_length
+    if n_samples < mel.n_fft:
+        raise FeatureError(
+            f"only {n_frames} frames ({n_samples} samples) are speech, less than one analysis "
+            f"window of {mel.n_fft} samples; does this recording match its text?"
+        )
+    span = wav[start : start + n_samples]
+    missing = n_samples - len(span)
+    if missing > mel.hop_length:
+        raise FeatureError(
+            f"the alignment lasts {n_frames} frames, the recording {len(span) // mel.hop_length}; "
+            "align this recording again"
+        )
+    return np.ascontiguousarray(np.pad(span, (0, missing), mode="reflect"), dtype=np.float32)
+
+
+def _check_phones(run: Run, total: ShardReport) -> None:
+    """Writes phones and out-of-vocabulary words; compares phones of texts and of alignments."""
+    write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
+    _write_words(run.folder / "oov.txt", total.out_of_vocabulary)
+    unknown = Counter(
+        {phone: n for phone, n in total.text_phones.items() if phone not in total.phones}
+    )
+    if not unknown:
+        return
+    share = unknown.total() / total.text_phones.total()
+    listed = ", ".join(f"{phone} ({n})" for phone, n in unknown.most_common())
+    message = (
+        f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
+        f" that a model cannot pronounce them: {listed}"
+    )
+    if share > _UNKNOWN_SHARE:
+        raise InputError(
+            f"{message}; the aligner writes other phones than preprocess.text.phone_extractor"
+            f" {run.config.text.phone_extractor}: correct that, or give the aligner's dictionary as"
+            " preprocess.text.lexicon_path"
+        )
+    _log.warning("%s", message)
+
+
+def _write_words(path: Path, words: Counter[str]) -> None:
+    """Writes one word and its count per line, the most frequent first."""
+    ordered = sorted(words.items(), key=lambda item: (-item[1], item[0]))
+    with replacing(path) as temporary:
+        temporary.write_text("".join(f"{word}\t{n}\n" for word, n in ordered), encoding="utf-8")
+
+
+def _write_statistics(run: Run, splits: Splits) -> None:
+    """Writes the statistics of the training split."""
+    store = FeatureStore(run.folder, run.config.mel)
+    stats = corpus_stats(store, splits.train, run.config)
+    write_json(run.folder / "stats.json", stats.to_plain())
+
+
+_log = get_logger(__name__)

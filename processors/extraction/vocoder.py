@@ -1,0 +1,81 @@
+"""Stage 1 for vocoders: whole recordings and their mels, without text, alignment and pitch."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from config.schema import Config, PreprocessConfig
+from modules.mel import MelSpectrogram
+from preprocessors.manifest import Utterance
+from processors.audio.files import read_audio
+from processors.audio.frames import mel_of
+from processors.audio.pcm import to_pcm16
+from processors.dataset.store import processed_folder
+from processors.extraction.fingerprint import Dependence
+from processors.extraction.plan import Product, Run, list_corpus, plan_run
+from processors.extraction.shards import ShardWork, Trace
+from processors.records import MelWav
+from utils.files import size_and_time
+
+# Keys of text, alignment, pitch and energy.
+IGNORED = {
+    *("text", "aligner", "textgrid_dir", "imported_dir", "edge_silence_s", "max_misfit"),
+    *("pitch_extractor", "f0_min", "f0_max", "pitch_remove_outlier", "energy_remove_outlier"),
+}
+
+
+def plan_vocoder(config: Config, dataset: str) -> Run:
+    """Plans stage 1 of a vocoder.
+
+    Args:
+        config: The experiment.
+        dataset: One of `config.dataset`.
+
+    Raises:
+        InputError: If the corpus or the config cannot be used.
+    """
+    options = config.preprocess
+    _, listing = list_corpus(config, dataset)
+    dependence = Dependence("vocoder", IGNORED, _identity, {})
+    tools = partial(MelWavTools, options)
+    work = ShardWork(tools, processed_folder(options, dataset), options.mel)
+    return plan_run(options, dataset, listing, dependence, Product(), work)
+
+
+def _identity(utterance: Utterance) -> list[object]:
+    return [utterance.id, utterance.speaker, *size_and_time(utterance.audio)]
+
+
+class MelWavTools:
+    """What a process needs to extract any number of recordings.
+
+    Args:
+        config: Stage 1; only sample rate, mel and limits of length have an effect.
+    """
+
+    def __init__(self, config: PreprocessConfig) -> None:
+        self.config = config
+        self.mel = MelSpectrogram(config.mel)
+
+    def prepare(self, utterances: Sequence[Utterance]) -> None:
+        """Nothing depends on the utterances."""
+
+    def extract(self, utterance: Utterance, trace: Trace) -> MelWav:
+        """Computes the mel of a whole recording, which is cut to whole frames at its end.
+
+        Args:
+            utterance: The recording; its text is not read.
+            trace: Records progress and notices.
+
+        Raises:
+            AudioError: If the recording cannot be used.
+        """
+        trace.start("audio")
+        audio = read_audio(utterance.audio, self.config)
+        trace.audio_seconds = len(audio.wav) / self.config.sample_rate
+        trace.start("mel")
+        hop = self.config.hop_size
+        wav = audio.wav[: len(audio.wav) // hop * hop]
+        record = MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))
+        trace.notices = audio.notices
+        trace.stop()
+        return record

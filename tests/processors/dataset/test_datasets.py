@@ -1,0 +1,246 @@
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+from modules.mel import MelSpectrogram
+from processors.dataset.batch import collate
+from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset, crop
+from processors.dataset.sampler import Draw, FrameBudgetSampler
+from processors.text.symbols import Vocabulary, arpabet_vocabulary
+from tests.models.training.small_tasks import make_features, make_processed
+from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
+from utils.errors import InputError
+
+FLOOR = math.log(1e-5)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_processed(tmp_path / "one")
+
+
+def test_items_are_what_the_store_holds(store):
+    vocabulary = arpabet_vocabulary()
+    dataset = FeatureDataset([store], [["utt-003", "utt-001"]], vocabulary, ["zoe", "anna"])
+    item, features = dataset[Draw(0, 1)], make_features(1)
+
+    assert item.id == "utt-001"
+    assert item.phone_ids.tolist() == vocabulary.ids(features.phones)
+    assert item.speaker_id == 1
+    assert torch.equal(item.mel, torch.from_numpy(features.mel))
+    assert torch.equal(item.f0, torch.from_numpy(features.f0))
+    assert dataset.lengths.tolist() == [make_features(3).mel.shape[1], features.mel.shape[1]]
+
+
+def test_two_stores_make_one_dataset_even_with_equal_ids(store, tmp_path):
+    other = make_processed(tmp_path / "two", speakers=("ben",))
+    ids = [["utt-000"], ["utt-000", "utt-001"]]
+    dataset = FeatureDataset([store, other], ids, arpabet_vocabulary(), ["anna", "ben"])
+
+    assert [dataset[Draw(0, i)].speaker_id for i in range(3)] == [0, 1, 1]
+
+
+def test_an_unknown_phone_is_named_with_its_utterance(store):
+    dataset = FeatureDataset([store], [["utt-000"]], Vocabulary(["<pad>", "<sil>"]), ["anna"])
+
+    with pytest.raises(InputError, match=r"utt-000: phones .* are not among the 2 symbols"):
+        dataset[Draw(0, 0)]
+
+
+def test_an_unknown_speaker_is_refused_at_once(store):
+    with pytest.raises(InputError, match="utt-000 is spoken by 'anna', who is not among"):
+        FeatureDataset([store], [["utt-000"]], arpabet_vocabulary(), ["ben"])
+
+
+def test_a_missing_utterance_is_refused_at_once(store):
+    with pytest.raises(InputError, match="no features of 'nobody'"):
+        FeatureDataset([store], [["nobody"]], arpabet_vocabulary(), ["anna"])
+
+
+def test_a_crop_is_a_run_of_phones_with_its_frames():
+    features = make_features(1)
+    part = crop(features, 3, np.random.default_rng(0))
+    starts = [
+        i for i in range(len(features.phones) - 2) if features.phones[i : i + 3] == part.phones
+    ]
+    edges = np.concatenate([[0], np.cumsum(features.durations)])
+
+    assert len(part.phones) == len(part.durations) == 3
+    assert any(
+        np.array_equal(part.mel, features.mel[:, edges[i] : edges[i + 3]])
+        and np.array_equal(part.f0, features.f0[edges[i] : edges[i + 3]])
+        for i in starts
+    )
+
+
+def test_a_crop_without_frames_is_widened():
+    features = make_features(1)
+    features.durations[:] = 0
+    features.durations[0] = features.mel.shape[1]
+    part = crop(features, 1, np.random.default_rng(5))
+
+    assert part.mel.shape == features.mel.shape
+    assert part.durations.sum() == features.mel.shape[1]
+
+
+def cropped_batches(store, n_workers, epochs):
+    dataset = FeatureDataset(
+        [store], [list(store.ids)], arpabet_vocabulary(), ["anna"], crop_phones=3, seed=1
+    )
+    sampler = FrameBudgetSampler(dataset.lengths, 40, seed=1)
+    loader = DataLoader(
+        dataset,
+        batch_sampler=sampler,
+        collate_fn=partial(collate, log_floor=math.log(1e-5)),
+        num_workers=n_workers,
+        persistent_workers=n_workers > 0,
+    )
+    for epoch in epochs:
+        sampler.set_epoch(epoch)
+        yield {
+            id: ids.tolist()
+            for batch in loader
+            for id, ids in zip(batch.ids, batch.phone_ids, strict=True)
+        }
+
+
+def test_crops_change_by_epoch_and_are_the_same_in_worker_processes(store):
+    first, second = cropped_batches(store, 0, (0, 1))
+    assert first != second
+    assert list(cropped_batches(store, 1, (0, 1))) == [first, second]
+
+
+def test_crops_need_durations(tmp_path):
+    store = make_processed(tmp_path / "three", timed=False)
+    whole = FeatureDataset([store], [["utt-000"]], arpabet_vocabulary(), ["anna"])
+    assert whole[Draw(0, 0)].durations is None
+    with pytest.raises(InputError, match=r"three holds no durations.*train\.crop_phones to 0"):
+        FeatureDataset([store], [["utt-000"]], arpabet_vocabulary(), ["anna"], crop_phones=3)
+
+
+@pytest.fixture
+def recordings(tmp_path):
+    return make_mel_wav_store(tmp_path / "recordings")
+
+
+def segments_of(recordings, n_frames=16, seed=0):
+    return SegmentDataset(
+        [recordings], [recordings.ids], n_frames=n_frames, log_floor=FLOOR, seed=seed
+    )
+
+
+def test_all_segments_are_of_one_length(recordings):
+    dataset = segments_of(recordings)
+    assert dataset.lengths.tolist() == [16] * len(FRAMES)
+    for item in range(len(dataset)):
+        segment = dataset[Draw(0, item)]
+        assert segment.mel.shape == (8, 16)
+        assert segment.wav.shape == (16 * 64,)
+        assert segment.mel.dtype == segment.wav.dtype == torch.float32
+
+
+def test_the_mel_of_a_segment_is_that_of_its_wav(recordings):
+    mel_of, margin = MelSpectrogram(MEL), 2  # frames that the reflection at the edges reaches
+    for epoch in range(3):
+        for item in range(2, len(FRAMES)):  # not the shorter ones
+            segment = segments_of(recordings)[Draw(epoch, item)]
+            mel = mel_of(segment.wav[None])[0]
+            inside = slice(margin, -margin)
+            torch.testing.assert_close(mel[:, inside], segment.mel[:, inside], atol=2e-4, rtol=0)
+
+
+def test_a_segment_is_a_part_of_its_recording_at_any_place(recordings):
+    dataset, recording = segments_of(recordings), recordings.read("rec-003")
+    starts = set()
+    for epoch in range(200):
+        mel = dataset[Draw(epoch, 3)].mel
+        (start,) = (
+            first
+            for first in range(25)
+            if (recording.mel[:, first : first + 16] == mel.numpy()).all()
+        )
+        starts.add(start)
+    assert starts == set(range(25))  # the last frame too
+
+
+def test_segments_are_a_function_of_seed_epoch_and_id(recordings, tmp_path):
+    other = make_mel_wav_store(tmp_path / "two")
+    dataset = segments_of(recordings)
+    moved = SegmentDataset([other], [["rec-006", "rec-003"]], n_frames=16, log_floor=FLOOR)
+    for epoch in range(4):
+        assert torch.equal(dataset[Draw(epoch, 6)].wav, moved[Draw(epoch, 0)].wav)
+        assert torch.equal(dataset[Draw(epoch, 3)].mel, moved[Draw(epoch, 1)].mel)
+    wavs = [dataset[Draw(epoch, 6)].wav for epoch in range(4)]
+    wavs += [segments_of(recordings, seed=1)[Draw(0, 6)].wav]
+    assert len({tuple(wav.tolist()) for wav in wavs}) > 3
+
+
+def test_a_shorter_recording_is_followed_by_silence(recordings):
+    segment, recording = segments_of(recordings)[Draw(3, 0)], recordings.read("rec-000")
+    assert torch.equal(segment.mel[:, :5], torch.from_numpy(recording.mel))
+    assert torch.equal(segment.mel[:, 5:], torch.full((8, 11), FLOOR))
+    assert segment.wav[: 5 * 64].abs().max() > 0.2
+    assert not segment.wav[5 * 64 :].any()
+
+
+def test_a_recording_of_just_one_segment_is_given_whole(recordings):
+    segment = segments_of(recordings)[Draw(0, 1)]
+    assert torch.equal(segment.mel, torch.from_numpy(recordings.read("rec-001").mel))
+
+
+def segments_by_id(recordings, n_workers, epochs):
+    sampler = FrameBudgetSampler(segments_of(recordings).lengths, 4 * 16, seed=1)
+    loader = DataLoader(
+        segments_of(recordings),
+        batch_sampler=sampler,
+        collate_fn=list,
+        num_workers=n_workers,
+        persistent_workers=n_workers > 0,
+    )
+    for epoch in epochs:
+        sampler.set_epoch(epoch)
+        yield {item.id: item.wav.tolist() for batch in loader for item in batch}
+
+
+def test_segments_are_the_same_in_worker_processes(recordings):
+    here = list(segments_by_id(recordings, 0, (0, 1)))
+    assert here[0] != here[1]
+    assert list(segments_by_id(recordings, 1, (0, 1))) == here
+
+
+def test_validation_takes_the_beginning_of_each_recording(recordings):
+    dataset = MelWavDataset([recordings], [["rec-003", "rec-006"]], longest_s=0.4)
+    assert dataset.lengths.tolist() == [40, 50]  # 0.4 s are 50 frames
+    item, recording = dataset[Draw(7, 1)], recordings.read("rec-006")
+    assert torch.equal(item.mel, torch.from_numpy(recording.mel[:, :50]))
+    assert item.wav.shape == (50 * 64,)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(SegmentDataset, n_frames=4, log_floor=FLOOR),
+        partial(MelWavDataset, longest_s=1.0),
+    ],
+)
+def test_a_missing_recording_is_refused_at_once(make, recordings):
+    with pytest.raises(InputError, match="no features of 'nobody'"):
+        make([recordings], [["nobody"]])
+
+
+def test_long_recordings_can_give_several_segments_of_an_epoch(recordings):
+    seconds = recordings.seconds
+    rate = 2.5 / float(seconds.min())  # segments per second
+    dataset = SegmentDataset(
+        [recordings], [recordings.ids], n_frames=16, log_floor=FLOOR, per_second=[rate]
+    )
+    counts = [dataset.ids.count(id) for id in recordings.ids]
+    assert counts == [max(1, round(rate * float(s))) for s in seconds]
+    assert max(counts) > 2
+    longest = [item for item, id in enumerate(dataset.ids) if id == recordings.ids[-1]]
+    wavs = {tuple(dataset[Draw(0, item)].wav.tolist()) for item in longest}
+    assert len(wavs) > len(longest) // 2  # drawn one by one
