@@ -24,7 +24,7 @@ MEL = MelConfig(
 FRAMES = (5, 16, 17, 40, 60, 33, 90, 25, 48, 70)  # of the recordings, in the order of their ids
 
 
-def make_recording(number: int, n_frames: int, speaker: str = "anna") -> MelWav:
+def make_mel_wav(number: int, n_frames: int, speaker: str = "anna") -> MelWav:
     """A tone in noise, and its mel."""
     generator = np.random.default_rng(number)
     times = np.arange(n_frames * MEL.hop_length) / MEL.sample_rate
@@ -37,7 +37,7 @@ def make_recording(number: int, n_frames: int, speaker: str = "anna") -> MelWav:
 
 def make_mel_wav_store(folder: Path, n_frames: Sequence[int] = FRAMES) -> MelWavStore:
     """Writes a dataset's folder as stage 1 does; the last four recordings do not train."""
-    recordings = [make_recording(number, frames) for number, frames in enumerate(n_frames)]
+    recordings = [make_mel_wav(number, frames) for number, frames in enumerate(n_frames)]
     rows = write_shard(folder / "features" / "shard-00000.safetensors", recordings, MEL)
     write_mel_config(folder, MEL)
     write_index(folder, rows)

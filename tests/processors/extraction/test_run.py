@@ -137,7 +137,7 @@ extraction.prepare_dataset(config, "LJSpeech", 2)
 def test_after_kill_9_finished_shards_stay_and_the_result_is_the_same(
     backend, corpus, prepared, tmp_path
 ):
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     script = KILLED.format(root=root, corpus=str(corpus), processed=str(tmp_path), backend=backend)
     killed = subprocess.run([sys.executable, "-c", script], cwd=root, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -216,7 +216,7 @@ def good_wav() -> tuple[np.ndarray, int]:
 
 
 def copy_of(id: str) -> Path:
-    return Path(__file__).parents[2] / f"egs/_demo/LJSpeech-mini/wavs/{id}.flac"
+    return Path(__file__).parents[3] / f"egs/_demo/LJSpeech-mini/wavs/{id}.flac"
 
 
 def write(path: Path, wav: np.ndarray, rate: int = 22050, subtype: str = "PCM_16") -> None:

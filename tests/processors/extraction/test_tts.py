@@ -19,7 +19,7 @@ from processors.extraction.tts import (
 )
 from utils.errors import InputError
 
-DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini"
+DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini"
 MEL = MelConfig()
 HOP_S = 256 / 22050
 CONFIG = PreprocessConfig(aligner="textgrid")

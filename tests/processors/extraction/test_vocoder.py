@@ -168,7 +168,7 @@ prepare_dataset(vocoder_config(Path({corpus!r}), Path({processed!r})), "LJSpeech
 
 
 def test_nothing_of_text_alignment_and_pitch_is_needed(corpus, tmp_path):
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[3])
     script = WITHOUT_TEXT.format(
         unused=UNUSED, root=root, corpus=str(corpus), processed=str(tmp_path)
     )
