@@ -27,7 +27,7 @@ _MEL_SUFFIX = ".npy"
 _LOWEST, _HIGHEST = -20.0, 4.0
 
 
-class MelAndWav(NamedTuple):
+class VocoderInput(NamedTuple):
     """A mel and, where it was made from a recording, that recording."""
 
     mel: np.ndarray  # (M, T) float32
@@ -48,7 +48,7 @@ class MelSource:
     id: str
     dataset: str
     path: Path
-    load: Callable[[], MelAndWav]
+    load: Callable[[], VocoderInput]
 
 
 def sources_of_split(
@@ -126,12 +126,12 @@ def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
     return files
 
 
-def _stored(store: MelWavStore, id: str) -> MelAndWav:
+def _stored(store: MelWavStore, id: str) -> VocoderInput:
     recording = store.read(id)
-    return MelAndWav(recording.mel, from_pcm16(recording.wav))
+    return VocoderInput(recording.mel, from_pcm16(recording.wav))
 
 
-def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> MelAndWav:
+def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> VocoderInput:
     """The recording, cut to whole frames, and its mel."""
     try:
         audio = read_audio(path, config)
@@ -141,10 +141,10 @@ def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> MelA
         get_logger(__name__).info("%s: %s", path.name, notice)
     hop = mel.config.hop_length
     wav = audio.wav[: len(audio.wav) // hop * hop]
-    return MelAndWav(mel_of(wav, mel), wav)
+    return VocoderInput(mel_of(wav, mel), wav)
 
 
-def read_mel(path: Path, mel: MelConfig) -> MelAndWav:
+def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
     """Reads and checks one mel.
 
     Raises:
@@ -167,7 +167,7 @@ def read_mel(path: Path, mel: MelConfig) -> MelAndWav:
         )
     values = np.ascontiguousarray(array, dtype=np.float32)
     _check_range(path, values)
-    return MelAndWav(values, None)
+    return VocoderInput(values, None)
 
 
 def _check_range(path: Path, values: np.ndarray) -> None:

@@ -36,7 +36,7 @@ from processors.dataset.sampler import Draw
 from processors.dataset.shard_file import shard_writer
 from processors.dataset.store import FeatureStore, processed_folder
 from processors.extraction.fingerprint import Dependence
-from processors.extraction.plan import Run, plan_run
+from processors.extraction.plan import Product, Run, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardReport, Trace, extract_or_reject, shard_path
 from processors.extraction.vocoder import IGNORED

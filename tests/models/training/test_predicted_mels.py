@@ -285,9 +285,9 @@ def test_the_network_has_the_threads_it_is_given_and_the_rest_has_one(place, mon
         monkeypatch.setattr(cls, method, noting)
 
     note(FastSpeech2, "teacher_forced_mel")
-    note(predicted_mels.AlignedTools, "extract")
+    note(predicted_mels.PredictionWork, "_cut")
     prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice", n_threads=3)
-    assert found == {"teacher_forced_mel": 3, "extract": 1}
+    assert found == {"teacher_forced_mel": 3, "_cut": 1}
 
 
 def test_the_data_of_the_acoustic_model_must_be_there(place):
