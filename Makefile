@@ -69,7 +69,7 @@ check: .venv/.installed
 
 # One thread: on two, a busy neighbour decides the figures.
 bench: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.fastspeech2
+	OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 
 # Boundaries of the aligners beside those that are known: four CPU minutes, and more with
 # FLAGS="--nathalie DIR ...".

@@ -1,9 +1,9 @@
 """Speed of FastSpeech 2: training steps and inference at LJSpeech's lengths, and start-up.
 
-    python -m tests.benchmarks.fastspeech2 --device cpu --threads 1
+    python -m bins.benchmark --device cpu --threads 1
 
-Weights and features are random, which does not change the speed. Times are process CPU time on a
-CPU, where other processes disturb them less, and wall-clock time on a GPU.
+Weights and features are random: they do not change the speed. On a CPU the seconds are those that
+the process worked, which other processes disturb less; on a GPU, those that passed.
 """
 
 import resource
@@ -28,9 +28,9 @@ from processors.dataset.sampler import FrameBudgetSampler, frame_budget
 from utils.cli import Parser, run
 from utils.logging import get_logger, setup_logging
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 # frames and phones of 13,092 utterances of LJSpeech: its audio, its MFA alignments
-LENGTHS = Path(__file__).with_name("ljspeech_lengths.csv.gz")
+LENGTHS = ROOT / "tests" / "benchmarks" / "ljspeech_lengths.csv.gz"
 N_PHONES = 152
 MEL = MelConfig()
 
@@ -138,7 +138,7 @@ def measure_griffin_lim(device: torch.device, n_frames: int = 300) -> None:
 
 
 def measure_start(statement: str) -> None:
-    """CPU seconds that a fresh interpreter takes for an import."""
+    """Seconds that a fresh interpreter works for an import."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", statement], check=True, cwd=ROOT)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
