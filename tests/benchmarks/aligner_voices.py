@@ -1,18 +1,17 @@
-"""Voices trained on the durations of several aligners, on sentences that none of them has seen.
+"""Voices trained on the durations of several aligners, compared on unseen sentences.
 
     OMP_NUM_THREADS=1 python -m tests.benchmarks.aligner_voices [--config FILE]
         [--aligners A B ...] [--seeds N ...]
 
-The recipe of FastSpeech 2 trains a voice for each aligner and seed and has it speak the test split;
-voices that are there are not made again. Two scores are of the mel that a voice predicts for the
-durations which its aligner found in the recording, with its own pitch and energy or the recorded
-ones: the mean absolute difference to the recorded mel, frame by frame. Frames count that lie where
-all aligners found the sentence: they do not agree on its ends. MCD and word error are those of
-stage 4, where the voice chooses its durations; recordings are cut as the first aligner says.
+The recipe of FastSpeech 2 trains a voice for each aligner and seed and synthesises the test split;
+existing voices are kept. Two scores are the mean absolute difference, frame by frame, between the
+recorded mel and the mel that a voice predicts for the durations of its aligner, with predicted or
+with recorded pitch and energy. Only frames that all aligners assign to the sentence count, since
+they differ about its ends. MCD and word error are those of stage 4 with predicted durations;
+recordings are trimmed to the span of the first aligner.
 
-Of every two aligners the difference is given with the interval that holds it for other sentences
-with a probability of 95 %. The interval does not know of other seeds; the means of each are there
-to see what these do.
+The difference of every two aligners has a confidence interval of 95 % over sentences. It does not
+cover the variation over seeds, which the means of each seed show.
 """
 
 import argparse
@@ -148,7 +147,7 @@ def mel_errors(voice: Prepared, id: str, span: tuple[int, int]) -> tuple[float, 
     """
     batch = _batch_of(voice, id)
     network = cast("FastSpeech2", voice.model.network)
-    told = network.infer(
+    given = network.infer(
         batch.phone_ids,
         batch.phone_lengths,
         speaker_ids=batch.speaker_ids,
@@ -160,7 +159,7 @@ def mel_errors(voice: Prepared, id: str, span: tuple[int, int]) -> tuple[float, 
     counted = torch.from_numpy((starts >= span[0]) & (starts < span[1]))  # (T,)
     own, true = (
         float((mel - batch.mel)[0, :, counted].abs().mean())
-        for mel in (told.mel, network.teacher_forced_mel(batch))
+        for mel in (given.mel, network.teacher_forced_mel(batch))
     )
     return own, true
 
@@ -174,7 +173,7 @@ def _batch_of(voice: Prepared, id: str) -> TtsBatch:
 
 
 def _score_spoken(voices: Sequence[Voice], dataset: str) -> list[dict[str, tuple[Cell, ...]]]:
-    """Stage 4 of all voices beside the same recordings."""
+    """Stage 4 of all voices, compared with the same recordings."""
     folders = [voice.experiment / "result" for voice in voices]
     inputs = inputs_of_model(voices[0].experiment, folders)
     evaluation = evaluate(inputs, EvaluationOptions(SPOKEN, dataset, "test", copies=False), 1)

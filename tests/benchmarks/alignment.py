@@ -1,21 +1,21 @@
-"""How far the boundaries that aligners find are from those that are known.
+"""Errors of the boundaries that aligners find, against known boundaries.
 
     OMP_NUM_THREADS=1 python -m tests.benchmarks.alignment [--only PART ...] [--output FILE]
         [--hand_made DIR] [--nathalie DIR] [--speech DIR]
 
-    synthetic   espeak-ng, which says when it begins each phone: five languages, two voices of each
-    mfa         the demo's clips of LJ Speech, by the Montreal Forced Aligner (steps of 10 ms); and
-                fewer of them
-    hand_made   a folder of recordings with boundaries made by hand, and of such with HTS labels;
-                the aligner hmm learns from the demo's clips as well
+    synthetic   espeak-ng, which reports the onset of each phone: five languages, two voices of each
+    mfa         the demo's clips of LJ Speech, by the Montreal Forced Aligner (steps of 10 ms); all
+                of them, and fewer
+    hand_made   a folder of recordings with boundaries made by hand, and of others with HTS labels;
+                the aligner hmm is trained on the demo's clips as well
     nathalie    Dutch with the times of an aligner of Kaldi's (steps of 10 ms); with its phones
-                ("theirs"), and with those that espeak says for the text
-    speech      1, 6 and 15 minutes of a corpus in LJ Speech layout, by what all of it gives, and of
-                its texts as said by espeak
+                ("theirs"), and with those of espeak for the text
+    speech      1, 6 and 15 minutes of a corpus in LJ Speech layout, against the alignment of
+                all of it, and of its texts synthesised by espeak
 
-The last three need a folder. Words that both sides have are compared: when they begin, and their
-phones where both have as many. A lead below 0 means: found too early. CPU seconds and memory are
-of a process that learns and aligns, with compiled code at hand.
+The last three need a folder. Words that both sides have are compared: their onsets, and those of
+their phones if both have equally many. A lead below 0 means: found too early. CPU seconds and
+memory are of a process that trains and aligns, with compiled code in the cache.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Transcripts with errors that are put in on purpose."""
+"""Transcripts with artificial errors."""
 
 import random
 import re
@@ -8,7 +8,7 @@ from typing import NamedTuple
 KINDS = ("removed", "added", "swapped", "more removed", "more added", "more swapped", "other text")
 _WORDS = re.compile(r"\S*\w\S*(?:\s+[^\w\s]+(?=\s|$))*")  # with the punctuation around them
 _CORE = re.compile(r"\w(?:\S*\w)?")  # a word without it
-_TRIES = 20  # for a damage that can be heard
+_TRIES = 20  # for a damage that changes the pronunciation
 
 
 class Damaged(NamedTuple):
@@ -16,8 +16,8 @@ class Damaged(NamedTuple):
 
     Attributes:
         kind: One of `KINDS`; "more" are two or three words in a row.
-        text: As it is now.
-        words: Those that are too many, or that are gone.
+        text: The damaged text.
+        words: Those that were added or removed.
         near: These and the words on both sides.
     """
 
@@ -34,17 +34,17 @@ def damage(
     texts: Sequence[str],
     phones_of: Callable[[str], Sequence[str]],
 ) -> Damaged | None:
-    """Damages a text so that it is pronounced in another way.
+    """Damages a text so that its pronunciation changes.
 
     Args:
-        text: As it should be.
+        text: The right text.
         kind: One of `KINDS`.
         rng: Chooses place and words.
         texts: Of the corpus; words and other texts are taken from these.
         phones_of: Pronounces a text.
 
     Returns:
-        None where that cannot be done: a text of few words has none to spare.
+        None if the text is too short.
     """
     words = _WORDS.findall(text)
     if len(words) < 5:

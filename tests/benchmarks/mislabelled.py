@@ -1,14 +1,14 @@
-"""How many wrong transcripts the scores of the aligner `hmm` find, and how many right they doubt.
+"""Detection of wrong transcripts by the scores of the aligner `hmm`, and its false alarms.
 
     OMP_NUM_THREADS=1 python -m tests.benchmarks.mislabelled [CORPUS] [--format ljspeech]
         [--wrong 0.03] [--every 1] [--model FOLDER] [--seed 0]
 
-The aligner learns from the corpus, and aligns every recording with its own text, with three texts
-of one wrong word, and with one that is wrong in another way. With --wrong, so many transcripts are
-wrong already when it learns; these are a table of their own. Bounds for 1 and 5 % of false alarms
-are those of four fifths of the recordings, and applied to the last fifth, in turn: no recording is
-judged by a bound that it has set. The model has learnt from all of them, as it has in stage 1.
-Intervals are Wilson's, of 95 %. Errors that a corpus has already count as false alarms.
+The aligner is trained on the corpus, and aligns every recording with its own text, with three texts
+of one wrong word, and with one that is wrong in another way. --wrong is the share of transcripts
+that are wrong in the training data; these have a row of their own. Thresholds for 1 and 5 % of
+false alarms come from four fifths of the recordings and are applied to the last fifth, in turn
+(cross-validation). The model is trained on all of them, as in stage 1. Intervals are Wilson's, of
+95 %. Errors of the corpus itself count as false alarms.
 """
 
 import argparse
@@ -41,14 +41,14 @@ _CONFIG = PreprocessConfig(aligner="hmm", backend="sequential")
 
 
 class Trial(NamedTuple):
-    """A recording beside a text.
+    """A recording and a text.
 
     Attributes:
         number: Of the recording.
-        kind: Of the damage; "right" and "learnt" are the texts that the aligner learnt from, the
-            latter damaged.
-        misfit: Infinite where there was no alignment at all.
-        named: Whether the place that was named is that of the error, or next to it.
+        kind: Of the damage; "right" and "learnt" are texts of the training data, the latter
+            damaged.
+        misfit: Infinite if there is no alignment.
+        named: Whether the place found is that of the error, or next to it.
         seconds: Of the recording.
         n_phones: Of the words that are wrong.
     """
@@ -66,9 +66,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, nargs="?", default=DEMO)
     parser.add_argument("--format", default="ljspeech")
-    parser.add_argument("--wrong", type=float, default=0.0, help="share that is wrong in learning")
-    parser.add_argument("--model", type=Path, help="where the model is, or will be kept")
-    parser.add_argument("--every", type=int, default=1, help="which recordings get wrong texts")
+    parser.add_argument("--wrong", type=float, default=0.0, help="share of wrong training texts")
+    parser.add_argument("--model", type=Path, help="folder of the model; trained if missing")
+    parser.add_argument("--every", type=int, default=1, help="damage one recording in so many")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     listing = read_corpus(
@@ -78,15 +78,15 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         trials = list(bench.run(arguments.model or Path(folder), arguments.every))
     for table in (by_kind, by_length, by_bound):
-        _say(table(trials))
+        _print(table(trials))
 
 
 class Bench:
-    """A corpus, some of its texts wrong from the beginning.
+    """A corpus with damaged texts in its training data.
 
     Args:
         utterances: Of the corpus.
-        wrong: Share of the texts that are damaged before the aligner learns.
+        wrong: Share of the texts that are damaged before the training.
         seed: Of all damages.
     """
 
@@ -106,18 +106,18 @@ class Bench:
         ]
 
     def run(self, folder: Path, every: int) -> Iterator[Trial]:
-        """Learns, and tries all right texts, and wrong ones of every so manieth recording."""
+        """Trains, and scores all right texts, and wrong ones of every `every`-th recording."""
         start = time.process_time()
         training = plan_training(_CONFIG, self.utterances, folder)
         if training is not None:
             training.carry_out(1)
-        _say(f"learnt in {time.process_time() - start:.0f} CPU s")
+        _print(f"trained in {time.process_time() - start:.0f} CPU s")
         align = make_aligner(_CONFIG, Path(), folder)
         for number, utterance in enumerate(self.utterances):
             try:
                 wav = read_audio(utterance.audio, _CONFIG).wav
             except UtteranceError as error:
-                _say(f"{utterance.id}: {error}")
+                _print(f"{utterance.id}: {error}")
                 continue
             score = _scorer(align, utterance, wav, self.frontend)
             seconds = len(wav) / _CONFIG.sample_rate
@@ -200,7 +200,7 @@ def by_length(trials: Sequence[Trial]) -> str:
 
 
 def by_bound(trials: Sequence[Trial]) -> str:
-    """What `preprocess.max_misfit` refuses, percent."""
+    """Share that `preprocess.max_misfit` rejects, percent."""
     kinds = [kind for kind in ("right", *KINDS, "learnt") if any(t.kind == kind for t in trials)]
     lines = ["", "max_misfit" + "".join(f"{kind:>14}" for kind in kinds)]
     for bound in _BOUNDS:
@@ -240,7 +240,7 @@ def _interval(n_found: int, n: int) -> str:
     return f"{100 * share:.1f} ({100 * (centre - half):.1f}-{100 * (centre + half):.1f})"
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(text, flush=True)  # noqa: T201
 
 

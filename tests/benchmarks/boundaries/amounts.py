@@ -1,4 +1,4 @@
-"""How an aligner that learns from the speech itself depends on how much there is of it."""
+"""How the accuracy of the aligner hmm depends on the amount of speech."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ _MINUTES = (1, 6, 15)
 
 
 def amounts_of_mfa(root: Path) -> Iterator[Result]:
-    """Less of LJ Speech than there is, against MFA."""
+    """Parts of LJ Speech, against MFA."""
     clips = mfa_clips(root)
     for minutes in (1, 3):
         part = first_minutes(clips, minutes)
@@ -22,11 +22,11 @@ def amounts_of_mfa(root: Path) -> Iterator[Result]:
 
 
 def amounts_of_speech(root: Path, folder: Path) -> Iterator[Result]:
-    """Less of a corpus, against the alignment that all of it gives.
+    """Parts of a corpus, against the alignment of all of it.
 
     Args:
         root: In LJ Speech layout.
-        folder: Where synthetic speech of its texts goes, which is judged by its own times.
+        folder: For synthetic speech of its texts, which is compared with its own times.
     """
     clips = tuple(Clip(utterance) for utterance in read_utterances(root))
     whole = measure("hmm", Reference(f"{root.name}, all", clips, "lexicon"))
@@ -43,7 +43,7 @@ def amounts_of_speech(root: Path, folder: Path) -> Iterator[Result]:
 
 
 def first_minutes(clips: Sequence[Clip], minutes: float) -> tuple[Clip, ...]:
-    """As many clips from the first on as it takes to reach so many minutes.
+    """The first clips, up to so many minutes.
 
     Args:
         clips: In order.

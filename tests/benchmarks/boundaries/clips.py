@@ -1,16 +1,16 @@
-"""Recordings in which it is known when each word and phone is said."""
+"""Recordings with known onsets of words and phones."""
 
 from typing import Literal, NamedTuple
 
 from preprocessors.manifest import Utterance
 
 
-class HeardWord(NamedTuple):
-    """A word and when its phones begin.
+class WordOnsets(NamedTuple):
+    """A word and the onsets of its phones.
 
     Attributes:
-        text: Its letters; its phones, if an aligner is given these.
-        starts_s: Beginning of each phone, at least one.
+        text: Its letters; its phones, if these are aligned.
+        starts_s: Onset of each phone, at least one.
     """
 
     text: str
@@ -18,25 +18,25 @@ class HeardWord(NamedTuple):
 
 
 class Clip(NamedTuple):
-    """A recording and what is known about it.
+    """A recording and its known onsets.
 
     Attributes:
         utterance: Its text may give phones in braces, one pair of braces a word.
-        words: In order; none where an aligner learns from the recording and is not judged by it.
+        words: In order; none if the recording is only for training.
     """
 
     utterance: Utterance
-    words: tuple[HeardWord, ...] = ()
+    words: tuple[WordOnsets, ...] = ()
 
 
 class Reference(NamedTuple):
-    """Recordings that aligners are judged by.
+    """Recordings that aligners are compared with.
 
     Attributes:
         name: Of the rows in the table.
-        clips: All that is learnt from.
-        phone_extractor: What says the words that are not in braces; its phones are in braces.
-        step_s: Times are multiples of this; 0: of nothing.
+        clips: For training and comparison.
+        phone_extractor: Converts the words that are not in braces to phones.
+        step_s: Times are multiples of this; 0: they are not rounded.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How far what an aligner finds is from what is known."""
+"""Differences of found and known onsets."""
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from processors.records import Alignment
-from tests.benchmarks.boundaries.clips import HeardWord
+from tests.benchmarks.boundaries.clips import WordOnsets
 
 LIMITS_MS = (10, 20, 23.2, 50)  # 23.2 ms: two frames of 256 samples at 22,050 Hz
 
 
 class Onset(NamedTuple):
-    """When a phone begins, as found and as known, seconds."""
+    """The onset of a phone, as found and as known, seconds."""
 
     found_s: float
     known_s: float
@@ -36,11 +36,11 @@ class Summary(NamedTuple):
     lead_ms: float
 
 
-def compare(found: Alignment, words: Sequence[HeardWord]) -> Iterator[Onset]:
+def compare(found: Alignment, words: Sequence[WordOnsets]) -> Iterator[Onset]:
     """The onsets that can be compared.
 
-    Words are matched by their letters, in order. Beginnings of matched words are compared, and of
-    their other phones where both have as many.
+    Words are matched by their letters, in order. Onsets of matched words are compared, and of their
+    other phones if both have equally many.
 
     Args:
         found: By an aligner.
@@ -54,10 +54,10 @@ def compare(found: Alignment, words: Sequence[HeardWord]) -> Iterator[Onset]:
             yield from _onsets(found.boundaries_s[word.start : word.end], known.starts_s)
 
 
-def heard_words(found: Alignment) -> tuple[HeardWord, ...]:
+def word_onsets(found: Alignment) -> tuple[WordOnsets, ...]:
     """The words of an alignment, for comparison with others."""
     return tuple(
-        HeardWord(word.text, tuple(found.boundaries_s[word.start : word.end].tolist()))
+        WordOnsets(word.text, tuple(found.boundaries_s[word.start : word.end].tolist()))
         for word in found.words
     )
 
@@ -74,11 +74,11 @@ def _letters(text: str) -> str:
 
 
 def summarize(onsets: Sequence[Onset], step_s: float = 0.0) -> Summary:
-    """Sums differences up.
+    """Summarises differences.
 
     Args:
         onsets: At least one.
-        step_s: What is found is rounded to multiples of this; 0: to nothing.
+        step_s: Found onsets are rounded to multiples of this; 0: they are not rounded.
     """
     found_s, known_s = np.array([onset[:2] for onset in onsets]).T
     if step_s:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from tests.benchmarks.boundaries.clips import Clip, HeardWord
+from tests.benchmarks.boundaries.clips import Clip, WordOnsets
 from tests.benchmarks.boundaries.textgrids import read_utterances
 from utils.files import read_jsonl
 
@@ -19,7 +19,7 @@ def dutch_clips(root: Path, *, as_aligned: bool) -> tuple[Clip, ...]:
 
     Args:
         root: The corpus.
-        as_aligned: Whether the phones of `align.jsonl` are said, and not the text.
+        as_aligned: Whether the phones of `align.jsonl` are aligned, and not those of the text.
     """
     rows = cast(list[dict[str, Any]], read_jsonl(root / "align.jsonl"))
     words_of = {row["id"]: row["words"] for row in rows}
@@ -29,7 +29,7 @@ def dutch_clips(root: Path, *, as_aligned: bool) -> tuple[Clip, ...]:
         phones = [" ".join(phone["phone"] for phone in word["phones"]) for word in spoken]
         names = phones if as_aligned else [word["word"] for word in spoken]
         heard = tuple(
-            HeardWord(name, tuple(phone["start"] for phone in word["phones"]))
+            WordOnsets(name, tuple(phone["start"] for phone in word["phones"]))
             for name, word in zip(names, spoken, strict=True)
         )
         text = " ".join("{" + word + "}" for word in phones) if as_aligned else utterance.text

@@ -15,13 +15,13 @@ from utils.errors import InputError
 
 WORD, PHONE = 1, 7  # types of events
 _LAST_EVENT = 0
-_SYNCHRONOUS = 2  # espeak_Synth comes back when all is said
+_SYNCHRONOUS = 2  # espeak_Synth returns after the synthesis
 _PHONE_EVENTS, _IN_IPA = 1, 2
 _UTF8 = 1
 
 
 class Event(NamedTuple):
-    """What begins at a sample.
+    """A word or phone that begins at a sample.
 
     Attributes:
         kind: `WORD` or `PHONE`.
@@ -37,7 +37,7 @@ class Event(NamedTuple):
 
 
 class Speech(NamedTuple):
-    """What was said."""
+    """Synthesised speech."""
 
     wav: np.ndarray  # (S,) int16
     sample_rate: int
@@ -71,14 +71,14 @@ _Callback = ctypes.CFUNCTYPE(
 
 
 def speak(text: str, voice: str) -> Speech:
-    """Says a text.
+    """Synthesises a text.
 
     Args:
         text: Of any length.
         voice: Its name, such as "en-us", or with a variant "de+f1".
 
     Raises:
-        InputError: If espeak has no such voice, or does not say the text.
+        InputError: If espeak has no such voice, or does not speak the text.
     """
     library, sample_rate = _library()
     if library.espeak_SetVoiceByName(voice.encode()) != 0:
@@ -97,7 +97,7 @@ def speak(text: str, voice: str) -> Speech:
     content = text.encode()
     failed = library.espeak_Synth(content, len(content) + 1, 0, 0, 0, _UTF8, None, None)
     if failed or not pieces:
-        raise InputError(f"espeak ({voice}) does not say {text[:80]!r}")
+        raise InputError(f"espeak ({voice}) does not speak {text[:80]!r}")
     return Speech(np.concatenate(pieces), sample_rate, tuple(events))
 
 

@@ -1,4 +1,4 @@
-"""A folder of recordings whose boundaries others have made.
+"""A folder of recordings with boundaries from other sources.
 
     emu_ae/*.TextGrid               by hand; tiers Text and Phoneme; words in .txt, audio in .wav
     praatio/mary.TextGrid           by hand; tiers word and phone
@@ -6,8 +6,8 @@
     cstr_hvd_48k/*.lab              HTS labels by state, with .flac; by a machine
     cmu_arctic_slt/*_phone.lab      HTS labels by phone, with .wav; by a machine
 
-The phones of those with words come from a lexicon. Of the others the phones are known and not the
-words: they are said in ARPAbet.
+Recordings with words get their phones from a lexicon. The others have phones and no words: the
+phones are converted to ARPAbet.
 """
 
 import re
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from preprocessors.manifest import Utterance
 from processors.alignment.textgrid import Tiers, read_textgrid
-from tests.benchmarks.boundaries.clips import Clip, HeardWord
+from tests.benchmarks.boundaries.clips import Clip, WordOnsets
 from tests.benchmarks.boundaries.textgrids import join, read_words
 
 _TICKS_PER_S = 1e7
@@ -26,7 +26,7 @@ _PHONE = re.compile(r"[~^][^-]+-(.+?)\+")
 _WORD = re.compile(r"/E[:/](.*?)/F")  # its place in the phrase
 _FIRST_STATE = "[2]"
 _SILENCES = {"#", "pau", "sil"}
-# What Unilex and festival's CMU phones are in ARPAbet, where it is not the same in capitals.
+# Phones of Unilex and festival's CMU set in ARPAbet, unless capitals suffice.
 _ARPABET = {
     "@": "AH", "@@": "ER", "@U": "OW", "A": "AA", "D": "DH", "E": "EH", "I": "IH", "N": "NG",
     "O": "AO", "OI": "OY", "Q": "AA", "S": "SH", "T": "TH", "U": "UH", "V": "AH", "Z": "ZH",
@@ -73,7 +73,7 @@ def _text(path: Path) -> str:
     return path.with_suffix(".txt").read_text(encoding="utf-8").strip()
 
 
-def _said(name: str, folder: Path, words: tuple[HeardWord, ...]) -> Clip:
+def _said(name: str, folder: Path, words: tuple[WordOnsets, ...]) -> Clip:
     text = " ".join(word.text for word in words)
     return Clip(Utterance(name, folder / f"{name}.wav", text, name), words)
 
@@ -87,10 +87,10 @@ def _labelled(path: Path, audio: Path, speaker: str) -> Clip:
 class _Label(NamedTuple):
     phone: str
     start_s: float
-    word: str  # where it stands
+    word: str  # its position
 
 
-def read_labels(path: Path) -> Iterator[HeardWord]:
+def read_labels(path: Path) -> Iterator[WordOnsets]:
     """The words of HTS labels with full context, by phone or by state; times in 100 ns."""
     labels = [label for line in path.read_text().splitlines() for label in _read_line(line)]
     for word, phones in groupby(labels, key=lambda label: label.word):
@@ -111,6 +111,6 @@ def _read_line(line: str) -> Iterator[_Label]:
     yield _Label(name, int(start) / _TICKS_PER_S, "" if silent else word.group(1))
 
 
-def _heard(phones: Sequence[_Label]) -> HeardWord:
+def _heard(phones: Sequence[_Label]) -> WordOnsets:
     names = [_ARPABET.get(one.phone, one.phone.upper()) for one in phones]
-    return HeardWord(" ".join(names), tuple(one.start_s for one in phones))
+    return WordOnsets(" ".join(names), tuple(one.start_s for one in phones))

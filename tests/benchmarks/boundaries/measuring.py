@@ -1,4 +1,4 @@
-"""One aligner on one reference, in a process of its own: what it finds, and what that costs."""
+"""One aligner on one reference, in a process of its own: its onsets, CPU time and memory."""
 
 import resource
 import sys
@@ -17,22 +17,22 @@ from processors.alignment import AlignmentError, make_aligner, plan_training
 from processors.audio.files import read_audio
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
-from tests.benchmarks.boundaries.clips import Clip, HeardWord, Reference
-from tests.benchmarks.boundaries.comparison import Onset, compare, heard_words
+from tests.benchmarks.boundaries.clips import Clip, Reference, WordOnsets
+from tests.benchmarks.boundaries.comparison import Onset, compare, word_onsets
 
 _MIB = 1 << 20 if sys.platform == "darwin" else 1 << 10  # in the units of ru_maxrss
 
 
 class Result(NamedTuple):
-    """What was measured.
+    """A measurement.
 
     Attributes:
-        reference: By whom; without its clips.
+        reference: Without its clips.
         aligner: Name of the aligner.
         onsets: All that could be compared.
-        words: What was found, by utterance.
+        words: Words found, by utterance.
         minutes: Length of all clips.
-        cpu_s: CPU seconds, learning included.
+        cpu_s: CPU seconds, with training.
         peak_mib: Of memory.
         failures: Utterances that could not be aligned, with the reason.
     """
@@ -40,7 +40,7 @@ class Result(NamedTuple):
     reference: Reference
     aligner: str
     onsets: tuple[Onset, ...]
-    words: dict[str, tuple[HeardWord, ...]]
+    words: dict[str, tuple[WordOnsets, ...]]
     minutes: float
     cpu_s: float
     peak_mib: float
@@ -48,13 +48,13 @@ class Result(NamedTuple):
 
 
 def measure(aligner: str, reference: Reference) -> Result:
-    """Has an aligner learn from a reference's clips, align them, and compares.
+    """Trains an aligner on a reference's clips, aligns them, and compares.
 
     Args:
         aligner: Its name in `preprocess.aligner`.
-        reference: What it is judged by.
+        reference: To compare with.
     """
-    context = get_context("spawn")  # memory that others have used does not count
+    context = get_context("spawn")  # so that memory used before does not count
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(_measure, aligner, reference).result()
 
@@ -65,7 +65,7 @@ def _measure(aligner: str, reference: Reference) -> Result:
     start = time.process_time()
     onsets: list[Onset] = []
     failures: list[str] = []
-    words: dict[str, tuple[HeardWord, ...]] = {}
+    words: dict[str, tuple[WordOnsets, ...]] = {}
     seconds = 0.0
     for clip, duration_s, found in _align(config, reference.clips):
         seconds += duration_s
@@ -73,11 +73,13 @@ def _measure(aligner: str, reference: Reference) -> Result:
             failures.append(f"{clip.utterance.id}: {found}")
             continue
         onsets += compare(found, clip.words)
-        words[clip.utterance.id] = heard_words(found)
+        words[clip.utterance.id] = word_onsets(found)
     cpu_s = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MIB
-    judge = reference._replace(clips=())
-    return Result(judge, aligner, tuple(onsets), words, seconds / 60, cpu_s, peak, tuple(failures))
+    reference = reference._replace(clips=())
+    return Result(
+        reference, aligner, tuple(onsets), words, seconds / 60, cpu_s, peak, tuple(failures)
+    )
 
 
 def _align(

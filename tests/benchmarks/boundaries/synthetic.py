@@ -1,15 +1,15 @@
 """Speech by espeak-ng, whose phones and their times are known to the sample.
 
-espeak says when it begins each phone, and these are the phones that are aligned. Its events, beside
-where the sound changes most within 30 ms of them (3,500 phones of English):
+espeak reports the onset of each phone, and these phones are aligned. Compared with the place where
+the sound changes most within 30 ms (3,500 phones of English), its events have two peculiarities:
 
-- A short silence that belongs to a phone, as the closure of a stop, comes before the event. Here
-  the phone begins with it: with the event of its word, or where the samples become exactly 0.
+- A short silence that belongs to a phone, such as the closure of a stop, precedes the event. Here
+  the phone begins with it: at the event of its word, or where the samples become exactly 0.
   Thus 99 % of changes between vowels and voiceless stops are within 10 ms, 90 % at sibilants.
-- The event of a vowel after a nasal or a liquid comes when its transition is over, 20 ms after the
-  sound has changed (median, nasals). That of an `l` after a vowel can come near its end, 44 ms
-  after (median, Spanish), and a nasal that is spoken as a part of its vowel has an event of no
-  length. When these phones begin is taken as not known.
+- The event of a vowel after a nasal or a liquid comes after its transition, 20 ms after the sound
+  has changed (median, nasals). That of an `l` after a vowel can come near its end, 44 ms late
+  (median, Spanish), and a nasal that is part of its vowel has an event of no length. The onsets
+  of these phones are treated as unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,12 +22,12 @@ import numpy as np
 import soundfile
 
 from preprocessors.manifest import Utterance
-from tests.benchmarks.boundaries.clips import Clip, HeardWord
+from tests.benchmarks.boundaries.clips import Clip, WordOnsets
 from tests.benchmarks.boundaries.espeak_library import WORD, Event, Speech, speak
 
 SENTENCES = Path(__file__).parent / "sentences"
 LANGUAGES = ("de", "es", "fr-fr", "nl")  # those with sentences there
-_VOICES = {"fr-fr": "fr"}  # of which the name is not the language
+_VOICES = {"fr-fr": "fr"}  # if the name differs from the language
 _MARKS = ".,;:?!"
 _VOWELS = tuple("aeiouyæøœɐɑɒɔəɚɛɜɞɤɨɪɯɵʉʊʌʏᵻ")
 _NASALS_AND_LIQUIDS = tuple("mnŋɲɳlɫɭʎrɹɾɻʀʁjwɥʋ")
@@ -50,13 +50,13 @@ def read_sentences(language: str) -> list[str]:
 def synthetic_clips(
     texts: Sequence[str], language: str, folder: Path, variants: Sequence[str] = ("",)
 ) -> tuple[Clip, ...]:
-    """Has espeak say texts.
+    """Synthesises texts with espeak.
 
     Args:
         texts: Sentences.
         language: espeak language code.
         folder: Where the recordings go.
-        variants: Of espeak's voice, such as "f1", a woman's; each says all texts.
+        variants: Of espeak's voice, such as "f1", a female one; each speaks all texts.
             Those with an echo (f2 to f5) are never silent.
     """
     return tuple(
@@ -72,26 +72,26 @@ def _clip(text: str, language: str, variant: str, audio: Path) -> Clip:
     soundfile.write(audio, speech.wav, speech.sample_rate)
     words = list(_words(speech))
     speaker = f"espeak-{language}-{variant}"
-    said = Utterance(audio.stem, audio, _text_of(words, text), speaker, language)
-    return Clip(said, tuple(_heard(word, speech.sample_rate) for word in words))
+    utterance = Utterance(audio.stem, audio, _text_of(words, text), speaker, language)
+    return Clip(utterance, tuple(_heard(word, speech.sample_rate) for word in words))
 
 
-def _heard(word: _SpokenWord, sample_rate: int) -> HeardWord:
-    return HeardWord(" ".join(word.phones), tuple(start / sample_rate for start in word.starts))
+def _heard(word: _SpokenWord, sample_rate: int) -> WordOnsets:
+    return WordOnsets(" ".join(word.phones), tuple(start / sample_rate for start in word.starts))
 
 
 def _text_of(words: Sequence[_SpokenWord], text: str) -> str:
     """The phones of each word in braces, with the punctuation of the text."""
     nexts = [word.place for word in words[1:]] + [len(text)]
-    said = []
+    spoken = []
     for word, end in zip(words, nexts, strict=True):
         marks = [char for char in text[word.place : end] if char in _MARKS]
-        said.append("{" + " ".join(word.phones) + "}" + "".join(marks[-1:]))
-    return " ".join(said)
+        spoken.append("{" + " ".join(word.phones) + "}" + "".join(marks[-1:]))
+    return " ".join(spoken)
 
 
 def _words(speech: Speech) -> Iterator[_SpokenWord]:
-    """The words that have phones; what has no name is silence."""
+    """The words that have phones; events without a name are silence."""
     place, last = 0, ""
     phones: list[tuple[str, float]] = []
     end = Event(WORD, len(speech.wav), 0, "")
@@ -116,7 +116,7 @@ def _spoken_word(place: int, phones: Sequence[tuple[str, float]]) -> _SpokenWord
 
 
 def _hides_start(before: str, phone: str) -> bool:
-    """Whether the event of a phone comes when its transition is over."""
+    """Whether the event of a phone comes after its transition."""
     if before.lstrip(_STRESS).startswith(_VOWELS):
         return phone.startswith(_LATERALS)
     return before.startswith(_NASALS_AND_LIQUIDS) and phone.lstrip(_STRESS).startswith(_VOWELS)

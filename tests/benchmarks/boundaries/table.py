@@ -16,7 +16,7 @@ _COLUMNS = (
     "CPU",
     "memory",
 )
-_COARSE_S = 0.01  # what is found is compared once more, rounded as such a reference is
+_COARSE_S = 0.01  # onsets are also compared after rounding to the steps of such a reference
 
 
 def header() -> str:

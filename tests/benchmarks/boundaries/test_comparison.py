@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from processors.records import Alignment, Word
-from tests.benchmarks.boundaries.clips import HeardWord
+from tests.benchmarks.boundaries.clips import WordOnsets
 from tests.benchmarks.boundaries.comparison import Onset, compare, summarize
 
 
@@ -20,7 +20,7 @@ def alignment(*words):
 
 def test_phones_are_compared_where_both_have_as_many():
     found = alignment(("the", (0.0, 0.1)), ("cat", (0.2, 0.3, 0.4)))
-    known = (HeardWord("The", (0.01, 0.12)), HeardWord("cat", (0.25, 0.31)))
+    known = (WordOnsets("The", (0.01, 0.12)), WordOnsets("cat", (0.25, 0.31)))
     assert list(compare(found, known)) == [
         Onset(0.0, 0.01, True),
         Onset(0.1, 0.12, False),
@@ -30,13 +30,13 @@ def test_phones_are_compared_where_both_have_as_many():
 
 def test_words_that_only_one_side_has_are_left_out():
     found = alignment(("a", (0.0,)), ("mister", (0.1,)), ("cat", (0.2,)))
-    known = (HeardWord("a", (0.0,)), HeardWord("<unk>", (0.1,)), HeardWord("cat", (0.3,)))
+    known = (WordOnsets("a", (0.0,)), WordOnsets("<unk>", (0.1,)), WordOnsets("cat", (0.3,)))
     assert [onset.known_s for onset in compare(found, known)] == [0.0, 0.3]
 
 
 def test_onsets_that_are_not_known_are_left_out():
     found = alignment(("cat", (0.2, 0.3)))
-    assert list(compare(found, (HeardWord("cat", (nan, 0.3)),))) == [Onset(0.3, 0.3, False)]
+    assert list(compare(found, (WordOnsets("cat", (nan, 0.3)),))) == [Onset(0.3, 0.3, False)]
 
 
 def test_differences_are_summed_up():

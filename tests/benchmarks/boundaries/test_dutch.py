@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.benchmarks.boundaries.clips import HeardWord
+from tests.benchmarks.boundaries.clips import WordOnsets
 from tests.benchmarks.boundaries.dutch import dutch_clips
 
 
@@ -34,7 +34,7 @@ def test_words_have_the_times_of_the_file_and_silence_is_none(corpus):
     (clip,) = dutch_clips(corpus, as_aligned=False)
     assert clip.utterance.text == "Een kat."
     assert clip.utterance.language == "nl"
-    assert clip.words == (HeardWord("een", (0.0, 0.1)), HeardWord("kat", (0.3,)))
+    assert clip.words == (WordOnsets("een", (0.0, 0.1)), WordOnsets("kat", (0.3,)))
 
 
 def test_phones_of_the_file_are_said_in_its_place(corpus):

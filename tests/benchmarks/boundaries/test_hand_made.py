@@ -1,6 +1,6 @@
 import pytest
 
-from tests.benchmarks.boundaries.clips import HeardWord
+from tests.benchmarks.boundaries.clips import WordOnsets
 from tests.benchmarks.boundaries.hand_made import clips_by_hand, labelled_clips, read_labels
 
 GRID = """File type = "ooTextFile"
@@ -70,7 +70,7 @@ def test_labels_by_state_begin_with_the_first_state(tmp_path):
         f"6000000 7000000 {context('tS', 'pau', 'xx', 'xx')}[2]",
     ]
     path.write_text("\n".join(lines))
-    assert list(read_labels(path)) == [HeardWord("L AH", (0.3, 0.4)), HeardWord("CH", (0.5,))]
+    assert list(read_labels(path)) == [WordOnsets("L AH", (0.3, 0.4)), WordOnsets("CH", (0.5,))]
 
 
 def test_labels_by_phone_of_another_make_are_read(tmp_path):
@@ -80,7 +80,7 @@ def test_labels_by_phone_of_another_make_are_read(tmp_path):
         "1300000 2050000 x^sil-hh+ax=t@1_2/A:0_0_0/D:0_0/E:content+1@1+3/F:content_1\n"
         "2050000 2700000 sil^hh-ax+t=er@2_1/A:0_0_0/D:0_0/E:content+1@1+3/F:content_1\n"
     )
-    assert list(read_labels(path)) == [HeardWord("HH AH", (0.13, 0.205))]
+    assert list(read_labels(path)) == [WordOnsets("HH AH", (0.13, 0.205))]
 
 
 def test_a_line_that_is_no_label_is_shown(tmp_path):
@@ -101,8 +101,8 @@ def test_clips_are_found_in_their_folders(tmp_path):
     (by_hand,) = clips_by_hand(tmp_path)
     assert by_hand.utterance.text == "it is"
     assert by_hand.utterance.audio == emu / "a.wav"
-    assert by_hand.words == (HeardWord("it", (0.2, 0.3)), HeardWord("is", (0.6,)))
+    assert by_hand.words == (WordOnsets("it", (0.2, 0.3)), WordOnsets("is", (0.6,)))
     (labelled,) = labelled_clips(tmp_path)
     assert labelled.utterance.text == "{HH}"
     assert labelled.utterance.audio == cstr / "b.flac"
-    assert labelled.words == (HeardWord("HH", (1.0,)),)
+    assert labelled.words == (WordOnsets("HH", (1.0,)),)

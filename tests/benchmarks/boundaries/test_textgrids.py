@@ -1,5 +1,5 @@
 from tests.benchmarks.alignment import DEMO
-from tests.benchmarks.boundaries.clips import HeardWord
+from tests.benchmarks.boundaries.clips import WordOnsets
 from tests.benchmarks.boundaries.textgrids import BAD, mfa_clips
 
 
@@ -8,6 +8,6 @@ def test_words_have_the_phones_whose_middle_lies_in_them():
     assert len(clips) == 55
     assert all((not clip.words) == (name in BAD) for name, clip in clips.items())
     assert clips["LJ001-0002"].words[:2] == (
-        HeardWord("in", (0.0, 0.08)),
-        HeardWord("being", (0.14, 0.19, 0.32, 0.35)),
+        WordOnsets("in", (0.0, 0.08)),
+        WordOnsets("being", (0.14, 0.19, 0.32, 0.35)),
     )

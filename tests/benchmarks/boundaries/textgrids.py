@@ -1,4 +1,4 @@
-"""LJ Speech with the TextGrids that MFA made for it."""
+"""LJ Speech with TextGrids of MFA."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,9 +8,9 @@ from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, find_textgrid, read_textgrid
 from processors.alignment.timed import Interval
-from tests.benchmarks.boundaries.clips import Clip, HeardWord
+from tests.benchmarks.boundaries.clips import Clip, WordOnsets
 
-BAD = {"LJ001-0013", "LJ006-0114"}  # whose TextGrids by MFA do not fit
+BAD = {"LJ001-0013", "LJ006-0114"}  # their TextGrids do not fit
 
 
 def read_utterances(root: Path) -> list[Utterance]:
@@ -19,14 +19,14 @@ def read_utterances(root: Path) -> list[Utterance]:
 
 
 def mfa_clips(root: Path) -> tuple[Clip, ...]:
-    """LJ Speech with a folder TextGrid; bad ones are learnt from and not judged by."""
+    """LJ Speech with a folder TextGrid; bad ones are only for training."""
     return tuple(
         Clip(one, () if one.id in BAD else read_words(find_textgrid(root / "TextGrid", one)))
         for one in read_utterances(root)
     )
 
 
-def read_words(path: Path, tiers: Tiers = USUAL_TIERS) -> tuple[HeardWord, ...]:
+def read_words(path: Path, tiers: Tiers = USUAL_TIERS) -> tuple[WordOnsets, ...]:
     """The words of a TextGrid that have phones.
 
     Args:
@@ -37,8 +37,8 @@ def read_words(path: Path, tiers: Tiers = USUAL_TIERS) -> tuple[HeardWord, ...]:
     return join(grid.words, grid.phones)
 
 
-def join(words: Sequence[Interval], phones: Sequence[Interval]) -> tuple[HeardWord, ...]:
-    """Words with the phones whose middle lies in them; those without are left out."""
+def join(words: Sequence[Interval], phones: Sequence[Interval]) -> tuple[WordOnsets, ...]:
+    """Words with the phones whose middle is in them; words without phones are left out."""
     heard = []
     for word in words:
         starts_s = tuple(
@@ -47,5 +47,5 @@ def join(words: Sequence[Interval], phones: Sequence[Interval]) -> tuple[HeardWo
             if word.start_s <= (phone.start_s + phone.end_s) / 2 < word.end_s
         )
         if starts_s:
-            heard.append(HeardWord(word.label, starts_s))
+            heard.append(WordOnsets(word.label, starts_s))
     return tuple(heard)

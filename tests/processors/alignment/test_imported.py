@@ -34,7 +34,7 @@ def align(tmp_path, names, edges, **members):
     return make_aligner(CONFIG, tmp_path)(utterance, wav, RATE, SPOKEN)
 
 
-def test_a_whole_sequence_is_taken_as_it_stands(tmp_path):
+def test_a_complete_sequence_is_used_unchanged(tmp_path):
     alignment = align(tmp_path, WHOLE, EDGES, text="Hi, you!")
     assert alignment.phones == tuple(WHOLE)
     assert alignment.boundaries_s.tolist() == EDGES

@@ -30,7 +30,7 @@ def test_the_frame_rate_is_found_by_the_lengths_of_recordings(rate):
     assert found.hop_length / found.sample_rate == rate.hop_length / rate.sample_rate
 
 
-def test_a_frame_rate_that_nobody_uses_is_to_be_told():
+def test_an_uncommon_frame_rate_must_be_given():
     with pytest.raises(InputError, match=r"seems to last 33.33 ms.* give --hop_size and --sample"):
         find_frame_rate([30, 60, 90], [1.0, 2.0, 3.0], OWN, 3)
 

@@ -1,4 +1,4 @@
-"""Recordings drawn from a known model: what was said when is known to the frame."""
+"""Recordings drawn from a known model, with boundaries known to the frame."""
 
 from typing import NamedTuple
 

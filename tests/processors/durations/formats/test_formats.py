@@ -129,7 +129,7 @@ def test_a_line_cut_short_is_named_by_its_number(tmp_path, format, n):
         read(tmp_path, format)
 
 
-def test_a_folder_of_several_formats_is_to_be_told(tmp_path):
+def test_the_format_of_a_folder_with_several_must_be_given(tmp_path):
     write(tmp_path, "textgrid")
     write(tmp_path, "ctm")
     with pytest.raises(InputError, match=r"several formats, ctm, textgrid; choose one by --format"):
