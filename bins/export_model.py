@@ -1,4 +1,4 @@
-"""Writes of an experiment what speaking needs, and no more, into a folder of its own.
+"""Exports the files of an experiment that inference needs into a folder.
 
 python -m bins.export_model EXPERIMENT TARGET [--half] [--license ID]
 """
@@ -11,7 +11,7 @@ from utils.logging import setup_logging
 
 def main() -> None:
     """Exports one experiment."""
-    flags = Parser("Writes of an experiment what speaking needs, and no more, into a folder.")
+    flags = Parser("Exports the files of an experiment that inference needs into a folder.")
     flags.add_argument(
         "experiment",
         type=Path,

@@ -1,4 +1,4 @@
-"""Brings a checkpoint of another project into the form of an experiment of ours.
+"""Imports a checkpoint of another project as an experiment.
 
 python -m bins.import_checkpoint SOURCE TARGET
 """
@@ -10,8 +10,8 @@ from utils.logging import setup_logging
 
 
 def main() -> None:
-    """Reads SOURCE, whatever known kind it is of, and writes TARGET."""
-    flags = Parser("Brings a checkpoint of another project into the form of an experiment.")
+    """Converts SOURCE, a checkpoint of any known kind, to the experiment TARGET."""
+    flags = Parser("Imports a checkpoint of another project as an experiment.")
     flags.add_argument("source", metavar="SOURCE", help="folder, file, or org/name[@revision]")
     flags.add_argument("target", metavar="TARGET", type=Path, help="folder to make")
     given = flags.parse_args()

@@ -1,7 +1,7 @@
 """Publishes an experiment on the Hugging Face Hub: python -m bins.push_to_hub EXPERIMENT org/name.
 
-Weights in safetensors, config, mel definition, vocabulary, statistics, speakers, lexicon, scores
-and a model card go up as one commit; training state does not.
+One commit contains weights in safetensors, config, mel definition, vocabulary, statistics,
+speakers, lexicon, scores and a model card, but no training state.
 """
 
 import argparse
@@ -39,33 +39,33 @@ def _arguments() -> argparse.Namespace:
         help="its folder (the newest whole checkpoint is published), or one checkpoint in it",
     )
     parser.add_argument(
-        "repository", metavar="org/name", help="repository on the Hub; made where missing"
+        "repository", metavar="org/name", help="repository on the Hub; made if it is missing"
     )
     parser.add_argument(
-        "--private", action="store_true", help="make the repository readable for its owners only"
+        "--private", action="store_true", help="make a private repository; refuse a public one"
     )
     parser.add_argument(
         "--license",
         metavar="ID",
-        help="licence of the weights, as the Hub calls it: cc-by-4.0, mit, ...; default: unknown",
+        help="licence of the weights, as on the Hub: cc-by-4.0, mit, ... (default: unknown)",
     )
     parser.add_argument(
         "--revision",
         default="main",
         metavar="BRANCH",
-        help="branch to write to; made where missing (default: %(default)s)",
+        help="branch to write to; made if it is missing (default: %(default)s)",
     )
     parser.add_argument(
-        "--message", default="Publish an experiment", help="of the commit (default: %(default)s)"
+        "--message",
+        default="Publish an experiment",
+        help="message of the commit (default: %(default)s)",
     )
     parser.add_argument(
         "--with_discriminators",
         action="store_true",
-        help="publish what only training needs as well, so that others can go on from it",
+        help="also publish the networks that only training needs, so that others can fine-tune",
     )
-    parser.add_argument(
-        "--dry_run", action="store_true", help="list what would go up, and send nothing"
-    )
+    parser.add_argument("--dry_run", action="store_true", help="list the files and send nothing")
     return parser.parse_args()
 
 
