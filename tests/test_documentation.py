@@ -48,7 +48,7 @@ def test_what_the_examples_in_python_import_and_name_is_there():
     for call in ours:
         given = {keyword.arg: None for keyword in call.keywords if keyword.arg}
         inspect.signature(names[call.func.id]).bind(*call.args, **given)
-    assert {"evaluate", "place_of_model", "write_page", "score"} <= {call.func.id for call in ours}
+    assert {"evaluate", "inputs_of_model", "write_page", "score"} <= {call.func.id for call in ours}
 
 
 @pytest.mark.parametrize("page", [*REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("egs/*/*/*.md")])

@@ -30,14 +30,10 @@ class ScoreCache:
     """Scores of utterances on disk.
 
     Nothing is cached when a function of the user's is used: what it depends on is unknown.
-
-    Attributes:
-        folder: Where they are.
-        task: Metrics and checks. Scores by more metrics and checks serve fewer as well.
     """
 
     folder: Path
-    task: ScoringTask
+    task: ScoringTask  # scores by more metrics and checks serve fewer as well
 
     def key_of(self, item: EvaluatedUtterance) -> str:
         """Digest of what the scores of an utterance depend on; empty if they are not cached.

@@ -6,14 +6,8 @@ from typing import NamedTuple
 
 from models.base.result_files import UNFINISHED
 from models.evaluation.cache import ScoreCache
+from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.evaluation_set import EvaluationSet, build_evaluation_set
-from models.evaluation.inputs.input_checks import (
-    SHOWN,
-    check_transcripts,
-    log_formats,
-    refuse,
-    user_models_by_system,
-)
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.metric_selection import MetricSelection
 from models.evaluation.output import write_results
@@ -54,10 +48,11 @@ def evaluate(
     data = build_evaluation_set(inputs, options)
     own = list(data.vocoders)
     selection = MetricSelection(options.metrics, options.checks, data.traits(), user_models)
-    of_systems = user_models_by_system(list(data.folders), own, user_models)
-    check_transcripts(data.items, user_models, of_systems)
+    of_systems = input_checks.user_models_by_system(
+        list(data.folders), own, data.items, user_models
+    )
     for name in own:
-        log_formats(name, data.items, preprocess.mel.sample_rate)
+        input_checks.log_formats(name, data.items, preprocess.mel.sample_rate)
     task = ScoringTask(selection.metrics, preprocess.mel, selection.checks, user_models, of_systems)
     cache = ScoreCache(data.output / UNFINISHED, task)
     scored = _score_all(data.items, cache, n_jobs or n_cores(), preprocess.backend)
@@ -100,10 +95,14 @@ def _score_all(
             faults += [outcome.fault for outcome in chunk.result if outcome.fault]
             faults += [_crash(item) for item in chunk.lost]
             bar.advance()
-            if len(faults) >= SHOWN:
+            if len(faults) >= input_checks.SHOWN:
                 break
-    n = f"{len(faults)} of {len(items)}" if len(faults) < SHOWN else f"at least {SHOWN}"
-    refuse(sorted(faults), f"{n} utterances could not be scored")
+    n = (
+        f"{len(faults)} of {len(items)}"
+        if len(faults) < input_checks.SHOWN
+        else f"at least {input_checks.SHOWN}"
+    )
+    input_checks.refuse(sorted(faults), f"{n} utterances could not be scored")
     if n_cached:
         _log.info("%d of %d were scored by an interrupted run", n_cached, len(items))
     return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}

@@ -87,7 +87,10 @@ class MetricSelection:
             }
             for system in (system for system, lack in lacks.items() if not lack):
                 failed = self._warn_of_failed(name, system, scored[system])
-                self._warn_of_missing(name, system, scored[system], failed)
+                without = [one.id for one in scored[system] if name not in one.values]
+                ids = [id for id in without if id not in failed]
+                reason = f"have no score, for lack of {find(name).METRIC.needs}"
+                self._warn(name, system, ids, len(scored[system]), reason)
             self._skip(name, lacks)
         self._need_one()
         for name in self.checks:
@@ -143,30 +146,19 @@ class MetricSelection:
             self._skip(_CHECK + name, dict.fromkeys(self._systems, reason))
         return not missing
 
-    def _warn_of_missing(
-        self, name: str, system: str, scored: Sequence[UtteranceScores], failed: Sequence[str]
-    ) -> None:
-        ids = [one.id for one in scored if name not in one.values and one.id not in failed]
-        if ids:
-            _log.warning(
-                "%s: %d of %d have no score, for lack of %s: %s",
-                *(self._label(name, system), len(ids), len(scored)),
-                *(find(name).METRIC.needs, _listed(ids)),
-            )
-
     def _warn_of_failed(
         self, name: str, system: str, scored: Sequence[UtteranceScores]
     ) -> list[str]:
         """Logs and returns the utterances at which a metric or check raised an error."""
         failed = [one.id for one in scored if name in dict(one.failed)]
-        if failed:
-            counts = len(failed), len(scored)
-            label = self._label(name, system)
-            _log.warning("%s: fails at %d of %d: %s", label, *counts, _listed(failed))
+        self._warn(name, system, failed, len(scored), "failed")
         return failed
 
-    def _label(self, name: str, system: str) -> str:
-        return f"{name} of {system}" if len(self._systems) > 1 else name
+    def _warn(self, name: str, system: str, ids: Sequence[str], n: int, what: str) -> None:
+        if ids:
+            label = f"{name} of {system}" if len(self._systems) > 1 else name
+            listed = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
+            _log.warning("%s: %d of %d %s: %s", label, len(ids), n, what, listed)
 
     def _need_one(self) -> None:
         if not any(self._applies(name, self._own) for name in self.metrics):
@@ -205,10 +197,6 @@ def _unchecked(name: str, scored: Sequence[UtteranceScores]) -> str:
     reasons = [f"it fails: {error}" for error in errors]
     reasons += [flag.note for one in scored for flag in one.unchecked if flag.check == name]
     return reasons[0] if len(reasons) == len(scored) else ""
-
-
-def _listed(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
 
 
 _log = get_logger(__name__)

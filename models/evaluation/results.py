@@ -18,67 +18,39 @@ Verdict = Literal["better", "worse", "differs", "unclear", "too few"]
 
 @dataclass(frozen=True)
 class MeanScore:
-    """A mean over utterances.
+    """A mean over utterances, weighted as the metric says."""
 
-    Attributes:
-        unit: Empty for plain numbers.
-        better: "lower", "higher", or empty if neither is.
-        mean: Weighted as the metric says.
-        low: Lower end of the 95 % confidence interval; None of a single utterance.
-        high: Its upper end.
-        n: Utterances that have the score.
-    """
-
-    unit: str
-    better: str
+    unit: str  # empty for plain numbers
+    better: str  # "lower", "higher", or empty if neither is
     mean: float
-    low: float | None
+    low: float | None  # end of the 95 % confidence interval; None of a single utterance
     high: float | None
-    n: int
+    n: int  # utterances that have the score
 
 
 @dataclass(frozen=True)
 class SystemReport:
-    """Results of a system, as they are in `scores.json`.
-
-    Attributes:
-        utterances: How many were scored.
-        seconds: Their total length.
-        vocoder: Name of the vocoder; empty if unknown.
-        scores: By column.
-        skipped: Metrics and checks that were not computed, with the reason.
-        flags: Number of flagged utterances by check.
-        recorded_flags: The same of the recordings; empty if there are none.
-        references: Scores by column, by the name of the reference ("natural", "copy").
-    """
+    """Results of a system, as they are in `scores.json`."""
 
     utterances: int
-    seconds: float
-    vocoder: str
-    scores: dict[str, MeanScore]
-    skipped: dict[str, str]
-    flags: dict[str, int] = field(default_factory=dict)
-    recorded_flags: dict[str, int] = field(default_factory=dict)
-    references: dict[str, dict[str, MeanScore]] = field(default_factory=dict)
+    seconds: float  # of all utterances
+    vocoder: str  # empty if unknown
+    scores: dict[str, MeanScore]  # by column
+    skipped: dict[str, str]  # reasons, by metric and check
+    flags: dict[str, int] = field(default_factory=dict)  # flagged utterances, by check
+    recorded_flags: dict[str, int] = field(default_factory=dict)  # flagged recordings, by check
+    references: dict[str, dict[str, MeanScore]] = field(default_factory=dict)  # "natural", "copy"
 
 
 @dataclass(frozen=True)
 class System:
-    """A folder of speech and its results.
+    """A folder of speech and its results."""
 
-    Attributes:
-        name: Unique in a run; "natural" and "copy" are references.
-        folder: Where its files are.
-        report: Its results.
-        scored: Results of its utterances by id, in the order of ids.
-        is_reference: Whether it was added only to compare with.
-    """
-
-    name: str
+    name: str  # unique in a run; "natural" and "copy" are references
     folder: Path
     report: SystemReport
-    scored: Mapping[str, UtteranceScores]
-    is_reference: bool = False
+    scored: Mapping[str, UtteranceScores]  # by id, in the order of ids
+    is_reference: bool = False  # it was added only to compare with
 
     def unchecked(self, check: str) -> int:
         """How many utterances a check did not apply to."""
@@ -87,38 +59,22 @@ class System:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Paired differences of two systems.
-
-    Attributes:
-        first: Name of a system.
-        second: Name of another.
-        differences: By column: the mean of the first minus that of the second, over the `n`
-            utterances with a value of both.
-    """
+    """Mean of the first system minus that of the second, over utterances with a value of both."""
 
     first: str
     second: str
-    differences: Mapping[str, MeanScore]
+    differences: Mapping[str, MeanScore]  # by column
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Results of a run of stage 4.
+    """Results of a run of stage 4."""
 
-    Attributes:
-        systems: Systems, then references.
-        items: The utterances of the systems, ordered by id. A reference may have only some of
-            them, and others.
-        mel: Of the recordings: what copies were made from, and the sample rate.
-        comparisons: Of every two systems, without references.
-        folder: Where files about all systems go.
-    """
-
-    systems: tuple[System, ...]
-    items: tuple[EvaluatedUtterance, ...]
-    mel: MelConfig
-    comparisons: tuple[Comparison, ...] = ()
-    folder: Path = Path()
+    systems: tuple[System, ...]  # then references, which may have other utterances
+    items: tuple[EvaluatedUtterance, ...]  # of the systems, ordered by id
+    mel: MelConfig  # of the copies; its sample rate is that of the recordings
+    comparisons: tuple[Comparison, ...] = ()  # of every two systems, without references
+    folder: Path = Path()  # of files about all systems
 
     @property
     def own(self) -> list[System]:
@@ -158,8 +114,8 @@ def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[
 def verdict_of(difference: MeanScore) -> Verdict:
     """How the first of two systems compares with the second.
 
-    "unclear" if the interval holds 0; "differs" if it does not, and neither direction is better;
-    "too few" with fewer than six utterances, which may agree by chance.
+    "unclear" if the interval holds 0; "differs" if not, and neither direction is better; "too few"
+    with fewer than six utterances, which may agree by chance.
     """
     if difference.n < FEWEST or difference.low is None or difference.high is None:
         return "too few"

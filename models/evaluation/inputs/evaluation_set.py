@@ -8,14 +8,7 @@ from typing import NamedTuple
 import soundfile
 
 from models.base.result_files import COMPARISON
-from models.evaluation.inputs.input_checks import (
-    check_same_utterances,
-    check_sounds,
-    check_texts,
-    check_writable,
-    make_report_folder,
-    refuse,
-)
+from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import (
     MissingRecordingError,
@@ -93,10 +86,7 @@ def build_evaluation_set(inputs: EvaluationInputs, options: EvaluationOptions) -
         for name, folder in folders.items()
     }
     vocoders = {name: vocoder_of(folders[name], files[name]) for name in folders}
-    for folder in inputs.folders:
-        check_writable(folder)
-    if options.folder is not None:
-        make_report_folder(options.folder)
+    input_checks.check_folders(inputs.folders, options.folder)
     items = pair_files(files, sources)
     with_copies = add_copies(items, set(vocoders.values()), inputs, options, output / COPY)
     if with_copies is not items:
@@ -126,10 +116,10 @@ def pair_files(
         InputError: If a file or recording is missing, systems differ in their utterances, or two
             files of a system have the same id; lists them.
     """
-    check_sounds([one for files in systems.values() for one in files])
+    input_checks.check_sounds([one for files in systems.values() for one in files])
     by_id = {name: _by_id(files) for name, files in systems.items()}
-    check_same_utterances(by_id)
-    check_texts(by_id, sources.texts)
+    input_checks.check_same_utterances(by_id)
+    input_checks.check_texts(by_id, sources.texts)
     ids = sorted(next(iter(by_id.values())))
     by_utterance = {id: {name: files[id] for name, files in by_id.items()} for id in ids}
     return _paired(by_utterance, ReferenceFinder(sources), sources.preprocess.mel)
@@ -154,7 +144,9 @@ def add_natural(
     finder, own = ReferenceFinder(sources), {one.id: {NATURAL: one} for one in readings}
     paired = _paired(own, finder, sources.preprocess.mel, "files of --natural")
     alone = [item.id for item in paired if item.recorded is None]
-    refuse(alone, f"{len(alone)} of {len(own)} second readings have no data set; use --recordings")
+    input_checks.refuse(
+        alone, f"{len(alone)} of {len(own)} second readings have no data set; use --recordings"
+    )
     added = {}
     for one, item in zip(readings, paired, strict=True):
         if (audio := finder.find(one).audio) and audio.samefile(one.file):
@@ -202,28 +194,23 @@ def _paired(
         alone = [id for id, one in found.items() if one.recorded is None]
         missing += [f"{id}: of no data set; give --recordings" for id in alone]
     n = len(by_utterance)
-    refuse(missing, f"{len(missing)} of {n} {what} have no recording to be compared with")
+    input_checks.refuse(
+        missing, f"{len(missing)} of {n} {what} have no recording to be compared with"
+    )
     copying = {
         name
         for name in next(iter(by_utterance.values()))
         if all(_is_copy(files[name], found[id], mel) for id, files in by_utterance.items())
     }
-    return [
-        EvaluatedUtterance(
-            id,
-            one.recorded,
-            one.text,
-            one.language,
-            one.speaker,
-            one.phones,
-            {
-                name: SpeechFile(file.file, file.phones, name in copying)
-                for name, file in by_utterance[id].items()
-            },
-            one.written,
-        )
-        for id, one in found.items()
-    ]
+    items = []
+    for id, one in found.items():
+        spoken = {
+            name: SpeechFile(file.file, file.phones, name in copying)
+            for name, file in by_utterance[id].items()
+        }
+        facts = one.text, one.language, one.speaker, one.phones, spoken, one.written
+        items.append(EvaluatedUtterance(id, one.recorded, *facts))
+    return items
 
 
 def _is_copy(one: SystemFile, reference: Reference, mel: MelConfig) -> bool:

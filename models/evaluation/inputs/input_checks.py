@@ -102,81 +102,72 @@ def check_texts(
     refuse(lacking, f"{len(lacking)} of {len(ids)} files have no text in the table of --texts")
 
 
-def check_writable(folder: Path) -> None:
-    """Makes sure that scores can be written to a folder, which may not exist yet.
+def check_folders(folders: Sequence[Path], report_folder: Path | None) -> None:
+    """Makes sure that results can be written, and makes the folder of --report_dir.
+
+    Args:
+        folders: Of systems.
+        report_folder: That of --report_dir, if given.
 
     Raises:
-        InputError: If not.
+        InputError: If a folder is not writable or cannot be made.
     """
+    for folder in folders:
+        _check_writable(folder)
+    if report_folder is None:
+        return
+    try:
+        report_folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"--report_dir {report_folder}: that is a file; name a folder") from None
+    except OSError as error:
+        raise InputError(
+            f"--report_dir {report_folder}: cannot be created ({error.strerror}); name another"
+        ) from error
+    _check_writable(report_folder)
+
+
+def _check_writable(folder: Path) -> None:
+    """Raises an error if a folder, or where it will be made, is not writable."""
     existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not os.access(existing, os.W_OK):
         raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")
 
 
-def make_report_folder(folder: Path) -> None:
-    """Makes the folder of --report_dir.
-
-    Raises:
-        InputError: If that is not possible.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise InputError(f"--report_dir {folder}: that is a file; name a folder") from None
-    except OSError as error:
-        raise InputError(
-            f"--report_dir {folder}: cannot be created ({error.strerror}); name another"
-        ) from error
-    check_writable(folder)
-
-
 def user_models_by_system(
-    names: Sequence[str], own: Sequence[str], user_models: UserModels
+    names: Sequence[str],
+    own: Sequence[str],
+    items: Sequence[EvaluatedUtterance],
+    user_models: UserModels,
 ) -> Mapping[str, UserModels]:
     """Gives each of several systems its own folder of transcripts.
 
     Args:
         names: Of systems and references.
         own: Of the systems only.
-        user_models: The user's.
+        items: What is scored.
+        user_models: The user's, with the folder of all transcripts.
 
     Raises:
-        InputError: If the folder of a system is missing.
+        InputError: If the folder of a system is missing, or transcripts of utterances with a text
+            are; lists them.
     """
-    folder = user_models.transcripts
-    if folder is None:
+    root = user_models.transcripts
+    if root is None:
         return {}
-    folders = {name: folder if [name] == list(own) else folder / name for name in names}
+    folders = {name: root if [name] == list(own) else root / name for name in names}
     for name in own:
         if not folders[name].is_dir():
             raise InputError(f"--transcripts: {folders[name]} is missing, for the system {name}")
-    return {name: replace(user_models, transcripts=one) for name, one in folders.items()}
-
-
-def check_transcripts(
-    items: Sequence[EvaluatedUtterance],
-    user_models: UserModels,
-    of_systems: Mapping[str, UserModels],
-) -> None:
-    """Makes sure that there is a transcript of every utterance with a text.
-
-    Args:
-        items: What is scored.
-        user_models: The user's, with the transcripts of recordings.
-        of_systems: The same with the transcripts of each system.
-
-    Raises:
-        InputError: If some are missing in a folder that exists; lists them.
-    """
     paths = []
     for item in (one for one in items if one.text):
-        for name, own in of_systems.items():
-            if own.transcripts is not None and name in item.spoken:
-                paths.append(transcript_of(own.transcripts, item.id, recorded=False))
-        if user_models.transcripts is not None and item.recorded is not None:
-            paths.append(transcript_of(user_models.transcripts, item.id, recorded=True))
+        spoken = [folder for name, folder in folders.items() if name in item.spoken]
+        paths += [transcript_of(folder, item.id, recorded=False) for folder in spoken]
+        if item.recorded is not None:
+            paths.append(transcript_of(root, item.id, recorded=True))
     missing = [str(path) for path in paths if path.parent.exists() and not path.is_file()]
     refuse(missing, f"--transcripts: {len(missing)} are missing, of utterances with a text")
+    return {name: replace(user_models, transcripts=one) for name, one in folders.items()}
 
 
 def log_formats(system: str, items: Sequence[EvaluatedUtterance], sample_rate: int) -> None:

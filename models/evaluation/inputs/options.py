@@ -39,31 +39,18 @@ class EvaluationInputs(NamedTuple):
 
 @dataclass(frozen=True)
 class EvaluationOptions:
-    """How a run scores its inputs.
+    """How a run scores its inputs."""
 
-    Attributes:
-        metrics: Names; `all` for those that can be computed.
-        dataset: Score only files of this data set; None: all files.
-        testing_set: Score only this split of the data set, and require every utterance of it.
-        checks: Names; `all` for those that are installed; None: all with all metrics, else none.
-        natural: Folder of second readings by the same speaker, named by the id of the sentence.
-        copies: Also score resynthesised recordings, if the systems are not copies themselves.
-        vocoder: Resynthesises recordings; None: Griffin-Lim, if stage 3 used it.
-        resample: Accept a vocoder of another mel or sample rate.
-        user_models: Functions and transcripts of the user.
-        folder: Where page, comparison and copies go; None: the folder of a single system, else
-            `comparison` in the folder of the first.
-    """
-
-    metrics: tuple[str, ...] = (ALL,)
-    dataset: str | None = None
-    testing_set: TestingSet | None = None
-    checks: tuple[str, ...] | None = None
-    natural: Path | None = None
-    copies: bool = True
-    vocoder: str | Path | None = None
-    resample: bool = False
+    metrics: tuple[str, ...] = (ALL,)  # names, or `all` for those that apply
+    dataset: str | None = None  # score only files of this data set
+    testing_set: TestingSet | None = None  # score only this split of it, and all of the split
+    checks: tuple[str, ...] | None = None  # names, or `all`; None: all with all metrics, else none
+    natural: Path | None = None  # folder of second readings, named by the id of the sentence
+    copies: bool = True  # score resynthesised recordings, too, if the systems are not copies
+    vocoder: str | Path | None = None  # resynthesises; None: Griffin-Lim, if stage 3 used it
+    resample: bool = False  # accept a vocoder of another mel or sample rate
     user_models: UserModels = field(default_factory=UserModels)
+    # of page, comparison and copies; None: that of the only system, or `comparison` in the first
     folder: Path | None = None
 
 

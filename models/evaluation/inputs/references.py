@@ -26,24 +26,14 @@ from utils.files import user_path
 
 @dataclass(frozen=True)
 class ReferenceSources:
-    """Where recordings and texts are looked up.
+    """Where recordings and texts are looked up."""
 
-    Attributes:
-        preprocess: Stage 1: the sample rate, and where its data sets are.
-        recordings: A folder of `<id>.wav` or other audio, there or in its `wavs`; None: the
-            recordings that stage 1 or 3 read.
-        languages: espeak language code by speaker, for utterances in no manifest; of "" for
-            unknown speakers.
-        datasets: Data sets to search for files that name none.
-        texts: By id, for copies and for files that stage 3 did not write; None: the texts of the
-            manifests of stage 1.
-    """
-
-    preprocess: PreprocessConfig
-    recordings: Path | None = None
+    preprocess: PreprocessConfig  # the sample rate, and where the data sets of stage 1 are
+    recordings: Path | None = None  # folder of `<id>.wav`, or with `wavs`; None: as in stage 1
+    # espeak codes by speaker, "" if unknown, for utterances that are in no manifest
     languages: Mapping[str, str] = field(default_factory=dict)
-    datasets: tuple[str, ...] = ()
-    texts: Mapping[str, str] | None = None
+    datasets: tuple[str, ...] = ()  # to search for files that name none
+    texts: Mapping[str, str] | None = None  # by id, for copies and files of unknown origin
 
 
 class Reference(NamedTuple):
@@ -51,11 +41,11 @@ class Reference(NamedTuple):
 
     recorded: Callable[[], np.ndarray] | None  # (S,) at the mel's rate; None: no recording
     audio: Path | None  # the file that this reads; None: in a store
-    phones: Callable[[], tuple[TimedPhone, ...]] | None  # of the recording
     text: str
     language: str
     speaker: str
-    written: str = ""  # the text before normalisation, if known
+    phones: Callable[[], tuple[TimedPhone, ...]] | None  # of the recording
+    written: str  # the text before normalisation; empty if unknown
 
 
 class MissingRecordingError(Exception):
@@ -103,7 +93,7 @@ class ReferenceFinder:
         text = file.normalized or (utterance.text if utterance else "")
         if file.kind != "text" and self._sources.texts is not None:
             text = self._sources.texts.get(file.id, text)
-        return Reference(recorded, audio, phones, text, language, speaker, file.text)
+        return Reference(recorded, audio, text, language, speaker, phones, file.text)
 
     def _folder_of(self, file: SystemFile) -> Path:
         """Where stage 1 prepared the utterance; of a copy: the source of its mel."""

@@ -5,10 +5,10 @@ Their error is that of mel and vocoder, without that of the acoustic model.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -77,15 +77,6 @@ def add_copies(
     ]
 
 
-class _Work(NamedTuple):
-    """What makes copies."""
-
-    vocoder: Vocoder
-    mel: MelSpectrogram
-    device: str
-    key: str  # of mel and vocoder
-
-
 def resynthesise(
     items: Sequence[EvaluatedUtterance],
     vocoder: OpenedVocoder,
@@ -110,42 +101,54 @@ def resynthesise(
         InputError: If a recording or the vocoder cannot be read, a recording is shorter than a
             frame, or a copy is not finite.
     """
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    network = vocoder.load(settings, device)
-    work = _Work(network, MelSpectrogram(vocoder.mel), device, _key_of(vocoder, network, settings))
-    keys, files = _read_keys(folder), {}
+    copier = _Copier(vocoder, settings, folder)
+    files = {}
     with progress(len(items), "copy-synthesis") as bar:
         for item in items:
             if item.recorded is not None:
-                files[item.id] = _copy(item.id, item.recorded(), work, folder, keys)
+                files[item.id] = copier.copy(item.id, item.recorded())
             bar.advance()
     return files
 
 
-def _copy(id: str, wav: np.ndarray, work: _Work, folder: Path, keys: dict[str, str]) -> Path:
-    """Makes one copy of a recording (S,), unless it exists; `keys` holds the digests."""
-    path = folder / f"{id}.wav"
-    key = hashlib.sha256(work.key.encode() + np.ascontiguousarray(wav).tobytes()).hexdigest()
-    if keys.get(id) == key and path.is_file():
+class _Copier:
+    """Resynthesises recordings into a folder, with a digest of what each copy was made from."""
+
+    def __init__(self, vocoder: OpenedVocoder, settings: InferenceConfig, folder: Path) -> None:
+        self._device = "cuda" if torch.cuda.is_available() else "cpu"
+        self._network = vocoder.load(settings, self._device)
+        self._mel = MelSpectrogram(vocoder.mel)
+        self._key = _key_of(vocoder, self._network, settings)
+        self._folder = folder
+        self._keys = _read_keys(folder / _KEYS)
+
+    def copy(self, id: str, wav: np.ndarray) -> Path:
+        """Makes one copy of a recording (S,), unless it exists."""
+        path = self._folder / f"{id}.wav"
+        key = hashlib.sha256(self._key.encode() + np.ascontiguousarray(wav).tobytes()).hexdigest()
+        if self._keys.get(id) == key and path.is_file():
+            return path
+        if self._keys.pop(id, None) is not None:
+            self._write_keys()  # first: a run that stops here must not keep half a copy
+        config = self._mel.config
+        whole = wav[: len(wav) // config.hop_length * config.hop_length]  # (T * hop_length,)
+        if len(whole) < config.n_fft:
+            raise InputError(
+                f"copy-synthesis: {id} has {len(wav)} samples, too few for a mel; leave it out, "
+                "or all copies by --copies no"
+            )
+        mel = torch.from_numpy(mel_of(whole, self._mel))[None]  # (1, M, T)
+        copy = self._network.infer(mel.to(self._device))[0]  # (T * hop_length,)
+        try:
+            write_wav(path, copy.float().cpu().numpy(), config.sample_rate)
+        except AudioError as error:
+            raise InputError(f"copy-synthesis: {error}; is the vocoder damaged?") from error
+        self._keys[id] = key
+        self._write_keys()
         return path
-    if keys.pop(id, None) is not None:
-        _write_keys(folder, keys)  # first: a run that stops here must not keep half a copy
-    config = work.mel.config
-    whole = wav[: len(wav) // config.hop_length * config.hop_length]  # (T * hop_length,)
-    if len(whole) < config.n_fft:
-        raise InputError(
-            f"copy-synthesis: {id} has {len(wav)} samples, too few for a mel; leave it out, or all "
-            "copies by --copies no"
-        )
-    mel = mel_of(whole, work.mel)  # (M, T)
-    copy = work.vocoder.infer(torch.from_numpy(mel)[None].to(work.device))[0]  # (T * hop_length,)
-    try:
-        write_wav(path, copy.float().cpu().numpy(), config.sample_rate)
-    except AudioError as error:
-        raise InputError(f"copy-synthesis: {error}; is the vocoder damaged?") from error
-    keys[id] = key
-    _write_keys(folder, keys)
-    return path
+
+    def _write_keys(self) -> None:
+        write_json(self._folder / _KEYS, dict(sorted(self._keys.items())))
 
 
 def _key_of(vocoder: OpenedVocoder, network: Vocoder, settings: InferenceConfig) -> str:
@@ -168,18 +171,11 @@ def _digest(network: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _read_keys(folder: Path) -> dict[str, str]:
-    path = folder / _KEYS
-    if not path.is_file():
-        return {}
-    keys = read_json(path)
-    if not isinstance(keys, Mapping):
+def _read_keys(path: Path) -> dict[str, str]:
+    keys = read_json(path) if path.is_file() else {}
+    if not isinstance(keys, dict):
         raise InputError(f"{path}: not written by stage 4; delete it, and copies are made again")
-    return dict(keys)
-
-
-def _write_keys(folder: Path, keys: Mapping[str, str]) -> None:
-    write_json(folder / _KEYS, dict(sorted(keys.items())))
+    return keys
 
 
 _log = get_logger(__name__)

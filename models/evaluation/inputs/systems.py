@@ -22,32 +22,18 @@ _SHOWN_IDS = 5  # in a message
 
 @dataclass(frozen=True)
 class SystemFile:
-    """A file to be scored. Texts are empty where they are not known.
+    """A file to be scored. Strings are empty where they are not known."""
 
-    Attributes:
-        id: Of the utterance.
-        file: The sound.
-        kind: "text": synthesised from a text; "copy": resynthesised from a recording by a vocoder;
-            "file": of unknown origin.
-        dataset: Of a recorded sentence; empty for the user's own.
-        text: As given to stage 3.
-        normalized: The same in words.
-        speaker: Name of the speaker.
-        vocoder: Name of the vocoder.
-        phones: Phones with their times; may be none.
-        source: Of a copy: the folder of stage 1, or the file, that its mel was computed from.
-    """
-
-    id: str
+    id: str  # of the utterance
     file: Path
-    kind: Literal["text", "copy", "file"]
-    dataset: str = ""
-    text: str = ""
-    normalized: str = ""
+    kind: Literal["text", "copy", "file"]  # synthesised, resynthesised, or of unknown origin
+    dataset: str = ""  # of a recorded sentence
+    text: str = ""  # as given to stage 3
+    normalized: str = ""  # the same in words
     speaker: str = ""
     vocoder: str = ""
     phones: tuple[TimedPhone, ...] = ()
-    source: Path | None = None
+    source: Path | None = None  # of a copy: the folder of stage 1, or the file, of its mel
 
     def __post_init__(self) -> None:
         if self.id in ("", "..") or Path(self.id).name != self.id:  # would leave the folder
@@ -95,23 +81,13 @@ def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
 
 
 def _of_text(folder: Path, line: TextLine) -> SystemFile:
-    phones = cast("list[dict[str, Any]]", line.phones)
-    starts = [float(phone["start_s"]) for phone in phones]
-    timed = [
-        TimedPhone(str(phone["phone"]), start_s, start_s + float(phone["duration_s"]))
-        for phone, start_s in zip(phones, starts, strict=True)
-    ]
-    return SystemFile(
-        line.id,
-        folder / line.file,
-        "text",
-        line.dataset,
-        line.text,
-        line.normalized,
-        line.speaker,
-        line.vocoder,
-        tuple(timed),
-    )
+    phones = []
+    for phone in cast("list[dict[str, Any]]", line.phones):
+        start_s = float(phone["start_s"])
+        end_s = start_s + float(phone["duration_s"])
+        phones.append(TimedPhone(str(phone["phone"]), start_s, end_s))
+    facts = line.dataset, line.text, line.normalized, line.speaker, line.vocoder
+    return SystemFile(line.id, folder / line.file, "text", *facts, tuple(phones))
 
 
 def _of_copy(folder: Path, line: CopyLine) -> SystemFile:

@@ -65,19 +65,12 @@ class MarkedTranscript(NamedTuple):
 
 @dataclass(frozen=True)
 class Contents:
-    """The page without its sounds and pictures.
+    """The page without its sounds and pictures."""
 
-    Attributes:
-        systems: The recording first, whether there is one or not.
-        columns: Scores that any system has.
-        utterances: In the order of the evaluation's items.
-        sort: The column that the list is sorted by at first; None if there is none.
-    """
-
-    systems: list[ShownSystem]
-    columns: list[ShownColumn]
-    utterances: list[ShownUtterance]
-    sort: int | None
+    systems: list[ShownSystem]  # the recording first, whether there is one or not
+    columns: list[ShownColumn]  # scores that any system has
+    utterances: list[ShownUtterance]  # in the order of the evaluation's items
+    sort: int | None  # the column that the list is sorted by at first
 
 
 def ordered(systems: Iterable[System]) -> list[System]:

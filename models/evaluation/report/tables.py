@@ -66,13 +66,6 @@ class FlagRow(NamedTuple):
     unjudged: int = 0  # utterances that it did not apply to, of the system that has most
 
 
-class Meaning(NamedTuple):
-    """A score or check in one sentence."""
-
-    label: str
-    sentence: str
-
-
 def score_rows(
     columns: Sequence[ShownColumn], shown: Sequence[ShownSystem], systems: Sequence[System]
 ) -> list[TableRow[MeanCell]]:
@@ -194,8 +187,8 @@ def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
     ]
 
 
-def meanings_of(columns: Sequence[ShownColumn], flags: Sequence[FlagRow]) -> list[Meaning]:
-    """The first line of the docstring of each metric and check.
+def meanings_of(columns: Sequence[ShownColumn], flags: Sequence[FlagRow]) -> list[tuple[str, str]]:
+    """Labels of metrics and checks with the first line of their docstrings.
 
     Args:
         columns: The scores.
@@ -206,8 +199,5 @@ def meanings_of(columns: Sequence[ShownColumn], flags: Sequence[FlagRow]) -> lis
         (one.label, metrics.find(one.name)) for one in columns if one.name in known_metrics
     ]
     modules += [(row.label, checks.find(row.check)) for row in flags if row.check in known_checks]
-    return [Meaning(label, _first_line(module)) for label, module in modules]
-
-
-def _first_line(module: object) -> str:
-    return (inspect.getdoc(module) or "").partition("\n\n")[0].replace("\n", " ")
+    docs = [(label, inspect.getdoc(module) or "") for label, module in modules]
+    return [(label, doc.partition("\n\n")[0].replace("\n", " ")) for label, doc in docs]

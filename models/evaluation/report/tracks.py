@@ -23,27 +23,17 @@ _CEPSTRA = 13  # coefficients of the mel: its spectral envelope, without the lev
 
 @dataclass(frozen=True)
 class Track:
-    """One sound of an utterance.
+    """One sound of an utterance."""
 
-    Attributes:
-        system: Its name; RECORDING for the recording.
-        seconds: Its length.
-        picture_s: Length of the picture; less than a window from that of the sound.
-        audio: Name of the FLAC file.
-        picture: Name of the PNG file.
-        phones: Names with start and end in seconds; may be none.
-        f0: Hz by frame of the mel, 0 where unvoiced, (T,).
-        warped: The same on the frames of the recording, by dynamic time warping; None of the
-            recording itself, of copies, and if there is no recording.
-    """
-
-    system: str
+    system: str  # RECORDING for the recording
     seconds: float
-    picture_s: float
-    audio: str
-    picture: str
-    phones: list[tuple[str, float, float]]
-    f0: np.ndarray
+    picture_s: float  # of the picture; less than a window from the length of the sound
+    audio: str  # name of the FLAC file
+    picture: str  # name of the PNG file
+    phones: list[tuple[str, float, float]]  # names with start and end in seconds; may be none
+    f0: np.ndarray  # Hz by frame of the mel, 0 where unvoiced, (T,)
+    # the same on the frames of the recording, by dynamic time warping; None of the recording
+    # itself, of copies, and without a recording
     warped: np.ndarray | None
 
 

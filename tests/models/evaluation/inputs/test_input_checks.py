@@ -58,7 +58,7 @@ def test_transcripts_of_several_systems_are_in_folders_of_their_names(tmp_path):
     user_models = UserModels(transcripts=tmp_path)
 
     def folders(names, own):
-        found = user_models_by_system(names, own, user_models)
+        found = user_models_by_system(names, own, [], user_models)
         return {name: str(one.transcripts.relative_to(tmp_path)) for name, one in found.items()}
 
     assert folders(["a", "natural"], ["a"]) == {"a": ".", "natural": "natural"}
@@ -67,7 +67,7 @@ def test_transcripts_of_several_systems_are_in_folders_of_their_names(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
     assert folders(["a", "b", "copy"], ["a", "b"]) == {"a": "a", "b": "b", "copy": "copy"}
-    assert user_models_by_system(["a"], ["a"], UserModels()) == {}
+    assert user_models_by_system(["a"], ["a"], [], UserModels()) == {}
 
 
 def test_transcripts_that_are_missing_are_listed_before_anything_is_scored(tmp_path, monkeypatch):
