@@ -1,42 +1,33 @@
-"""The attention that learns which phone each frame belongs to, while a voice is trained.
+"""The attention that learns which phone each frame belongs to, its prior and its losses.
 
-Badlani et al. 2021, "One TTS Alignment To Rule Them All", arXiv:2108.10447, section 2, in the shape
-of NVIDIA's FastPitch 1.1: parameters have the names of its `attention.`, and with
-`key_kernel_size=3` their shapes (`attn_proj`, which nothing there uses, is left out). It departs
-from FastPitch 1.1 as follows:
-- A phone does not see its neighbours. One that does may take the sounds of the phone before it, or
-  the change from that, for its own: all boundaries move by a part of a phone, which costs the
-  losses nothing and teaches them more. See below what this does.
-- Padding is cleared before each convolution: an utterance gives the same result alone and in a
-  batch.
-- The prior of a frame is a distribution over all phones of the text; theirs is one over the phones
-  and a last place that is cut off, so that the last frame seems to lie beyond the text. It is
-  computed as the paper defines it and not stretched from a table of rounded sizes.
-- A speaker's vector may be added to the phones: theirs ignores who speaks.
+Badlani et al. 2021, "One TTS Alignment To Rule Them All", arXiv:2108.10447, section 2, with the
+sizes and parameter names of `attention.` in NVIDIA's FastPitch 1.1 (without `attn_proj`, which is
+not used there). It departs from FastPitch 1.1 in that
+- keys come from single phones. A key that sees its neighbours may encode the sounds of the phone
+  before it: all boundaries then move by a part of a phone, at no cost to the losses;
+- padding is cleared before each convolution: an utterance gives the same result alone and in a
+  batch;
+- the prior of a frame is a distribution over the phones of the text; theirs has one more place that
+  is cut off, so that the last frame seems to lie beyond the text. It is computed as the paper
+  defines it and not interpolated from a table of rounded sizes;
+- a speaker embedding may be added to the phones.
 
-What to expect, measured on six minutes of one voice (LJSpeech, 53 clips, onsets of phones against
-MFA, 8 clips an update, AdamW with a learning rate of 1e-3, search without the prior):
+Measured on six minutes of one voice (LJSpeech, 53 clips, phone onsets against MFA, 8 clips an
+update, AdamW with a learning rate of 1e-3, search without the prior):
 
-    neighbours    prior    binarisation    updates    median    lead    within 20 ms    50 ms
-    seen          stays    none                200     44.6     +35.6       25.7         54.5
-    seen          stays    none                600     39.0     +32.3       28.5         60.6
-    not seen      stays    none                200     16.6      +4.5       56.4         84.1
-    not seen      stays    after 200           400     16.3      +4.1       57.6         85.4
-    not seen      200      none                400     14.0      +3.7       65.1         89.8
-    not seen      200      none                700     13.9      +4.1       64.6         90.7
-    not seen      200      after 300           500     17.6      +3.5       55.2         83.8
+    keys see     prior    binarization    updates    median    lead    within 20 ms    50 ms
+    3 phones     stays    none                600     39.0     +32.3       28.5         60.6
+    1 phone      stays    none                200     16.6      +4.5       56.4         84.1
+    1 phone      stays    after 200           400     16.3      +4.1       57.6         85.4
+    1 phone      200      none                700     13.9      +4.1       64.6         90.7
+    1 phone      200      after 300           500     17.6      +3.5       55.2         83.8
 
-Medians and leads are in ms (positive: late), shares in %. So the prior is for the start: once the
-texts are found, leave it out of the losses and of the search. The binarisation loss is for voices
-that hear the soft attention; where they get durations, leave it out: without the prior it asks to
-tell apart places of the same phone that do not differ. Of the lead, 5.8 ms are half a frame: with
-the padding of these mels ("centre") frame i is centred on the beginning of its hop, so the place
-between frames i - 1 and i is (i - 0.5) hops.
-Pauses are too long by 40 ms at either end: weak sounds beside them are taken for silence.
-
-The sequences of the table have pauses where MFA has them. With those of the text alone, a pause at
-every punctuation mark and nowhere else, 400 updates give a median of 15.6 ms, 59.4 % within 20 ms
-and 86.0 % within 50 ms.
+Medians and leads are in ms (positive: late), shares in %. So the prior is for the start only, and
+the binarization loss for models that read the soft attention. Of the lead, 5.8 ms are half a frame:
+with centred mels the boundary between frames i - 1 and i is at (i - 0.5) hops. Pauses are 40 ms too
+long at either end, since weak sounds next to them are taken for silence. The table has pauses where
+MFA has them; with one at every punctuation mark and nowhere else, 400 updates give a median of
+15.6 ms, 59.4 % within 20 ms and 86.0 % within 50 ms.
 """
 
 import math
@@ -51,17 +42,17 @@ from modules.conv import MaskedConv1d
 from modules.masking import clear_padding, length_mask
 
 PRIOR_FLOOR = 1e-8  # added to the prior's probabilities, so that long pauses may leave the diagonal
+_LOG_ZERO = -1e9  # minus infinity would make gradients of padding NaN
 
 
 class AlignmentEncoder(nn.Module):
     """Phones and a mel to a soft attention.
 
     Args:
-        phone_channels: H, size of the phones' vectors.
+        phone_channels: H, size of the phone embedding.
         n_mels: Bands of the mel.
-        attention_channels: Channels in which distances are measured.
+        attention_channels: C, channels in which distances are measured.
         temperature: Factor on squared distances.
-        key_kernel_size: Phones that make a key, odd: 1, or 3 for published weights.
     """
 
     def __init__(
@@ -70,12 +61,11 @@ class AlignmentEncoder(nn.Module):
         n_mels: int = 80,
         attention_channels: int = 80,
         temperature: float = 0.0005,
-        key_kernel_size: int = 1,
     ) -> None:
         super().__init__()
         self.temperature = temperature
         self.key_proj = nn.Sequential(
-            _convolution(phone_channels, 2 * phone_channels, key_kernel_size, "relu"),
+            _convolution(phone_channels, 2 * phone_channels, 1, "relu"),
             nn.ReLU(),
             _convolution(2 * phone_channels, attention_channels, 1, "linear"),
         )
@@ -93,24 +83,20 @@ class AlignmentEncoder(nn.Module):
         mel: Tensor,
         phone_lengths: Tensor,
         mel_lengths: Tensor,
-        *,
-        log_prior: Tensor | None = None,
         speakers: Tensor | None = None,
     ) -> Tensor:
-        """Compares every frame with every phone; in float32 under autocast, too.
+        """Compares every frame with every phone, in float32 even under autocast.
 
         Args:
-            phones: Their vectors, without positions and neighbours (an embedding), (B, N, H).
+            phones: Embeddings without positions and neighbours, (B, N, H).
             mel: Natural log, (B, T, M).
             phone_lengths: Phones per item, (B,), at least 1.
             mel_lengths: Frames per item, (B,).
-            log_prior: (B, T, N), as `beta_binomial_log_prior` gives it; for training.
-            speakers: Vectors of the speakers, (B, H), added to their phones.
+            speakers: Embeddings of the speakers, (B, H), added to their phones.
 
         Returns:
-            log_attention (B, T, N) float32: the log-probability of each phone per frame, plus
-            log_prior (the sum is not normalised again); -inf for padded phones. Padded frames hold
-            numbers without a meaning.
+            Log-probability of each phone per frame, (B, T, N) float32, -inf for padded phones,
+            undefined for padded frames.
         """
         phone_mask = length_mask(phone_lengths, phones.shape[1])
         frame_mask = length_mask(mel_lengths, mel.shape[1])
@@ -120,15 +106,13 @@ class AlignmentEncoder(nn.Module):
         queries = self.query_proj(clear_padding(mel, frame_mask))  # (B, T, C)
         with torch.autocast(mel.device.type, enabled=False):
             logits = -self.temperature * _distances(queries.float(), keys.float())  # (B, T, N)
-            logits = logits.masked_fill(~phone_mask[:, None], -math.inf)
-            log_attention = logits.log_softmax(dim=2)
-            return log_attention if log_prior is None else log_attention + log_prior
+            return logits.masked_fill(~phone_mask[:, None], -math.inf).log_softmax(dim=2)
 
 
 def _convolution(
     channels: int, next_channels: int, kernel_size: int, gain: Literal["relu", "linear"]
 ) -> nn.Module:
-    """A convolution under the name `conv`, which NVIDIA's checkpoints give each of them."""
+    """A convolution under the name `conv`, as in NVIDIA's checkpoints."""
     conv = MaskedConv1d(channels, next_channels, kernel_size)
     nn.init.xavier_uniform_(conv.weight, nn.init.calculate_gain(gain))
     return nn.Sequential(OrderedDict(conv=conv))
@@ -149,10 +133,10 @@ def beta_binomial_log_prior(
     n_frames: int,
     scale: float = 1.0,
 ) -> Tensor:
-    """Log-probability of each phone per frame when a text is read evenly (section 2).
+    """Log-probability of each phone per frame around the diagonal (Badlani et al., section 2).
 
     Phone k of N (from 0) at frame t of T (from 1) is BetaBinomial(N - 1, scale * t,
-    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is kept: a batch of 16 of
+    scale * (T + 1 - t)), to which `PRIOR_FLOOR` is added. Nothing is cached: a batch of 16 of
     800 x 150 costs less than its forward-sum loss, lengths hardly repeat, and one array per
     utterance would be 6 GB for 13,000.
 
@@ -187,12 +171,8 @@ def beta_binomial_log_prior(
     return log_prior * (length_mask(mel_lengths, n_frames)[..., None] & phone_mask[:, None])
 
 
-# Log-probability of what must not happen. Minus infinity would make gradients of padding NaN.
-_IMPOSSIBLE = -1e9
-
-
 def require_enough_frames(phone_lengths: Tensor, mel_lengths: Tensor) -> None:
-    """Makes sure that every item can be aligned. The host waits for a GPU.
+    """Checks that every item can be aligned; waits for a GPU.
 
     Args:
         phone_lengths: Phones per item, (B,).
@@ -219,20 +199,18 @@ def forward_sum(
     """Negative log-likelihood of all monotonic alignments of each item, in float32.
 
     An alignment is monotonic: it starts with the first phone, ends with the last, and every phone
-    has at least one frame.
-
-    This is connectionist temporal classification whose labels are the places in the text. As NVIDIA
-    does, a blank competes with the phones of each frame and may stand before, between and after
-    them. With it a phone gains nothing from frames that it does not fit; without it (-1e9) single
-    phones come to hold those of all their neighbours. After 130 updates on six minutes of LJSpeech
-    half of the boundaries lie within 58 ms of MFA's with it, and within 360 ms without. It has to
-    stay: a blank_logit that falls to -12 between updates 200 and 350 makes 17 ms more than 100.
+    has at least one frame. This is connectionist temporal classification whose labels are the
+    places in the text. As in NVIDIA's code, a blank competes with the phones of each frame. With it
+    a phone gains nothing from frames that it does not fit; without it (-1e9) single phones absorb
+    their neighbours. After 130 updates on six minutes of LJSpeech half of the boundaries are within
+    58 ms of MFA's with it, and within 360 ms without. It has to stay: a blank_logit that falls to
+    -12 between updates 200 and 350 makes 17 ms more than 100.
 
     Args:
-        log_attention: As `AlignmentEncoder` gives it, (B, T, N); normalised with the blank.
+        log_attention: From `AlignmentEncoder`, (B, T, N); normalised again with the blank.
         phone_lengths: Phones per item, (B,).
         mel_lengths: Frames per item, (B,).
-        blank_logit: Of the blank, beside log_attention.
+        blank_logit: Of the blank, on the scale of log_attention.
 
     Returns:
         (B,) nats, float32. Their sum divided by the frames is the mean per frame.
@@ -242,7 +220,7 @@ def forward_sum(
     """
     require_enough_frames(phone_lengths, mel_lengths)
     B, _, N = log_attention.shape
-    logits = F.pad(log_attention.float().clamp(min=_IMPOSSIBLE), (1, 0), value=blank_logit)
+    logits = F.pad(log_attention.float().clamp(min=_LOG_ZERO), (1, 0), value=blank_logit)
     return F.ctc_loss(
         logits.transpose(0, 1).log_softmax(dim=2),  # (T, B, N + 1)
         torch.arange(1, N + 1, device=logits.device).expand(B, N),
@@ -252,16 +230,11 @@ def forward_sum(
     )
 
 
-def forward_sum_loss(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """The mean of `forward_sum` over all frames of the batch, nats per frame; same arguments."""
-    return forward_sum(log_attention, phone_lengths, mel_lengths).sum() / mel_lengths.sum()
-
-
 def binarization_sum(log_attention: Tensor, durations: Tensor) -> Tensor:
     """Distance of the soft attention to a hard alignment.
 
     Args:
-        log_attention: As `AlignmentEncoder` gives it, (B, T, N).
+        log_attention: From `AlignmentEncoder`, (B, T, N).
         durations: Frames per phone, (B, N) int64, 0 for padding.
 
     Returns:

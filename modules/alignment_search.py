@@ -2,7 +2,7 @@
 
 Kim et al. 2020, "Glow-TTS", arXiv:2005.11129; Badlani et al. 2021, arXiv:2108.10447. An alignment
 starts with the first phone, ends with the last, and every phone has at least one frame. Of equally
-likely ways, a phone begins as late as possible.
+likely alignments, the one whose phones begin latest is chosen.
 """
 
 import math
@@ -19,10 +19,10 @@ from modules.alignment_encoder import require_enough_frames
 def monotonic_durations(
     log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor
 ) -> Tensor:
-    """Frames of each phone in the most likely alignment, by the faster way of the device.
+    """Frames of each phone in the most likely alignment, by the faster implementation.
 
     Args:
-        log_attention: As `AlignmentEncoder` gives it, (B, T, N).
+        log_attention: From `AlignmentEncoder`, (B, T, N).
         phone_lengths: Phones per item, (B,).
         mel_lengths: Frames per item, (B,).
 
@@ -38,7 +38,13 @@ def monotonic_durations(
 
 
 def search_one_by_one(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """`monotonic_durations` for CPUs, compiled by numba at the first call (some seconds, once)."""
+    """`monotonic_durations` for CPUs, compiled by numba at the first call (some seconds, once).
+
+    Args:
+        log_attention: (B, T, N) float32.
+        phone_lengths: (B,).
+        mel_lengths: (B,).
+    """
     B, _, N = log_attention.shape
     durations = np.zeros((B, N), dtype=np.int64)
     _compiled()(
@@ -53,7 +59,7 @@ def _compiled() -> Callable[..., None]:
 
     try:
         return numba.njit(cache=True, nogil=True)(_search)
-    except RuntimeError:  # there is no folder that compiled code can be kept in
+    except RuntimeError:  # no folder is writable for compiled code
         return numba.njit(nogil=True)(_search)
 
 
@@ -68,12 +74,12 @@ def _search(
     moved = np.empty((T_longest, N_longest), np.bool_)  # whether a phone begins at this frame
     for item in range(B):
         N, T = phone_lengths[item], mel_lengths[item]
-        # column 0 stands before the first phone, from which nothing starts after the first frame
+        # column 0 is before the first phone, where only the first frame may be
         scores = np.full((2, N + 1), -np.inf, np.float32)
         scores[0, 1] = log_attention[item, 0, 0]
         for t in range(1, T):
             before, now = scores[(t - 1) % 2], scores[t % 2]
-            # phones beyond t cannot have begun; from those before N - T + t the end is too far
+            # phones beyond t cannot have begun; those before N - T + t cannot reach the end
             for n in range(max(0, N - T + t), min(t + 1, N)):
                 moved[t, n] = before[n] >= before[n + 1]
                 now[n + 1] = max(before[n], before[n + 1]) + log_attention[item, t, n]
@@ -86,9 +92,15 @@ def _search(
 
 @torch.no_grad()
 def search_batched(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """`monotonic_durations` for GPUs: all items of the batch at once, frame by frame."""
+    """`monotonic_durations` for GPUs: all items of the batch at once, frame by frame.
+
+    Args:
+        log_attention: (B, T, N) float32.
+        phone_lengths: (B,).
+        mel_lengths: (B,).
+    """
     B, T, N = log_attention.shape
-    # column 0 stands before the first phone, from which nothing starts after the first frame
+    # column 0 is before the first phone, where only the first frame may be
     scores = log_attention.new_full((T, B, N + 1), -math.inf)
     scores[0, :, 1] = log_attention[:, 0, 0]
     for t in range(1, T):

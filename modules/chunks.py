@@ -12,21 +12,21 @@ from torch import Tensor
 
 
 class Padding(Protocol):
-    """Where a signal (B, C, L) is only padded. Layers that look around must see zeros there."""
+    """Where a signal (B, C, L) is padded. Layers with a context must see zeros there."""
 
-    def silence(self, signal: Tensor) -> Tensor:
-        """The signal with zeros there. It may be changed in place."""
+    def clear(self, signal: Tensor) -> Tensor:
+        """Gives the signal with zeros there; may change it in place."""
 
     def upsampled(self, rate: int) -> "Padding":
-        """That of a signal of `rate` times as many positions."""
+        """Gives the padding of a signal of `rate` times as many positions."""
 
 
 class BatchPadding(NamedTuple):
-    """Padding of items of several lengths; differentiable."""
+    """Padding of items of different lengths; differentiable."""
 
     mask: Tensor  # (B, 1, L), True = valid
 
-    def silence(self, signal: Tensor) -> Tensor:
+    def clear(self, signal: Tensor) -> Tensor:
         """(B, C, L) -> (B, C, L), a new tensor."""
         return signal * self.mask
 
@@ -36,11 +36,11 @@ class BatchPadding(NamedTuple):
 
 
 class TailPadding(NamedTuple):
-    """As much padding at the end of every item: cheaper, for inference."""
+    """Equal padding at the end of every item: cheaper, for inference."""
 
     n: int
 
-    def silence(self, signal: Tensor) -> Tensor:
+    def clear(self, signal: Tensor) -> Tensor:
         """(B, C, L) -> the same tensor."""
         if self.n > 0:
             signal[:, :, -self.n :] = 0
@@ -52,7 +52,7 @@ class TailPadding(NamedTuple):
 
 
 class Context(NamedTuple):
-    """Positions on either side of a piece that are computed for its sake alone."""
+    """Positions on either side of a chunk that only serve as its context."""
 
     left: int = 0
     right: int = 0
@@ -62,11 +62,14 @@ class Context(NamedTuple):
         return Context(self.left * rate, self.right * rate)
 
     def trim(self, signal: Tensor, reach: int) -> "tuple[Tensor, Context]":
-        """Drops what no later layer looks at.
+        """Drops positions that no later layer reads.
 
         Args:
-            signal: The piece with its context, (..., L).
-            reach: How far later layers look to either side.
+            signal: The chunk with its context, (..., L).
+            reach: Positions on either side that later layers read.
+
+        Returns:
+            The shorter signal, and its context.
         """
         kept = Context(min(self.left, reach), min(self.right, reach))
         end = signal.shape[-1] - (self.right - kept.right)
@@ -74,23 +77,23 @@ class Context(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A piece of a signal with its context; none where the signal begins and ends."""
+    """A chunk of a signal with its context; none where the signal begins and ends."""
 
-    start: int  # where its inside begins in the whole signal
+    start: int  # of the chunk in the whole signal
     signal: Tensor  # (B, C, left + n + right)
     context: Context
 
 
 def windows(pieces: Iterable[Tensor], n: int, reach: int) -> Iterator[Window]:
-    """Cuts a signal into windows whose insides join up to the signal.
+    """Cuts a signal into windows whose chunks join up to the signal.
 
-    All have `n` positions inside but the last, which has from 1 to n + reach: it takes what would
-    be computed as its context anyway.
+    All chunks have `n` positions but the last, which has from 1 to n + reach: it includes what
+    would be computed as its context anyway.
 
     Args:
         pieces: The signal as it comes, (B, C, L) each, of any length; no more of it is kept than
             a window and a piece need.
-        n: Positions inside a window.
+        n: Positions of a chunk.
         reach: Positions of context where the signal has them.
     """
     held, start, left = None, 0, 0  # the signal from the next window on; its start and context

@@ -27,7 +27,7 @@ from modules.masking import clear_padding
 
 
 def convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0) -> Tensor:
-    """Convolution over time.
+    """Convolution over time, in the layout of `Linear`.
 
     Args:
         frames: (B, T, H_in).
@@ -58,7 +58,16 @@ def _wide_gradient_is_slow(frames: Tensor, weight: Tensor) -> bool:
 
 
 def linear(frames: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """`F.linear` on (B, T, H_in) with weight (H_out, H_in), by the fastest way of the device."""
+    """`F.linear`, computed the fastest way of the device.
+
+    Args:
+        frames: (B, T, H_in).
+        weight: (H_out, H_in).
+        bias: (H_out,).
+
+    Returns:
+        (B, T, H_out).
+    """
     if frames.device.type != "cpu":
         return F.linear(frames, weight, bias)
     return convolve(frames, weight.unsqueeze(2), bias)
@@ -85,7 +94,7 @@ class MaskedConv1d(nn.Conv1d):
 
         Args:
             frames: (B, T, H_in).
-            mask: (B, T) bool, True = valid. None says that padding holds zeros already.
+            mask: (B, T) bool, True = valid; None: padding is zero already.
 
         Returns:
             (B, T, H_out); padding is not cleared.
@@ -123,7 +132,15 @@ class SignalConvTranspose1d(nn.ConvTranspose1d):
     """`nn.ConvTranspose1d` without dilation and output padding."""
 
     def forward(self, input: Tensor, output_size: list[int] | None = None) -> Tensor:
-        """(B, C_in, L_in) -> (B, C_out, L_out)."""
+        """Transforms a signal.
+
+        Args:
+            input: (B, C_in, L_in).
+            output_size: As of `nn.ConvTranspose1d`; only None is used.
+
+        Returns:
+            (B, C_out, L_out).
+        """
         if _is_plain(self, input):
             return super().forward(input, output_size)
         stride, margin = self.stride[0], int(self.padding[0])
@@ -148,8 +165,8 @@ def _image(signal: Tensor) -> Tensor:
 
 
 _MANY_CHANNELS = 256
-_MOST_TAPS = 14  # of a gradient of weights; for more, oneDNN writes out every window of the signal
-_FEWEST_CHANNELS = 16  # that a group gives; with fewer, likewise
+_MOST_TAPS = 14  # of a weight gradient; with more, oneDNN writes out every window of the signal
+_FEWEST_CHANNELS = 16  # per group; with fewer, likewise
 
 
 class StridedConv1d(nn.Conv1d):
@@ -188,7 +205,7 @@ class RowConv2d(nn.Conv2d):
 
 
 def _in_half(*tensors: Tensor | None) -> tuple[Any, ...]:
-    """As autocast would have them: the functions below are not in its list."""
+    """Casts as autocast does: the functions below are not in its list."""
     if not torch.is_autocast_enabled("cpu"):
         return tensors
     half = torch.get_autocast_dtype("cpu")
@@ -206,7 +223,7 @@ def _side_by_side(signal: Tensor, stride: int, length: int) -> Tensor:
 
 
 class _Context(Protocol):
-    """What autograd keeps of a call."""
+    """What autograd saves of a call."""
 
     saved_tensors: tuple[Tensor, Tensor]  # signal, weight
     needs_input_grad: tuple[bool, ...]
@@ -254,8 +271,8 @@ class _Dense(Function):
 def _product(windows: Tensor, gradient: Tensor) -> Tensor:
     """(B, C_in, W, L, K), (B, C_out, W, L) -> (C_out, C_in * K), summed over items and places."""
     _, C_in, _, _, K = windows.shape
-    heard = windows.permute(0, 2, 3, 1, 4).reshape(-1, C_in * K)  # (B * W * L, C_in * K)
-    return gradient.transpose(0, 1).flatten(1) @ heard
+    columns = windows.permute(0, 2, 3, 1, 4).reshape(-1, C_in * K)  # (B * W * L, C_in * K)
+    return gradient.transpose(0, 1).flatten(1) @ columns
 
 
 class _Grouped(Function):
@@ -286,11 +303,11 @@ class _Grouped(Function):
 
 
 def _signal_gradient(weight: Tensor, gradient: Tensor, groups: int) -> Tensor:
-    """Convolution of the gradient with the kernels turned round and inputs for outputs."""
+    """Convolution of the gradient with reversed kernels, inputs and outputs exchanged."""
     C_out, C_in, K = weight.shape  # C_in: of a group
-    turned = weight.view(groups, C_out // groups, C_in, K).transpose(1, 2).flip(3)
-    turned = turned.reshape(groups * C_in, C_out // groups, K)
-    return F.conv1d(F.pad(gradient, (K - 1, K - 1)), turned, groups=groups)
+    reversed_ = weight.view(groups, C_out // groups, C_in, K).transpose(1, 2).flip(3)
+    reversed_ = reversed_.reshape(groups * C_in, C_out // groups, K)
+    return F.conv1d(F.pad(gradient, (K - 1, K - 1)), reversed_, groups=groups)
 
 
 def _weight_gradient(signal: Tensor, shape: torch.Size, gradient: Tensor, groups: int) -> Tensor:
@@ -306,6 +323,6 @@ def _weight_gradient(signal: Tensor, shape: torch.Size, gradient: Tensor, groups
     parts = []
     for first in range(0, K, size):
         n_taps = min(size, K - first)
-        heard = signal[:, :, first : first + gradient.shape[2] + n_taps - 1]
-        parts.append(conv1d_weight(heard, (C_out, C_in, n_taps), gradient, groups=groups))
+        part = signal[:, :, first : first + gradient.shape[2] + n_taps - 1]
+        parts.append(conv1d_weight(part, (C_out, C_in, n_taps), gradient, groups=groups))
     return torch.cat(parts, dim=2)

@@ -1,6 +1,7 @@
-"""Discriminators of waveforms: by period (Kong et al. 2020, section 2.3) and by scale (MelGAN).
+"""Multi-period (HiFi-GAN) and multi-scale discriminators (MelGAN) of waveforms.
 
-Layer names are those of the authors' implementation, so that their checkpoints fit.
+Kong et al. 2020, arXiv:2010.05646, section 2.3. Layer names are those of the authors'
+implementation, so that their checkpoints fit.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,14 +45,14 @@ _PERIOD_KERNEL = 5
 
 
 class DiscriminatorOutput(NamedTuple):
-    """What one discriminator gives for a batch."""
+    """Output of one sub-discriminator for a batch."""
 
-    score: Tensor  # (B, L), 1 = recorded, 0 = synthesised
+    score: Tensor  # (B, L), 1 = real, 0 = generated
     feature_distance: Tensor  # to the recordings' features, summed over layers and items
 
 
 class PeriodDiscriminator(nn.Module):
-    """Sees every p-th sample side by side: the waveform as a picture of p rows.
+    """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ...
 
     Args:
         period: p, samples.
@@ -71,11 +72,16 @@ class PeriodDiscriminator(nn.Module):
         self.conv_post = weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0)))
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
-        """Scores (B, S), and compares with recordings (B, S) if there are any."""
-        picture = None if recorded is None else self._picture(recorded)
-        return _discriminate(self._picture(wav), picture, self.convs, self.conv_post)
+        """Scores, and compares with recordings if there are any.
 
-    def _picture(self, wav: Tensor) -> Tensor:
+        Args:
+            wav: (B, S).
+            recorded: Recordings to compare features with, (B, S).
+        """
+        image = None if recorded is None else self._image(recorded)
+        return _discriminate(self._image(wav), image, self.convs, self.conv_post)
+
+    def _image(self, wav: Tensor) -> Tensor:
         """(B, S) -> (B, 1, p, S / p): a row for each phase."""
         B, S = wav.shape
         wav = F.pad(wav[:, None], (0, -S % self.period), mode="reflect")
@@ -83,7 +89,7 @@ class PeriodDiscriminator(nn.Module):
 
 
 class ScaleDiscriminator(nn.Module):
-    """Sees the waveform itself, through grouped convolutions of long kernels.
+    """Sees the waveform through grouped convolutions with long kernels.
 
     Args:
         channels: Of its seven layers; multiples of 16 from the second on.
@@ -112,7 +118,12 @@ class ScaleDiscriminator(nn.Module):
         self.conv_post = norm(StridedConv1d(channels[-1], 1, 3, 1, 1))
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
-        """Scores (B, S), and compares with recordings (B, S) if there are any."""
+        """Scores, and compares with recordings if there are any.
+
+        Args:
+            wav: (B, S).
+            recorded: Recordings to compare features with, (B, S).
+        """
         signal = None if recorded is None else recorded[:, None]
         return _discriminate(wav[:, None], signal, self.convs, self.conv_post)
 
@@ -123,19 +134,19 @@ def _discriminate(
     if recorded is None:
         score = _features(hidden, convs, conv_post)[-1]
         return DiscriminatorOutput(score.flatten(1), score.new_zeros((), dtype=torch.float32))
-    with parametrize.cached():  # both see the same weights
+    with parametrize.cached():  # normalises the weights once
         features = _features(hidden, convs, conv_post)
         with torch.no_grad():
-            wanted = _features(recorded, convs, conv_post)
+            expected = _features(recorded, convs, conv_post)
     distances = [
         (feature - other).abs().mean(dtype=torch.float32)
-        for feature, other in zip(features, wanted, strict=True)
+        for feature, other in zip(features, expected, strict=True)
     ]
     return DiscriminatorOutput(features[-1].flatten(1), torch.stack(distances).sum() * len(hidden))
 
 
 def _features(hidden: Tensor, convs: nn.ModuleList, conv_post: nn.Module) -> list[Tensor]:
-    """What each layer hears, (B, C, ...); the last one is the score."""
+    """Output of each layer, (B, C, ...); the last one is the score."""
     features = []
     for conv in convs:
         hidden = F.leaky_relu(conv(hidden), _SLOPE, inplace=True)
@@ -144,7 +155,12 @@ def _features(hidden: Tensor, convs: nn.ModuleList, conv_post: nn.Module) -> lis
 
 
 class MultiPeriodDiscriminator(nn.Module):
-    """One discriminator per period (Kong et al. 2020, section 2.3)."""
+    """One sub-discriminator per period.
+
+    Args:
+        periods: Samples.
+        channels: Of the five layers of each.
+    """
 
     def __init__(
         self, periods: Sequence[int] = PERIODS, channels: Sequence[int] = PERIOD_CHANNELS
@@ -153,15 +169,23 @@ class MultiPeriodDiscriminator(nn.Module):
         self.discriminators = nn.ModuleList(PeriodDiscriminator(p, channels) for p in periods)
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
-        """Scores (B, S), compared with (B, S): one output per period."""
+        """Gives one output per period.
+
+        Args:
+            wav: (B, S).
+            recorded: Recordings to compare features with, (B, S).
+        """
         return [discriminator(wav, recorded) for discriminator in self.discriminators]
 
 
 class MultiScaleDiscriminator(nn.Module):
-    """The waveform, and its averages over 2 and 4 samples (Kumar et al. 2019, arXiv:1910.06711).
+    """Sub-discriminators of the waveform and its averages (Kumar et al. 2019, arXiv:1910.06711).
 
-    The first has spectral normalisation, since it sees the samples themselves; the others weight
-    normalisation (Kong et al. 2020, section 2.3).
+    The first has spectral normalisation, the others weight normalisation, as in HiFi-GAN.
+
+    Args:
+        n_scales: Each averages over two samples of the one before.
+        channels: Of the seven layers of each.
     """
 
     def __init__(self, n_scales: int = 3, channels: Sequence[int] = SCALE_CHANNELS) -> None:
@@ -171,7 +195,12 @@ class MultiScaleDiscriminator(nn.Module):
         self.discriminators = nn.ModuleList(ScaleDiscriminator(channels, norm) for norm in norms)
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
-        """Scores (B, S), compared with (B, S): one output per scale."""
+        """Gives one output per scale.
+
+        Args:
+            wav: (B, S).
+            recorded: Recordings to compare features with, (B, S).
+        """
         outputs = []
         for number, discriminator in enumerate(self.discriminators):
             if number > 0:
@@ -187,7 +216,7 @@ def _halved(wav: Tensor) -> Tensor:
 
 
 class WaveDiscriminator(nn.Module):
-    """Both kinds.
+    """Multi-period and multi-scale discriminators.
 
     Args:
         periods: Of the period discriminators, samples.
@@ -208,14 +237,14 @@ class WaveDiscriminator(nn.Module):
         self.msd = MultiScaleDiscriminator(n_scales, scale_channels) if n_scales else None
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> list[DiscriminatorOutput]:
-        """Scores.
+        """Scores, and compares with recordings if there are any.
 
         Args:
             wav: (B, S).
-            recorded: What it should sound like, (B, S).
+            recorded: Recordings to compare features with, (B, S).
 
         Returns:
-            One output per discriminator. `feature_distance` is the mean absolute difference of
+            One output per sub-discriminator. `feature_distance` is the mean absolute difference of
             the features of `wav` and `recorded`; 0 without recordings. Its gradient follows `wav`
             alone.
         """

@@ -1,11 +1,11 @@
 """Griffin-Lim: a waveform from a mel without a trained vocoder.
 
 Fast Griffin-Lim (Perraudin, Balazs and Sondergaard 2013, "A fast Griffin-Lim algorithm",
-algorithm 2): phases are sought whose STFT is consistent with the magnitudes, which come from the
-mel by non-negative least squares. Nothing is learnt, so the module has no configuration of its own.
+algorithm 2): estimates phases that are consistent with the magnitudes, which come from the mel by
+non-negative least squares.
 
 It departs from the usual implementations in that the audio before the first and after the last
-sample is free instead of a reflection, so that padded items of a batch come out as if alone.
+sample is free instead of a reflection, so that padding does not change an item of a batch.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,15 +15,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.masking import length_mask
-from modules.mel import MelConfig, magnitudes_of, mel_filter_bank
+from modules.mel import MelConfig, mel_filter_bank, mel_to_magnitude
 
 
 class GriffinLim(nn.Module):
-    """Mel to waveform, deterministic.
+    """Mel to waveform, deterministic and without trained weights.
 
     Args:
         mel: Definition of the mels.
-        iterations: Rounds of the search for phases; 60 are enough for speech.
+        iterations: 60 are enough for speech.
         momentum: 0 is the algorithm of Griffin and Lim (1984).
         seed: Of the first phases.
     """
@@ -46,7 +46,7 @@ class GriffinLim(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Speaks.
+        """Computes the waveform.
 
         Args:
             mel: Natural log, (B, M, T).
@@ -59,7 +59,7 @@ class GriffinLim(nn.Module):
         if mel_lengths is None:
             mel_lengths = torch.full((B,), T, device=mel.device)
         mask = length_mask(mel_lengths, T)  # (B, T)
-        magnitude = magnitudes_of(mel.float().exp(), self.filters).mT * mask.unsqueeze(
+        magnitude = mel_to_magnitude(mel.float().exp(), self.filters).mT * mask.unsqueeze(
             2
         )  # (B, T, n_fft // 2 + 1)
         weight = self._overlap_add(self.window.square() * mask.unsqueeze(2)).clamp(min=1e-3)
@@ -79,11 +79,11 @@ class GriffinLim(nn.Module):
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
     ) -> Iterator[Tensor]:
-        """Speaks all at once: each phase depends on all others.
+        """Computes the waveform in one chunk, since each phase depends on all others.
 
         Args:
-            mel: Natural log, (B, M, T); or its pieces one after another.
-            chunk_frames: What other vocoders cut into pieces; here there is only one.
+            mel: Natural log, (B, M, T); or its parts one after another.
+            chunk_frames: Without effect.
 
         Yields:
             (B, T * hop_length).
@@ -93,7 +93,7 @@ class GriffinLim(nn.Module):
             yield self.infer(torch.cat(pieces, dim=2))
 
     def _first_phases(self, n_frames: int) -> Tensor:
-        """Unit numbers of random angle, (T, n_fft // 2 + 1); a frame's do not depend on T."""
+        """Complex numbers of random phase, (T, n_fft // 2 + 1); a frame's do not depend on T."""
         generator = torch.Generator().manual_seed(self.seed)
         turns = torch.rand(n_frames, self.mel.n_fft // 2 + 1, generator=generator)
         angles = (turns * 2 * torch.pi).to(self.window.device)

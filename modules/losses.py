@@ -25,7 +25,16 @@ def l1_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 
 
 def mse_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    """Sum over valid positions of the squared difference: (B, L) each -> scalar."""
+    """Sum over valid positions of the squared difference.
+
+    Args:
+        predicted: (B, L).
+        target: (B, L).
+        mask: (B, L) bool, True = valid.
+
+    Returns:
+        Scalar.
+    """
     return ((predicted.float() - target.float()).square() * mask).sum()
 
 
@@ -60,7 +69,15 @@ class MultiResolutionStft(nn.Module):
             self.register_buffer(f"window_{number}", window, persistent=False)
 
     def forward(self, wav_hat: Tensor, wav: Tensor) -> Tensor:
-        """Distance of each item: (B, S), (B, S) -> (B,); S above half of the largest n_fft."""
+        """Distance of each item.
+
+        Args:
+            wav_hat: (B, S).
+            wav: (B, S).
+
+        Returns:
+            (B,).
+        """
         distances = []
         for number, resolution in enumerate(self.resolutions):
             window = self.get_buffer(f"window_{number}")
@@ -74,7 +91,7 @@ class MultiResolutionStft(nn.Module):
 
 
 def _magnitude(wav: Tensor, resolution: Resolution, window: Tensor) -> Tensor:
-    n_missing = resolution.n_fft // 2 + 1 - wav.shape[1]  # to be reflected at its edges
+    n_missing = resolution.n_fft // 2 + 1 - wav.shape[1]  # for the reflection at the edges
     wav = F.pad(wav.float(), (0, max(0, n_missing)))
     spectrum = torch.stft(wav, *resolution, window=window, return_complex=True)
     return torch.view_as_real(spectrum).square().sum(dim=-1).clamp(min=_SMALLEST_POWER).sqrt()

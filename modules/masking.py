@@ -21,5 +21,13 @@ def length_mask(lengths: Tensor, max_length: int | None = None) -> Tensor:
 
 
 def clear_padding(frames: Tensor, mask: Tensor) -> Tensor:
-    """Sets padding to zero: frames (B, T, H), mask (B, T) bool, True = valid."""
+    """Sets padding to zero.
+
+    Args:
+        frames: (B, T, H).
+        mask: (B, T) bool, True = valid.
+
+    Returns:
+        (B, T, H).
+    """
     return frames * mask.unsqueeze(2)

@@ -1,4 +1,4 @@
-"""The one mel definition: extraction, losses and vocoders use it.
+"""The one mel definition of extraction, losses and vocoders; its inverse and conversion.
 
 A mel is ln(max(F |STFT(wav)|, log_floor)) with F the filter bank of Slaney's Auditory Toolbox
 (triangles of equal area, mel scale linear below 1 kHz and logarithmic above), the default of
@@ -211,17 +211,17 @@ class MelSpectrogram(nn.Module):
             )
 
 
-def magnitudes_of(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:
-    """STFT magnitudes whose mel bands come closest to those given, none negative.
+def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:
+    """Inverts a mel: non-negative STFT magnitudes with the nearest mel bands.
 
     Non-negative least squares by the multiplicative updates of Lee and Seung (2001, eq. 4),
-    which never raise the error, from the mean level of the bands around each bin. From the
-    pseudo-inverse, whose negative values must be cut, the result is worse.
+    which never raise the error. They start from the mean level of the bands around each bin; the
+    pseudo-inverse, whose negative values must be cut, is a worse start.
 
     Args:
         bands: Not logarithmic, (B, M, T).
         filters: Of the mel, (M, K).
-        updates: Rounds.
+        updates: Number of updates.
 
     Returns:
         (B, K, T).
@@ -229,10 +229,10 @@ def magnitudes_of(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:
     levels = bands / filters.sum(dim=1, keepdim=True)
     reach = filters.sum(dim=0).clamp(min=1e-3)[:, None]  # 0 above f_max
     magnitude = (filters.T @ levels / reach).clamp(min=1e-5)
-    wanted = filters.T @ bands
+    target = filters.T @ bands
     for _ in range(updates):
         given = filters.T @ (filters @ magnitude)
-        magnitude = magnitude * wanted / given.clamp(min=1e-9)
+        magnitude = magnitude * target / given.clamp(min=1e-9)
     return magnitude
 
 
@@ -244,8 +244,8 @@ class MelConverter(nn.Module):
     the result is worse than a mel computed from the audio.
 
     Args:
-        source: Definition of the mels that come.
-        target: Of those that are wanted.
+        source: Definition of the input.
+        target: Definition of the output.
     """
 
     filters: Tensor
@@ -278,7 +278,7 @@ class MelConverter(nn.Module):
             (B, M of the target, frames of the longest item); beyond the lengths of the target,
             the last valid frame.
         """
-        magnitude = magnitudes_of(mel.float().exp(), self.filters)  # (B, K, T)
+        magnitude = mel_to_magnitude(mel.float().exp(), self.filters)  # (B, K, T)
         position = self._positions(mel_lengths)  # (B, T of the target)
         before = position.floor()
         share = (position - before)[:, None]  # (B, 1, T of the target)

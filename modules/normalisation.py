@@ -27,7 +27,7 @@ _OLD = _Form(".weight_g", ".weight_v")  # torch.nn.utils.weight_norm, before tor
 
 
 def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) -> dict[str, Tensor]:
-    """Brings normalised weights into the form that a network stores.
+    """Converts normalised weights to the form that a network stores.
 
     Args:
         tensors: By name, in any of the forms; others pass through.
@@ -57,13 +57,20 @@ def adapt_weight_norm(tensors: Mapping[str, Tensor], wanted: Collection[str]) ->
 
 
 def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
-    """The weight itself: (C, 1, ...) and (C, ...) -> (C, ...).
+    """Computes the weight from magnitude g and direction v.
+
+    Args:
+        magnitude: (C, 1, ...).
+        direction: (C, ...).
+
+    Returns:
+        (C, ...).
 
     Raises:
-        ValueError: If the shapes are others, or the types are not one and the same of floats.
+        ValueError: If the shapes differ from these, or the types are not the same float type.
     """
     expected = (*direction.shape[:1], *(1 for _ in direction.shape[1:]))
-    # the kernel does not look: of other shapes it reads what is not theirs, or ends the process
+    # the kernel does not check shapes: others make it read foreign memory, or end the process
     if direction.ndim == 0 or direction.numel() == 0 or magnitude.shape != expected:
         raise ValueError(
             f"magnitudes {tuple(magnitude.shape)} of directions {tuple(direction.shape)}; expected "
@@ -74,7 +81,7 @@ def fold(magnitude: Tensor, direction: Tensor) -> Tensor:
             f"magnitudes of {magnitude.dtype} and directions of {direction.dtype}; expected floats "
             "of one type"
         )
-    # the kernel of the training network, so that folding changes no bit
+    # the kernel that training uses, so that folding is bit-exact
     return torch._weight_norm(direction, magnitude, 0)
 
 
@@ -104,7 +111,7 @@ def _unfolded(prefix: str, weight: Tensor) -> dict[str, Tensor]:
 
 
 Module = TypeVar("Module", bound=nn.Module)
-_FIRST_ITERATIONS = 15  # from random vectors; afterwards they follow the weight one by one
+_FIRST_ITERATIONS = 15  # from random vectors; later one per update
 
 
 class SpectralNorm(nn.Module):
@@ -133,7 +140,7 @@ class SpectralNorm(nn.Module):
     def forward(self, weight: Tensor) -> Tensor:
         """(C, ...) -> (C, ...), of spectral norm 1."""
         with torch.autocast(weight.device.type, enabled=False):
-            # clones: a later iteration must not change what the backward pass reads
+            # clones: a later power iteration must not change what the backward pass reads
             u, v = self._u.clone(), self._v.clone()
             return weight / torch.dot(u, weight.flatten(1) @ v)
 
@@ -146,14 +153,14 @@ class SpectralNorm(nn.Module):
 
 
 def spectral_norm(module: Module) -> Module:
-    """Puts the weight of a layer under spectral normalisation; gives the layer."""
+    """Applies spectral normalisation to the weight of a layer; returns the layer."""
     weight = module.get_parameter("weight")
     register_parametrization(module, "weight", SpectralNorm(weight))
     return module
 
 
 def refine_norms(network: nn.Module) -> None:
-    """Lets the spectral norms of a network follow its weights; call it after each update."""
+    """One power iteration for each spectral norm of a network; call it after each update."""
     for module in network.modules():
         if isinstance(module, ParametrizationList):
             for part in module:

@@ -10,10 +10,15 @@ from modules.masking import clear_padding
 
 
 class MaskedBatchNorm(nn.Module):
-    """Batch normalisation whose statistics are taken over valid frames only.
+    """Batch normalisation with statistics of valid frames only.
 
-    With `nn.BatchNorm1d` the same items give other statistics, and so other weights, in a batch
-    that is padded more. Parameter and buffer names are those of `nn.BatchNorm1d`.
+    With `nn.BatchNorm1d`, padding would change the statistics. Parameters and buffers have its
+    names.
+
+    Args:
+        channels: C.
+        momentum: Weight of a batch in the running statistics.
+        eps: Added to the variance.
     """
 
     running_mean: Tensor
@@ -59,7 +64,15 @@ class MaskedBatchNorm(nn.Module):
 
 
 class PostNet(nn.Module):
-    """Convolutions with batch normalisation, tanh between them, and a residual around them."""
+    """Convolutions with batch normalisation, tanh between them, and a residual around them.
+
+    Args:
+        n_mels: M.
+        channels: Between the layers.
+        kernel_size: Odd.
+        n_layers: At least 2.
+        dropout: Share of zeroed values.
+    """
 
     def __init__(
         self,
@@ -78,7 +91,15 @@ class PostNet(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, mel: Tensor, mask: Tensor) -> Tensor:
-        """Refines (B, T, M), mask (B, T) bool -> (B, T, M); padding is not cleared."""
+        """Refines a mel.
+
+        Args:
+            mel: (B, T, M).
+            mask: (B, T) bool, True = valid.
+
+        Returns:
+            (B, T, M); padding is not cleared.
+        """
         residual = mel
         last = len(self.convs) - 1
         for index, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):

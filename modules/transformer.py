@@ -13,6 +13,11 @@ from modules.masking import clear_padding
 def sinusoids(length: int, hidden: int, device: torch.device | None = None) -> Tensor:
     """Sinusoid positions (Vaswani et al. 2017, arXiv:1706.03762, section 3.5).
 
+    Args:
+        length: Positions.
+        hidden: H.
+        device: Of the result; None: the CPU.
+
     Returns:
         (length, hidden) float32: sines in the even columns, cosines in the odd ones, from
         position 0.
@@ -26,7 +31,12 @@ def sinusoids(length: int, hidden: int, device: torch.device | None = None) -> T
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention with one fused map to queries, keys and values."""
+    """Multi-head self-attention with one fused map to queries, keys and values.
+
+    Args:
+        hidden: H.
+        heads: They divide H.
+    """
 
     def __init__(self, hidden: int, heads: int) -> None:
         super().__init__()
@@ -56,7 +66,15 @@ class SelfAttention(nn.Module):
 
 
 class FFTBlock(nn.Module):
-    """Self-attention and a two-layer convolution, each with a residual and LayerNorm after it."""
+    """Self-attention and a two-layer convolution, each with a residual and LayerNorm after it.
+
+    Args:
+        hidden: H.
+        heads: Of the attention; they divide H.
+        filter_size: Channels between the convolutions.
+        kernel_size: Of the two convolutions, odd.
+        dropout: Share of zeroed values.
+    """
 
     def __init__(
         self,
@@ -75,7 +93,15 @@ class FFTBlock(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Transforms (B, T, H) to (B, T, H), padding 0; mask (B, T) bool, True = valid."""
+        """Transforms phones or frames.
+
+        Args:
+            frames: (B, T, H).
+            mask: (B, T) bool, True = valid.
+
+        Returns:
+            (B, T, H), padding 0.
+        """
         attended = self.dropout(self.attention(frames, mask))
         frames = clear_padding(self.attention_norm(attended + frames), mask)
         filtered = self.dropout(self.conv_2(F.relu(self.conv_1(frames)), mask))
@@ -83,7 +109,18 @@ class FFTBlock(nn.Module):
 
 
 class FFTStack(nn.Module):
-    """Positions added, then FFT blocks."""
+    """Positions added, then FFT blocks.
+
+    Args:
+        n_layers: Number of blocks; the next five are theirs.
+        hidden: H.
+        heads: Of the attention.
+        filter_size: Channels between the convolutions.
+        kernel_size: Of the convolutions.
+        dropout: Share of zeroed values.
+        max_length: Positions kept ready; others are computed when needed.
+        stored_positions: Positions are part of the state_dict.
+    """
 
     positions: Tensor
 
@@ -100,7 +137,6 @@ class FFTStack(nn.Module):
         stored_positions: bool = False,
     ) -> None:
         super().__init__()
-        # kept ready up to max_length; beyond it they are computed when needed
         positions = sinusoids(max_length, hidden)
         self.register_buffer("positions", positions, persistent=stored_positions)
         self.layers = nn.ModuleList(
@@ -108,7 +144,11 @@ class FFTStack(nn.Module):
         )
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Transforms (B, T, H) of any length; mask (B, T) bool, True = valid.
+        """Transforms phones or frames of any number.
+
+        Args:
+            frames: (B, T, H).
+            mask: (B, T) bool, True = valid.
 
         Returns:
             (B, T, H), padding 0.

@@ -1,29 +1,67 @@
-"""HiFi-GAN's generator (section 2.2 of the paper; models.vocoder.hifigan)."""
+"""HiFi-GAN's generator (section 2.2 of the paper), and how it runs fast and piece by piece."""
 
 import copy
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.vocoder._hifigan_config import GeneratorConfig
 from modules.chunks import BatchPadding, Context, Padding, TailPadding, Window, windows
 from modules.conv import SignalConv1d, SignalConvTranspose1d
 from modules.masking import length_mask
 
 Precision = Literal["fp32", "mixed", "bf16"]
 _SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default
-_EDGE = 3  # frames or samples that the first and the last layer look at on either side
-# Of one piece. More leave the cache of a CPU, of fewer more is computed twice; the latter counts in
-# wide networks (V1), which compute more with each number that they load.
+_EDGE = 3  # frames or samples that the first and the last layer read on either side
+# Of one chunk. Longer ones leave the cache of a CPU; of shorter ones more is computed twice, which
+# costs more in wide networks (V1): they compute more per value loaded.
 _CHUNK_FRAMES, _WIDE_CHUNK_FRAMES, _WIDE = 192, 288, 512
 # oneDNN compiles its kernels for each new length, which takes as long as half a second of speech:
-# the last piece of a mel is filled up to a multiple of this, so that there are few lengths.
+# the last chunk of a mel is padded to a multiple of this, so that there are few lengths.
 _GRID_FRAMES = 8
 _BATCH_FRAMES = 16384  # of all items at a time on a GPU: 3 GB with V1
+
+
+@dataclass(frozen=True)
+class GeneratorConfig:
+    """From mel to waveform; the values here are V1 of the paper."""
+
+    resblock: Literal["1", "2"] = "1"  # "1": pairs of convolutions, the second not dilated
+    upsample_rates: tuple[int, ...] = (8, 8, 2, 2)  # their product is hop_size
+    upsample_kernel_sizes: tuple[int, ...] = (16, 16, 4, 4)
+    upsample_initial_channel: int = 512  # halved by each upsampling
+    resblock_kernel_sizes: tuple[int, ...] = (3, 7, 11)
+    resblock_dilation_sizes: tuple[tuple[int, ...], ...] = ((1, 3, 5), (1, 3, 5), (1, 3, 5))
+
+    def __post_init__(self) -> None:
+        rates, kernels = self.upsample_rates, self.upsample_kernel_sizes
+        if len(rates) != len(kernels) or not rates:
+            raise ValueError(
+                f"upsample_rates {list(rates)} and upsample_kernel_sizes {list(kernels)}: expected "
+                "one kernel size for each rate"
+            )
+        for rate, kernel in zip(rates, kernels, strict=True):
+            if rate < 1 or kernel < rate or (kernel - rate) % 2:
+                raise ValueError(
+                    f"upsample_kernel_sizes: {kernel} for the rate {rate}; expected the rate plus "
+                    "an even number"
+                )
+        if len(self.resblock_kernel_sizes) != len(self.resblock_dilation_sizes):
+            raise ValueError(
+                f"{len(self.resblock_kernel_sizes)} resblock_kernel_sizes, "
+                f"{len(self.resblock_dilation_sizes)} resblock_dilation_sizes: expected as many"
+            )
+        if any(kernel < 1 or kernel % 2 == 0 for kernel in self.resblock_kernel_sizes):
+            raise ValueError(f"resblock_kernel_sizes must be odd, not {self.resblock_kernel_sizes}")
+        if self.upsample_initial_channel % 2 ** len(rates):
+            raise ValueError(
+                f"upsample_initial_channel {self.upsample_initial_channel} cannot be halved "
+                f"{len(rates)} times"
+            )
 
 
 class ResBlock1(nn.Module):
@@ -35,10 +73,18 @@ class ResBlock1(nn.Module):
         self.convs2 = nn.ModuleList(_conv(channels, kernel, 1) for _ in dilations)
 
     def forward(self, hidden: Tensor, padding: Padding | None = None) -> Tensor:
-        """(B, C, L) -> (B, C, L); in the padding, the result means nothing."""
+        """Transforms a signal.
+
+        Args:
+            hidden: (B, C, L).
+            padding: Where the signal is padded; the result is undefined there.
+
+        Returns:
+            (B, C, L).
+        """
         for dilated, plain in zip(self.convs1, self.convs2, strict=True):
-            inner = dilated(_silenced(F.leaky_relu(hidden, _SLOPE), padding))
-            inner = plain(_silenced(F.leaky_relu_(inner, _SLOPE), padding))
+            inner = dilated(_cleared(F.leaky_relu(hidden, _SLOPE), padding))
+            inner = plain(_cleared(F.leaky_relu_(inner, _SLOPE), padding))
             hidden = inner.add_(hidden)
         return hidden
 
@@ -51,9 +97,9 @@ class ResBlock2(nn.Module):
         self.convs = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
 
     def forward(self, hidden: Tensor, padding: Padding | None = None) -> Tensor:
-        """(B, C, L) -> (B, C, L); in the padding, the result means nothing."""
+        """Transforms a signal; arguments as of `ResBlock1`."""
         for conv in self.convs:
-            hidden = conv(_silenced(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)
+            hidden = conv(_cleared(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)
         return hidden
 
 
@@ -62,8 +108,8 @@ def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
     return SignalConv1d(channels, channels, kernel, 1, margin, dilation)
 
 
-def _silenced(hidden: Tensor, padding: Padding | None) -> Tensor:
-    return hidden if padding is None else padding.silence(hidden)
+def _cleared(hidden: Tensor, padding: Padding | None) -> Tensor:
+    return hidden if padding is None else padding.clear(hidden)
 
 
 class HiFiGAN(nn.Module):
@@ -81,7 +127,7 @@ class HiFiGAN(nn.Module):
         self.reach = reach_of(config)
         wide = config.upsample_initial_channel >= _WIDE
         self.chunk_frames = _WIDE_CHUNK_FRAMES if wide else _CHUNK_FRAMES
-        self.n_halved = 0  # stages in bfloat16, from the first on
+        self.n_bf16_stages = 0  # from the first on
         channels = config.upsample_initial_channel
         block = ResBlock1 if config.resblock == "1" else ResBlock2
         self.conv_pre = SignalConv1d(n_mels, channels, 2 * _EDGE + 1, 1, _EDGE)
@@ -109,29 +155,29 @@ class HiFiGAN(nn.Module):
             (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
         """
         if mel_lengths is None:
-            return self._speak(mel)
+            return self._synthesise(mel)
         mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)
-        return self._speak(mel, BatchPadding(mask))
+        return self._synthesise(mel, BatchPadding(mask))
 
-    def _rounded(self, hidden: Tensor, stage: int) -> Tensor:
-        """As precise as the stage; in training that is left to the trainer."""
-        if self.n_halved == 0:
+    def _cast(self, hidden: Tensor, stage: int) -> Tensor:
+        """Casts to the precision of a stage; in training that is left to autocast."""
+        if self.n_bf16_stages == 0:
             return hidden
-        return hidden.bfloat16() if stage < self.n_halved else hidden.float()
+        return hidden.bfloat16() if stage < self.n_bf16_stages else hidden.float()
 
-    def _speak(
+    def _synthesise(
         self,
         mel: Tensor,
         padding: Padding | None = None,
         context: Context = Context(),  # noqa: B008  (immutable)
     ) -> Tensor:
-        """(B, M, left + T + right) -> (B, T * hop_length). Sums are made in place: it is faster."""
+        """(B, M, left + T + right) -> (B, T * hop_length). Sums are in place, which is faster."""
         n_blocks = len(self.config.resblock_kernel_sizes)
-        hidden = self.conv_pre(_silenced(mel, padding))  # (B, C, T)
+        hidden = self.conv_pre(_cleared(mel, padding))  # (B, C, T)
         for stage, (up, rate) in enumerate(zip(self.ups, self.config.upsample_rates, strict=True)):
             hidden, context = context.trim(hidden, self.reach[stage + 1])
-            hidden = self._rounded(hidden, stage)
-            hidden = up(_silenced(F.leaky_relu_(hidden, _SLOPE), padding))  # (B, C / 2, L * rate)
+            hidden = self._cast(hidden, stage)
+            hidden = up(_cleared(F.leaky_relu_(hidden, _SLOPE), padding))  # (B, C / 2, L * rate)
             context = context.upsampled(rate)
             padding = None if padding is None else padding.upsampled(rate)
             blocks = self.resblocks[stage * n_blocks : (stage + 1) * n_blocks]
@@ -140,17 +186,24 @@ class HiFiGAN(nn.Module):
                 total.add_(block(hidden, padding))
             hidden = total.div_(n_blocks)
         hidden, context = context.trim(hidden, self.reach[-1])
-        hidden = self._rounded(hidden, len(self.ups))
-        wav = self.conv_post(_silenced(F.leaky_relu_(hidden, _LAST_SLOPE), padding))
-        wav, _ = context.trim(_silenced(torch.tanh(wav), padding), 0)
+        hidden = self._cast(hidden, len(self.ups))
+        wav = self.conv_post(_cleared(F.leaky_relu_(hidden, _LAST_SLOPE), padding))
+        wav, _ = context.trim(_cleared(torch.tanh(wav), padding), 0)
         return wav[:, 0]  # (B, S)
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Speaks; call `eval()` first. The same shapes as `forward`, in little more memory.
+        """Computes the waveform in chunks, which bounds the memory; call `eval()` first.
 
         On a CPU items are computed one by one: together they would not stay in its cache, and
         take up to twice the time.
+
+        Args:
+            mel: Natural log, (B, M, T).
+            mel_lengths: (B,); without them every item has T frames.
+
+        Returns:
+            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
         """
         B, _, T = mel.shape
         if mel_lengths is None:
@@ -161,7 +214,7 @@ class HiFiGAN(nn.Module):
         for item, n_frames in enumerate(mel_lengths.tolist()):
             rows = slice(item, item + 1)
             for window in windows([mel[rows, :, :n_frames]], self.chunk_frames, self.reach[0]):
-                self._put(wav[rows], window, self._speak_window(window))
+                self._put(wav[rows], window, self._synthesise_window(window))
         return wav
 
     def _infer_batch(self, mel: Tensor, mel_lengths: Tensor, wav: Tensor) -> Tensor:
@@ -182,14 +235,14 @@ class HiFiGAN(nn.Module):
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
     ) -> Iterator[Tensor]:
-        """Speaks piece by piece: the first is heard before the last is computed.
+        """Computes the waveform chunk by chunk, for streaming; call `eval()` first.
 
-        Call `eval()` first. The pieces join up to what `infer` gives.
+        The chunks join up to what `infer` gives.
 
         Args:
-            mel: Natural log, (B, M, T); or its pieces one after another, (B, M, n) each.
-            chunk_frames: Frames of a piece; None: as many as are computed fastest. The fewer, the
-                sooner the first is heard, and the more is computed twice.
+            mel: Natural log, (B, M, T); or its parts one after another, (B, M, n) each.
+            chunk_frames: Frames of a chunk; None: the fastest number. With fewer, the first chunk
+                comes sooner and more is computed twice.
 
         Yields:
             (B, n * hop_length) in [-1, 1].
@@ -202,44 +255,44 @@ class HiFiGAN(nn.Module):
             raise ValueError(f"chunk_frames is {chunk_frames}, expected 1 or more")
         pieces = [mel] if isinstance(mel, Tensor) else mel
         for window in windows(pieces, chunk_frames, self.reach[0]):
-            yield self._speak_window(window)
+            yield self._synthesise_window(window)
 
-    def _speak_window(self, window: Window) -> Tensor:
-        """(B, n * hop_length), the context left out."""
+    def _synthesise_window(self, window: Window) -> Tensor:
+        """(B, n * hop_length), without the context."""
         _, mel, context = window
         n_missing = 0
         if mel.device.type == "cpu" and context.right == 0:
             n_missing = -mel.shape[2] % _GRID_FRAMES
             mel = F.pad(mel, (0, n_missing))
-        wav = self._speak(mel, TailPadding(n_missing), context)
+        wav = self._synthesise(mel, TailPadding(n_missing), context)
         return wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
 
     def for_inference(self, precision: Precision = "fp32") -> "HiFiGAN":
-        """A copy that speaks faster, and cannot be trained.
+        """A copy that runs faster and cannot be trained.
 
         Args:
             precision: "bf16": all stages, "mixed": all but the last in bfloat16, which takes less
-                than half the time on CPUs that have it. First and last layer are never rounded.
+                than half the time on CPUs that have it. The first and the last layer stay in fp32.
         """
         network = copy.deepcopy(self).requires_grad_(False)
         n_stages, n_blocks = len(network.ups), len(network.config.resblock_kernel_sizes)
-        network.n_halved = {"fp32": 0, "mixed": n_stages - 1, "bf16": n_stages}[precision]
-        network.ups[: network.n_halved].bfloat16()
-        network.resblocks[: network.n_halved * n_blocks].bfloat16()
+        network.n_bf16_stages = {"fp32": 0, "mixed": n_stages - 1, "bf16": n_stages}[precision]
+        network.ups[: network.n_bf16_stages].bfloat16()
+        network.resblocks[: network.n_bf16_stages * n_blocks].bfloat16()
         for layer in network.modules():
             if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
-                # the order that kernels for channels-last signals read
+                # the layout that channels-last kernels read
                 layer.weight.data = layer.weight.data.mT.contiguous().mT
         return network
 
 
 def reach_of(config: GeneratorConfig) -> tuple[int, ...]:
-    """How many positions to either side of a piece its samples depend on.
+    """Positions on either side that an output depends on: half of the receptive field.
 
     Returns:
-        Frames of the mel, frames behind the first layer, then samples behind each stage.
+        Frames of the mel, frames after the first layer, then samples after each stage.
     """
-    reach = [_EDGE]  # samples, seen from the end: what the last layer looks at
+    reach = [_EDGE]  # samples that the last layer reads; from here on backwards
     for rate, kernel in zip(
         reversed(config.upsample_rates), reversed(config.upsample_kernel_sizes), strict=True
     ):

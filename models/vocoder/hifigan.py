@@ -1,53 +1,95 @@
 """HiFi-GAN (Kong et al. 2020, "HiFi-GAN: Generative Adversarial Networks ...", arXiv:2010.05646).
 
-Layer names and numbers are those of the authors' implementation, whose checkpoints it can hold.
-It departs from it in that
-- each item of a batch gives what it gives alone: what lies beyond its end is masked;
+Layers and their names are those of the authors' implementation, whose checkpoints can be loaded. It
+departs from that in that
+- each item of a batch gives what it gives alone: padding is masked;
 - losses are means per segment, so that they do not depend on how a batch is split;
-- a generator can first be trained without discriminators, on its mel and on the multi-resolution
-  STFT (`adversarial: false`), which is where a small machine should start a GAN from.
+- a generator can first be trained without discriminators, on the mel and the multi-resolution STFT
+  loss (`adversarial: false`), which is where a small machine should start a GAN from.
 
-This file is its training; what it can be set to stands in _hifigan_config.py, the network that
-speaks in _hifigan_generator.py.
+The generator is in _hifigan_generator.py, the discriminators in modules/discriminators.py.
 """
 
-import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from config.schema import Config
+from config.schema import Config, PreprocessConfig, require_at_least
 from models.base.assets import Assets
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from models.vocoder._hifigan_config import DiscriminatorConfig, GeneratorConfig, HiFiGANConfig
-from models.vocoder._hifigan_generator import HiFiGAN, Precision, reach_of
-from modules.discriminators import WaveDiscriminator
+from models.vocoder._hifigan_generator import GeneratorConfig, HiFiGAN
+from modules.discriminators import PERIOD_CHANNELS, PERIODS, SCALE_CHANNELS, WaveDiscriminator
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 
-__all__ = [
-    "CONFIG",
-    "DiscriminatorConfig",
-    "GeneratorConfig",
-    "HiFiGAN",
-    "HiFiGANConfig",
-    "HiFiGANTask",
-    "Precision",
-    "build_network",
-    "build_task",
-    "normalise_weights",
-    "reach_of",
-]
+
+@dataclass(frozen=True)
+class DiscriminatorConfig:
+    """Discriminators; the values here are the paper's. Fewer channels make them cheaper."""
+
+    periods: tuple[int, ...] = PERIODS  # samples
+    period_channels: tuple[int, ...] = PERIOD_CHANNELS  # of the five layers of each
+    scales: int = 3  # of these, each averages over two samples of the one before; 0: none
+    scale_channels: tuple[int, ...] = SCALE_CHANNELS  # of the seven layers of each
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "scales")
+        for key, expected in (("period_channels", 5), ("scale_channels", 7)):
+            if len(getattr(self, key)) != expected:
+                raise ValueError(
+                    f"{key} are {len(getattr(self, key))} numbers, expected {expected}"
+                )
+        if not self.periods or min(self.periods) < 1:
+            raise ValueError(f"periods are {list(self.periods)}, expected one or more above 0")
+        if self.scale_channels[0] % 4 or any(n % 16 for n in self.scale_channels[1:]):
+            raise ValueError(
+                f"scale_channels {list(self.scale_channels)}: expected a multiple of 4, then "
+                "multiples of 16"
+            )
+
+
+@dataclass(frozen=True)
+class HiFiGANConfig:
+    """The `model` section."""
+
+    generator: GeneratorConfig = field(default_factory=GeneratorConfig)
+    discriminator: DiscriminatorConfig = field(default_factory=DiscriminatorConfig)
+    adversarial: bool = True  # false: no discriminators, to give a GAN its first weights
+    lambda_mel: float = 45.0  # weights of the generator's losses, the adversarial one having 1
+    lambda_feature: float = 2.0
+    lambda_stft: float = 0.0  # multi-resolution STFT; the paper has none
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "lambda_mel", "lambda_feature", "lambda_stft")
+        if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
+            raise ValueError(
+                "adversarial false needs lambda_mel or lambda_stft above 0, or nothing is trained"
+            )
+
+    def check_preprocess(self, preprocess: PreprocessConfig) -> None:
+        """Compares the network with the mel that is its input.
+
+        Raises:
+            ValueError: If hop_size is not the product of the upsampling rates.
+        """
+        rates = self.generator.upsample_rates
+        if math.prod(rates) != preprocess.hop_size:
+            raise ValueError(
+                f"model.generator.upsample_rates {list(rates)} multiply to {math.prod(rates)}, "
+                f"preprocess.hop_size is {preprocess.hop_size}; expected the same"
+            )
 
 
 def normalise_weights(network: nn.Module) -> None:
-    """Puts every convolution under weight normalisation, for training."""
+    """Applies weight normalisation to every convolution, for training."""
     for module in list(network.modules()):
         if isinstance(module, nn.Conv1d | nn.ConvTranspose1d):
             weight_norm(module)
@@ -58,7 +100,7 @@ class HiFiGANTask:
 
     Args:
         generator: With weight normalisation.
-        discriminator: None: the generator learns from the mel and the STFT alone.
+        discriminator: None: the generator is trained on the mel and STFT losses alone.
         config: Weights of the losses.
         mel: Definition of the mels.
     """
@@ -76,8 +118,8 @@ class HiFiGANTask:
         if discriminator is not None:
             self.networks["discriminator"] = discriminator
         self.config = config
-        # the loss hears everything up to half the sample rate, whatever the input's band
-        whole_band = dataclasses.replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
+        # the loss covers everything up to half the sample rate, whatever the input's band
+        whole_band = replace(mel, f_max=mel.sample_rate / 2, padding="hifigan")
         self._mel = MelSpectrogram(whole_band)
         self._input_mel = MelSpectrogram(mel)
         self._stft = MultiResolutionStft()
@@ -99,7 +141,12 @@ class HiFiGANTask:
             yield Update("generator", adversarial | reconstruction)
 
     def discriminator_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Least squares: 1 for recordings, 0 for synthesis (eq. 1)."""
+        """Least squares: 1 for recordings, 0 for generated audio (eq. 1).
+
+        Args:
+            wav: Recordings, (B, S).
+            wav_hat: Generated, (B, S), detached.
+        """
         outputs = self.networks["discriminator"](torch.cat([wav, wav_hat]))
         real, fake = zip(*(output.score.chunk(2) for output in outputs), strict=True)
         return {
@@ -108,7 +155,12 @@ class HiFiGANTask:
         }
 
     def adversarial_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Synthesis taken for a recording (eq. 2), by the same features (eq. 4)."""
+        """The generator's adversarial (eq. 2) and feature matching loss (eq. 4).
+
+        Args:
+            wav: Recordings, (B, S).
+            wav_hat: Generated, (B, S).
+        """
         outputs = self.networks["discriminator"](wav_hat, recorded=wav)
         distance = torch.stack([output.feature_distance for output in outputs]).sum()
         return {
@@ -117,7 +169,12 @@ class HiFiGANTask:
         }
 
     def reconstruction_losses(self, wav: Tensor, wav_hat: Tensor) -> dict[str, LossTerm]:
-        """Distance of the mels (eq. 3) and, if asked for, of several STFTs."""
+        """Mel loss (eq. 3) and, where its weight is above 0, multi-resolution STFT loss.
+
+        Args:
+            wav: Recordings, (B, S).
+            wav_hat: Generated, (B, S).
+        """
         losses = {}
         if self.config.lambda_mel:
             distance = (self._mel_of(wav) - self._mel_of(wav_hat)).abs()
@@ -129,22 +186,22 @@ class HiFiGANTask:
 
     @torch.no_grad()
     def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
-        """Copies whole recordings: L1 of the mel that vocoders read, and STFT distance."""
+        """Resynthesises whole recordings: L1 of the input mel, and STFT distance."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths).float()
         mel_of = self._input_mel.to(wav_hat.device)
         mel_total, stft_total = wav_hat.new_zeros(()), wav_hat.new_zeros(())
         for item, T in enumerate(batch.mel_lengths.tolist()):
             S = T * mel_of.config.hop_length
-            ours, theirs = wav_hat[item : item + 1, :S], batch.wav[item : item + 1, :S]
-            mel_total += (mel_of(ours) - mel_of(theirs)).abs().mean() * T
-            stft_total += self._stft.to(wav_hat.device)(ours, theirs).sum()
+            generated, recorded = wav_hat[item : item + 1, :S], batch.wav[item : item + 1, :S]
+            mel_total += (mel_of(generated) - mel_of(recorded)).abs().mean() * T
+            stft_total += self._stft.to(wav_hat.device)(generated, recorded).sum()
         return {
             "mel_l1": LossTerm(mel_total, "frames"),
             "stft": MetricTerm(float(stft_total), len(batch.ids)),
         }
 
     def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
-        """Copies recordings."""
+        """Resynthesises the batch."""
         wav_hat = self.networks["generator"](batch.mel, batch.mel_lengths)
         mel_of = self._input_mel.to(wav_hat.device)
         return resynthesis_samples(batch, wav_hat, mel_of.config, mel_of)
@@ -173,12 +230,17 @@ CONFIG = HiFiGANConfig
 
 
 def build_network(config: Config, assets: Assets) -> HiFiGAN:
-    """The network that speaks, with fresh weights; for inference, without weight normalisation."""
+    """The generator with fresh weights, without weight normalisation.
+
+    Args:
+        config: The experiment.
+        assets: Mel definition.
+    """
     return HiFiGAN(cast("HiFiGANConfig", config.model).generator, assets.mel.n_mels)
 
 
 def build_task(config: Config, assets: Assets) -> HiFiGANTask:
-    """What the trainer trains."""
+    """The training task of an experiment; arguments as of `build_network`."""
     model = cast("HiFiGANConfig", config.model)
     generator = build_network(config, assets)
     normalise_weights(generator)

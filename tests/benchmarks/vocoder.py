@@ -23,7 +23,8 @@ import torch
 from config.schema import Config
 from models.base.assets import Assets
 from models.base.registry import load_config
-from models.vocoder.hifigan import HiFiGAN, HiFiGANConfig, Precision, build_network
+from models.vocoder._hifigan_generator import HiFiGAN, Precision
+from models.vocoder.hifigan import HiFiGANConfig, build_network
 from tests.models.vocoder.plain_hifigan import PlainHiFiGAN
 
 CONFIGS = {

@@ -97,13 +97,13 @@ def test_context_of_an_upsampled_signal_is_as_long_in_time():
 def test_padding_of_a_batch_is_silenced_at_every_rate():
     padding = BatchPadding(length_mask(torch.tensor([1, 3]))[:, None])
     signal = torch.ones(2, 1, 3)
-    assert padding.silence(signal).tolist() == [[[1, 0, 0]], [[1, 1, 1]]]
-    assert padding.upsampled(2).silence(torch.ones(2, 1, 6)).sum(dim=2).tolist() == [[2], [6]]
+    assert padding.clear(signal).tolist() == [[[1, 0, 0]], [[1, 1, 1]]]
+    assert padding.upsampled(2).clear(torch.ones(2, 1, 6)).sum(dim=2).tolist() == [[2], [6]]
     assert signal.sum() == 6
 
 
 def test_padding_at_the_tail_is_silenced_in_place():
     signal = torch.ones(2, 1, 6)
-    assert TailPadding(1).upsampled(2).silence(signal) is signal
+    assert TailPadding(1).upsampled(2).clear(signal) is signal
     assert signal.tolist() == [[[1, 1, 1, 1, 0, 0]]] * 2
-    assert TailPadding(0).silence(torch.ones(1, 1, 3)).sum() == 3
+    assert TailPadding(0).clear(torch.ones(1, 1, 3)).sum() == 3

@@ -8,7 +8,7 @@ import soundfile
 import soxr
 import torch
 
-from modules.mel import MelConfig, MelConverter, MelSpectrogram, magnitudes_of, mel_filter_bank
+from modules.mel import MelConfig, MelConverter, MelSpectrogram, mel_filter_bank, mel_to_magnitude
 
 CENTRE = MelConfig()
 HIFIGAN = MelConfig(padding="hifigan")
@@ -165,10 +165,10 @@ def converted(wav, target):
     return MelConverter(SOURCE, target)(mel, torch.tensor([mel.shape[2]]))
 
 
-def test_the_magnitudes_of_speech_are_found_again(wav):
+def test_the_mel_to_magnitude_speech_are_found_again(wav):
     spectrogram = MelSpectrogram(SOURCE)
     magnitude, bands = spectrogram.magnitude(wav), spectrogram(wav).exp()
-    found = magnitudes_of(bands, spectrogram.filters)
+    found = mel_to_magnitude(bands, spectrogram.filters)
     assert (found >= 0).all()
     assert (found - magnitude).norm() / magnitude.norm() < 0.22
     assert (spectrogram.filters @ found - bands).norm() / bands.norm() < 0.01

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from models.vocoder import _hifigan_generator
-from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, reach_of
+from models.vocoder._hifigan_generator import GeneratorConfig, HiFiGAN, reach_of
 
 N_MELS, HOP = 8, 12
 CONFIGS = {
@@ -97,8 +97,10 @@ def test_less_context_would_be_heard(network, monkeypatch):
 
 def test_the_first_piece_comes_before_the_last_is_computed(network, monkeypatch):
     computed = []
-    speak = network._speak
-    monkeypatch.setattr(network, "_speak", lambda *given: computed.append(1) or speak(*given))
+    synthesise = network._synthesise
+    monkeypatch.setattr(
+        network, "_synthesise", lambda *given: computed.append(1) or synthesise(*given)
+    )
     pieces = network.generate(make_mel(100), chunk_frames=10)
     assert computed == []
     next(pieces)
