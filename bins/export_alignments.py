@@ -1,10 +1,10 @@
-"""Writes when each phone and word is said, in the forms that other programs read.
+"""Exports alignments of phones and words, in formats that other programs read.
 
-Of the recordings that stage 1 aligned:
+Recordings that stage 1 aligned:
     python -m bins.export_alignments --config FILE --format textgrid --output DIR
-The same of recordings that a voice aligned while it was trained:
+Recordings that a voice with aligner `learned` aligned in training:
     python -m bins.export_alignments --config FILE --infer_expt_dir VOICE --format textgrid ...
-Of what stage 3 spoke:
+Speech of stage 3:
     python -m bins.export_alignments --infer_output_dir DIR --format textgrid
 """
 

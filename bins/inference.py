@@ -31,7 +31,7 @@ def parser() -> Parser:
     add(
         "--save_alignment",
         choices=writer_names(),
-        help="also write when each phone and word is said, beside the wavs",
+        help="also write the times of phones and words, next to the wavs",
     )
     return flags
 
@@ -71,8 +71,10 @@ def main() -> None:
         given.infer_output_dir,
         given.overrides,
         resample=given.resample,
-        alignment=given.save_alignment,
     )
+    # a text of the command line was just typed to be heard: it is always spoken
+    overwrite = given.overwrite or given.infer_text is not None
+    synthesis = synthesis._replace(alignment=given.save_alignment, overwrite=overwrite)
     if given.infer_mode == "batch":
         text_synthesis.speak_dataset(
             synthesis, given.infer_dataset, given.infer_testing_set, settings

@@ -45,13 +45,16 @@ def main() -> None:
     from models.synthesizer.speak_each import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
-    vocoder = copy_synthesis.load_copy_synthesis(reference, given.infer_output_dir, given.overrides)
+    synthesis = copy_synthesis.load_copy_synthesis(
+        reference, given.infer_output_dir, given.overrides
+    )
+    synthesis = synthesis._replace(overwrite=given.overwrite)
     if given.infer_mode == "batch":
-        copy_synthesis.speak_split(vocoder, given.infer_dataset, given.infer_testing_set)
+        copy_synthesis.speak_split(synthesis, given.infer_dataset, given.infer_testing_set)
     elif given.infer_audio_dir is not None:
-        copy_synthesis.speak_audio(vocoder, given.infer_audio_dir)
+        copy_synthesis.speak_audio(synthesis, given.infer_audio_dir)
     else:
-        copy_synthesis.speak_features(vocoder, given.infer_feature_dir)
+        copy_synthesis.speak_features(synthesis, given.infer_feature_dir)
 
 
 if __name__ == "__main__":

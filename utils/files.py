@@ -142,15 +142,46 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> None:
             file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_jsonl(path: Path) -> list[object]:
+def append_jsonl(path: Path, row: object) -> None:
+    """Appends one JSON value as a line; a process that is killed may leave a part of this line.
+
+    It is ASCII, so that every part of it is UTF-8; see `unfinished_end` of `read_jsonl`.
+
+    Args:
+        path: File to append to; made where missing, in a folder that exists.
+        row: The value.
+
+    Raises:
+        ValueError: If the row holds NaN or infinity.
+    """
+    line = json.dumps(row, allow_nan=False) + "\n"
+    with path.open("a", encoding="ascii") as file:
+        file.write(line)
+
+
+def read_jsonl(path: Path, *, unfinished_end: bool = False) -> list[object]:
     """Reads one JSON value per line.
+
+    Args:
+        path: The file.
+        unfinished_end: Leave out a last line that is not whole: `append_jsonl` was interrupted.
 
     Raises:
         InputError: If the file is missing or a line is not JSON; the message names file and line.
     """
     # Not splitlines: JSON strings may contain U+2028 unescaped.
     lines = read_text(path).split("\n")
+    if unfinished_end and lines[-1] and not _is_json(lines[-1]):
+        lines.pop()
     return [_parse(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _parse(text: str, name: str) -> object:

@@ -1,4 +1,4 @@
-"""The flags of stages 3 and 4 that all kinds of models have: which model, which speech, where."""
+"""The flags of stages 3 and 4 that acoustic models and vocoders share."""
 
 import argparse
 from collections.abc import Sequence
@@ -28,6 +28,11 @@ def add_inference_arguments(parser: argparse.ArgumentParser, single: str, batch:
     add("--infer_dataset", help="batch: a data set that stage 1 has prepared")
     add("--infer_testing_set", choices=("train", "test", "golden_test"), help="batch: its split")
     add("--infer_output_dir", type=Path, help="where the wavs go; default: result/ in the model's")
+    add(
+        "--overwrite",
+        action="store_true",
+        help="also speak what was spoken before with the same model and settings",
+    )
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,10 +71,10 @@ def check_inference_arguments(given: argparse.Namespace, single: Sequence[str]) 
 
 
 def check_model_arguments(given: argparse.Namespace) -> None:
-    """Makes sure that an experiment is named in one way.
+    """Makes sure that an experiment is named in one way only.
 
     Raises:
-        UsageError: If it is in two; the message names the flags.
+        UsageError: If it is named in two; the message gives the flags.
     """
     for name in ("config", "name"):
         if given.infer_expt_dir is not None and getattr(given, name) is not None:

@@ -29,6 +29,7 @@ check_values() {
     case $seed in *[!0-9]*) fail "--seed '$seed': expected a whole number" ;; esac
     if runs_stage 2; then check_training; fi
     if [ -n "$name" ]; then check_name; fi
+    [ -z "$overwrite" ] || runs_stage 3 || fail "--overwrite goes with stage 3"
     if runs_stage 3; then check_inference; fi
     if runs_stage 4; then check_evaluation "$@"; fi
 }

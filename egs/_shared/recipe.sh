@@ -20,7 +20,7 @@ run_recipe() {
     root=$(CDPATH='' cd -- "$recipe_dir/../../.." && pwd)
     stage='' config=$recipe_dir/exp_config.json name='' resume='' restart='' init_from='' seed=''
     num_workers='' from_acoustic='' infer_expt_dir='' infer_mode='' infer_dataset=''
-    infer_testing_set='' vocoder_dir='' resample=''
+    infer_testing_set='' overwrite='' vocoder_dir='' resample=''
     read_parts
     gpu=${CUDA_VISIBLE_DEVICES-0}
 
@@ -171,6 +171,7 @@ read_switch() {
     case $1 in
         --resume) resume=1 ;;
         --restart) restart=1 ;;
+        --overwrite) overwrite=1 ;;
         *) read_kind_switch "$1" ;;
     esac
 }

@@ -88,5 +88,6 @@ stage_3() {
     say "3: speech"
     speak "--infer_mode=$infer_mode" \
         ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
-        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} "$@"
+        ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
+        ${overwrite:+--overwrite} "$@"
 }

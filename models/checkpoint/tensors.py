@@ -1,5 +1,6 @@
 """Weights in files: only tensors are read, and no file runs code."""
 
+import hashlib
 import re
 import warnings
 import zipfile
@@ -10,7 +11,7 @@ from typing import Any, cast
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from utils.errors import InputError
 
@@ -126,6 +127,16 @@ def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
     filled = {n: t for n, t in tensors.items() if t.is_floating_point() and t.numel() > 0}
     # aminmax takes a twentieth of the time of isfinite, and returns NaN if there is one
     return [n for n, t in filled.items() if not torch.stack(t.aminmax()).isfinite().all()]
+
+
+def weights_digest(*networks: nn.Module) -> str:
+    """SHA-256 of all tensors of networks and their names, in hexadecimal."""
+    digest = hashlib.sha256()
+    for network in networks:
+        for name, tensor in sorted(network.state_dict().items()):
+            values = tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
+            digest.update(name.encode() + values.tobytes())
+    return digest.hexdigest()
 
 
 def listed(names: Sequence[str]) -> str:

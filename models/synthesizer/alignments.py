@@ -1,4 +1,4 @@
-"""When each phone and word of synthesised speech is said, in the forms of other programs."""
+"""Alignments of synthesised speech, in the formats of other programs."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,19 +19,17 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
     Args:
         folder: Holds `metadata.jsonl`.
         format: Of `writer_names`.
-        output: Made where missing; None: beside the sound files.
+        output: Made where missing; None: next to the sound files.
 
     Returns:
         How many there are.
 
     Raises:
-        InputError: If nothing was spoken, or by a version that did not record what is needed.
+        InputError: If nothing was spoken, or by a version that did not record frames.
     """
     n_written = write_alignments(folder, output or folder, format)
     if n_written == 0:
-        raise InputError(
-            f"{folder / METADATA}: nothing is spoken there; run stage 3, or correct it"
-        )
+        raise InputError(f"{folder / METADATA} lists no speech; run stage 3, or correct the folder")
     return n_written
 
 
@@ -46,10 +44,10 @@ def write_alignments(folder: Path, output: Path, format: str) -> int:
     Raises:
         InputError: If `metadata.jsonl` is something else, or too old.
     """
-    lines = sorted(read_lines(folder, TextLine), key=lambda line: line.id)
+    lines = read_lines(folder, TextLine)
     if old := [line.id for line in lines if line.hop_length == 0 or line.sample_rate == 0]:
         raise InputError(
-            f"{folder / METADATA} does not say how long the frames of {old[0]} are; speak it again"
+            f"{folder / METADATA} lacks the frame length of {old[0]}; run stage 3 again"
         )
     if lines:
         output.mkdir(parents=True, exist_ok=True)
@@ -64,7 +62,7 @@ def _all_aligned(folder: Path, lines: Sequence[TextLine]) -> Iterator[AlignedSpe
         except (LookupError, TypeError) as error:
             raise InputError(
                 f"{folder / METADATA}: {line.id} has phones or words without name or times"
-                f" ({error}); speak it again"
+                f" ({error}); run stage 3 again"
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""Cuts a text of any length into what a model speaks in one breath."""
+"""Splits a text of any length into clauses that a model speaks in one forward pass."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ COMMA = "<,>"
 
 
 class ClauseSplitter:
-    """Reads texts of several languages; keeps a text front end for each.
+    """Splits texts of several languages; keeps a text front end for each.
 
     Args:
         config: The `preprocess.text` section.
-        max_phones: Longer sentences are cut at clauses.
+        max_phones: Longer sentences are split at clauses.
     """
 
     def __init__(self, config: TextConfig, max_phones: int) -> None:
@@ -34,14 +34,14 @@ class ClauseSplitter:
             language: espeak language code.
 
         Raises:
-            InputError: If the text holds nothing to say, or something that cannot be said.
+            InputError: If the text holds no word, or one that cannot be pronounced.
         """
         check_unicode(text)
         sentences = [
             self._clauses(sentence, language) for sentence in with_words(split_sentences(text))
         ]
         if not sentences:
-            raise InputError(f"there is no word to say in {text[:80]!r}")
+            raise InputError(f"there is no word in {text[:80]!r}")
         return sentences
 
     def _clauses(self, sentence: str, language: str) -> list[SpokenText]:
@@ -66,7 +66,7 @@ def check_unicode(text: str) -> None:
 
 
 def with_words(pieces: Sequence[str]) -> list[str]:
-    """Pieces of a text, those without a letter or digit ("...", "-") put to their neighbours.
+    """Joins pieces of a text without a letter or digit ("...", "-") to their neighbours.
 
     Alone they could not be spoken; but they may hold a sign that is read as a word.
     """

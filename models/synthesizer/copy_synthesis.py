@@ -1,8 +1,8 @@
-"""Stage 3 of vocoders: mels become speech again, and what they came from is kept beside it."""
+"""Stage 3 of vocoders: mels become speech, which is compared with the recordings they are of."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,8 @@ from models.synthesizer.mel_sources import (
     sources_of_features,
     sources_of_split,
 )
-from models.synthesizer.results import ResultFolder
+from models.synthesizer.provenance import fingerprint, model_facts
+from models.synthesizer.results import CopyLine, ResultFolder
 from models.synthesizer.speak_each import Made, TestingSet, default_output, speak_each
 from models.synthesizer.vocoders import prepared
 from modules.mel import MelConfig, MelSpectrogram
@@ -36,20 +37,6 @@ from utils.logging import get_logger
 _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
 
 
-@dataclass(frozen=True)
-class CopyLine:
-    """One line of `metadata.jsonl`."""
-
-    id: str
-    file: str  # name of the sound file, beside metadata.jsonl
-    dataset: str  # of a recording; empty for a file of the user's
-    mel_source: str  # the folder of stage 1, or the file, that the mel comes from
-    vocoder: str
-    seconds: float
-    real_time_factor: float  # seconds of work per second of speech
-    mel_l1: float | None  # distance to the mel of the recording; None where there is none
-
-
 class CopySynthesis(NamedTuple):
     """A vocoder that is ready to speak, and where its speech goes."""
 
@@ -59,6 +46,8 @@ class CopySynthesis(NamedTuple):
     name: str  # for the records
     output: Path
     device: str
+    fingerprint: str  # of weights, settings and code
+    overwrite: bool = False  # speak again what was spoken before with the same model and settings
 
 
 def load_copy_synthesis(
@@ -80,71 +69,107 @@ def load_copy_synthesis(
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
     config = config_of(overridden(model.tree, overrides))
-    preprocess = config.preprocess
-    if different := model.mel.differences(preprocess.mel):
+    if different := model.mel.differences(config.preprocess.mel):
         raise InputError(
             f"--set changes the mel that {reference} was trained on: {', '.join(different)}; leave "
             "that out"
         )
-    place = output or default_output(reference, model.home)
-    network = prepared(model.network, config.inference)
-    return CopySynthesis(network, model.mel, preprocess, recorded_as(reference), place, device)
+    return CopySynthesis(
+        prepared(model.network, config.inference),
+        model.mel,
+        config.preprocess,
+        recorded_as(reference),
+        output or default_output(reference, model.home),
+        device,
+        fingerprint(*model_facts(model, config, device)),
+    )
 
 
-def speak_split(vocoder: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
+def speak_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
     """Mode `batch`: speaks the mels of a prepared data set into `<output>/<id>.wav`.
+
+    Args:
+        synthesis: Vocoder and output.
+        dataset: Name.
+        testing_set: Its split.
 
     Raises:
         InputError: If stage 1 did not prepare the data set, or a mel could not be spoken (the
             others are made).
     """
-    processed = user_path(vocoder.preprocess.processed_dir)
-    sources = sources_of_split(processed, dataset, testing_set, vocoder.mel)
-    results = ResultFolder(vocoder.output, CopyLine)
+    processed = user_path(synthesis.preprocess.processed_dir)
+    sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
+    results = ResultFolder(synthesis.output, CopyLine)
     results.check_dataset(dataset, [source.id for source in sources])
-    speak_sources(vocoder, sources, results)
+    speak_all(synthesis, sources, results)
 
 
-def speak_audio(vocoder: CopySynthesis, path: Path) -> None:
+def speak_audio(synthesis: CopySynthesis, path: Path) -> None:
     """Mode `single`: speaks the mels of audio files into `<output>/single/<name>.wav`.
 
+    Args:
+        synthesis: Vocoder and output.
+        path: An audio file, or a folder of them.
+
     Raises:
-        InputError: If there is no audio, or a mel could not be spoken (the others are made).
+        InputError: If there is no audio, or one could not be spoken (the others are made).
     """
-    speak_files(vocoder, sources_of_audio(path, vocoder.preprocess))
+    _speak_files(synthesis, sources_of_audio(path, synthesis.preprocess))
 
 
-def speak_features(vocoder: CopySynthesis, path: Path) -> None:
+def speak_features(synthesis: CopySynthesis, path: Path) -> None:
     """Mode `single`: speaks the mels in `.npy` files into `<output>/single/<name>.wav`.
+
+    Args:
+        synthesis: Vocoder and output.
+        path: A file, or a folder of them.
 
     Raises:
         InputError: If there is no mel, or one could not be spoken (the others are made).
     """
-    speak_files(vocoder, sources_of_features(path, vocoder.mel))
+    _speak_files(synthesis, sources_of_features(path, synthesis.mel))
 
 
-def speak_files(vocoder: CopySynthesis, sources: Sequence[MelSource]) -> None:
+def _speak_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
     """Speaks files of the user's, none of which is overwritten."""
-    results = ResultFolder(vocoder.output / "single", CopyLine)
+    results = ResultFolder(synthesis.output / "single", CopyLine)
     for source in sources:
-        if _file_of(results.folder, source).resolve() == source.path.resolve():
+        if (results.folder / f"{source.id}.wav").resolve() == source.path.resolve():
             raise InputError(
                 f"{source.path} would be overwritten; choose another --infer_output_dir"
             )
-    speak_sources(vocoder, sources, results)
+    speak_all(synthesis, sources, results)
 
 
-def speak_sources(
-    vocoder: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
+def speak_all(
+    synthesis: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
 ) -> None:
-    """Speaks mels one after another; says how far they are from their recordings.
+    """Speaks mels one after another; logs how far they are from their recordings.
+
+    Args:
+        synthesis: Vocoder and output.
+        sources: The mels; their fingerprints are set here.
+        results: Where the files go.
 
     Raises:
         InputError: At the end, if some mels could not be spoken: lists them with their reasons.
     """
-    judge = MelSpectrogram(vocoder.mel).to(vocoder.device)
+    spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
+    facts = [synthesis.fingerprint, synthesis.name]
     lines = speak_each(
-        sources, lambda source: speak(vocoder, source, results.folder, judge), results, "mels"
+        [
+            replace(
+                source,
+                fingerprint=fingerprint(
+                    *facts, source.id, source.dataset, str(source.path), source.version
+                ),
+            )
+            for source in sources
+        ],
+        lambda source: speak(synthesis, source, results.folder, spectrogram),
+        results,
+        "mels",
+        overwrite=synthesis.overwrite,
     )
     compared = [(line.mel_l1, line.seconds) for line in lines if line.mel_l1 is not None]
     if compared:
@@ -154,37 +179,52 @@ def speak_sources(
 
 
 def speak(
-    vocoder: CopySynthesis, source: MelSource, folder: Path, judge: MelSpectrogram
+    synthesis: CopySynthesis, source: MelSource, folder: Path, spectrogram: MelSpectrogram
 ) -> Made[CopyLine]:
     """Writes the speech of one mel.
+
+    Args:
+        synthesis: Vocoder.
+        source: The mel.
+        folder: Where the file goes.
+        spectrogram: Computes the mels that are compared.
 
     Raises:
         InputError: If it cannot be read, or the network gives values that are not finite.
     """
     content = source.load()
-    blocks = Timed(blocks_of(vocoder, content.mel))
-    path = _file_of(folder, source)
-    S = write_wav_blocks(path, (_finite(block) for block in blocks), vocoder.mel.sample_rate)
-    seconds = S / vocoder.mel.sample_rate
-    distance = None if content.wav is None else mel_distance(path, content.wav, judge)
+    blocks = Timed(blocks_of(synthesis, content.mel))
+    path = folder / f"{source.id}.wav"
+    S = write_wav_blocks(path, (_finite(block) for block in blocks), synthesis.mel.sample_rate)
+    seconds = S / synthesis.mel.sample_rate
+    distance = None if content.wav is None else mel_distance(path, content.wav, spectrogram)
     line = CopyLine(
         id=source.id,
         file=path.name,
         dataset=source.dataset,
         mel_source=str(source.path),
-        vocoder=vocoder.name,
+        vocoder=synthesis.name,
         seconds=round(seconds, 4),
         real_time_factor=round(blocks.seconds / seconds, 5),
         mel_l1=None if distance is None else round(distance, 5),
+        fingerprint=source.fingerprint,
     )
     return Made(line, seconds, blocks.seconds)
 
 
-def blocks_of(vocoder: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:
-    """The speech of a mel (M, T), block by block: T * hop_length samples of float32 in all."""
-    batch = torch.from_numpy(mel)[None].to(vocoder.device)  # (1, M, T)
-    on_cpu = vocoder.device == "cpu"
-    generate = vocoder.network.generate
+def blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:
+    """The speech of a mel, block by block.
+
+    Args:
+        synthesis: Vocoder.
+        mel: (M, T).
+
+    Yields:
+        Float32, T * hop_length samples in all.
+    """
+    batch = torch.from_numpy(mel)[None].to(synthesis.device)  # (1, M, T)
+    on_cpu = synthesis.device == "cpu"
+    generate = synthesis.network.generate
     for piece in generate(batch) if on_cpu else generate(batch, _GPU_FRAMES):
         yield piece[0].cpu().numpy()
 
@@ -233,7 +273,3 @@ def _finite(block: np.ndarray) -> np.ndarray:
             "diverged"
         )
     return block
-
-
-def _file_of(folder: Path, source: MelSource) -> Path:
-    return folder / f"{source.id}.wav"

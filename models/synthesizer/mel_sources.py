@@ -19,6 +19,7 @@ from processors.audio.frames import mel_of
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import MelWavStore
 from utils.errors import InputError
+from utils.files import size_and_time
 from utils.logging import get_logger
 
 _MEL_SUFFIX = ".npy"
@@ -42,13 +43,17 @@ class MelSource:
         id: Name of the file that it becomes.
         dataset: Whose it is; empty for the user's own files.
         path: The folder or file that the mel comes from.
+        version: Changes when that changes.
         load: Reads it.
+        fingerprint: Of all that the speech depends on; empty: not computed yet.
     """
 
     id: str
     dataset: str
     path: Path
+    version: tuple[int, ...]
     load: Callable[[], VocoderInput]
+    fingerprint: str = ""
 
 
 def sources_of_split(
@@ -56,14 +61,20 @@ def sources_of_split(
 ) -> list[MelSource]:
     """The recordings of one split of a data set, with the mels that stage 1 made.
 
+    Args:
+        processed: Where stage 1 writes.
+        dataset: Name.
+        testing_set: The split.
+        mel: What the vocoder reads.
+
     Raises:
         InputError: If stage 1 did not prepare the data set for vocoders, or made another mel.
     """
     utterances = utterances_of(processed, dataset, testing_set)
     store = MelWavStore(processed / dataset, mel)
     return [
-        MelSource(utterance.id, dataset, store.folder, partial(_stored, store, utterance.id))
-        for utterance in utterances
+        MelSource(id, dataset, store.folder, (store.checksum(id),), partial(_stored, store, id))
+        for id in (utterance.id for utterance in utterances)
     ]
 
 
@@ -80,7 +91,9 @@ def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
     files = files_of(path, SUFFIXES)
     unlimited = dataclasses.replace(config, min_seconds=0.0, max_seconds=math.inf)
     read = partial(_recorded, config=unlimited, mel=MelSpectrogram(config.mel))
-    return [MelSource(file.stem, "", file, partial(read, file)) for file in files]
+    return [
+        MelSource(file.stem, "", file, size_and_time(file), partial(read, file)) for file in files
+    ]
 
 
 def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
@@ -94,13 +107,20 @@ def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
         InputError: If there is none.
     """
     files = files_of(path, (_MEL_SUFFIX,))
-    return [MelSource(file.stem, "", file, partial(read_mel, file, mel)) for file in files]
+    return [
+        MelSource(file.stem, "", file, size_and_time(file), partial(read_mel, file, mel))
+        for file in files
+    ]
 
 
 def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
     """The file itself, or the files in a folder with one of these suffixes, sorted.
 
     Hidden files are left out, and so are folders in the folder.
+
+    Args:
+        path: A file of any name, or a folder.
+        suffixes: In lower case, with their dots.
 
     Raises:
         InputError: If there is no such path or file, or two would get the same name without suffix.
@@ -146,6 +166,10 @@ def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> Voco
 
 def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
     """Reads and checks one mel.
+
+    Args:
+        path: A `.npy` file.
+        mel: What the vocoder reads.
 
     Raises:
         InputError: If the file is no array of floats (M, T), or its values cannot be a natural

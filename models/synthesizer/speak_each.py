@@ -1,4 +1,4 @@
-"""Stage 3 of every model: items are spoken one by one, recorded, and listed where they fail."""
+"""Stage 3 of every model: utterances are made one by one, recorded, and listed where they fail."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +23,10 @@ class SpeechItem(Protocol):
     def id(self) -> str:
         """Unique in its folder."""
 
+    @property
+    def fingerprint(self) -> str:
+        """Of all that the sound depends on."""
+
 
 I = TypeVar("I", bound=SpeechItem)  # noqa: E741
 
@@ -45,16 +49,27 @@ class Failure(NamedTuple):
 def default_output(reference: str | Path, folder: Path) -> Path:
     """`result` in the folder of a local experiment.
 
+    Args:
+        reference: The model as the user named it.
+        folder: Where it was found.
+
     Raises:
         InputError: If the model is from the Hub: its folder is a cache.
     """
     if not user_path(reference).exists():
-        raise InputError(f"{reference} is on the Hub: say where the wavs go by --infer_output_dir")
+        raise InputError(
+            f"{reference} is on the Hub: choose a folder for the wavs by --infer_output_dir"
+        )
     return folder / "result"
 
 
 def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
-    """The folder of the experiment that a configuration and a name stand for.
+    """The folder of the experiment with this configuration and name.
+
+    Args:
+        config_path: The configuration file; its `log_dir` holds the experiments.
+        name: Of the experiment.
+        overrides: `key.path=value`.
 
     Raises:
         InputError: If the configuration is wrong, or nothing was trained under that name.
@@ -67,6 +82,11 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
 
 def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
     """The utterances of one split of a prepared data set, sorted by id.
+
+    Args:
+        processed: Where stage 1 writes.
+        dataset: Name.
+        testing_set: The split.
 
     Raises:
         InputError: If stage 1 did not prepare the data set (lists those it did), its files do not
@@ -87,28 +107,47 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
 
 
 def speak_each(
-    items: Sequence[I], make: Callable[[I], Made[L]], results: ResultFolder[L], noun: str
+    items: Sequence[I],
+    make: Callable[[I], Made[L]],
+    results: ResultFolder[L],
+    noun: str,
+    *,
+    overwrite: bool = False,
 ) -> list[L]:
-    """Speaks items one after another and keeps `metadata.jsonl`, also when it is interrupted.
+    """Speaks items one after another and keeps `metadata.jsonl` up to date.
+
+    Items that were spoken before from the same text or mel, with the same model and settings, are
+    skipped.
 
     Args:
         items: What is to be spoken.
         make: Speaks one of them and writes its files.
         results: Where these are.
         noun: What the items are, in messages: "texts".
+        overwrite: Skip nothing.
 
     Returns:
-        The lines about what was made.
+        The lines about all that could be spoken, now or before.
 
     Raises:
         InputError: At the end, if some could not be spoken: lists them with their reasons.
     """
     failures: list[Failure] = []
     made: list[Made[L]] = []
-    results.forget_scores()
+    todo = [i for i in items if overwrite or not results.holds(i.id, i.fingerprint)]
+    if len(todo) < len(items):
+        get_logger(__name__).info(
+            "skipped %d of %s, spoken before with the same model and settings in %s; --overwrite"
+            " speaks them again",
+            len(items) - len(todo),
+            _counted(len(items), noun),
+            results.folder,
+        )
     try:
-        with progress(len(items), f"stage 3: {noun}") as bar:
-            for item in items:
+        if todo:
+            results.begin([item.id for item in todo])
+        with progress(len(todo), f"stage 3: {noun}") as bar:
+            for item in todo:
                 try:
                     made.append(make(item))
                 except InputError as error:
@@ -119,7 +158,7 @@ def speak_each(
     finally:
         results.save()
     _report(results.folder, made, failures, noun)
-    return [one.line for one in made]
+    return [results.lines[item.id] for item in items]
 
 
 def _report(folder: Path, made: Sequence[Made[L]], failures: Sequence[Failure], noun: str) -> None:
@@ -144,5 +183,5 @@ def _report(folder: Path, made: Sequence[Made[L]], failures: Sequence[Failure], 
 
 
 def _counted(n: int, noun: str) -> str:
-    """A number with its noun, given as that of many: "1 clip"."""
+    """A number with its noun, given in the plural: "1 text"."""
     return f"{n} {noun.removesuffix('s') if n == 1 else noun}"

@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Speech:
-    """A text as it was spoken. S samples, and N, T, M as in `Part`.
+    """A spoken text with its alignment. S samples, and N, T, M as in `Part`.
 
     Attributes:
         text: The text as given.
@@ -84,7 +84,15 @@ class Speech:
 
 
 def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:
-    """A pause as a part: one phone called `name`, the mel at its floor, and no sound."""
+    """A pause as a part: one phone, the mel at its floor, and no sound.
+
+    Args:
+        name: Of the phone.
+        n_frames: Length.
+        hop_length: Samples per frame.
+        n_mels: Bands.
+        floor: Log-mel of silence.
+    """
     return Part(
         normalized="",
         phones=(name,),
@@ -98,14 +106,25 @@ def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: fl
 
 
 def faded(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """The wav (S,) with its first and last 5 ms rising from and falling to zero (half cosines)."""
+    """Fades a wav in and out: half cosines over its first and last 5 ms.
+
+    Args:
+        wav: (S,).
+        sample_rate: Hz.
+    """
     return next(faded_pieces([wav], len(wav), sample_rate))
 
 
 def faded_pieces(
     pieces: Iterable[np.ndarray], n_samples: int, sample_rate: int
 ) -> Iterator[np.ndarray]:
-    """Fades a wav as `faded` does while it comes, (n,) each, `n_samples` in all."""
+    """Fades a wav that comes in pieces, as `faded` does.
+
+    Args:
+        pieces: (n,) each.
+        n_samples: Of all pieces.
+        sample_rate: Hz.
+    """
     n = min(round(FADE_S * sample_rate), n_samples // 2)
     start = 0
     for piece in pieces:
@@ -123,7 +142,12 @@ def limiting_gain(wav: np.ndarray) -> float:
 
 
 def timed_words(parts: Sequence[Part], frame_s: float) -> tuple[TimedWord, ...]:
-    """The words of parts that are spoken one after another, with times in the whole."""
+    """The words of parts that are spoken one after another, with times in the whole.
+
+    Args:
+        parts: In their order.
+        frame_s: Seconds per frame.
+    """
     words = []
     start_frame = 0
     for part in parts:

@@ -1,7 +1,7 @@
 """From text to speech: a trained acoustic model and a vocoder behind one call.
 
-Long texts are spoken sentence by sentence, in batches. What is heard does not depend on the
-batches: padding never changes a result, and sentences are put back in order.
+Long texts are spoken sentence by sentence, in batches. Batches do not change the speech: padding
+never changes a result, and sentences are put back in order.
 """
 
 import math
@@ -22,6 +22,7 @@ from models.base.interfaces import AcousticModel
 from models.base.registry import config_of
 from models.checkpoint.loading import LoadedModel, open_model
 from models.synthesizer.clauses import ClauseSplitter
+from models.synthesizer.provenance import fingerprint, model_facts
 from models.synthesizer.speech import Part, Speech, faded_pieces, join, silence
 from models.synthesizer.vocoders import open_vocoder
 from processors.records import SpokenText
@@ -35,18 +36,18 @@ _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: the first is heard soon
 
 
 class Controls(NamedTuple):
-    """Factors on what the model predicts: 1.2 is 20 % higher, louder or slower.
-
-    Raises:
-        InputError: By `checked`, if one is not a number from 0.1 to 10.
-    """
+    """Factors on what the model predicts: 1.2 is 20 % higher, louder or slower."""
 
     pitch: float = 1.0
     energy: float = 1.0
     duration: float = 1.0
 
     def checked(self) -> "Controls":
-        """These controls, if they can be used."""
+        """These controls.
+
+        Raises:
+            InputError: If one is not a number from 0.1 to 10.
+        """
         low, high = CONTROL_RANGE
         for name, value in self._asdict().items():
             if not (math.isfinite(value) and low <= value <= high):
@@ -82,14 +83,14 @@ class Synthesizer:
         opened = open_model(reference)
         if opened.config.task != "tts":
             raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
-        fitting = open_vocoder(vocoder, opened.assets.mel, resample=resample)
+        self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)
         self.model = opened.load(device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
         self._network = cast("AcousticModel", self.model.network)
         self._vocabulary = self.model.assets.required_vocabulary(self.model.home)
         self.config = with_overrides(self.model, overrides)
         self._device = torch.device(device)
-        self._vocoder = fitting.load(self.config.inference, device)
+        self._vocoder = self._opened_vocoder.load(self.config.inference, device)
         self._split_clauses = ClauseSplitter(
             self.config.preprocess.text, self.config.inference.max_phones
         )
@@ -107,7 +108,7 @@ class Synthesizer:
         """Speaks a text of any length.
 
         Args:
-            text: Any text; phones may stand in it as `{HH AH0 L OW1}`.
+            text: Any text; it may contain phones as `{HH AH0 L OW1}`.
             speaker: Name; may be left out when the model has one speaker only.
             pitch_control: Factor on f0 in Hz.
             energy_control: Factor on the energy.
@@ -150,7 +151,7 @@ class Synthesizer:
         duration_control: float = 1.0,
         seed: int = 0,
     ) -> Iterator[np.ndarray]:
-        """Speaks a text of any length piece by piece: the first is heard before the last is made.
+        """Speaks a text of any length piece by piece, to be heard before all of it is made.
 
         A vocoder that is a network gives pieces of a sentence, Griffin-Lim whole sentences.
 
@@ -164,8 +165,8 @@ class Synthesizer:
 
         Returns:
             Pieces of the wav, (n,) float32 in [-1, 1]. They join up to the wav that a call gives,
-            but where that is scaled down: nothing is known here of peaks to come, so that what is
-            beyond full scale is cut off.
+            except where a call scales it down: later peaks are not known yet, so samples beyond
+            full scale are clipped.
 
         Raises:
             InputError: At once as a call does; later if a model gives values that are not finite.
@@ -174,6 +175,13 @@ class Synthesizer:
         index = choose_speaker(self.speakers, speaker)
         sentences = self._split_clauses(text, self.speakers[index].language)
         return self._pieces(sentences, index, controls, seed)
+
+    def fingerprint(self) -> str:
+        """Digest of all that speech depends on, except the arguments of a call."""
+        return fingerprint(
+            *model_facts(self.model, self.config, self._device.type),
+            *self._opened_vocoder.facts(self._vocoder, self.config.inference),
+        )
 
     def _pieces(
         self, sentences: Sequence[Sequence[SpokenText]], speaker: int, controls: Controls, seed: int
@@ -299,6 +307,10 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
 
     The lexicon is the one kept with the model, unless an override names another.
 
+    Args:
+        model: A loaded model.
+        overrides: `key.path=value`.
+
     Raises:
         InputError: If an override is wrong.
     """
@@ -315,6 +327,10 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
 
 def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
     """The index of the speaker called `name`, or of the only one.
+
+    Args:
+        speakers: Of the model.
+        name: None: the model has one only.
 
     Raises:
         InputError: If there is none of that name, or several and no name; lists those there are.

@@ -1,15 +1,18 @@
-"""Stage 3: which texts are spoken, by whom, and what is written where."""
+"""Stage 3 of acoustic models: which texts are spoken, by whom, and what is written where."""
 
+import re
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-from config.schema import Config
 from models.synthesizer.alignments import write_alignments
-from models.synthesizer.results import Results, Settings, TextLine, line_of
+from models.synthesizer.provenance import fingerprint
+from models.synthesizer.results import ResultFolder, TextLine
 from models.synthesizer.speak_each import (
     Made,
     TestingSet,
@@ -26,6 +29,19 @@ from utils.files import read_text, user_path
 from utils.hub import recorded_as
 from utils.plots import plot_synthesis
 
+_NUMBERED = re.compile(r"text-(\d+)")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How texts are spoken."""
+
+    speaker: str | None = None  # None: the model's only one; in batch mode, as recorded
+    pitch_control: float = 1.0
+    energy_control: float = 1.0
+    duration_control: float = 1.0
+    seed: int = 0
+
 
 class TextItem(NamedTuple):
     """One text to be spoken into one file."""
@@ -33,17 +49,18 @@ class TextItem(NamedTuple):
     id: str
     text: str
     speaker: str
-    dataset: str = ""
+    dataset: str = ""  # of a recorded sentence; empty for a text of the user's
+    fingerprint: str = ""
 
 
 class TextSynthesis(NamedTuple):
     """A model that is ready to speak, and where its speech goes."""
 
     synthesizer: Synthesizer
-    config: Config
     vocoder: str  # name, for the records
     output: Path
-    alignment: str | None = None  # format of the alignments beside it; None: there are none
+    alignment: str | None = None  # format of the alignments next to the wavs; None: there are none
+    overwrite: bool = False  # speak again what was spoken before with the same model and settings
 
 
 def load_text_synthesis(
@@ -53,7 +70,6 @@ def load_text_synthesis(
     overrides: Sequence[str],
     *,
     resample: bool = False,
-    alignment: str | None = None,
 ) -> TextSynthesis:
     """Loads a model on the GPU, where there is one.
 
@@ -63,7 +79,6 @@ def load_text_synthesis(
         output: Where the sound goes; None: `result` in the experiment's folder.
         overrides: `key.path=value` for the experiment's own configuration.
         resample: Use the vocoder also if it was made for another mel or sample rate.
-        alignment: Format in which alignments are written beside the sound; None: not.
 
     Raises:
         InputError: If anything cannot be loaded, or the output must be named and is not.
@@ -72,23 +87,27 @@ def load_text_synthesis(
     synthesizer = Synthesizer(reference, vocoder, device, resample=resample, overrides=overrides)
     return TextSynthesis(
         synthesizer,
-        synthesizer.config,
         recorded_as(vocoder) if vocoder else GRIFFIN_LIM,
         output or default_output(reference, synthesizer.model.home),
-        alignment,
     )
 
 
 def speak_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settings) -> None:
     """Mode `single`: speaks texts into `<output>/single/text-0001.wav` and so on.
 
+    Args:
+        synthesis: Model and output.
+        texts: Of the user.
+        settings: Speaker, controls and seed.
+
     Raises:
         InputError: If the speaker is unknown, or a text could not be spoken (the others are made).
     """
     speakers = synthesis.synthesizer.speakers
     speaker = speakers[choose_speaker(speakers, settings.speaker)].name
-    results = Results(synthesis.output / "single")
-    items = [TextItem(results.id_for(text, speaker, settings), text, speaker) for text in texts]
+    results = ResultFolder(synthesis.output / "single", TextLine)
+    ids = numbered(results, texts, speaker, settings)
+    items = [TextItem(id, text, speaker) for id, text in zip(ids, texts, strict=True)]
     speak_all(synthesis, items, results, settings)
 
 
@@ -99,18 +118,24 @@ def speak_dataset(
 
     Each is spoken by the speaker of its recording, unless the settings name one.
 
+    Args:
+        synthesis: Model and output.
+        dataset: Name.
+        testing_set: Its split.
+        settings: Speaker, controls and seed.
+
     Raises:
         InputError: If stage 1 did not prepare the data set, the speaker is unknown, or a text
             could not be spoken (the others are made).
     """
     if settings.speaker is not None:
         choose_speaker(synthesis.synthesizer.speakers, settings.speaker)
-    processed = user_path(synthesis.config.preprocess.processed_dir)
+    processed = user_path(synthesis.synthesizer.config.preprocess.processed_dir)
     items = [
         TextItem(utterance.id, utterance.text, settings.speaker or utterance.speaker, dataset)
         for utterance in utterances_of(processed, dataset, testing_set)
     ]
-    results = Results(synthesis.output)
+    results = ResultFolder(synthesis.output, TextLine)
     results.check_dataset(dataset, [item.id for item in items])
     speak_all(synthesis, items, results, settings)
 
@@ -128,49 +153,99 @@ def read_texts(path: Path) -> list[str]:
     return texts
 
 
+def numbered(
+    results: ResultFolder[TextLine], texts: Sequence[str], speaker: str, settings: Settings
+) -> Iterator[str]:
+    """The ids under which texts of the user's are spoken: `text-0001` and so on.
+
+    A text that is here already, by the same speaker with the same controls and seed, keeps its id.
+    Any other text gets a number that was never used here: no run overwrites another text, and no
+    file is named after a text.
+
+    Args:
+        results: What was spoken before.
+        texts: Of the user; one that is given twice gets two ids.
+        speaker: Who speaks.
+        settings: Controls and seed.
+    """
+    known: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    for line in results.lines.values():
+        known[(line.text, line.speaker, *_controls(line))].append(line.id)
+    names = {path.stem for path in results.folder.glob("text-*")} | results.lines.keys()
+    matches = (_NUMBERED.fullmatch(name) for name in names)
+    highest = max((int(match[1]) for match in matches if match), default=0)
+    for text in texts:
+        if same := known[(text, speaker, *_controls(settings))]:
+            yield same.pop(0)
+        else:
+            highest += 1
+            yield f"text-{highest:04d}"
+
+
+def _controls(source: Settings | TextLine) -> tuple[float, ...]:
+    return source.pitch_control, source.energy_control, source.duration_control, source.seed
+
+
 def speak_all(
-    synthesis: TextSynthesis, items: Sequence[TextItem], results: Results, settings: Settings
+    synthesis: TextSynthesis,
+    items: Sequence[TextItem],
+    results: ResultFolder[TextLine],
+    settings: Settings,
 ) -> None:
     """Speaks texts one after another and writes wavs, pictures, alignments and `metadata.jsonl`.
+
+    Args:
+        synthesis: Model and output.
+        items: The texts; their fingerprints are set here.
+        results: Where the files go.
+        settings: Controls and seed.
 
     Raises:
         InputError: If a control is out of range; at the end, if some texts could not be spoken:
             lists them with their reasons.
     """
     Controls(settings.pitch_control, settings.energy_control, settings.duration_control).checked()
+    facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, *_controls(settings)]
 
     def make(item: TextItem) -> Made[TextLine]:
         start = time.perf_counter()
-        speech = speak(synthesis.synthesizer, item, settings)
+        speech = synthesis.synthesizer(
+            item.text,
+            speaker=item.speaker,
+            pitch_control=settings.pitch_control,
+            energy_control=settings.energy_control,
+            duration_control=settings.duration_control,
+            seed=settings.seed,
+        )
         work_s = time.perf_counter() - start
         write_speech(synthesis, item, speech, results.folder)
-        dataset, vocoder = item.dataset, synthesis.vocoder
-        line = line_of(item.id, speech, settings, dataset=dataset, vocoder=vocoder, work_s=work_s)
+        line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
         return Made(line, speech.seconds, work_s)
 
     try:
-        speak_each(items, make, results, "texts")
+        speak_each(
+            [item._replace(fingerprint=fingerprint(*facts, *item[:4])) for item in items],
+            make,
+            results,
+            "texts",
+            overwrite=synthesis.overwrite,
+        )
     finally:
         if synthesis.alignment:
             write_alignments(results.folder, results.folder, synthesis.alignment)
 
 
-def speak(synthesizer: Synthesizer, item: TextItem, settings: Settings) -> Speech:
-    """One text as speech."""
-    return synthesizer(
-        item.text,
-        speaker=item.speaker,
-        pitch_control=settings.pitch_control,
-        energy_control=settings.energy_control,
-        duration_control=settings.duration_control,
-        seed=settings.seed,
-    )
-
-
 def write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
-    """Writes `<id>.wav` and, if the configuration says so, `<id>.png`."""
+    """Writes `<id>.wav` and, if the configuration says so, `<id>.png`.
+
+    Args:
+        synthesis: Its configuration is used.
+        item: Names the files.
+        speech: The item as it was spoken.
+        folder: Where the files go.
+    """
     write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate)
-    if synthesis.config.inference.save_plots:
+    if synthesis.synthesizer.config.inference.save_plots:
         plot_synthesis(
             folder / f"{item.id}.png",
             speech.mel,
@@ -181,3 +256,48 @@ def write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folde
             title=f"{item.id}: {speech.text}",
             frame_s=speech.frame_s,
         )
+
+
+def line_of(
+    item: TextItem, speech: Speech, settings: Settings, *, vocoder: str, work_s: float
+) -> TextLine:
+    """The line about one spoken text.
+
+    Args:
+        item: The text.
+        speech: The same as it was spoken.
+        settings: Controls and seed.
+        vocoder: Name.
+        work_s: Seconds that the model worked.
+    """
+    return TextLine(
+        id=item.id,
+        file=f"{item.id}.wav",
+        text=speech.text,
+        normalized=speech.normalized,
+        speaker=speech.speaker,
+        dataset=item.dataset,
+        pitch_control=settings.pitch_control,
+        energy_control=settings.energy_control,
+        duration_control=settings.duration_control,
+        seed=settings.seed,
+        vocoder=vocoder,
+        seconds=round(speech.seconds, 4),
+        real_time_factor=round(work_s / speech.seconds, 4),
+        words=[
+            {"word": word.text, "start_s": round(word.start_s, 4), "end_s": round(word.end_s, 4)}
+            for word in speech.words
+        ],
+        phones=[
+            {
+                "phone": phone.name,
+                "start_s": round(phone.start_s, 4),
+                "duration_s": round(phone.end_s - phone.start_s, 4),
+            }
+            for phone in speech.phones
+        ],
+        out_of_vocabulary=list(speech.out_of_vocabulary),
+        hop_length=round(speech.frame_s * speech.sample_rate),
+        sample_rate=speech.sample_rate,
+        fingerprint=item.fingerprint,
+    )

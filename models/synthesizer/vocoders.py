@@ -1,6 +1,7 @@
 """The vocoder of an acoustic model: one of the same mel, Griffin-Lim, or one that is resampled."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from config.schema import InferenceConfig
 from models.base.interfaces import TrainedVocoder, Vocoder
 from models.checkpoint.loading import OpenedModel, open_model
+from models.checkpoint.tensors import weights_digest
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelConverter
 from utils.errors import InputError
@@ -34,7 +36,11 @@ class OpenedVocoder(NamedTuple):
     name: str
 
     def load(self, settings: InferenceConfig, device: str) -> Vocoder:
-        """Builds it; says so if there is only Griffin-Lim.
+        """Builds it; logs which one it is unless it is one of the same mel.
+
+        Args:
+            settings: Iterations of Griffin-Lim, precision of other vocoders.
+            device: Where it runs.
 
         Raises:
             InputError: If its weights cannot be read.
@@ -56,6 +62,23 @@ class OpenedVocoder(NamedTuple):
             ", ".join(different),
         )
         return ResamplingVocoder(vocoder, self.mel, theirs).to(device)
+
+    def facts(self, vocoder: Vocoder, settings: InferenceConfig) -> list[object]:
+        """What the sound depends on, except the mel.
+
+        Args:
+            vocoder: What `load` gave.
+            settings: With which it was loaded.
+
+        Returns:
+            Name, settings and a digest of the weights, for JSON.
+        """
+        if self.model is None:
+            return [[self.name, settings.griffin_lim_iterations]]
+        return [
+            [asdict(self.model.assets.mel), settings.vocoder_precision],
+            weights_digest(cast("nn.Module", vocoder)),
+        ]
 
 
 def open_vocoder(
@@ -82,14 +105,24 @@ def open_vocoder(
 
 
 def prepared(network: object, settings: InferenceConfig) -> Vocoder:
-    """The network of a vocoder, ready to speak fast and as precisely as the settings say."""
+    """The network of a vocoder in its form for inference.
+
+    Args:
+        network: As it was trained.
+        settings: Their precision is used.
+    """
     return cast("TrainedVocoder", network).for_inference(settings.vocoder_precision)
 
 
 def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
     """Compares the mel that a model makes with the one that a vocoder was trained on.
 
-    Half a hop of shift (`padding`) is heard as next to nothing: it is allowed, and said.
+    Half a hop of shift (`padding`) is hardly audible: it is allowed, and logged.
+
+    Args:
+        acoustic: What the acoustic model makes.
+        vocoder: What the vocoder reads.
+        name: Of the vocoder, for messages.
 
     Raises:
         InputError: If anything else differs; the message gives both values of each.
@@ -110,12 +143,12 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
 
 
 class ResamplingVocoder(nn.Module):
-    """Converts mels to those of a vocoder, and its sound to the rate of an acoustic model.
+    """A vocoder of another mel and sample rate: converts mels for it, and resamples its sound.
 
     Args:
         vocoder: Speaks mels of its own definition.
-        source: Definition of the mels that come; also the sample rate of the wav.
-        target: The vocoder's.
+        source: Mel of the acoustic model; also the sample rate of the wav.
+        target: Mel of the vocoder.
     """
 
     def __init__(self, vocoder: Vocoder, source: MelConfig, target: MelConfig) -> None:

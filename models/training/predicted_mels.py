@@ -7,7 +7,6 @@ aligned with the recordings. Its splits are used too, so that neither model was 
 utterances of the other.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,6 @@ from typing import cast
 
 import numpy as np
 import torch
-from torch import nn
 
 from config.schema import Config, PreprocessConfig
 from models.base.interfaces import AcousticModel
@@ -24,6 +22,7 @@ from models.base.joint_aligner import JointAligner, find_durations
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.joint_aligner_loading import load_joint_aligner
 from models.checkpoint.loading import LoadedModel, load_model
+from models.checkpoint.tensors import weights_digest
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Listing, Utterance, read_utterances
 from preprocessors.split import read_splits
@@ -126,7 +125,7 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
         "vocoder",
         {*IGNORED, "split"},
         identity,
-        {"from_acoustic.weights": _weights_of(*networks)},
+        {"from_acoustic.weights": f"sha256 {weights_digest(*networks)[:32]}"},
         {"from_acoustic.model": acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
     work = PredictionWork(
@@ -136,15 +135,6 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
     run = plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
     # the network stays in this process, on its device
     return replace(run, backend="sequential")
-
-
-def _weights_of(*networks: nn.Module) -> str:
-    """Digest of all tensors of networks."""
-    digest = hashlib.sha256()
-    for name, tensor in (row for net in networks for row in sorted(net.state_dict().items())):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    return f"sha256 {digest.hexdigest()[:32]}"
 
 
 class PredictionWork:

@@ -29,7 +29,7 @@ def command(*words):
             2,
             "--dataset, --infer_expt_dir and --set go with",
         ),
-        (("--infer_output_dir", "nowhere"), 1, "nothing is spoken there; run stage 3"),
+        (("--infer_output_dir", "nowhere"), 1, "metadata.jsonl lists no speech; run stage 3"),
         (
             ("--config", CONFIG, "--set=preprocess.processed_dir=/nowhere", "--output", "a"),
             1,

@@ -3,7 +3,8 @@ import sys
 
 import pytest
 
-from bins.inference import arguments
+from bins.inference import arguments, main
+from models.synthesizer import text_synthesis
 from utils.cli import UsageError
 
 MODEL = ["--infer_expt_dir", "m"]
@@ -60,6 +61,28 @@ def test_flags_that_go_together_are_accepted(flags):
 def test_flags_that_do_not_go_together_are_named(flags, message):
     with pytest.raises(UsageError, match=message):
         arguments(flags)
+
+
+@pytest.mark.parametrize(
+    ("flags", "overwrite"),
+    [
+        ([*SINGLE, "--infer_text", "Hi."], True),
+        ([*SINGLE, "--infer_text_file", "texts.txt"], False),
+        ([*SINGLE, "--infer_text_file", "texts.txt", "--overwrite"], True),
+        ([*BATCH, "--infer_dataset", "Anna", *TEST], False),
+        ([*BATCH, "--infer_dataset", "Anna", *TEST, "--overwrite"], True),
+    ],
+)
+def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch, flags, overwrite):
+    spoken = []
+    loaded = text_synthesis.TextSynthesis(None, "none", None)
+    monkeypatch.setattr("sys.argv", ["inference", *flags])
+    monkeypatch.setattr(text_synthesis, "load_text_synthesis", lambda *_, **__: loaded)
+    monkeypatch.setattr(text_synthesis, "read_texts", lambda path: ["Hi."])
+    for name in ("speak_texts", "speak_dataset"):
+        monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
+    main()
+    assert [synthesis.overwrite for synthesis in spoken] == [overwrite]
 
 
 def test_an_unknown_testing_set_is_refused_with_the_known_ones(capsys):

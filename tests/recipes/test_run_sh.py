@@ -280,6 +280,13 @@ def test_every_flag_of_stage_3_reaches_python(recipe):
     }
 
 
+def test_all_is_spoken_again_if_asked_for(recipe):
+    call = recipe(*BATCH, "--infer_dataset", "A", "--infer_testing_set", "test", "--overwrite")
+    assert "--overwrite" in call.calls[0].arguments
+    again = recipe("-s", "3-4", *SPEAK[2:], "--overwrite").calls
+    assert [("--overwrite" in call.arguments) for call in again] == [True, False]
+
+
 @pytest.mark.parametrize("format", writer_names())
 def test_alignments_are_saved_in_every_format_that_python_has(recipe, format):
     assert recipe(*SPEAK, "--save_alignment", format).code == 0
@@ -389,6 +396,8 @@ FAULTS = [
     (("--stage", "1", "-x"), "unknown flag -x (--help lists the flags)"),
     (("--stage", "1", "--from_acoustic", "a"), "--from_acoustic goes with recipes of vocoders"),
     ((*SPEAK, "--resample"), "--resample goes with --vocoder_dir"),
+    (("--stage", "2", "-n", "a", "--overwrite"), "--overwrite goes with stage 3"),
+    ((*SPEAK, "--overwrite=yes"), "--overwrite takes no value"),
     ((*SPEAK, "--vocoder_dir", "a/b", "--resample=1"), "--resample takes no value"),
     ((*SPEAK, "--infer_audio_dir=a"), "--infer_audio_dir goes with recipes of vocoders"),
     ((*SPEAK, "--infer_feature_dir"), "--infer_feature_dir goes with recipes of vocoders"),

@@ -44,11 +44,10 @@ def test_a_path_to_be_spoken_is_looked_for_here_and_then_at_the_root(recipe, clo
         ("a clip", "a clip"),
         ("../else where/my clips", f"{tmp_path}/else where/../else where/my clips"),
     ):
-        result = recipe(
-            *SINGLE, flag, given, "--infer_output_dir", "out", folder=tmp_path / "else where"
-        )
+        flags = ("--infer_output_dir", "out", "--overwrite")
+        result = recipe(*SINGLE, flag, given, *flags, folder=tmp_path / "else where")
         assert result.calls[0].arguments == [
-            "-m", "bins.vocode", f"{flag}={expected}", "--infer_mode=single",
+            "-m", "bins.vocode", f"{flag}={expected}", "--infer_mode=single", "--overwrite",
             "--infer_expt_dir=org/name", f"--infer_output_dir={tmp_path}/else where/out",
         ]  # fmt: skip
 

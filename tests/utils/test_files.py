@@ -5,6 +5,7 @@ import pytest
 
 from utils.errors import InputError
 from utils.files import (
+    append_jsonl,
     new_folder,
     read_json,
     read_jsonl,
@@ -141,3 +142,25 @@ def test_a_new_folder_is_made_where_a_link_leads(tmp_path, there):
         (folder / "a.txt").touch()
     assert (tmp_path / "disk" / "a.txt").exists()
     assert (tmp_path / "link").is_symlink()
+
+
+def test_lines_can_be_appended_and_one_that_was_interrupted_is_left_out(tmp_path):
+    path = tmp_path / "a.jsonl"
+    append_jsonl(path, {"text": "Grüße"})
+    append_jsonl(path, [1, 2])
+    whole = path.read_bytes()
+    assert read_jsonl(path) == [{"text": "Grüße"}, [1, 2]]
+    for end in range(whole.index(b"[") + 1, len(whole) - 2):
+        path.write_bytes(whole[:end])
+        assert read_jsonl(path, unfinished_end=True) == [{"text": "Grüße"}]
+        with pytest.raises(InputError, match=r"a.jsonl:2: not JSON"):
+            read_jsonl(path)
+    for end in range(1, whole.index(b"}")):
+        path.write_bytes(whole[:end])
+        assert read_jsonl(path, unfinished_end=True) == []
+
+
+def test_a_line_that_is_not_json_is_an_error_where_it_is_not_the_last(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"a"\n{}\n')
+    with pytest.raises(InputError, match=r"a.jsonl:1: not JSON"):
+        read_jsonl(tmp_path / "a.jsonl", unfinished_end=True)

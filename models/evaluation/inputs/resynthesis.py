@@ -8,14 +8,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import torch
-from torch import nn
 
 from config.schema import InferenceConfig
-from models.base.interfaces import Vocoder
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.synthesizer.vocoders import GRIFFIN_LIM, OpenedVocoder, open_vocoder
 from modules.mel import MelSpectrogram
@@ -118,7 +115,8 @@ class _Copier:
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._network = vocoder.load(settings, self._device)
         self._mel = MelSpectrogram(vocoder.mel)
-        self._key = _key_of(vocoder, self._network, settings)
+        facts = vocoder.facts(self._network, settings)
+        self._key = json.dumps([_VERSION, asdict(vocoder.mel), *facts])
         self._folder = folder
         self._keys = _read_keys(folder / _KEYS)
 
@@ -149,26 +147,6 @@ class _Copier:
 
     def _write_keys(self) -> None:
         write_json(self._folder / _KEYS, dict(sorted(self._keys.items())))
-
-
-def _key_of(vocoder: OpenedVocoder, network: Vocoder, settings: InferenceConfig) -> str:
-    """What copies depend on besides the recording."""
-    facts: list[object] = [_VERSION, asdict(vocoder.mel)]
-    if vocoder.model is None:
-        facts.append([vocoder.name, settings.griffin_lim_iterations])
-    else:
-        facts.append([asdict(vocoder.model.assets.mel), settings.vocoder_precision])
-        facts.append(_digest(cast("nn.Module", network)))
-    return json.dumps(facts)
-
-
-def _digest(network: nn.Module) -> str:
-    """SHA-256 of the weights."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(network.state_dict().items()):
-        values = tensor.contiguous().cpu().flatten().view(torch.uint8).numpy()
-        digest.update(name.encode() + values.tobytes())
-    return digest.hexdigest()
 
 
 def _read_keys(path: Path) -> dict[str, str]:

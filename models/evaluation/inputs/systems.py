@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from models.base.result_files import METADATA
-from models.synthesizer.copy_synthesis import CopyLine
 from models.synthesizer.mel_sources import files_of
-from models.synthesizer.results import TextLine
+from models.synthesizer.results import CopyLine, TextLine, read_rows
 from models.synthesizer.speak_each import TestingSet, utterances_of
 from preprocessors.audio_folder import SUFFIXES
 from processors.records import TimedPhone
 from utils.errors import InputError
-from utils.files import read_jsonl, read_text
+from utils.files import read_text
 
 SINGLE = "single"  # folder of what stage 3 wrote in this mode
 _RESULT = "result"  # folder in an experiment into which stage 3 writes
@@ -54,10 +53,10 @@ def read_system_files(folder: Path) -> list[SystemFile]:
             f"{path} is missing: run stage 3, or correct --infer_output_dir; of a folder that "
             f"stage 3 did not write, files that end in {', '.join(SUFFIXES)} are scored"
         )
-    rows = cast("list[dict[str, Any]]", read_jsonl(path))
-    if not rows:
-        raise InputError(f"{path} is empty: run stage 3")
     try:
+        rows = read_rows(folder)
+        if not rows:
+            raise InputError(f"{path} is empty: run stage 3")
         if "mel_source" in rows[0]:
             return [_of_copy(folder, CopyLine(**row)) for row in rows]
         return [_of_text(folder, TextLine(**row)) for row in rows]

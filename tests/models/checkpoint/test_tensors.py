@@ -1,3 +1,5 @@
+import copy
+import hashlib
 import os
 import pickle
 from collections import OrderedDict
@@ -7,8 +9,16 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
-from models.checkpoint.tensors import misfits, named_tensors, not_finite, read_pickled, read_tensors
+from models.checkpoint.tensors import (
+    misfits,
+    named_tensors,
+    not_finite,
+    read_pickled,
+    read_tensors,
+    weights_digest,
+)
 from utils.errors import InputError
 
 
@@ -165,3 +175,21 @@ def test_infinity_and_nan_are_found_wherever_they_stand():
         tensors[name][1, 3] = value
 
     assert not_finite(tensors) == ["nan", "inf", "minus"]
+
+
+def test_a_digest_depends_on_every_tensor_its_name_and_its_type():
+    network = nn.Linear(2, 2)
+    before = weights_digest(network)
+    content = b"".join(
+        name.encode() + tensor.numpy().tobytes()
+        for name, tensor in (("bias", network.bias.detach()), ("weight", network.weight.detach()))
+    )
+    assert before == hashlib.sha256(content).hexdigest()
+    assert weights_digest(copy.deepcopy(network)) == before
+    assert weights_digest(network.bfloat16()) != before
+    other = nn.Linear(2, 2)
+    other.load_state_dict(network.state_dict())
+    other.bias.data[1] += 1
+    assert weights_digest(other) != before
+    assert weights_digest(nn.Sequential(other)) != weights_digest(other)
+    assert weights_digest() != weights_digest(nn.BatchNorm1d(1))  # with a tensor of one number

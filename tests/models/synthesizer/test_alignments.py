@@ -7,8 +7,9 @@ import parselmouth
 import pytest
 
 from models.synthesizer.alignments import export_speech
-from models.synthesizer.results import Results, Settings, line_of
+from models.synthesizer.results import ResultFolder, TextLine
 from models.synthesizer.speech import Part, join
+from models.synthesizer.text_synthesis import Settings, TextItem, line_of
 from processors.durations import writer_names
 from processors.durations.formats import Source, find_reader
 from processors.records import Word
@@ -27,11 +28,12 @@ def spoken(folder, *ids):
     wav = np.zeros(T * HOP, dtype=np.float32)
     part = Part("hi, you!", PHONES, WORDS, np.array(DURATIONS), wav, np.zeros((8, T)), curve, curve)
     speech = join([part], text="Hi, you!", speaker="one", sample_rate=RATE, hop_length=HOP)
-    results = Results(folder)
+    results = ResultFolder(folder, TextLine)
     folder.mkdir(exist_ok=True)
     for id in ids:
         (folder / f"{id}.wav").write_bytes(b"RIFF")
-        results.add(line_of(id, speech, Settings(), dataset="", vocoder="none", work_s=0.1))
+        item = TextItem(id, "Hi, you!", "one")
+        results.add(line_of(item, speech, Settings(), vocoder="none", work_s=0.1))
     results.save()
     return folder
 
@@ -70,7 +72,7 @@ def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
 
 
 def test_a_folder_where_nothing_was_spoken_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"metadata.jsonl: nothing is spoken there; run stage 3"):
+    with pytest.raises(InputError, match=r"metadata.jsonl lists no speech; run stage 3"):
         export_speech(tmp_path, "json", None)
 
 
@@ -78,7 +80,7 @@ def test_speech_of_a_version_without_frames_is_to_be_spoken_again(tmp_path):
     row = json.loads((spoken(tmp_path, "a") / "metadata.jsonl").read_text())
     del row["hop_length"], row["sample_rate"]
     (tmp_path / "metadata.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(InputError, match=r"how long the frames of a are; speak it again"):
+    with pytest.raises(InputError, match=r"lacks the frame length of a; run stage 3 again"):
         export_speech(tmp_path, "npy", None)
 
 

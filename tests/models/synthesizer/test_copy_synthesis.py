@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from config.schema import PreprocessConfig
 from models.base.assets import Assets
@@ -67,7 +67,7 @@ def make_vocoder(tmp_path: Path, network) -> CopySynthesis:
         fmax=4000,
         mel_padding="hifigan",
     )
-    return CopySynthesis(network, MEL, preprocess, "a vocoder", tmp_path / "out", "cpu")
+    return CopySynthesis(network, MEL, preprocess, "a vocoder", tmp_path / "out", "cpu", "weights")
 
 
 @pytest.fixture
@@ -98,6 +98,7 @@ def test_the_record_says_what_was_made_from_what(tmp_path, store):
     speak_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
     line = lines_of(tmp_path / "out")[0]
     assert line.pop("real_time_factor") > 0
+    assert len(line.pop("fingerprint")) == 32
     assert line == {
         "id": "rec-008",
         "file": "rec-008.wav",
@@ -179,6 +180,40 @@ def test_two_data_sets_with_the_same_ids_do_not_overwrite_each_other(tmp_path, s
     speak_split(vocoder, "Anna", "test")
     with pytest.raises(InputError, match="choose another --infer_output_dir"):
         speak_split(vocoder, "Bert", "test")
+
+
+def test_a_split_that_was_spoken_is_skipped_unless_the_model_changed(tmp_path, store, caplog):
+    loud = make_vocoder(tmp_path, Echo(store))
+    speak_split(loud, "Anna", "test")
+    quiet = make_vocoder(tmp_path, Echo(store, 0.5))
+    with caplog.at_level("INFO", "arion"):
+        speak_split(quiet, "Anna", "test")
+    assert "skipped 2 of 2 mels" in caplog.text
+    assert "mel L1 to the recordings: 0.0000" in caplog.text
+    speak_split(quiet._replace(fingerprint="other weights"), "Anna", "test")
+    assert lines_of(tmp_path / "out")[0]["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
+
+
+def test_a_file_that_changed_is_spoken_again(tmp_path, store):
+    path = tmp_path / "a.npy"
+    for id in ("rec-008", "rec-009"):
+        mel = store.read(id).mel
+        np.save(path, mel)
+        speak_features(make_vocoder(tmp_path, Echo(store)), path)
+        (line,) = lines_of(tmp_path / "out" / "single")
+        assert line["seconds"] == pytest.approx(mel.shape[1] * 64 / 8000, abs=1e-4)
+
+
+def test_the_fingerprint_is_that_of_weights_and_settings(tmp_path):
+    folder = make_experiment(tmp_path)
+    whole = load_copy_synthesis(folder, None, [])
+    assert load_copy_synthesis(folder, None, []).fingerprint == whole.fingerprint
+    rounded = load_copy_synthesis(folder, None, ["inference.vocoder_precision=bf16"])
+    assert rounded.fingerprint != whole.fingerprint
+    weights = load_file(folder / "model.safetensors")
+    next(iter(weights.values())).mul_(1.001)
+    save_file(weights, folder / "model.safetensors")
+    assert load_copy_synthesis(folder, None, []).fingerprint != whole.fingerprint
 
 
 def make_experiment(tmp_path: Path) -> Path:

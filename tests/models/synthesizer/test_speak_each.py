@@ -1,4 +1,7 @@
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -71,9 +74,10 @@ def test_a_name_and_a_config_stand_for_an_experiment(tmp_path):
 
 
 class Number(NamedTuple):
-    """An item that is not there if it is odd."""
+    """An item that cannot be made if it is odd."""
 
     id: str
+    fingerprint: str = "of this model"
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class NumberLine:
     file: str
     dataset: str
     value: int
+    fingerprint: str = ""
 
 
 def write_number(folder: Path, number: Number) -> Made[NumberLine]:
@@ -92,13 +97,15 @@ def write_number(folder: Path, number: Number) -> Made[NumberLine]:
         raise InputError(f"{value} is odd")
     folder.mkdir(exist_ok=True)
     (folder / f"{number.id}.wav").write_bytes(b"0")
-    return Made(NumberLine(number.id, f"{number.id}.wav", "", value), seconds=2.0, work_s=0.5)
+    line = NumberLine(number.id, f"{number.id}.wav", "", value, number.fingerprint)
+    return Made(line, seconds=2.0, work_s=0.5)
 
 
-def speak_numbers(folder: Path, *ids: str) -> list[NumberLine]:
+def speak_numbers(folder: Path, *ids: str, **options: bool) -> list[NumberLine]:
     results = ResultFolder(folder, NumberLine)
+    numbers = [Number(id) for id in ids]
     return speak_each(
-        [Number(id) for id in ids], lambda number: write_number(folder, number), results, "numbers"
+        numbers, lambda number: write_number(folder, number), results, "numbers", **options
     )
 
 
@@ -117,6 +124,62 @@ def test_one_is_not_many(tmp_path, caplog):
     assert "1 number, 2.0 s of speech" in caplog.text
     with pytest.raises(InputError, match=r"^1 of 1 number could not be spoken:\n  3: 3 is odd$"):
         speak_numbers(tmp_path / "out", "3")
+
+
+def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, caplog):
+    speak_numbers(tmp_path / "out", "2", "4")
+    (tmp_path / "out" / "2.wav").write_bytes(b"as it was")
+    with caplog.at_level("INFO", "arion"):
+        lines = speak_numbers(tmp_path / "out", "4", "6", "2")
+    assert [line.value for line in lines] == [4, 6, 2]
+    assert "skipped 2 of 3 numbers, spoken before with the same model and" in caplog.text
+    assert "--overwrite speaks them again" in caplog.text
+    assert "1 number, 2.0 s of speech in 0.5 s" in caplog.text
+    assert "1/1 (100 %)" in caplog.text
+    assert (tmp_path / "out" / "2.wav").read_bytes() == b"as it was"
+
+
+def test_all_is_spoken_again_if_asked_for(tmp_path, caplog):
+    speak_numbers(tmp_path / "out", "2")
+    (tmp_path / "out" / "2.wav").write_bytes(b"as it was")
+    with caplog.at_level("INFO", "arion"):
+        speak_numbers(tmp_path / "out", "2", overwrite=True)
+    assert (tmp_path / "out" / "2.wav").read_bytes() == b"0"
+    assert "skipped" not in caplog.text
+
+
+def test_scores_stay_where_nothing_is_made(tmp_path):
+    speak_numbers(tmp_path / "out", "4")
+    (tmp_path / "out" / "scores.json").write_text("{}")
+    speak_numbers(tmp_path / "out", "4")
+    assert (tmp_path / "out" / "scores.json").exists()
+
+
+def test_a_run_that_is_killed_is_continued(tmp_path, caplog):
+    """SIGKILL at the third number: no handler runs, no file is closed."""
+    script = """
+import os, signal, sys
+from pathlib import Path
+from tests.models.synthesizer import test_speak_each as t
+
+def write(folder, number, made=t.write_number):
+    if number.id == "6":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return made(folder, number)
+
+t.write_number = write
+t.speak_numbers(Path(sys.argv[1]), "4", "2", "6", "8")
+"""
+    root = Path(__file__).parents[3]
+    command = [sys.executable, "-c", script, str(tmp_path / "out")]
+    killed = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    with caplog.at_level("INFO", "arion"):
+        lines = speak_numbers(tmp_path / "out", "4", "2", "6", "8")
+    assert "skipped 2 of 4 numbers" in caplog.text
+    assert [line.value for line in lines] == [4, 2, 6, 8]
+    rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
+    assert [json.loads(row)["value"] for row in rows] == [2, 4, 6, 8]
 
 
 def test_scores_do_not_outlive_what_they_are_of(tmp_path):

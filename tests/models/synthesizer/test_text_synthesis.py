@@ -8,9 +8,18 @@ import soundfile
 
 from config.schema import InferenceConfig, PreprocessConfig
 from models.base.assets import Speaker
-from models.synthesizer.results import Settings
+from models.synthesizer.results import ResultFolder, TextLine
 from models.synthesizer.speech import Part, Speech, join
-from models.synthesizer.text_synthesis import TextSynthesis, read_texts, speak_dataset, speak_texts
+from models.synthesizer.text_synthesis import (
+    Settings,
+    TextItem,
+    TextSynthesis,
+    line_of,
+    numbered,
+    read_texts,
+    speak_dataset,
+    speak_texts,
+)
 from preprocessors.manifest import Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
 from processors.records import Word
@@ -22,9 +31,14 @@ HOP, RATE = 256, 22050
 class FakeSynthesizer:
     """Says every text as one word of four frames; refuses the word "unspeakable"."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, config, *names: str) -> None:
+        self.config = config
         self.speakers = tuple(Speaker(name, "en-us") for name in names)
+        self.weights = "of step 1000"
         self.calls: list[tuple[str, str, Settings]] = []
+
+    def fingerprint(self) -> str:
+        return self.weights
 
     def __call__(self, text: str, *, speaker: str, **controls: float) -> Speech:
         self.calls.append((text, speaker, Settings(None, **controls)))
@@ -47,8 +61,8 @@ def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> 
         preprocess=PreprocessConfig(processed_dir=str(tmp_path / "data")),
         inference=InferenceConfig(save_plots=save_plots),
     )
-    fake = FakeSynthesizer(*(speakers or ("one",)))
-    return TextSynthesis(fake, config, "Griffin-Lim", tmp_path / "out")
+    fake = FakeSynthesizer(config, *(speakers or ("one",)))
+    return TextSynthesis(fake, "Griffin-Lim", tmp_path / "out")
 
 
 def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
@@ -68,7 +82,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_alignments_lie_beside_the_wavs_if_asked_for(tmp_path):
+def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
     synthesis = make_synthesis(tmp_path)._replace(alignment="textgrid")
     with pytest.raises(InputError, match="1 of 2 texts could not be spoken"):
         speak_texts(synthesis, ["Good day.", "unspeakable"], Settings())
@@ -163,7 +177,7 @@ def test_golden_test_is_spoken(tmp_path):
     assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
 
 
-def test_sentences_are_spoken_by_who_recorded_them_unless_told_otherwise(tmp_path):
+def test_sentences_are_spoken_by_who_recorded_them_unless_another_is_chosen(tmp_path):
     prepare(tmp_path, a="Aa.")
     synthesis = make_synthesis(tmp_path, "one", "two")
     speak_dataset(synthesis, "Anna", "test", Settings())
@@ -180,7 +194,7 @@ def test_two_datasets_with_the_same_ids_do_not_overwrite_each_other(tmp_path):
     assert lines_of(tmp_path / "out")[0]["text"] == "Aa."
 
 
-def test_a_picture_stands_beside_each_wav_if_wanted(tmp_path):
+def test_a_picture_lies_next_to_each_wav_if_wanted(tmp_path):
     speak_texts(make_synthesis(tmp_path, save_plots=True), ["Hi."], Settings())
     picture = tmp_path / "out" / "single" / "text-0001.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -204,3 +218,118 @@ def test_a_text_file_without_text_is_an_error(tmp_path):
     path.write_text("\n  \n")
     with pytest.raises(InputError, match="no text in it"):
         read_texts(path)
+
+
+def spoken_texts(synthesis: TextSynthesis) -> list[str]:
+    return [text for text, *_ in synthesis.synthesizer.calls]
+
+
+def test_an_interrupted_split_goes_on_where_it_stopped(tmp_path):
+    prepare(tmp_path, a="Aa.", b="interrupt", c="Cc.")
+    synthesis = make_synthesis(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        speak_dataset(synthesis, "Anna", "test", Settings())
+    prepare(tmp_path, a="Aa.", b="Bb.", c="Cc.")
+    synthesis = make_synthesis(tmp_path)
+    speak_dataset(synthesis, "Anna", "test", Settings())
+    assert spoken_texts(synthesis) == ["Bb.", "Cc."]
+    assert [line["id"] for line in lines_of(tmp_path / "out")] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": Settings(pitch_control=1.1)},
+        {"settings": Settings(duration_control=1.1)},
+        {"settings": Settings(seed=1)},
+        {"settings": Settings(speaker="two")},
+        {"vocoder": "org/hifigan"},
+        {"weights": "of step 2000"},
+        {"text": "Other words."},
+        {"overwrite": True},
+    ],
+)
+def test_a_sentence_is_spoken_again_if_anything_that_it_depends_on_changed(tmp_path, change):
+    prepare(tmp_path, a="Aa.")
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    for _ in range(2):
+        speak_dataset(synthesis, "Anna", "test", Settings())
+    assert spoken_texts(synthesis) == ["Aa."]
+    synthesis.synthesizer.weights = change.get("weights", "of step 1000")
+    synthesis = synthesis._replace(**{k: change[k] for k in change if k in synthesis._fields})
+    prepare(tmp_path, a=change.get("text", "Aa."))
+    speak_dataset(synthesis, "Anna", "test", change.get("settings", Settings()))
+    assert len(synthesis.synthesizer.calls) == 2
+
+
+def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    speak_texts(synthesis, ["first", "third"], Settings())
+    speak_texts(synthesis, ["first", "second", "third"], Settings())
+    assert spoken_texts(synthesis) == ["first", "third", "second"]
+    lines = lines_of(tmp_path / "out" / "single")
+    assert [line["text"] for line in lines] == ["first", "third", "second"]
+
+
+def test_alignments_are_written_of_texts_that_are_skipped(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    speak_texts(synthesis, ["Good day."], Settings())
+    speak_texts(synthesis._replace(alignment="json"), ["Good day."], Settings())
+    assert (tmp_path / "out" / "single" / "text-0001.json").exists()
+
+
+def make_line(id: str, text: str = "Hello.", settings: Settings | None = None) -> TextLine:
+    words = (Word("hello", 1, 2),)
+    zeros = np.zeros(3, dtype=np.float32)
+    part = Part("hello.", ("<sil>", "AH", "<.>"), words, np.array([1, 1, 1]), np.ones(300),
+                np.zeros((2, 3)), zeros, zeros)  # fmt: skip
+    speech = join([part], text=text, speaker="one", sample_rate=1000, hop_length=100)
+    item = TextItem(id, text, "one", fingerprint="f")
+    return line_of(item, speech, settings or Settings(), vocoder="Griffin-Lim", work_s=0.03)
+
+
+def test_a_line_holds_what_was_spoken_and_when():
+    line = make_line("text-0001")
+    assert (line.file, line.fingerprint) == ("text-0001.wav", "f")
+    assert (line.text, line.normalized, line.speaker) == ("Hello.", "hello.", "one")
+    assert line.words == [{"word": "hello", "start_s": 0.1, "end_s": 0.2}]
+    assert line.phones[1] == {"phone": "AH", "start_s": 0.1, "duration_s": 0.1}
+    assert (line.seconds, line.real_time_factor) == (0.3, 0.1)
+
+
+def ids_for(folder: Path, *texts: str, speaker: str = "one", settings: Settings | None = None):
+    results = ResultFolder(folder, TextLine)
+    return [*numbered(results, texts, speaker, settings or Settings())]
+
+
+def hold(folder: Path, id: str, text: str) -> None:
+    (folder / f"{id}.wav").write_bytes(b"RIFF")
+    ResultFolder(folder, TextLine).add(make_line(id, text))
+
+
+def test_texts_are_numbered_in_order(tmp_path):
+    assert ids_for(tmp_path, "a", "b", "c") == ["text-0001", "text-0002", "text-0003"]
+
+
+def test_the_same_text_with_the_same_settings_keeps_its_file(tmp_path):
+    hold(tmp_path, "text-0007", "first")
+    assert ids_for(tmp_path, "second", "first") == ["text-0008", "text-0007"]
+
+
+@pytest.mark.parametrize(
+    "settings", [Settings(pitch_control=1.1), Settings(duration_control=2.0), Settings(seed=1)]
+)
+def test_the_same_text_with_other_settings_gets_another_file(tmp_path, settings: Settings):
+    hold(tmp_path, "text-0001", "first")
+    assert ids_for(tmp_path, "first", settings=settings) == ["text-0002"]
+    assert ids_for(tmp_path, "first", speaker="two") == ["text-0002"]
+
+
+def test_a_text_that_is_given_twice_gets_two_files(tmp_path):
+    hold(tmp_path, "text-0001", "yes")
+    assert ids_for(tmp_path, "yes", "yes") == ["text-0001", "text-0002"]
+
+
+def test_a_file_that_no_line_knows_is_not_overwritten(tmp_path):
+    (tmp_path / "text-0041.wav").write_bytes(b"RIFF")
+    assert ids_for(tmp_path, "a") == ["text-0042"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from models.base.registry import find, load_config
 from models.checkpoint.joint_aligner_loading import duration_finder
@@ -330,17 +330,6 @@ def test_a_speaker_whom_the_model_does_not_know_is_refused(place):
     (place / "ckpts/voice/stats.json").write_text(json.dumps(stats))
     with pytest.raises(InputError, match="spoken by 'LJSpeech', who is not among the speakers"):
         prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
-
-
-def test_weights_are_known_by_their_values(place):
-    model = load_model(place / "ckpts/voice")
-    digest = predicted_mels._weights_of(model.network)
-    path = place / "ckpts/voice/model.safetensors"
-    tensors = load_file(path)
-    tensors["mel_linear.bias"] += 1e-6
-    save_file(tensors, path)
-    assert predicted_mels._weights_of(load_model(place / "ckpts/voice").network) != digest
-    assert digest.startswith("sha256 ")
 
 
 def test_durations_come_from_the_aligner_where_stage_1_found_none(tmp_path):

@@ -13,6 +13,7 @@ from processors.audio.files import write_wav
 from processors.records import TimedPhone
 from tests.models.stage_3 import RATE, copy_line, text_line, write_results
 from utils.errors import InputError
+from utils.files import append_jsonl
 
 
 def test_a_text_knows_its_phones_and_who_spoke_it(tmp_path):
@@ -39,6 +40,18 @@ def test_a_copy_knows_what_its_mel_comes_from(tmp_path):
     (result,) = read_system_files(tmp_path)
     assert (result.kind, result.source, result.vocoder) == ("copy", tmp_path / "data", "a vocoder")
     assert result.phones == ()
+
+
+def test_what_a_killed_stage_3_has_recorded_is_scored_once_and_by_id(tmp_path):
+    wavs = [np.full(9, 0.1)] * 2
+    write_results(tmp_path, [text_line("a", text="old"), text_line("b")], wavs)
+    append_jsonl(tmp_path / "metadata.jsonl", vars(text_line("a", text="new")))
+    with (tmp_path / "metadata.jsonl").open("a") as file:
+        file.write('{"id": "c", "fi')
+    assert [(result.id, result.text) for result in read_system_files(tmp_path)] == [
+        ("a", "new"),
+        ("b", "One two, three!"),
+    ]
 
 
 def test_sounds_that_stage_3_did_not_write_are_named_after_their_utterances(tmp_path):

@@ -1,0 +1,66 @@
+"""What synthesised speech depends on, as one digest: stage 3 skips what was made from the same."""
+
+import functools
+import hashlib
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+
+from config.schema import Config
+from models.checkpoint.loading import LoadedModel
+from models.checkpoint.tensors import weights_digest
+from utils.config import to_plain
+from utils.files import sha256_of, user_path
+
+# Whose code and data change the sound.
+_SOURCES = (
+    "models/base",
+    "models/synthesizer",
+    "models/tts",
+    "models/vocoder",
+    "modules",
+    "processors/audio",
+    "processors/text",
+)
+
+
+def fingerprint(*facts: object) -> str:
+    """Digest of values that JSON can hold."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]:
+    """What a model's output depends on, except its input.
+
+    Args:
+        model: The weights and assets are used.
+        config: The model's own, with overrides.
+        device: Type of the device: random numbers and rounding differ between CPU and GPU.
+
+    Returns:
+        Weights, sections of the configuration, assets, code and version of PyTorch.
+    """
+    preprocess, lexicon = config.preprocess, user_path(config.preprocess.text.lexicon_path)
+    content = sha256_of(lexicon) if lexicon.is_file() else ""
+    text = replace(preprocess.text, lexicon_path=content)  # the experiment may be moved
+    sections = (config.model, replace(preprocess, text=text), config.inference)
+    stats = None if model.stats is None else model.stats.to_plain()
+    return [
+        weights_digest(model.network),
+        *(to_plain(section) for section in sections),
+        [asdict(model.mel), model.speakers, stats],
+        [_code_digest(), torch.__version__, device],
+    ]
+
+
+@functools.cache
+def _code_digest() -> str:
+    root = Path(__file__).parents[2]
+    digest = hashlib.sha256()
+    for folder in _SOURCES:
+        for file in sorted((root / folder).rglob("*.*")):
+            if file.suffix in (".py", ".txt"):
+                digest.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
+    return digest.hexdigest()
