@@ -83,7 +83,7 @@ def _score_all(
     scored: dict[str, list[UtteranceScores]] = {}
     faults: list[str] = []
     warned: set[str] = set()
-    n_cached = 0
+    n_cached = n_tried = 0
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
         for chunk in run_chunks(partial(_score_chunk, cache=cache), chunks, n_jobs, backend):
@@ -94,15 +94,11 @@ def _score_all(
                     _warn_of_failed(system, one, warned)
             faults += [outcome.fault for outcome in chunk.result if outcome.fault]
             faults += [_crash(item) for item in chunk.lost]
+            n_tried += 1
             bar.advance()
             if len(faults) >= input_checks.SHOWN:
                 break
-    n = (
-        f"{len(faults)} of {len(items)}"
-        if len(faults) < input_checks.SHOWN
-        else f"at least {input_checks.SHOWN}"
-    )
-    input_checks.refuse(sorted(faults), f"{n} utterances could not be scored")
+    input_checks.refuse(sorted(faults), "utterances could not be scored", n_tried)
     if n_cached:
         _log.info("%d of %d were scored by an interrupted run", n_cached, len(items))
     return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}

@@ -144,9 +144,7 @@ def add_natural(
     finder, own = ReferenceFinder(sources), {one.id: {NATURAL: one} for one in readings}
     paired = _paired(own, finder, sources.preprocess.mel, "files of --natural")
     alone = [item.id for item in paired if item.recorded is None]
-    input_checks.refuse(
-        alone, f"{len(alone)} of {len(own)} second readings have no data set; use --recordings"
-    )
+    input_checks.refuse(alone, "second readings have no data set; use --recordings", len(own))
     added = {}
     for one, item in zip(readings, paired, strict=True):
         if (audio := finder.find(one).audio) and audio.samefile(one.file):
@@ -194,9 +192,7 @@ def _paired(
         alone = [id for id, one in found.items() if one.recorded is None]
         missing += [f"{id}: of no data set; give --recordings" for id in alone]
     n = len(by_utterance)
-    input_checks.refuse(
-        missing, f"{len(missing)} of {n} {what} have no recording to be compared with"
-    )
+    input_checks.refuse(missing, f"{what} have no recording to be compared with", n)
     copying = {
         name
         for name in next(iter(by_utterance.values()))

@@ -18,18 +18,21 @@ from utils.logging import get_logger
 SHOWN = 20  # lines of a list in a message
 
 
-def refuse(faults: Sequence[str], message: str) -> None:
-    """Raises an error that lists faults, one line each, if there are any.
+def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
+    """Raises an error that lists faults, if there are any.
 
     Args:
         faults: One line each.
         message: What they are.
+        total: How many were checked; the message starts with "3 of 20 " then.
 
     Raises:
         InputError: If there are any.
     """
     if not faults:
         return
+    if total is not None:
+        message = f"{len(faults)} of {total} {message}"
     more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
     raise InputError(f"{message}:" + "".join(f"\n  {line}" for line in (*faults[:SHOWN], *more)))
 
@@ -41,10 +44,9 @@ def check_sounds(files: Sequence[SystemFile]) -> None:
         InputError: If not; lists them.
     """
     missing = [str(one.file) for one in files if not one.file.is_file()]
-    n = len(files)
-    refuse(missing, f"{len(missing)} of {n} files that stage 3 wrote are missing; run it again")
+    refuse(missing, "files that stage 3 wrote are missing; run it again", len(files))
     broken = [f"{one.file}: {fault}" for one in files if (fault := _fault(one.file))]
-    refuse(broken, f"{len(broken)} of {n} files are not readable as audio; make them again")
+    refuse(broken, "files are not readable as audio; make them again", len(files))
 
 
 def _fault(file: Path) -> str:
@@ -99,7 +101,7 @@ def check_texts(
         return
     ids = {one.id for files in systems.values() for one in files.values() if one.kind == "file"}
     lacking = sorted(ids - texts.keys())
-    refuse(lacking, f"{len(lacking)} of {len(ids)} files have no text in the table of --texts")
+    refuse(lacking, "files have no text in the table of --texts", len(ids))
 
 
 def check_folders(folders: Sequence[Path], report_folder: Path | None) -> None:

@@ -186,7 +186,7 @@ def _tables(
 
 
 def _not_found(row: FlagRow) -> str:
-    return f"{row.label} ({row.unjudged} not judged)" if row.unjudged else row.label
+    return f"{row.label} ({row.unchecked} not checked)" if row.unchecked else row.label
 
 
 def _breakable(name: str) -> "Markup":

@@ -63,7 +63,7 @@ class FlagRow(NamedTuple):
     check: str
     label: str
     counts: list[int]
-    unjudged: int = 0  # utterances that it did not apply to, of the system that has most
+    unchecked: int = 0  # utterances that it did not apply to, of the system that has most
 
 
 def score_rows(

@@ -134,7 +134,7 @@ function step(event, card, k) {
   event.stopPropagation();
 }
 
-/** The curves of all voices; what is judged lies on top, and the recording on its copies. */
+/** The curves of all voices: systems on top, then the recording, then its copies. */
 function pitchRows(card, width) {
   const warped = view.warped && card.tracks.some((track) => track.warped);
   const height = ({ voice }) => (index.voices[voice].is_reference ? -1 : 1) * (voice + 1);

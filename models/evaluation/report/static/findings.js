@@ -37,8 +37,8 @@ function heardOf(heard) {
     const same = words.length > 0 && words.every(([, kind]) => kind === "");
     const marked = words.flatMap(([word, kind]) => [kind ? el(MARKS[kind], {}, word) : word, " "]);
     if (words.length === 0) marked.push("nothing");
-    const said = el("dd", { class: same ? "same" : null }, ...(same ? ["as written"] : marked));
-    return [el("dt", {}, nameOf(voice)), said];
+    const line = el("dd", { class: same ? "same" : null }, ...(same ? ["as written"] : marked));
+    return [el("dt", {}, nameOf(voice)), line];
   });
   const summary = el("summary", {}, "Heard");
   return [el("details", { class: "heard", open: !narrow.matches }, summary, el("dl", {}, ...rows))];

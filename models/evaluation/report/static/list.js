@@ -20,8 +20,8 @@ const near = new IntersectionObserver(
 );
 cards.forEach((card) => near.observe(card.element));
 
-function say(message) {
-  document.getElementById("said").textContent = message;
+function showMessage(message) {
+  document.getElementById("message").textContent = message;
 }
 
 function setCurrent(card) {
@@ -31,17 +31,17 @@ function setCurrent(card) {
   current?.element.classList.add("current");
 }
 
-/** How a card is sorted: the larger the earlier; and what is said of it in its head. */
+/** How a card is sorted: the larger the earlier, and the label in its head. */
 function keyOf({ utterance, position }) {
   const { sort, voice } = controls;
-  if (sort.value === "flags") return { value: utterance.flags.length, said: "" };
-  if (sort.value === "seconds") return { value: utterance.seconds, said: clock(utterance.seconds) };
-  if (sort.value === "id") return { value: -position, said: "" };
+  if (sort.value === "flags") return { value: utterance.flags.length, label: "" };
+  if (sort.value === "seconds") return { value: utterance.seconds, label: clock(utterance.seconds) };
+  if (sort.value === "id") return { value: -position, label: "" };
   const column = index.columns[sort.value];
   const value = valueOf(utterance, voice.value, sort.value);
-  if (value === null) return { value: NaN, said: "" };
-  const said = `${column.label} ${number(value, column.digits)} ${column.unit}`;
-  return { value: badness(value, column), said };
+  if (value === null) return { value: NaN, label: "" };
+  const label = `${column.label} ${number(value, column.digits)} ${column.unit}`;
+  return { value: badness(value, column), label };
 }
 
 function matches({ id, text, flags }) {
@@ -64,7 +64,7 @@ function arrange() {
   if (player.card !== null && !shown.includes(player.card)) stop();
   keyed.forEach(({ card, key }, n) => {
     card.rank.textContent = String(n + 1);
-    card.key.textContent = key.said;
+    card.key.textContent = key.label;
   });
   list.replaceChildren(...shown.map((card) => card.element));
   document.getElementById("count").textContent = `${shown.length} of ${cards.length}`;
@@ -90,13 +90,13 @@ function go(way) {
   next.element.scrollIntoView({ block: "start" });
 }
 
-/** The voice that space plays: the one that was played last, else the first that is judged. */
+/** The voice that space plays: the one that was played last, else the first system that is no reference. */
 function chosenTrack(card) {
   const voice = player.card?.tracks[player.k]?.voice;
   const same = card.tracks.findIndex((track) => track.voice === voice);
   if (same >= 0) return same;
-  const judged = card.tracks.findIndex((track) => !index.voices[track.voice].is_reference);
-  return Math.max(judged, 0);
+  const own = card.tracks.findIndex((track) => !index.voices[track.voice].is_reference);
+  return Math.max(own, 0);
 }
 
 const KEYS = {

@@ -5,7 +5,7 @@ const player = { card: null, k: 0, audio: null };
 /** Plays a track of a card from a time on; null: from where it was, or from its start. */
 function play(card, k, seconds = null) {
   const { audio, name } = card.tracks[k];
-  say("");
+  showMessage("");
   if (player.audio !== null && player.audio !== audio) stop();
   player.card = card;
   player.k = k;
@@ -18,7 +18,7 @@ function play(card, k, seconds = null) {
   }
   audio.play().catch((error) => {
     if (error.name === "AbortError") return; // a pause before the sound began is no fault
-    say(`${name} of ${card.utterance.id} does not play: ${error.message}`);
+    showMessage(`${name} of ${card.utterance.id} does not play: ${error.message}`);
   });
   requestAnimationFrame(follow);
 }

@@ -1,10 +1,13 @@
 """Evaluations to be shown, made of tones and of numbers that are not measured."""
 
+import json
 from functools import partial
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 
+from models.evaluation.report import write_page
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
@@ -111,3 +114,37 @@ def _report_of(found: list[UtteranceScores]) -> SystemReport:
         {"stoi": "not installed (pip install pystoi)"},
         flags,
     )
+
+
+class Page(HTMLParser):
+    """The elements of a page, and what its JSON holds."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements, self.json, self._id = [], {}, None
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Takes in an element."""
+        self.elements.append((tag, dict(attrs)))
+        self._id = dict(attrs).get("id") if tag == "script" else None
+
+    def handle_endtag(self, tag: str) -> None:
+        """Ends an element."""
+        self._id = None
+
+    def handle_data(self, data: str) -> None:
+        """Takes in JSON."""
+        if self._id is not None:
+            self.json[self._id] = json.loads(data)
+
+
+def page_of(
+    path: Path,
+    items: list[EvaluatedUtterance],
+    scored: dict[str, list[UtteranceScores]] | None = None,
+) -> Page:
+    """A page by one system."""
+    scored = {"voice": [scored_of(item.id, 5.0) for item in items]} if scored is None else scored
+    write_page(path, evaluation_of(items, scored), backend="sequential")
+    return Page(path)

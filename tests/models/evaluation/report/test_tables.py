@@ -115,12 +115,12 @@ def test_utterances_that_a_check_cannot_judge_are_counted(evaluation):
     unchecked = (Flag("clicks", "its recording clicks, too"),)
     scored = {id: one._replace(unchecked=unchecked) for id, one in list(bad.scored.items())[:2]}
     systems = [replace(bad, scored={**bad.scored, **scored})]
-    assert [row.unjudged for row in flag_rows(systems)] == [2, 0]
+    assert [row.unchecked for row in flag_rows(systems)] == [2, 0]
 
 
 def test_scores_and_checks_are_explained_by_their_own_first_lines(evaluation):
     columns, _, systems = parts_of(evaluation)
     meanings = dict(meanings_of(columns, flag_rows(systems)))
-    assert meanings["wer"] == "Word error: the share of words that a recogniser of speech misreads."
+    assert meanings["wer"] == "Word error rate of a speech recogniser."
     assert meanings["clicks"].startswith("Clicks: ")
     assert set(meanings) == {"mcd", "pesq", "wer", "clicks"}
