@@ -90,7 +90,7 @@ function go(way) {
   next.element.scrollIntoView({ block: "start" });
 }
 
-/** The voice that space plays: the one that was played last, else the first system that is no reference. */
+/** The voice that space plays: the one that was played last, else the first system. */
 function chosenTrack(card) {
   const voice = player.card?.tracks[player.k]?.voice;
   const same = card.tracks.findIndex((track) => track.voice === voice);
