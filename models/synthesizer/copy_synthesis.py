@@ -1,8 +1,7 @@
 """Stage 3 of vocoders: mels become speech, which is compared with the recordings they are of."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,7 +100,7 @@ def speak_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet)
     sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
     results = ResultFolder(synthesis.output, CopyLine)
     results.check_dataset(dataset, [source.id for source in sources])
-    speak_all(synthesis, sources, results)
+    _speak_all(synthesis, sources, results)
 
 
 def speak_audio(synthesis: CopySynthesis, path: Path) -> None:
@@ -138,35 +137,18 @@ def _speak_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None
             raise InputError(
                 f"{source.path} would be overwritten; choose another --infer_output_dir"
             )
-    speak_all(synthesis, sources, results)
+    _speak_all(synthesis, sources, results)
 
 
-def speak_all(
+def _speak_all(
     synthesis: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
 ) -> None:
-    """Speaks mels one after another; logs how far they are from their recordings.
-
-    Args:
-        synthesis: Vocoder and output.
-        sources: The mels; their fingerprints are set here.
-        results: Where the files go.
-
-    Raises:
-        InputError: At the end, if some mels could not be spoken: lists them with their reasons.
-    """
+    """Speaks mels one after another; logs how far they are from their recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name]
     lines = speak_each(
-        [
-            replace(
-                source,
-                fingerprint=fingerprint(
-                    *facts, source.id, source.dataset, str(source.path), source.version
-                ),
-            )
-            for source in sources
-        ],
-        lambda source: speak(synthesis, source, results.folder, spectrogram),
+        [source.made_by(*facts) for source in sources],
+        lambda source: _speak(synthesis, source, results.folder, spectrogram),
         results,
         "mels",
         overwrite=synthesis.overwrite,
@@ -178,25 +160,25 @@ def speak_all(
         get_logger(__name__).info("mel L1 to the recordings: %.4f", mean)
 
 
-def speak(
+def _speak(
     synthesis: CopySynthesis, source: MelSource, folder: Path, spectrogram: MelSpectrogram
 ) -> Made[CopyLine]:
-    """Writes the speech of one mel.
-
-    Args:
-        synthesis: Vocoder.
-        source: The mel.
-        folder: Where the file goes.
-        spectrogram: Computes the mels that are compared.
-
-    Raises:
-        InputError: If it cannot be read, or the network gives values that are not finite.
-    """
+    """Writes the speech of one mel."""
     content = source.load()
-    blocks = Timed(blocks_of(synthesis, content.mel))
     path = folder / f"{source.id}.wav"
-    S = write_wav_blocks(path, (_finite(block) for block in blocks), synthesis.mel.sample_rate)
-    seconds = S / synthesis.mel.sample_rate
+    work_s = 0.0
+
+    def blocks() -> Iterator[np.ndarray]:
+        """The speech of the mel; counts the time that it takes."""
+        nonlocal work_s
+        start = time.perf_counter()
+        for block in _blocks_of(synthesis, content.mel):
+            work_s += time.perf_counter() - start
+            yield block
+            start = time.perf_counter()
+
+    n_samples = write_wav_blocks(path, blocks(), synthesis.mel.sample_rate)
+    seconds = n_samples / synthesis.mel.sample_rate
     distance = None if content.wav is None else mel_distance(path, content.wav, spectrogram)
     line = CopyLine(
         id=source.id,
@@ -205,28 +187,26 @@ def speak(
         mel_source=str(source.path),
         vocoder=synthesis.name,
         seconds=round(seconds, 4),
-        real_time_factor=round(blocks.seconds / seconds, 5),
+        real_time_factor=round(work_s / seconds, 5),
         mel_l1=None if distance is None else round(distance, 5),
         fingerprint=source.fingerprint,
     )
-    return Made(line, seconds, blocks.seconds)
+    return Made(line, seconds, work_s)
 
 
-def blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:
-    """The speech of a mel, block by block.
-
-    Args:
-        synthesis: Vocoder.
-        mel: (M, T).
-
-    Yields:
-        Float32, T * hop_length samples in all.
-    """
+def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:
+    """The speech of a mel (M, T), block by block: T * hop_length finite samples in all."""
     batch = torch.from_numpy(mel)[None].to(synthesis.device)  # (1, M, T)
     on_cpu = synthesis.device == "cpu"
     generate = synthesis.network.generate
     for piece in generate(batch) if on_cpu else generate(batch, _GPU_FRAMES):
-        yield piece[0].cpu().numpy()
+        block = piece[0].cpu().numpy()
+        if not np.isfinite(block).all():
+            raise InputError(
+                "the vocoder gives values that are not finite; its weights are damaged or its "
+                "training diverged"
+            )
+        yield block
 
 
 def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | None:
@@ -243,33 +223,3 @@ def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | No
             for span in piece_spans(len(wav), mel.config.hop_length)
         )
         return mel_l1(pieces, mel)
-
-
-class Timed:
-    """Blocks, and the seconds that it took to make those that were taken.
-
-    Attributes:
-        seconds: So far.
-    """
-
-    def __init__(self, blocks: Iterable[np.ndarray]) -> None:
-        self._blocks = iter(blocks)
-        self.seconds = 0.0
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        while True:
-            start = time.perf_counter()
-            block = next(self._blocks, None)
-            self.seconds += time.perf_counter() - start
-            if block is None:
-                return
-            yield block
-
-
-def _finite(block: np.ndarray) -> np.ndarray:
-    if not np.isfinite(block).all():
-        raise InputError(
-            "the vocoder gives values that are not finite; its weights are damaged or its training "
-            "diverged"
-        )
-    return block

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.schema import PreprocessConfig
+from models.synthesizer.provenance import fingerprint
 from models.synthesizer.speak_each import TestingSet, utterances_of
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
@@ -54,6 +55,11 @@ class MelSource:
     version: tuple[int, ...]
     load: Callable[[], VocoderInput]
     fingerprint: str = ""
+
+    def made_by(self, *facts: object) -> "MelSource":
+        """The same with a fingerprint, given what is known of the vocoder."""
+        own = (self.id, self.dataset, str(self.path), self.version)
+        return dataclasses.replace(self, fingerprint=fingerprint(*facts, *own))
 
 
 def sources_of_split(

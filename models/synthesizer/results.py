@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UNFINISHED, UTTERANCES
 from utils.errors import InputError
@@ -54,27 +54,7 @@ class CopyLine:
     fingerprint: str = ""  # of all that the sound depends on; empty: not known
 
 
-class ResultLine(Protocol):
-    """What a line of any `metadata.jsonl` holds."""
-
-    @property
-    def id(self) -> str:
-        """Unique in the folder."""
-
-    @property
-    def file(self) -> str:
-        """Name of the sound file."""
-
-    @property
-    def dataset(self) -> str:
-        """Of a recorded sentence; empty for the user's own."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Of all that the sound depends on; empty: not known."""
-
-
-L = TypeVar("L", bound=ResultLine)
+L = TypeVar("L", TextLine, CopyLine)
 
 
 class ResultFolder(Generic[L]):
@@ -96,8 +76,8 @@ class ResultFolder(Generic[L]):
 
     def __init__(self, folder: Path, kind: type[L]) -> None:
         self.folder = folder
-        self._kind = kind
-        self.lines = {line.id: line for line in read_lines(folder, kind)}
+        self._kind: type[L] = kind
+        self.lines: dict[str, L] = {line.id: line for line in read_lines(folder, kind)}
         self._added: dict[str, L] = {}
 
     def check_dataset(self, dataset: str, ids: Iterable[str]) -> None:
@@ -134,7 +114,7 @@ class ResultFolder(Generic[L]):
         Until its new line is added, a file may be the old or the new one.
         """
         for id in self.lines.keys() & set(ids):
-            self.lines[id] = cast("L", replace(cast("Any", self.lines[id]), fingerprint=""))
+            self.lines[id] = replace(self.lines[id], fingerprint="")
         if (self.folder / METADATA).exists():
             self._write(self.lines)
         for name in (SCORES, UTTERANCES, PAGE):

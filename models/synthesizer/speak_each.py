@@ -39,13 +39,6 @@ class Made(NamedTuple, Generic[L]):
     work_s: float  # seconds that the model worked
 
 
-class Failure(NamedTuple):
-    """An item that could not be spoken, and why."""
-
-    id: str
-    reason: str
-
-
 def default_output(reference: str | Path, folder: Path) -> Path:
     """`result` in the folder of a local experiment.
 
@@ -132,7 +125,7 @@ def speak_each(
     Raises:
         InputError: At the end, if some could not be spoken: lists them with their reasons.
     """
-    failures: list[Failure] = []
+    failures: list[tuple[str, str]] = []  # id and reason
     made: list[Made[L]] = []
     todo = [i for i in items if overwrite or not results.holds(i.id, i.fingerprint)]
     if len(todo) < len(items):
@@ -151,7 +144,7 @@ def speak_each(
                 try:
                     made.append(make(item))
                 except InputError as error:
-                    failures.append(Failure(item.id, str(error)))
+                    failures.append((item.id, str(error)))
                 else:
                     results.add(made[-1].line)
                     bar.advance()  # what could not be spoken is not done
@@ -161,7 +154,9 @@ def speak_each(
     return [results.lines[item.id] for item in items]
 
 
-def _report(folder: Path, made: Sequence[Made[L]], failures: Sequence[Failure], noun: str) -> None:
+def _report(
+    folder: Path, made: Sequence[Made[L]], failures: Sequence[tuple[str, str]], noun: str
+) -> None:
     if made:
         spoken_s, work_s = sum(one.seconds for one in made), sum(one.work_s for one in made)
         get_logger(__name__).info(
@@ -173,7 +168,7 @@ def _report(folder: Path, made: Sequence[Made[L]], failures: Sequence[Failure], 
             folder,
         )
     if failures:
-        lines = [f"  {failure.id}: {failure.reason}" for failure in failures[:SHOWN_FAILURES]]
+        lines = [f"  {id}: {reason}" for id, reason in failures[:SHOWN_FAILURES]]
         if len(failures) > SHOWN_FAILURES:
             lines.append(f"  and {len(failures) - SHOWN_FAILURES} more")
         raise InputError(

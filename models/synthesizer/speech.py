@@ -141,13 +141,8 @@ def limiting_gain(wav: np.ndarray) -> float:
     return PEAK / peak if peak > 1.0 else 1.0
 
 
-def timed_words(parts: Sequence[Part], frame_s: float) -> tuple[TimedWord, ...]:
-    """The words of parts that are spoken one after another, with times in the whole.
-
-    Args:
-        parts: In their order.
-        frame_s: Seconds per frame.
-    """
+def _timed_words(parts: Sequence[Part], frame_s: float) -> tuple[TimedWord, ...]:
+    """The words of consecutive parts, with times in the whole."""
     words = []
     start_frame = 0
     for part in parts:
@@ -187,7 +182,7 @@ def join(
         wav=(wav * gain).astype(np.float32),
         sample_rate=sample_rate,
         frame_s=hop_length / sample_rate,
-        words=timed_words(parts, hop_length / sample_rate),
+        words=_timed_words(parts, hop_length / sample_rate),
         phone_names=tuple(name for part in parts for name in part.phones),
         durations=np.concatenate([part.durations for part in parts]),
         mel=np.concatenate([part.mel for part in parts], axis=1),

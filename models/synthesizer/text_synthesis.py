@@ -108,7 +108,7 @@ def speak_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settin
     results = ResultFolder(synthesis.output / "single", TextLine)
     ids = numbered(results, texts, speaker, settings)
     items = [TextItem(id, text, speaker) for id, text in zip(ids, texts, strict=True)]
-    speak_all(synthesis, items, results, settings)
+    _speak_all(synthesis, items, results, settings)
 
 
 def speak_dataset(
@@ -137,7 +137,7 @@ def speak_dataset(
     ]
     results = ResultFolder(synthesis.output, TextLine)
     results.check_dataset(dataset, [item.id for item in items])
-    speak_all(synthesis, items, results, settings)
+    _speak_all(synthesis, items, results, settings)
 
 
 def read_texts(path: Path) -> list[str]:
@@ -170,12 +170,14 @@ def numbered(
     """
     known: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for line in results.lines.values():
-        known[(line.text, line.speaker, *_controls(line))].append(line.id)
+        spoken = (line.text, line.speaker, *_controls(line))
+        known[spoken].append(line.id)
     names = {path.stem for path in results.folder.glob("text-*")} | results.lines.keys()
     matches = (_NUMBERED.fullmatch(name) for name in names)
     highest = max((int(match[1]) for match in matches if match), default=0)
     for text in texts:
-        if same := known[(text, speaker, *_controls(settings))]:
+        wanted = (text, speaker, *_controls(settings))
+        if same := known[wanted]:
             yield same.pop(0)
         else:
             highest += 1
@@ -186,24 +188,13 @@ def _controls(source: Settings | TextLine) -> tuple[float, ...]:
     return source.pitch_control, source.energy_control, source.duration_control, source.seed
 
 
-def speak_all(
+def _speak_all(
     synthesis: TextSynthesis,
     items: Sequence[TextItem],
     results: ResultFolder[TextLine],
     settings: Settings,
 ) -> None:
-    """Speaks texts one after another and writes wavs, pictures, alignments and `metadata.jsonl`.
-
-    Args:
-        synthesis: Model and output.
-        items: The texts; their fingerprints are set here.
-        results: Where the files go.
-        settings: Controls and seed.
-
-    Raises:
-        InputError: If a control is out of range; at the end, if some texts could not be spoken:
-            lists them with their reasons.
-    """
+    """Speaks texts; writes wavs, pictures, alignments and `metadata.jsonl`."""
     Controls(settings.pitch_control, settings.energy_control, settings.duration_control).checked()
     facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, *_controls(settings)]
 
@@ -218,7 +209,7 @@ def speak_all(
             seed=settings.seed,
         )
         work_s = time.perf_counter() - start
-        write_speech(synthesis, item, speech, results.folder)
+        _write_speech(synthesis, item, speech, results.folder)
         line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
         return Made(line, speech.seconds, work_s)
 
@@ -235,15 +226,8 @@ def speak_all(
             write_alignments(results.folder, results.folder, synthesis.alignment)
 
 
-def write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
-    """Writes `<id>.wav` and, if the configuration says so, `<id>.png`.
-
-    Args:
-        synthesis: Its configuration is used.
-        item: Names the files.
-        speech: The item as it was spoken.
-        folder: Where the files go.
-    """
+def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
+    """Writes `<id>.wav` and, if the configuration says so, `<id>.png`."""
     write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate)
     if synthesis.synthesizer.config.inference.save_plots:
         plot_synthesis(
