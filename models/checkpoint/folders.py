@@ -6,7 +6,6 @@ that is incomplete or has changed since is never loaded.
 """
 
 import hashlib
-import json
 import re
 import shutil
 from collections.abc import Collection, Mapping
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from utils.errors import InputError
-from utils.files import read_json, sha256_of, sync_folder
+from utils.files import read_json, sha256_of, sync_folder, write_json
 from utils.logging import get_logger
 
 _NAME = re.compile(r"step-(\d{8,})")
@@ -65,7 +64,7 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         partial.mkdir(parents=True)
         for name, content in files.items():
             (partial / name).write_bytes(content)
-        (partial / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+        write_json(partial / "manifest.json", manifest)
         sync_folder(partial)
         if final.exists():
             shutil.rmtree(final)  # a damaged one: whole ones are not written twice

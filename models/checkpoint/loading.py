@@ -152,7 +152,7 @@ def importer_of(path: Path) -> Importer | None:
 
 
 def _open_own(path: Path) -> OpenedModel:
-    folder = find_weights(path)
+    folder = _find_weights(path)
     home = _home_of(folder)
     tree = read_tree(home / "config.json")
     config, assets, step = config_of(tree), Assets.load(home), step_of(folder)
@@ -190,15 +190,8 @@ def _open_imported(path: Path, importer: Importer) -> OpenedModel:
     return OpenedModel(config, assets, build)
 
 
-def find_weights(path: Path) -> Path:
-    """The folder that holds model.safetensors.
-
-    Args:
-        path: That folder, the file itself, the experiment or its folder of checkpoints.
-
-    Raises:
-        InputError: If there is none, or its content does not match its manifest.
-    """
+def _find_weights(path: Path) -> Path:
+    """The folder of model.safetensors: given itself, as a file, or as an experiment."""
     if path.is_file():
         if path.name != WEIGHTS:
             raise InputError(

@@ -164,14 +164,17 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     """Rows of the table; those without a value are left out."""
     history, assets = card.history, card.assets
     yield "data", "; ".join(_data(card, name) for name in card.config.dataset)
-    yield "speakers", _speakers(assets)
+    names = [speaker.name for speaker in assets.speakers]
+    shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], "..."]
+    yield "speakers", f"{len(names)}: {', '.join(shown)}" if names else ""
     yield "audio", f"{assets.mel.sample_rate} Hz"
     yield "mel", _mel(assets)
     if card.config.task == "vocoder":
         yield "mels", _mels_of(history)
     yield "initialised from", history.initialised_from
     yield "updates", "" if history.step is None else str(history.step)
-    yield "validation", _listed(history.losses)
+    losses = (f"{name} {value:.4g}" for name, value in history.losses.items())
+    yield "validation", ", ".join(losses)
     best = "" if history.best is None else f"{history.best:.4g} at update {history.best_step}"
     yield "best validation loss", best
     yield "scores", "; ".join(card.scores)
@@ -192,13 +195,6 @@ def _corpus(config: Config, name: str) -> CorpusConfig:
     return config.preprocess.corpus.get(name, CorpusConfig())
 
 
-def _speakers(assets: Assets) -> str:
-    if not assets.speakers:
-        return ""
-    shown = ", ".join(speaker.name for speaker in assets.speakers[:_SHOWN])
-    return f"{len(assets.speakers)}: {shown}{', ...' if len(assets.speakers) > _SHOWN else ''}"
-
-
 def _mel(assets: Assets) -> str:
     mel = assets.mel
     return (
@@ -213,10 +209,6 @@ def _mels_of(history: History) -> str:
         return f"predicted by {history.mels_from} from the true durations, pitch and energy"
     known = history.step is not None and not history.imported_from
     return "of the recordings" if known else ""
-
-
-def _listed(numbers: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
 
 
 def _cell(value: str) -> str:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from safetensors.torch import save
 
@@ -81,9 +81,11 @@ def collect(
     card = Card(name, model.config, model.assets, history.at(model.step), licence or UNKNOWN)
     # scores are of the newest checkpoint, which stages 3 and 4 take by default
     is_newest = history.step in (None, model.step) or model.step is None
-    if is_newest and (scores := _scores_of(model.home)) is not None:
-        files[SCORES] = _json(without_local_paths(read_json(scores)))
-        card = replace(card, scores=_listed(scores))
+    places = (model.home / SCORES, model.home / "result" / SCORES)
+    if is_newest and (path := next(filter(Path.is_file, places), None)) is not None:
+        report = without_local_paths(read_json(path))
+        files[SCORES] = _json(report)
+        card = replace(card, scores=_listed(report, path))
     files[CARD] = card_text(card, notes_in(model.home / CARD)).encode()
     return Package(files, _warnings(model, licence))
 
@@ -184,15 +186,8 @@ def _other_networks(folder: Path) -> dict[str, Path | bytes]:
     return {path.name: path for path in networks}
 
 
-def _scores_of(home: Path) -> Path | None:
-    """The scores of stage 4; None if it did not run."""
-    found = (path for path in (home / SCORES, home / "result" / SCORES) if path.is_file())
-    return next(found, None)
-
-
-def _listed(path: Path) -> tuple[str, ...]:
+def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
     """The scores of stage 4, one line each."""
-    report = cast("dict[str, Any]", without_local_paths(read_json(path)))
     try:
         lines = tuple(_line(name, score) for name, score in report["scores"].items())
         return (*lines, f"vocoder {report['vocoder']}")

@@ -23,6 +23,7 @@ from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.config import Tree, plain_tree
 from utils.errors import InputError
 
+_QUANTITIES = ("pitch", "energy")  # in the order of the statistics of a speaker
 _SECTIONS = {  # their names and keys are ours
     "transformer": TransformerConfig,
     "variance_predictor": VariancePredictorConfig,
@@ -108,20 +109,10 @@ def one_stat(path: Path, name: str, mean: object, std: object, ends: Sequence[ob
     return Stat(*values.tolist())
 
 
-def speaker_stats(pitch: Stat, energy: Stat) -> SpeakerStats:
-    """Statistics of one speaker, used per phone and per frame alike.
-
-    Args:
-        pitch: Hz.
-        energy: Linear.
-    """
-    return SpeakerStats(pitch, pitch, energy, energy, seconds=0.0)
-
-
 def assemble(
     settings: FastSpeech2Settings,
     weights: Weights,
-    stats: Mapping[str, SpeakerStats],
+    stats: Mapping[str, tuple[Stat, Stat]],
     *,
     source: str,
     step: int | None,
@@ -131,24 +122,26 @@ def assemble(
     Args:
         settings: From its settings files.
         weights: Its tensors.
-        stats: By speaker name, in the order of their ids.
+        stats: Of pitch (Hz) and energy by speaker name, in the order of their ids.
         source: For the model card.
         step: Updates of training, if known.
 
     Raises:
         InputError: If settings are wrong, or the symbols unknown.
     """
-    config = _config(settings, weights, list(stats.values()))
+    config = _config(settings, weights, stats)
+    # one kind of statistics serves for phones and frames
+    speakers = {n: SpeakerStats(f0, f0, energy, energy, 0.0) for n, (f0, energy) in stats.items()}
     assets = Assets(
         mel=config_of(_tree(config, settings)).preprocess.mel,
         vocabulary=vocabulary_of(weights),
         speakers=tuple(Speaker(name, settings.language) for name in stats),
-        stats=CorpusStats(dict(stats)),
+        stats=CorpusStats(speakers),
     )
     return ImportedModel(
         config=config,
         assets=assets,
-        tensors=weights.tensors | _norms(list(stats.values())),
+        tensors=weights.tensors | _norms(stats),
         weights=weights.path,
         described_by=settings.path,
         source=source,
@@ -165,7 +158,7 @@ def _tree(config: Mapping[str, object], settings: FastSpeech2Settings) -> Tree:
 
 
 def _config(
-    settings: FastSpeech2Settings, weights: Weights, stats: Sequence[SpeakerStats]
+    settings: FastSpeech2Settings, weights: Weights, stats: Mapping[str, tuple[Stat, Stat]]
 ) -> dict[str, object]:
     return {
         "task": "tts",
@@ -185,7 +178,7 @@ def _config(
 
 
 def _sizes(
-    settings: FastSpeech2Settings, weights: Weights, stats: Sequence[SpeakerStats]
+    settings: FastSpeech2Settings, weights: Weights, stats: Mapping[str, tuple[Stat, Stat]]
 ) -> dict[str, object]:
     """The sections of the model: our keys, which the weights do not imply (number of heads ...)."""
     sizes: dict[str, object] = {}
@@ -198,20 +191,17 @@ def _sizes(
     bins = cast("dict[str, object]", sizes["variance_embedding"])
     # Their edges are in the units of the prediction. Those of kind "log" are in Hz here, which is
     # the same only for values that are not normalised.
-    if any((one.f0_phone.mean, one.f0_phone.std) != (0, 1) for one in stats):
-        bins["pitch_quantization"] = "linear"
-    if any((one.energy_phone.mean, one.energy_phone.std) != (0, 1) for one in stats):
-        bins["energy_quantization"] = "linear"
+    for name, known in zip(_QUANTITIES, zip(*stats.values(), strict=True), strict=True):
+        if any((stat.mean, stat.std) != (0, 1) for stat in known):
+            bins[f"{name}_quantization"] = "linear"
     positions = weights.max_seq_len or settings.model.get("max_seq_len")
     return sizes if positions is None else sizes | {"max_seq_len": positions}
 
 
-def _norms(stats: Sequence[SpeakerStats]) -> dict[str, Tensor]:
+def _norms(stats: Mapping[str, tuple[Stat, Stat]]) -> dict[str, Tensor]:
     """Statistics as tensors of the network."""
-    values = {
-        "pitch.norm.mean": [one.f0_phone.mean for one in stats],
-        "pitch.norm.std": [one.f0_phone.std for one in stats],
-        "energy.norm.mean": [one.energy_phone.mean for one in stats],
-        "energy.norm.std": [one.energy_phone.std for one in stats],
-    }
-    return {name: torch.tensor(numbers) for name, numbers in values.items()}
+    norms = {}
+    for name, known in zip(_QUANTITIES, zip(*stats.values(), strict=True), strict=True):
+        norms[f"{name}.norm.mean"] = torch.tensor([stat.mean for stat in known])
+        norms[f"{name}.norm.std"] = torch.tensor([stat.std for stat in known])
+    return norms

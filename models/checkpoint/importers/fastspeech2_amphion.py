@@ -17,13 +17,12 @@ from models.checkpoint.importers._fastspeech2 import (
     assemble,
     by_id,
     one_stat,
-    speaker_stats,
 )
 from models.checkpoint.importers._fastspeech2_weights import translate
 from models.checkpoint.importers._files import first_file, upwards
 from models.checkpoint.importers._settings import required, section, upper_edge
 from models.checkpoint.tensors import named_tensors, read_weights
-from processors.dataset.statistics import SpeakerStats, Stat
+from processors.dataset.statistics import Stat
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -139,8 +138,8 @@ class _ProcessedData(NamedTuple):
         return f"{self.preprocess.get(key) or usual}/{_STATISTICS}"
 
 
-def _read_stats(data: _ProcessedData, n_speakers: int) -> dict[str, SpeakerStats]:
-    """Statistics by speaker, in the order of their ids."""
+def _read_stats(data: _ProcessedData, n_speakers: int) -> dict[str, tuple[Stat, Stat]]:
+    """Statistics of pitch and energy by speaker, in the order of their ids."""
     names = [data.statistics(quantity) for quantity in ("pitch", "energy")]
     paths = [data.find(name) for name in names]
     if missing := [name for name, path in zip(names, paths, strict=True) if path is None]:
@@ -155,7 +154,7 @@ def _read_stats(data: _ProcessedData, n_speakers: int) -> dict[str, SpeakerStats
         keys = _several_speakers(data, n_speakers)
     else:
         keys = list(pitch.speakers) if len(pitch.speakers) == 1 else [data.whole]
-    stats = [speaker_stats(pitch.of(key, data), energy.of(key, data)) for key in keys]
+    stats = [(pitch.of(key, data), energy.of(key, data)) for key in keys]
     return dict(zip(_without_dataset(keys, data.dataset), stats, strict=True))
 
 

@@ -22,7 +22,6 @@ from models.checkpoint.importers._fastspeech2 import (
     assemble,
     by_id,
     one_stat,
-    speaker_stats,
 )
 from models.checkpoint.importers._fastspeech2_weights import translate
 from models.checkpoint.importers._files import (
@@ -97,7 +96,7 @@ def read(path: Path) -> ImportedModel:
     weights = translate(_tensors(files.weights), files.weights)
     processed = str(section(values, "path").get("preprocessed_path") or "")
     stats_path = files.data("stats.json", processed)
-    stats = speaker_stats(*(_stat_of(stats_path, name) for name in ("pitch", "energy")))
+    stats = _stat_of(stats_path, "pitch"), _stat_of(stats_path, "energy")
     names = [str(values.get("dataset") or "speaker")]
     if weights.n_speakers > 1:
         speakers_path = files.data("speakers.json", processed)

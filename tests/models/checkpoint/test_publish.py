@@ -293,7 +293,7 @@ def test_what_cannot_go_is_refused(owner, voice, change, said):
 
 
 def test_without_a_token_nothing_is_sent(hub, voice):
-    with pytest.raises(InputError, match=r"^org/voice: .*log in with a token that may write"):
+    with pytest.raises(InputError, match=r"^org/voice: .*login with a token that has write access"):
         send(voice)
     assert hub.asked == []
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from models.checkpoint.importers._fastspeech2 import by_id, one_stat, speaker_stats
+from models.checkpoint.importers._fastspeech2 import by_id, one_stat
 from processors.dataset.statistics import Stat
 from utils.errors import InputError
 
@@ -26,10 +26,3 @@ def test_statistics_must_be_finite_and_vary():
             one_stat(FILE, "pitch", *numbers)
     with pytest.raises(InputError, match=r"^stats.json: pitch: expected mean, std, min and max"):
         one_stat(FILE, "pitch", 200, None, (80, 400))
-
-
-def test_statistics_serve_for_phones_and_frames():
-    pitch, energy = Stat(200.0, 30.0, 80.0, 400.0), Stat(30.0, 20.0, 0.0, 300.0)
-    found = speaker_stats(pitch, energy)
-    assert (found.f0_phone, found.f0_frame) == (pitch, pitch)
-    assert (found.energy_phone, found.energy_frame) == (energy, energy)
