@@ -34,6 +34,17 @@ def pauses_after(spoken: SpokenText) -> list[str]:
     return [pauses[-1] if pauses else "" for pauses in between]
 
 
+def aligned_words(spoken: SpokenText, phones: Iterable[Sequence[TimedPhone]]) -> list[AlignedWord]:
+    """Joins the words and the punctuation of a text with timed phones.
+
+    Args:
+        spoken: The text.
+        phones: Of each word.
+    """
+    rows = zip(spoken.words, phones, pauses_after(spoken), strict=True)
+    return [AlignedWord(word.text, tuple(timed), pause) for word, timed, pause in rows]
+
+
 def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float) -> Alignment:
     """Joins timed words and their punctuation into an alignment.
 

@@ -18,7 +18,7 @@ import soxr
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
-from processors.alignment.merge import AlignedWord, merge, pauses_after
+from processors.alignment.merge import aligned_words, merge
 from processors.records import Alignment, SpokenText, TimedPhone
 from processors.text.symbols import CONSONANTS, VOWELS
 from utils.errors import InputError
@@ -95,13 +95,8 @@ class PocketSphinxAligner:
         _check_length(sum(map(len, words)), duration_s)
         spans = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
         _check_fit([span for found in spans for span in found])
-        aligned = [
-            AlignedWord(word.text, _timed(phones, found, duration_s), pause)
-            for word, phones, found, pause in zip(
-                spoken.words, words, spans, pauses_after(spoken), strict=True
-            )
-        ]
-        return merge(aligned, duration_s, self.edge_silence_s)
+        timed = [_timed(*pair, duration_s) for pair in zip(words, spans, strict=True)]
+        return merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
 
 
 def _check_length(n_phones: int, duration_s: float) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, naming
 from processors.alignment.matching import is_same_text, match_boundaries
-from processors.alignment.merge import AlignedWord, merge, pauses_after
+from processors.alignment.merge import AlignedWord, aligned_words, merge, pauses_after
 from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import NOISE, PAUSES, PUNCTUATION_PAUSES, SILENCE
 
@@ -257,13 +257,8 @@ def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
         _phones_of_words(spoken), [[_bare(phone.label)] for phone in grid.phones]
     )
     phones = [_timed_phone(phone) for phone in grid.phones]
-    starts = [0, *matched[:-1]]
-    return [
-        AlignedWord(word.text, tuple(phones[start:end]), pause)
-        for word, start, end, pause in zip(
-            spoken.words, starts, matched, pauses_after(spoken), strict=True
-        )
-    ]
+    spans = zip([0, *matched[:-1]], matched, strict=True)
+    return aligned_words(spoken, [phones[start:end] for start, end in spans])
 
 
 def _timed_phone(phone: Interval) -> TimedPhone:

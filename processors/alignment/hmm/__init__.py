@@ -23,7 +23,7 @@ from processors.alignment.hmm.edits import score_of
 from processors.alignment.hmm.mfcc import FRAME_S, mfcc
 from processors.alignment.hmm.model import FORMAT, load_model, read_origin, save_model
 from processors.alignment.hmm.training import Example, train
-from processors.alignment.merge import AlignedWord, merge, pauses_after
+from processors.alignment.merge import aligned_words, merge, pauses_after
 from processors.audio.files import read_audio
 from processors.records import Alignment, SpokenText, TimedPhone
 from processors.text.frontend import TextFrontend
@@ -76,23 +76,20 @@ class HmmAligner:
     ) -> Alignment:
         """Aligns one utterance, with a score (see Aligner)."""
         words = [spoken.phones[word.start : word.end] for word in spoken.words]
-        pauses = pauses_after(spoken)
         duration_s = len(wav) / sample_rate
         _check_length(sum(map(len, words)), duration_s)
         units = [self._model.numbers_of(phones) for phones in words]
-        segments = segments_of(units, [bool(pause) for pause in pauses])
+        segments = segments_of(units, list(map(bool, pauses_after(spoken))))
         frames = self._model.normalized(mfcc(wav, sample_rate), utterance.speaker)
         found = self._model.align(frames, segments)
         if found is None:
             raise AlignmentError("text and recording do not fit: no path leads through all words")
         times = zip(segments, [0.0, *found.ends_s[:-1]], found.ends_s, strict=True)
         spans = iter([(start, end) for segment, start, end in times if not segment.place])
-        aligned = [
-            AlignedWord(word.text, tuple(TimedPhone(one, *next(spans)) for one in phones), pause)
-            for word, phones, pause in zip(spoken.words, words, pauses, strict=True)
-        ]
+        timed = [[TimedPhone(phone, *next(spans)) for phone in phones] for phones in words]
         score = score_of(found, self._model.chain(segments), segments, spoken)
-        return replace(merge(aligned, duration_s, self.edge_silence_s), score=score)
+        alignment = merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
+        return replace(alignment, score=score)
 
 
 def _check_length(n_phones: int, duration_s: float) -> None:

@@ -16,7 +16,7 @@ from processors.text.symbols import PAUSES
 SUFFIXES = (".textgrid",)
 # Praat refuses intervals of no length: a phone or pause of 0 frames is this long.
 SHORTEST_S = 1e-4
-_Labelled = tuple[str, float, float]
+_Entry = tuple[float, float, str]  # start, end, label
 
 
 def entries(source: Source) -> list[SourceEntry]:
@@ -37,59 +37,30 @@ def write(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 
 
 def _text(speech: AlignedSpeech) -> str:
-    sequence = _stretched(speech.phones)
-    duration_s = max(speech.seconds, sequence[-1][2])
-    tiers: dict[str, list[_Labelled]] = {
-        "words": [(*word,) for word in speech.words if word.end_s > word.start_s],
-        "phones": [one for one in sequence if one[0] not in PAUSES],
-        "pauses": [one for one in sequence if one[0] in PAUSES],
+    from praatio.utilities.textgrid_io import getTextgridAsStr
+
+    phones = _stretched(speech.phones)
+    duration_s = max(speech.seconds, phones[-1][1])
+    tiers: dict[str, list[_Entry]] = {
+        "words": [(w.start_s, w.end_s, w.text) for w in speech.words if w.end_s > w.start_s],
+        "phones": [phone for phone in phones if phone[2] not in PAUSES],
+        "pauses": [phone for phone in phones if phone[2] in PAUSES],
     }
-    lines = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", "xmin = 0"]
-    lines += [
-        f"xmax = {_number(duration_s)}",
-        "tiers? <exists>",
-        f"size = {len(tiers)}",
-        "item []:",
+    span = {"xmin": 0, "xmax": duration_s}
+    rows = [
+        {"class": "IntervalTier", "name": name, "entries": entries, **span}
+        for name, entries in tiers.items()
     ]
-    for number, (name, spans) in enumerate(tiers.items(), 1):
-        lines += [f"    item [{number}]:", '        class = "IntervalTier"']
-        lines += [f'        name = "{name}"', *_tier(_filled(spans, duration_s), duration_s)]
-    return "\n".join(lines) + "\n"
+    text: str = getTextgridAsStr({"tiers": rows, **span}, "long_textgrid", includeBlankSpaces=True)
+    return text
 
 
-def _stretched(phones: Sequence[TimedPhone]) -> list[_Labelled]:
+def _stretched(phones: Sequence[TimedPhone]) -> list[_Entry]:
     """Phones and pauses one after another, each at least `SHORTEST_S` long."""
-    sequence: list[_Labelled] = []
+    entries: list[_Entry] = []
     end_s = 0.0
     for phone in phones:
         start_s = max(phone.start_s, end_s)
         end_s = max(phone.end_s, start_s + SHORTEST_S)
-        sequence.append((phone.name, start_s, end_s))
-    return sequence
-
-
-def _filled(spans: Sequence[_Labelled], duration_s: float) -> list[_Labelled]:
-    """The spans with unlabelled ones in the gaps."""
-    filled: list[_Labelled] = []
-    end_s = 0.0
-    for span in (*spans, ("", duration_s, duration_s)):
-        if span[1] > end_s:
-            filled.append(("", end_s, span[1]))
-        if span[2] > span[1]:
-            filled.append(span)
-        end_s = max(end_s, span[2])
-    return filled
-
-
-def _tier(spans: Sequence[_Labelled], duration_s: float) -> list[str]:
-    lines = ["        xmin = 0", f"        xmax = {_number(duration_s)}"]
-    lines.append(f"        intervals: size = {len(spans)}")
-    for number, (label, start_s, end_s) in enumerate(spans, 1):
-        quoted = label.replace('"', '""')
-        lines += [f"        intervals [{number}]:", f"            xmin = {_number(start_s)}"]
-        lines += [f"            xmax = {_number(end_s)}", f'            text = "{quoted}"']
-    return lines
-
-
-def _number(seconds: float) -> str:
-    return f"{seconds:.9f}".rstrip("0").rstrip(".")
+        entries.append((start_s, end_s, phone.name))
+    return entries
