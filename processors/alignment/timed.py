@@ -172,15 +172,19 @@ def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
         spoken: Output of the text frontend; its phones may differ from the others.
     """
     places = [place for place, name in enumerate(names) if name not in PAUSES]
-    matched = match_boundaries(
-        _phones_of_words(spoken), [[_bare(names[place])] for place in places]
-    )
-    spans = zip(spoken.words, [0, *matched[:-1]], matched, strict=True)
+    spans = _spans_of_words([names[place] for place in places], spoken)
     return tuple(
         Word(word.text, places[start], places[end - 1] + 1)
-        for word, start, end in spans
+        for word, (start, end) in zip(spoken.words, spans, strict=True)
         if end > start
     )
+
+
+def _spans_of_words(names: Sequence[str], spoken: SpokenText) -> list[tuple[int, int]]:
+    """First phone of each word, and one past its last."""
+    words = [[_bare(phone) for phone in spoken.phones[w.start : w.end]] for w in spoken.words]
+    ends = match_boundaries(words, [[_bare(name)] for name in names])
+    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _check_numbers(grid: Grid) -> None:
@@ -253,11 +257,8 @@ def _timed_words(grid: Grid) -> Iterator[AlignedWord]:
 
 def _by_phones(grid: Grid, spoken: SpokenText) -> list[AlignedWord]:
     """The text's words and punctuation, with the file's phones."""
-    matched = match_boundaries(
-        _phones_of_words(spoken), [[_bare(phone.label)] for phone in grid.phones]
-    )
     phones = [_timed_phone(phone) for phone in grid.phones]
-    spans = zip([0, *matched[:-1]], matched, strict=True)
+    spans = _spans_of_words([phone.label for phone in grid.phones], spoken)
     return aligned_words(spoken, [phones[start:end] for start, end in spans])
 
 
@@ -279,7 +280,3 @@ def _letters(word: str) -> str:
 
 def _bare(phone: str) -> str:
     return phone.lower().rstrip("012").lstrip("ˈˌ")
-
-
-def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
-    return [[_bare(phone) for phone in spoken.phones[w.start : w.end]] for w in spoken.words]

@@ -8,8 +8,8 @@ import numpy as np
 N_STATES = 4  # of each phone and silence, from left to right: 40 ms at least
 SILENCE_UNIT = 0
 
-Place = Literal["edge", "punctuation", "word"]
-PLACES: tuple[Place, ...] = ("edge", "punctuation", "word")
+SilencePlace = Literal["edge", "punctuation", "word"]
+SILENCE_PLACES: tuple[SilencePlace, ...] = ("edge", "punctuation", "word")
 
 
 class Segment(NamedTuple):
@@ -21,7 +21,7 @@ class Segment(NamedTuple):
     """
 
     unit: int
-    place: Place | Literal[""] = ""
+    place: SilencePlace | Literal[""] = ""
 
 
 class Chain(NamedTuple):
@@ -64,7 +64,7 @@ def chain_of(
     segments: Sequence[Segment],
     pdfs: np.ndarray,
     stay: np.ndarray,
-    silence_shares: dict[Place, float],
+    silence_shares: dict[SilencePlace, float],
 ) -> Chain:
     """The states of segments.
 

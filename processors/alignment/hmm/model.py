@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from processors.alignment.hmm.chain import N_STATES, Chain, Place, Segment, chain_of
+from processors.alignment.hmm.chain import N_STATES, Chain, Segment, SilencePlace, chain_of
 from processors.alignment.hmm.forward_backward import Posteriors, forward_backward
 from processors.alignment.hmm.mfcc import FRAME_S
 from processors.alignment.hmm.mixtures import Mixtures, background_of, log_likelihoods
@@ -83,7 +83,7 @@ class PhoneHmm:
     tying: Tying
     mixtures: Mixtures
     stay: np.ndarray
-    silence_shares: dict[Place, float]
+    silence_shares: dict[SilencePlace, float]
     norms: dict[str, Norm]
 
     @cached_property

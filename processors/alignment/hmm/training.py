@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment.hmm.chain import N_STATES, PLACES, Place, Segment, segments_of
+from processors.alignment.hmm.chain import (
+    N_STATES,
+    SILENCE_PLACES,
+    Segment,
+    SilencePlace,
+    segments_of,
+)
 from processors.alignment.hmm.mixtures import (
     Sums,
     accumulate,
@@ -71,8 +77,8 @@ class _Expectations:
     sums: Sums
     dwelt: np.ndarray
     visits: np.ndarray
-    silences: dict[Place, list[float]] = field(
-        default_factory=lambda: {place: [1.0, 2.0] for place in PLACES}
+    silences: dict[SilencePlace, list[float]] = field(
+        default_factory=lambda: {place: [1.0, 2.0] for place in SILENCE_PLACES}
     )
     log_likelihood: float = 0.0
     n_frames: int = 0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from processors.alignment.hmm.model import load_model, read_origin, save_model
+from processors.alignment.hmm.model import load_model, read_origin, save_model, unit_of
 from processors.alignment.hmm.training import train
 from tests.processors.alignment.hmm.synthetic import corpus
 from utils.errors import InputError
@@ -37,3 +37,11 @@ def test_a_damaged_model_is_named_with_the_remedy(model, tmp_path):
 
 def test_a_missing_model_has_no_origin(tmp_path):
     assert read_origin(tmp_path / "aligner.safetensors") is None
+
+
+@pytest.mark.parametrize(
+    ("phone", "unit"),
+    [("AH0", "AH"), ("AH", "AH"), ("ˈɪ", "ɪ"), ("ɔː", "ɔː"), ("a5", "a"), ("2", "2"), ("S", "S")],
+)
+def test_marks_of_stress_and_tone_do_not_make_another_unit(phone, unit):
+    assert unit_of(phone) == unit

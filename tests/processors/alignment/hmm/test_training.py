@@ -5,7 +5,6 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from processors.alignment.hmm.model import unit_of
 from processors.alignment.hmm.training import Example, _tie_states, train
 from tests.processors.alignment.hmm.synthetic import corpus, found_in
 from utils.errors import InputError
@@ -98,11 +97,3 @@ def test_speakers_may_differ_by_a_constant():
     model = train([one.example for one in [*ann, *shifted]])
     errors = [found_in(model, one.example)[0] - one.starts_s for one in shifted]
     assert (np.abs(np.concatenate(errors)) <= 0.02).mean() > 0.9
-
-
-@pytest.mark.parametrize(
-    ("phone", "unit"),
-    [("AH0", "AH"), ("AH", "AH"), ("ˈɪ", "ɪ"), ("ɔː", "ɔː"), ("a5", "a"), ("2", "2"), ("S", "S")],
-)
-def test_marks_of_stress_and_tone_do_not_make_another_unit(phone, unit):
-    assert unit_of(phone) == unit
