@@ -1,4 +1,4 @@
-"""One sound, analysed every 5 ms for metrics that compare two of them."""
+"""Acoustic features of a signal every 5 ms, for metrics that compare two signals."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,20 +14,20 @@ from processors.audio.pitch import extract_f0
 from processors.records import TimedPhone
 from processors.scoring.user_models import Encoder
 
-# Hz: what is above half of it is not compared. Most mels end at 8 kHz, and what a vocoder makes up
-# above, or leaves out, would outweigh the rest: copies by Griffin-Lim have 3.7 dB of mel-cepstral
-# distortion below 8 kHz, and 8.4 dB below 11.
+# Hz; the band above half of it is not compared. Most mels end at 8 kHz, and what a vocoder adds or
+# lacks above would dominate: copies by Griffin-Lim have a mel-cepstral distortion of 3.7 dB below
+# 8 kHz, and of 8.4 dB below 11 kHz.
 HIGHEST_RATE = 16000
-SILENCE_DB = -40.0  # below the loudest frame: as good as silent
-_SILENT_DB = -80.0  # relative to full scale: nothing is said where no frame is louder
+SILENCE_DB = -40.0  # relative to the loudest frame
+_SILENT_DB = -80.0  # relative to full scale: a signal without a louder frame is silent
 _FRAME_S = 0.005
-_MARGIN_FRAMES = 10  # of silence before and after: no window at an end sees less than elsewhere
+_MARGIN_FRAMES = 10  # of silence on either side, so that windows at the ends are complete
 _ENERGY_WINDOW_S = 0.025
-_NOISE_DB = -60.0  # of the noise under which an envelope is not followed, below the sound
+_NOISE_DB = -60.0  # of the white noise added to the envelope, relative to the speech
 
 
 class FrameRange(NamedTuple):
-    """Frames from `start` up to, but without, `end`."""
+    """Frames from `start` up to, but not including, `end`."""
 
     start: int
     end: int
@@ -35,16 +35,16 @@ class FrameRange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AcousticFeatures:
-    """A sound; each analysis is made when it is asked for, once.
+    """A signal and its features, each computed on first use.
 
-    There are T frames; the first ten and the last ten lie in silence before and after the sound.
-    `times_s` says when each is.
+    There are T frames. The first ten and the last ten lie in silence that is added on either side;
+    `times_s` holds their times.
 
     Attributes:
         wav: (S,) in [-1, 1].
         sample_rate: Hz.
-        phones: Phones and pauses with times; none where nobody aligned them.
-        encoder: The user's, of voices.
+        phones: Phones and pauses with times; empty where unknown.
+        encoder: The user's speaker encoder.
     """
 
     wav: np.ndarray
@@ -54,7 +54,7 @@ class AcousticFeatures:
     _at_other_rates: dict[int, "AcousticFeatures"] = field(default_factory=dict, repr=False)
 
     def at(self, sample_rate: int) -> "AcousticFeatures":
-        """The same at another sample rate, which is kept for the next that asks for it."""
+        """The same signal at another sample rate, resampled once."""
         if sample_rate == self.sample_rate:
             return self
         if sample_rate not in self._at_other_rates:
@@ -64,12 +64,12 @@ class AcousticFeatures:
 
     @cached_property
     def embedding(self) -> np.ndarray | None:
-        """What the encoder says of the voice, (D,); None where there is no encoder."""
+        """Speaker embedding, (D,); None without an encoder."""
         return None if self.encoder is None else self.encoder(self.wav, self.sample_rate)
 
     @property
     def hop_length(self) -> int:
-        """Samples per frame: 5 ms, to a whole sample."""
+        """Samples per frame: 5 ms, rounded."""
         return round(_FRAME_S * self.sample_rate)
 
     @property
@@ -79,20 +79,19 @@ class AcousticFeatures:
 
     @property
     def n_frames(self) -> int:
-        """T, ten of them before and ten after the sound."""
+        """T, with ten frames on either side of the signal."""
         return 2 * _MARGIN_FRAMES - (-len(self.wav) // self.hop_length)
 
     @property
     def times_s(self) -> np.ndarray:
-        """Seconds from the first sample to the middle of each frame, (T,); below 0 before it."""
+        """Times of the centres of the frames, (T,); 0 is the first sample of the signal."""
         return (np.arange(self.n_frames) - _MARGIN_FRAMES) * self.frame_s
 
     @cached_property
     def samples(self) -> np.ndarray:
-        """The sound with silence before and after, and no constant offset, (T * hop_length,).
+        """The signal without offset and with silence on either side, (T * hop_length,).
 
-        Silence throughout if it is empty, or not finite. Frame t is centred on sample
-        t * hop_length.
+        Zeros if it is empty or not finite. Frame t is centred on sample t * hop_length.
         """
         samples = np.zeros(self.n_frames * self.hop_length)
         if len(self.wav) and np.isfinite(self.wav).all():
@@ -104,8 +103,8 @@ class AcousticFeatures:
     def energy(self) -> np.ndarray:
         """Level of each frame, dB relative to full scale, (T,).
 
-        The root mean square under a Hann window of 25 ms. What is more than 40 dB below the loudest
-        frame is set to that, so that it does not matter how silent silence is.
+        The root mean square under a Hann window of 25 ms. Values more than 40 dB below the loudest
+        frame are raised to that limit, so that the level of silence does not matter.
         """
         n = round(_ENERGY_WINDOW_S * self.sample_rate) // 2 * 2 + 1
         window = np.hanning(n + 2)[1:-1]  # (n,)
@@ -117,15 +116,15 @@ class AcousticFeatures:
 
     @cached_property
     def sound(self) -> FrameRange:
-        """From the first to the last frame that is no silence; empty where there is none.
+        """From the first to the last frame that is not silent; empty where there is none.
 
-        Silence is 40 dB below the loudest frame, or less than -80 dB of full scale throughout.
+        Silent are frames 40 dB below the loudest, and signals below -80 dB of full scale.
         """
         loudest = self.energy.max()
         if loudest < _SILENT_DB:
             return FrameRange(0, 0)
-        heard = np.flatnonzero(self.energy > loudest + SILENCE_DB)
-        return FrameRange(int(heard[0]), int(heard[-1]) + 1)
+        loud = np.flatnonzero(self.energy > loudest + SILENCE_DB)
+        return FrameRange(int(loud[0]), int(loud[-1]) + 1)
 
     @cached_property
     def f0(self) -> np.ndarray:
@@ -137,10 +136,10 @@ class AcousticFeatures:
 
     @cached_property
     def cepstra(self) -> np.ndarray:
-        """Mel-cepstra of order 24 of CheapTrick's envelope, without that of the level, (T, 24).
+        """Mel-cepstral coefficients 1 to 24 of CheapTrick's spectral envelope, (T, 24).
 
-        White noise 60 dB below the sound is added to the envelope, which thus hardly depends on
-        what is below hearing, and not at all on the level.
+        White noise 60 dB below the speech is added to the envelope: the coefficients hardly depend
+        on inaudible parts, and not at all on the level.
         """
         start, end = self.sound
         sound = self.samples[start * self.hop_length : end * self.hop_length]

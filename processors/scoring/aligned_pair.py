@@ -1,8 +1,7 @@
-"""A recording and the same sentence spoken by a model, in its own timing, frame beside frame.
+"""A recording and synthesised speech of the same sentence, aligned frame by frame.
 
-Both are brought to one sample rate: the lower of theirs, and 16,000 Hz at most. Silence before and
-after does not count: frames stand beside each other from the first to the last that is no more than
-40 dB below the loudest of its sound.
+Both are resampled to the lower of their sample rates, and to 16 kHz at most. Silence on either side
+is excluded: paths run from the first to the last frame that is at most 40 dB below the loudest.
 """
 
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 from processors.records import TimedPhone
 from processors.scoring.acoustic_features import HIGHEST_RATE, AcousticFeatures
 from processors.scoring.dtw import dtw_path
-from processors.text.symbols import NOISE, PAUSES
+from processors.scoring.recognition import without_pauses
 
 _SMALLEST_MATCH = 0.5  # of the phones of either; with fewer it is another sentence
 _FEWEST_VOICED = 10  # frames: 50 ms
@@ -22,12 +21,12 @@ _FEWEST_VOICED = 10  # frames: 50 ms
 
 @dataclass(frozen=True, eq=False)
 class AlignedPair:
-    """Two voices that say the same.
+    """Two signals of the same sentence.
 
     Attributes:
-        recorded: What was recorded.
-        synthesised: What is judged.
-        same_timing: Whether it is a copy, each sample of which stands for the one recorded there.
+        recorded: The recording.
+        synthesised: The speech that is scored.
+        same_timing: Whether it is a copy, sample by sample.
     """
 
     recorded: AcousticFeatures
@@ -36,15 +35,15 @@ class AlignedPair:
 
     @cached_property
     def features(self) -> tuple[AcousticFeatures, AcousticFeatures]:
-        """The recorded and the spoken one at their common sample rate."""
+        """Those of recording and synthesised speech at their common sample rate."""
         rate = min(self.recorded.sample_rate, self.synthesised.sample_rate, HIGHEST_RATE)
         return self.recorded.at(rate), self.synthesised.at(rate)
 
     @cached_property
     def dtw_path(self) -> np.ndarray:
-        """Frames beside each other by dynamic time warping of the mel-cepstra, (L, 2).
+        """Corresponding frames by dynamic time warping of the mel-cepstra, (L, 2).
 
-        Indices into the recorded and the spoken voice; none where one of them is silent.
+        Indices into the recording and the synthesised speech; empty where either is silent.
         """
         theirs, ours = self.features
         starts = np.array([theirs.sound.start, ours.sound.start])
@@ -56,7 +55,7 @@ class AlignedPair:
 
     @cached_property
     def path(self) -> np.ndarray:
-        """Frames beside each other, (L, 2): those of the same time in a copy, else `warped`."""
+        """Corresponding frames, (L, 2): of the same time in a copy, else `dtw_path`."""
         if not self.same_timing or not self._has_sound:
             return self.dtw_path
         theirs, ours = self.features
@@ -66,15 +65,12 @@ class AlignedPair:
 
     @cached_property
     def phones(self) -> tuple[tuple[TimedPhone, TimedPhone], ...]:
-        """Phones that both say, recorded and spoken, in order, without pauses.
+        """Corresponding phones, recorded and synthesised, without pauses and untranscribed noise.
 
-        Matched by name and in order, without speech that was not transcribed; none where those of
-        either are unknown, or fewer than half of them match.
+        Matched by name and in order; empty where those of either are unknown, or fewer than half
+        of them match.
         """
-        theirs, ours = (
-            [phone for phone in voice.phones if phone.name not in (*PAUSES, NOISE)]
-            for voice in (self.recorded, self.synthesised)
-        )
+        theirs, ours = (without_pauses(one.phones) for one in (self.recorded, self.synthesised))
         names, names_hat = ([phone.name for phone in phones] for phones in (theirs, ours))
         blocks = SequenceMatcher(None, names, names_hat, autojunk=False).get_matching_blocks()
         matched = [
@@ -86,15 +82,15 @@ class AlignedPair:
 
     @cached_property
     def phone_path(self) -> np.ndarray:
-        """Frames beside each other by the times of the phones, (L, 2); none without such times.
+        """Corresponding frames by the times of the phones, (L, 2); empty without such times.
 
-        Within each phone that both say, the shorter is stretched evenly to the longer.
+        The shorter of two corresponding phones is stretched linearly to the longer.
         """
         if not self._has_sound:
             return np.zeros((0, 2), dtype=int)
         parts = [np.zeros((0, 2), dtype=int)]
-        first = np.array([voice.times_s[0] for voice in self.features])
-        limits = np.array([voice.n_frames - 1 for voice in self.features])
+        first = np.array([one.times_s[0] for one in self.features])
+        limits = np.array([one.n_frames - 1 for one in self.features])
         frame_s = self.features[0].frame_s
         for both in self.phones:
             start, end = (
@@ -108,38 +104,38 @@ class AlignedPair:
 
     @cached_property
     def f0(self) -> np.ndarray:
-        """Fundamental frequencies along the path, recorded and spoken, Hz, (L, 2)."""
-        return self._beside([voice.f0 for voice in self.features])
+        """Fundamental frequencies along the path, recorded and synthesised, Hz, (L, 2)."""
+        return self._along_path([one.f0 for one in self.features])
 
     @cached_property
     def voiced_f0(self) -> np.ndarray:
-        """Those of them where both are voiced, (V, 2); none if that is for less than 50 ms."""
+        """Those of frames that are voiced in both, (V, 2); empty if they are less than 50 ms."""
         voiced = self.f0[(self.f0 > 0).all(axis=1)]
         return voiced if len(voiced) >= _FEWEST_VOICED else voiced[:0]
 
     @cached_property
     def energy(self) -> np.ndarray:
-        """Levels along the path, recorded and spoken, dB, (L, 2)."""
-        return self._beside([voice.energy for voice in self.features])
+        """Levels along the path, recorded and synthesised, dB, (L, 2)."""
+        return self._along_path([one.energy for one in self.features])
 
     @property
     def _has_sound(self) -> bool:
-        return all(voice.sound.end for voice in self.features)
+        return all(one.sound.end for one in self.features)
 
-    def _beside(self, features: list[np.ndarray]) -> np.ndarray:
+    def _along_path(self, features: list[np.ndarray]) -> np.ndarray:
         """A feature (T,) of both along the path, (L, 2)."""
         return np.stack([values[self.path[:, i]] for i, values in enumerate(features)], axis=1)
 
 
-def rmse(beside: np.ndarray) -> float | None:
+def rmse(pairs: np.ndarray) -> float | None:
     """Root mean square of the differences of pairs, (L, 2); None if there is none."""
-    if not len(beside):
+    if not len(pairs):
         return None
-    return float(np.sqrt(np.mean((beside[:, 1] - beside[:, 0]) ** 2)))
+    return float(np.sqrt(np.mean((pairs[:, 1] - pairs[:, 0]) ** 2)))
 
 
-def correlation(beside: np.ndarray) -> float | None:
-    """Pearson's correlation of pairs, (L, 2), -1 to 1; None where one of the two never changes."""
-    if not len(beside) or not np.ptp(beside, axis=0).all():
+def correlation(pairs: np.ndarray) -> float | None:
+    """Pearson correlation of pairs, (L, 2), -1 to 1; None where either is constant."""
+    if not len(pairs) or not np.ptp(pairs, axis=0).all():
         return None
-    return float(np.corrcoef(beside, rowvar=False)[0, 1])
+    return float(np.corrcoef(pairs, rowvar=False)[0, 1])

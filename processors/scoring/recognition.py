@@ -1,42 +1,45 @@
-"""What is heard in speech: by pocketsphinx, by a recogniser of the user's, or by transcripts.
+"""Speech with its labels, and what a recogniser hears in it.
 
-pocketsphinx is the offline recogniser, with the English model that its wheel carries. It is old
-and weak: it misreads about a fifth of the words of clean recordings.
+The recogniser is pocketsphinx with the English model of its wheel, unless the user gives another or
+transcripts. It runs offline; it is old and misreads about a fifth of the words of clean recordings.
 """
 
 import functools
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from processors.audio.speech_level import SpeechActivity, SpeechLevel, active_level, speech_activity
 from processors.records import TimedPhone
 from processors.scoring.user_models import Recogniser, UserFunctionError, UserModels
 from processors.text.normalize import clean_characters, normalize_english
+from processors.text.symbols import NOISE, PAUSES
 from utils.errors import InputError
 from utils.files import read_text
 
 RECOGNISER_RATE = 16000  # Hz, of pocketsphinx's acoustic model
-RECORDED = "recorded"  # folder of the transcripts of recordings, in that of transcripts
-_LEVEL = 0.9  # peak: a common one keeps a quiet recording and a loud one comparable
+RECORDED = "recorded"  # subfolder with the transcripts of recordings
+_LEVEL = 0.9  # peak: the same for quiet and loud recordings
 _SILENT_PEAK = 1e-6
 
 
 @dataclass(frozen=True)
 class LabelledSpeech:
-    """A sound, and what is said in it.
+    """A signal with its text and phones.
 
     Attributes:
         wav: (S,) float32 in [-1, 1].
         sample_rate: Hz.
-        text: As written; empty where nobody wrote it down.
+        text: As written; empty where unknown.
         language: espeak language code; empty where unknown.
-        phones: Phones and pauses with times; none where nobody aligned them.
-        id: Of the utterance.
+        phones: Phones and pauses with times; empty where unknown.
+        id: Utterance id.
         recorded: Whether this is the recording.
-        plugins: The user's recogniser and encoder.
+        user_models: The user's recogniser and speaker encoder.
     """
 
     wav: np.ndarray
@@ -50,34 +53,49 @@ class LabelledSpeech:
 
     @functools.cached_property
     def hypothesis(self) -> str | None:
-        """What is heard, as the recogniser wrote it, once for all metrics; None: nobody listens."""
-        return hear(self)
+        """Output of the recogniser, computed once for all metrics; None without a recogniser."""
+        return hypothesis_of(self)
+
+    @functools.cached_property
+    def level(self) -> SpeechLevel | None:
+        """Active speech level (ITU-T P.56); None for silence."""
+        return active_level(self.wav, self.sample_rate)
+
+    @functools.cached_property
+    def activity(self) -> SpeechActivity | None:
+        """Start, end and pauses of the speech; None for silence."""
+        return speech_activity(self.wav, self.sample_rate)
 
 
-def hear(speech: LabelledSpeech) -> str | None:
-    """What is said in a sound, as whoever listens writes it.
+def hypothesis_of(speech: LabelledSpeech) -> str | None:
+    """Recognises speech.
 
-    That is the transcript where there is a folder of them, else the user's recogniser, else
+    By the transcript where the user gives a folder of them, else by the user's recogniser, else by
     pocketsphinx.
 
     Returns:
-        The text; None where nobody listens: pocketsphinx knows English only, and the folder of
-        transcripts, or that of the recordings in it, may be missing altogether.
+        The text as the recogniser wrote it; None without a recogniser of the language (pocketsphinx
+        has English only) or a folder of transcripts for this kind of speech.
 
     Raises:
         InputError: If the transcript is missing or not readable.
-        UserFunctionError: If the user's recogniser fails, or gives something else than text.
+        UserFunctionError: If the user's recogniser raises, or does not return text.
     """
-    plugins = speech.user_models
-    if plugins.transcripts is not None:
-        return _transcript(plugins.transcripts, speech)
-    if plugins.recogniser is not None:
-        return _ask(plugins.recogniser, speech)
+    models = speech.user_models
+    if models.transcripts is not None:
+        return _transcript(models.transcripts, speech)
+    if models.recogniser is not None:
+        return _checked_hypothesis(models.recogniser, speech)
     return recognise(speech.wav, speech.sample_rate) if is_english(speech.language) else None
 
 
+def without_pauses(phones: Sequence[TimedPhone]) -> list[TimedPhone]:
+    """The phones without pauses and untranscribed noise."""
+    return [phone for phone in phones if phone.name not in (*PAUSES, NOISE)]
+
+
 def is_silent(wav: np.ndarray) -> bool:
-    """Whether there is nothing in a sound, (S,), that could be heard."""
+    """Whether a signal, (S,), holds no audible sample."""
     return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
 
 
@@ -87,27 +105,39 @@ def is_english(language: str) -> bool:
 
 
 def words_of(text: str, language: str) -> str:
-    """A text as it is compared: lower-case words without punctuation, English in full.
+    """Normalises a text for comparison: lower-case words without punctuation.
 
-    "It's $5." is "it's five dollars" in English; other languages keep their figures.
+    Args:
+        text: "It's $5." becomes "it's five dollars".
+        language: espeak language code; numbers and abbreviations are spelt out in English only.
     """
     if is_english(language):
         try:
             text = normalize_english(text)
-        except InputError:  # a letter that is not Latin, which a recogniser may well have heard
+        except InputError:  # a letter that is not Latin, which a recogniser may return
             text = clean_characters(text)
     else:
         text = clean_characters(text)
-    letters = (char if _belongs(char) else " " for char in text.lower())
+    letters = (char if _is_in_word(char) else " " for char in text.lower())
     return " ".join(word.strip("'") for word in "".join(letters).split() if word.strip("'"))
 
 
+def _is_in_word(char: str) -> bool:
+    """Whether a character is part of a word; apostrophes around words are stripped later."""
+    return char == "'" or unicodedata.category(char)[0] in "LMN"
+
+
 def recognise(wav: np.ndarray, sample_rate: int) -> str:
-    """The words that pocketsphinx reads in a sound, (S,) float32."""
+    """Recognises English words with pocketsphinx.
+
+    Args:
+        wav: (S,) float32.
+        sample_rate: Hz.
+    """
     if is_silent(wav):
-        return ""  # where it would read "dog"
+        return ""  # pocketsphinx returns "dog"
     decoder = _decoder()
-    decoder.reinit_feat()  # its statistics of noise and level adapt to what it heard before
+    decoder.reinit_feat()  # forget the noise and level that it adapted to
     decoder.start_utt()
     decoder.process_raw(pcm_of(wav, sample_rate), full_utt=True)
     decoder.end_utt()
@@ -123,8 +153,27 @@ def _decoder() -> Any:  # noqa: ANN401  # a type of pocketsphinx
     return Decoder(Config(samprate=RECOGNISER_RATE, loglevel="FATAL"))
 
 
+def pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
+    """A signal that is not silent as 16-bit samples at pocketsphinx's rate and a fixed peak.
+
+    Args:
+        wav: (S,) float32.
+        sample_rate: Hz.
+    """
+    import soxr
+
+    wav = soxr.resample(wav, sample_rate, RECOGNISER_RATE)  # another (S,)
+    return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
+
+
 def transcript_of(folder: Path, id: str, *, recorded: bool) -> Path:
-    """Where what was heard in an utterance stands, or in its recording."""
+    """Path of the transcript of an utterance.
+
+    Args:
+        folder: Folder of transcripts.
+        id: Utterance id.
+        recorded: Whether it is of the recording.
+    """
     return (folder / RECORDED if recorded else folder) / f"{id}.txt"
 
 
@@ -140,25 +189,12 @@ def _transcript(folder: Path, speech: LabelledSpeech) -> str | None:
         ) from error
 
 
-def pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
-    """A sound that is not silent as 16-bit samples at the recogniser's rate and level."""
-    import soxr
-
-    wav = soxr.resample(wav, sample_rate, RECOGNISER_RATE)  # another (S,)
-    return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
-
-
-def _ask(recogniser: Recogniser, speech: LabelledSpeech) -> str:
-    heard = recogniser(speech.wav, speech.sample_rate, speech.language)
-    if not isinstance(heard, str):
+def _checked_hypothesis(recogniser: Recogniser, speech: LabelledSpeech) -> str:
+    hypothesis = recogniser(speech.wav, speech.sample_rate, speech.language)
+    if not isinstance(hypothesis, str):
         name = getattr(recogniser, "name", repr(recogniser))
         raise UserFunctionError(
-            f"{name}: gave {type(heard).__name__} for {speech.id}; a recogniser gives the text "
-            "that it heard, as str"
+            f"{name}: returned {type(hypothesis).__name__} for {speech.id}; a recogniser returns "
+            "the text as str"
         )
-    return heard
-
-
-def _belongs(char: str) -> bool:
-    """Whether a character is part of a word; apostrophes around it are stripped later."""
-    return char == "'" or unicodedata.category(char)[0] in "LMN"
+    return hypothesis

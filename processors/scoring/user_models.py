@@ -1,4 +1,4 @@
-"""Functions of the user's own: a recogniser of speech, an encoder of voices."""
+"""Models that the user brings as Python functions: a speech recogniser, a speaker encoder."""
 
 import functools
 import importlib
@@ -17,26 +17,26 @@ from utils.config import nearest
 from utils.errors import InputError, described
 
 Recogniser = Callable[[np.ndarray, int, str], str]  # wav (S,) float32, Hz, language: the text
-Encoder = Callable[[np.ndarray, int], np.ndarray]  # wav (S,) float32, Hz: (D,), of a voice
+Encoder = Callable[[np.ndarray, int], np.ndarray]  # wav (S,) float32, Hz: speaker embedding (D,)
 
 
 class UserFunctionError(InputError):
-    """A function of the user's fails, or gives something else than it should.
+    """A function of the user's raises, or returns something of the wrong type.
 
-    It will do so at other utterances as well: whoever calls it had better stop.
+    It would do so for other utterances as well, so callers should stop.
     """
 
 
 @dataclass(frozen=True)
 class UserModels:
-    """What a user brings to the scores. It may be sent to other processes.
+    """What the user brings for scoring. It may be sent to other processes.
 
     Attributes:
-        recogniser: Writes down what is said; None for pocketsphinx, which knows English only.
-        transcripts: Folder of what any recogniser heard: `<id>.txt` of what was synthesised, and
-            `recorded/<id>.txt` of the recordings, which may be missing altogether. It comes before
-            a recogniser.
-        encoder: Tells voices apart by the angle between its vectors.
+        recogniser: Speech recogniser; None for pocketsphinx, which has English only.
+        transcripts: Folder of hypotheses of any recogniser: `<id>.txt` of the synthesised speech,
+            and `recorded/<id>.txt` of the recordings (the subfolder may be missing). It takes
+            precedence over a recogniser.
+        encoder: Speaker encoder; its embeddings are compared by their cosine.
     """
 
     recogniser: Recogniser | None = None
@@ -46,21 +46,21 @@ class UserModels:
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A function by its name, which every process imports for itself when it calls it.
+    """A function by its name; every process imports it on its first call.
 
     Attributes:
         name: "package.module:function".
-        folder: Where its module is looked for after all other places.
+        folder: Folder that is searched for its module, after all others.
     """
 
     name: str
     folder: Path
 
-    def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  # what the function takes and gives
+    def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  # those of the user's function
         """Calls the function.
 
         Raises:
-            UserFunctionError: If it fails; says where in the user's file.
+            UserFunctionError: If it raises; names the line in the user's file.
         """
         function = _imported(self.name, self.folder)
         try:
@@ -71,14 +71,14 @@ class UserFunction:
 
 
 def load_function(name: str) -> UserFunction:
-    """The function that a user names; modules in the current folder are found as well.
+    """Finds a function of the user's; the current folder is searched as well.
 
     Args:
         name: "package.module:function".
 
     Raises:
-        InputError: If the name is written otherwise, the module is missing or cannot be imported,
-            or holds no such function.
+        InputError: If the name has another form, the module is missing or cannot be imported, or
+            it has no such function.
     """
     function = UserFunction(name, Path.cwd())
     _imported(function.name, function.folder)
@@ -124,7 +124,7 @@ def _module(name: str, module_name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and f"{module_name}.".startswith(f"{error.name}."):
             raise InputError(
-                f"{name}: there is no module {error.name} in the folder you are in; put its folder "
+                f"{name}: there is no module {error.name} in the current folder; put its folder "
                 "into the variable PYTHONPATH"
             ) from error
         raise InputError(f"{name}: {module_name} imports {error.name}: install it") from error

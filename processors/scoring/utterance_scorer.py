@@ -113,18 +113,18 @@ class ScoringTask:
         return replace(self, user_models=self.user_models_of.get(system, self.user_models))
 
 
+@dataclass(frozen=True, eq=False)
 class ReferenceSpeech:
     """The recording of an utterance; everything derived from it is computed once.
 
-    Args:
+    Attributes:
         speech: The recording.
         checks: Names of the checks to run on it.
     """
 
-    def __init__(self, speech: LabelledSpeech, checks: tuple[str, ...]) -> None:
-        self.speech = speech
-        self._checks = checks
-        self._values: dict[str, Value | None] = {}
+    speech: LabelledSpeech
+    checks: tuple[str, ...]
+    _values: dict[str, Value | None] = field(default_factory=dict, repr=False)
 
     @cached_property
     def features(self) -> AcousticFeatures:
@@ -134,7 +134,7 @@ class ReferenceSpeech:
     @cached_property
     def checked(self) -> CheckResults:
         """Its own failures."""
-        return run_checks(self.speech, None, self._checks)
+        return run_checks(self.speech, None, self.checks)
 
     def value(self, name: str, metric: SpeechMetric) -> Value | None:
         """Its score by a metric of single signals.
@@ -148,10 +148,11 @@ class ReferenceSpeech:
         return self._values[name]
 
 
+@dataclass(frozen=True, eq=False)
 class UtteranceScorer:
     """Prepares the input that each kind of metric takes, and scores one file.
 
-    Args:
+    Attributes:
         file: Path for messages.
         speech: Its content.
         reference: The recording, where there is one.
@@ -159,19 +160,11 @@ class UtteranceScorer:
         mel: Mel that copies were made from.
     """
 
-    def __init__(
-        self,
-        file: Path,
-        speech: LabelledSpeech,
-        reference: ReferenceSpeech | None,
-        is_copy: bool,
-        mel: MelConfig,
-    ) -> None:
-        self._file = file
-        self._speech = speech
-        self._reference = reference
-        self._is_copy = is_copy
-        self._mel = mel
+    file: Path
+    speech: LabelledSpeech
+    reference: ReferenceSpeech | None
+    is_copy: bool
+    mel: MelConfig
 
     def values(self, name: str) -> dict[str, Value | None]:
         """Scores by one metric, by column; empty where it needs a recording and there is none."""
@@ -179,17 +172,17 @@ class UtteranceScorer:
         kind = module.METRIC.input
         if kind == "speech":
             return self._of_speech(name, cast("SpeechMetric", module))
-        if self._reference is None or (kind == "copy" and not self._is_copy):
+        if self.reference is None or (kind == "copy" and not self.is_copy):
             return {}
         if kind == "copy":
             return {name: cast("CopyMetric", module).score(self._copy)}
         return {name: cast("PairMetric", module).score(self._pair)}
 
     def _of_speech(self, name: str, metric: SpeechMetric) -> dict[str, Value | None]:
-        ours = metric.score(self._speech)
-        if self._reference is None:
+        ours = metric.score(self.speech)
+        if self.reference is None:
             return {name: ours}
-        theirs = self._reference.value(name, metric)
+        theirs = self.reference.value(name, metric)
         difference = None
         if ours is not None and theirs is not None:
             difference = Value(ours.value - theirs.value, ours.weight)
@@ -202,25 +195,25 @@ class UtteranceScorer:
         Raises:
             InputError: If their rates differ, or their lengths by more than two frames.
         """
-        speech, mel = self._speech, self._mel
+        speech, mel = self.speech, self.mel
         if speech.sample_rate != mel.sample_rate:
             raise InputError(
-                f"{self._file}: {speech.sample_rate} Hz, expected the mel's {mel.sample_rate} Hz; "
+                f"{self.file}: {speech.sample_rate} Hz, expected the mel's {mel.sample_rate} Hz; "
                 "give the configuration that the file was made with"
             )
-        wav = cast("ReferenceSpeech", self._reference).speech.wav
+        wav = cast("ReferenceSpeech", self.reference).speech.wav
         S, S_hat = len(wav), len(speech.wav)
         if abs(S - S_hat) > TOLERANCE_FRAMES * mel.hop_length:
             raise InputError(
-                f"{self._file}: {S_hat} samples, and its recording has {S}: not a copy, sample by "
+                f"{self.file}: {S_hat} samples, and its recording has {S}: not a copy, sample by "
                 "sample; run stage 3 again, or leave the metrics of copies out of --metrics"
             )
         return Copy(wav[:S_hat], speech.wav[:S], mel)
 
     @cached_property
     def _pair(self) -> AlignedPair:
-        recorded = cast("ReferenceSpeech", self._reference).features
-        return AlignedPair(recorded, _features_of(self._speech), self._is_copy)
+        recorded = cast("ReferenceSpeech", self.reference).features
+        return AlignedPair(recorded, _features_of(self.speech), self.is_copy)
 
 
 def columns_of(metrics: Sequence[str]) -> list[ScoreColumn]:

@@ -1,11 +1,11 @@
-"""Which words of a known English text are said, in which order: a grammar that the text makes.
+"""Recognises which words of a known English text are spoken, in which order, with a grammar.
 
-pocketsphinx is led through the text, and may leave words out or go back and say some again, at a
-price. It is far more reliable than when it listens freely: it need not know which words are said,
-but only whether they are those of the text.
+The grammar makes pocketsphinx follow the text; skipping or repeating words has a fixed probability.
+This is far more reliable than free recognition: it only has to decide whether the words of the text
+are there.
 
-A price of 1e-10 flags 5 % of clean recordings, 1e-18 less than 1 %, at the same rate of faults of
-two words that are found (`checks/words.py`); at 1e-30 the decoder finds none at all.
+A probability of 1e-10 flags 5 % of clean recordings, 1e-18 less than 1 %, at the same rate of
+faults of two words that are found (`checks/words.py`); at 1e-30 none are found.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ import numpy as np
 from processors.scoring.recognition import RECOGNISER_RATE, is_silent, pcm_of
 from processors.text.g2p import LexiconPhonemizer
 
-PRICE = 1e-18  # probability of leaving words out, and of going back, at each word
-LONGEST = 6  # words that are left out, or said again, at once
+PRICE = 1e-18  # probability of skipping words, and of going back, at each word
+LONGEST = 6  # words that are skipped or repeated at once
 _FRAME_S = 0.01
 _GRAMMAR = "text"
 
 
 class RecognisedWord(NamedTuple):
-    """A word that is said."""
+    """A word of the text that was found."""
 
     place: int  # index into the words of the text
     start_s: float
@@ -33,41 +33,38 @@ class RecognisedWord(NamedTuple):
 def recognised_words(
     words: Sequence[str], wav: np.ndarray, sample_rate: int
 ) -> list[RecognisedWord] | None:
-    """Finds the words of a text in a sound.
+    """Finds the words of a text in a signal.
 
     Args:
-        words: Of the text, as `processors.scoring.recognition.words_of` gives them; not none.
+        words: Words of the text, normalised by `recognition.words_of`; not empty.
         wav: (S,) float32.
         sample_rate: Hz.
 
     Returns:
-        The words in the order in which they are said; None where the grammar has no way through
-        the sound.
+        The words in the order in which they are spoken; None where the grammar has no path
+        through the signal.
 
     Raises:
-        InputError: If a word cannot be said in English.
+        InputError: If a word has no English pronunciation.
     """
     if is_silent(wav):
         return None
-    listener = _listener()
-    heard = listener.listen(words, pcm_of(wav, sample_rate))
-    if not heard:
+    found = _decoder().decode(words, pcm_of(wav, sample_rate))
+    if not found:
         return None
-    positions = places(words, [word for word, _ in heard])
-    return [
-        RecognisedWord(index, start_s) for index, (_, start_s) in zip(positions, heard, strict=True)
-    ]
+    indices = word_indices(words, [word for word, _ in found])
+    return [RecognisedWord(i, start_s) for i, (_, start_s) in zip(indices, found, strict=True)]
 
 
-def places(words: Sequence[str], said: Sequence[str]) -> list[int]:
-    """Where in a text the words of a way through it stand, with the fewest skipped or repeated.
+def word_indices(words: Sequence[str], found: Sequence[str]) -> list[int]:
+    """Indices of recognised words in a text, with the fewest skipped or repeated words.
 
     Args:
-        words: Of the text.
-        said: Words of the text, after leaving out and going back.
+        words: Words of the text.
+        found: Recognised words, all from the text.
     """
     cheapest: dict[int, tuple[int, list[int]]] = {-1: (0, [])}  # by the index of the last word
-    for word in said:
+    for word in found:
         cheapest = {
             index: min(
                 (cost + abs(index - last - 1), [*path, index])
@@ -80,8 +77,8 @@ def places(words: Sequence[str], said: Sequence[str]) -> list[int]:
     return min((cost + left - last, path) for last, (cost, path) in cheapest.items())[1]
 
 
-class _Listener:
-    """A decoder, and the words that its dictionary lacks."""
+class _GrammarDecoder:
+    """A pocketsphinx decoder; words that its dictionary lacks are added on the way."""
 
     def __init__(self) -> None:
         from pocketsphinx import Config, Decoder
@@ -91,7 +88,7 @@ class _Listener:
             loglevel="FATAL",
             lm=None,
             bestpath=False,  # the words as they are found
-            cmn="batch",  # each sound by itself: not adapted to those before
+            cmn="batch",  # each signal by itself: not adapted to those before
             lw=1.0,  # the grammar's probabilities as they are
             wip=1.0,
             pip=1.0,
@@ -99,8 +96,8 @@ class _Listener:
         self._decoder = Decoder(config)
         self._pronounce = LexiconPhonemizer()
 
-    def listen(self, words: Sequence[str], pcm: bytes) -> list[tuple[str, float]]:
-        """The words that are said, and when each starts, in seconds; none where no way is found."""
+    def decode(self, words: Sequence[str], pcm: bytes) -> list[tuple[str, float]]:
+        """The words that are spoken, with their starts in seconds; empty where no path is found."""
         for word in words:
             if self._decoder.lookup_word(word) is None:
                 phones = " ".join(
@@ -117,16 +114,16 @@ class _Listener:
         if self._decoder.hyp() is None:
             return []
         found = [(part.word, part.start_frame * _FRAME_S) for part in self._decoder.seg()]
-        # pauses and noises stand in brackets, further pronunciations as "the(2)"
+        # pauses and noises are in brackets, alternative pronunciations are like "the(2)"
         return [(word.partition("(")[0], s) for word, s in found if word[0] not in "(<["]
 
 
 def _arcs(words: Sequence[str]) -> list[tuple[Any, ...]]:
     """The grammar, as (from, to, probability[, word]) each.
 
-    There are two states to each word: 0 to N - 1 before it is said, from where it is the only way,
-    and N to 2 N between words, from where on the text goes on, leaves out, or goes back. Two
-    prices are therefore never paid without a word between them.
+    Each word has two states: 0 to N - 1 before it, with the word as the only arc, and N to 2 N
+    between words, with arcs that continue, skip or go back. So two jumps always have a word
+    between them.
     """
     N = len(words)
     arcs: list[tuple[Any, ...]] = []
@@ -139,6 +136,6 @@ def _arcs(words: Sequence[str]) -> list[tuple[Any, ...]]:
 
 
 @lru_cache(maxsize=1)
-def _listener() -> _Listener:
+def _decoder() -> _GrammarDecoder:
     """One per process: its dictionary takes a third of a second to read."""
-    return _Listener()
+    return _GrammarDecoder()

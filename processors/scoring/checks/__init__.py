@@ -1,11 +1,9 @@
-"""Failures of speech. Each file here is a check: its name is the name of the file.
+"""Checks for failures of speech, one per file; the name of a check is the name of its file.
 
-A score says how good a voice is; a check says which sentences went wrong, and how: one plain line
-with numbers for each failure, and nothing for a sentence that has none. Limits are such that good
-recordings are hardly ever flagged; each file says where its own come from.
-
-Nothing is registered by hand. A check imports the packages it needs when it judges, so that one
-that is not installed is missed by that check alone.
+A metric says how good a voice is; a check finds the sentences that failed, with one line of numbers
+for each. Limits are set so that good recordings are hardly ever flagged; each file gives the
+measurements behind its own. A check imports optional packages only when it runs, so that a missing
+one affects that check alone.
 """
 
 import importlib
@@ -26,8 +24,8 @@ class Check:
 
     Attributes:
         finds: The failure, in a few words, for messages and legends.
-        needs: What an utterance must have to be judged, for messages; empty: its sound is enough.
-        packages: Modules that it imports and that may not be installed, named as pip names them.
+        needs: What an utterance must have besides its signal, for messages.
+        packages: Modules it imports that may not be installed, under their names in pip.
     """
 
     finds: str
@@ -40,26 +38,26 @@ class Check:
 
 
 class Flag(NamedTuple):
-    """A failure that was found in an utterance."""
+    """A failure found in an utterance."""
 
     check: str
     note: str  # one line with numbers: "0.8 s of silence at 2.31 s, recorded: 0.2 s"
 
 
 class CheckResults(NamedTuple):
-    """What all checks say about an utterance."""
+    """The results of all checks of an utterance."""
 
     flags: tuple[Flag, ...]
-    skipped: dict[str, str]  # why, by the name of each check that could not judge
-    failed: dict[str, str]  # with what error, by the name of each check that broke down
+    skipped: dict[str, str]  # the reason, by the name of each check that does not apply
+    failed: dict[str, str]  # the error, by the name of each check that raised
 
 
 class NotApplicableError(Exception):
-    """A check cannot judge this utterance; the message says what it lacks."""
+    """A check does not apply to this utterance; the message says what it lacks."""
 
 
 class CheckModule(Protocol):
-    """What the file of a check holds."""
+    """The module of a check."""
 
     CHECK: Check
 
@@ -67,11 +65,11 @@ class CheckModule(Protocol):
         """Looks for one kind of failure.
 
         Args:
-            speech: What is judged.
+            speech: Speech to check.
             recorded: The recording of the same sentence, where there is one.
 
         Returns:
-            What is wrong, one line with numbers; None where nothing is.
+            What is wrong, in one line with numbers; None where nothing is.
 
         Raises:
             NotApplicableError: If the utterance lacks what the check needs.
@@ -87,7 +85,7 @@ def find(name: str) -> CheckModule:
     """The module of a check.
 
     Raises:
-        InputError: If there is none of that name; the message lists those there are.
+        InputError: If there is no such check; the message lists the known ones.
     """
     known = check_names()
     if name not in known:
@@ -98,15 +96,15 @@ def find(name: str) -> CheckModule:
 def run_checks(
     speech: LabelledSpeech, recorded: LabelledSpeech | None, names: Iterable[str] | None = None
 ) -> CheckResults:
-    """Looks for every kind of failure.
+    """Runs checks on one utterance.
 
     Args:
-        speech: What is judged.
+        speech: Speech to check.
         recorded: The recording of the same sentence, where there is one.
-        names: Of the checks; None: all that there are.
+        names: Names of checks; None: all.
 
     Returns:
-        Flags in the order of the checks, and why the others could not judge.
+        Flags in the order of the checks, and why the others did not run.
 
     Raises:
         InputError: If a file that a check needs cannot be read.
@@ -119,15 +117,12 @@ def run_checks(
             skipped[name] = f"not installed: {', '.join(missing)}"
             continue
         try:
-            note = module.check(speech, recorded)
+            if (note := module.check(speech, recorded)) is not None:
+                flags.append(Flag(name, note))
         except NotApplicableError as reason:
             skipped[name] = str(reason)
-            continue
         except InputError:
             raise
-        except Exception as error:  # noqa: BLE001  (the others can still judge)
+        except Exception as error:  # noqa: BLE001  (the other checks still run)
             failed[name] = described(error)
-            continue
-        if note is not None:
-            flags.append(Flag(name, note))
     return CheckResults(tuple(flags), skipped, failed)

@@ -1,13 +1,12 @@
 """Speech that is too quiet, too loud, or far from the level of its recording.
 
-The level is the active speech level of ITU-T P.56 (`processors.audio.speech_level`), dB relative to
-full scale: pauses do not lower it. Flagged below -45 dB and above -10 dB, and where it differs from
-that of the recording by more than 10 dB. Recordings of speech have -35 to -14 dB; telephone speech
-is set to -26. Within one speaker the levels of sentences differ from their mean by 2 dB (standard
-deviation) and by 9 at most, in 1,124 recordings. A sound without any speech is flagged, too.
+By the active speech level of ITU-T P.56 (`processors.audio.speech_level`), dB relative to full
+scale, which excludes pauses. Flagged below -45 dB and above -10 dB, and where it differs from the
+recording's by more than 10 dB. Recordings of speech have -35 to -14 dB; telephone speech is set to
+-26. Levels of one speaker's sentences differ from their mean by 2 dB (standard deviation), and by
+at most 9, in 1,124 recordings. Signals without speech are flagged, too.
 """
 
-from processors.audio.speech_level import active_level
 from processors.scoring.checks import Check
 from processors.scoring.recognition import LabelledSpeech
 
@@ -19,18 +18,17 @@ DIFFERENCE_DB = 10.0
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for a wrong level."""
-    loudness = active_level(speech.wav, speech.sample_rate)
-    theirs = active_level(recorded.wav, recorded.sample_rate) if recorded is not None else None
-    beside = f", recorded: {theirs.level_db:.1f} dB" if theirs is not None else ""
-    if loudness is None:
-        return f"silent: nothing above -90 dB of full scale{beside}"
-    level_db = loudness.level_db
+    theirs = recorded.level if recorded is not None else None
+    compared = f", recorded: {theirs.level_db:.1f} dB" if theirs is not None else ""
+    if speech.level is None:
+        return f"silent: nothing above -90 dB of full scale{compared}"
+    level_db = speech.level.level_db
     if level_db < QUIETEST_DB:
-        return f"too quiet: speech at {level_db:.1f} dB of full scale{beside}"
+        return f"too quiet: speech at {level_db:.1f} dB of full scale{compared}"
     if level_db > LOUDEST_DB:
-        return f"too loud: speech at {level_db:.1f} dB of full scale{beside}"
+        return f"too loud: speech at {level_db:.1f} dB of full scale{compared}"
     if theirs is None or abs(level_db - theirs.level_db) <= DIFFERENCE_DB:
         return None
     how = "quieter" if level_db < theirs.level_db else "louder"
     difference_db = abs(level_db - theirs.level_db)
-    return f"{difference_db:.1f} dB {how} than recorded: speech at {level_db:.1f} dB{beside}"
+    return f"{difference_db:.1f} dB {how} than recorded: speech at {level_db:.1f} dB{compared}"

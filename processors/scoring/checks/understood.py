@@ -1,15 +1,14 @@
-"""Speech that is not understood: a recogniser hears hardly any of the words of the text.
+"""Unintelligible speech: a recogniser gets hardly any word of the text right.
 
-Skipped and repeated words (`processors.scoring.checks.words`) are looked for in speech that can be
-followed; this one finds speech that cannot. It is flagged where more than 85 % of its words are
-misread (the word error, insertions included). A recording that is misread by more than 60 % says
-that it is the recogniser who fails there: then the utterance is not judged. Texts of less than
-five words are not, either: one word more or less decides there.
+`processors.scoring.checks.words` finds skipped and repeated words in intelligible speech. This
+check flags a word error rate (insertions included) of more than 85 %. A word error rate of the
+recording above 60 % shows that the recogniser fails there, so the utterance is not checked; nor are
+texts of fewer than five words, where one word decides.
 
-Measured with pocketsphinx: of 40 recordings of a speaker (Kathleen) at most 60 % are misread, of 25
-of LJSpeech 82 %; of copies by Griffin-Lim, 34 of the first at most 80 % and 10 of the second 50 %:
-none is flagged. Of ten sentences by a voice that is hardly trained, 2 are (87 % and 89 %, of their
-recordings 20 % and 28 %).
+Measured with pocketsphinx: the highest word error rate of 40 recordings of a speaker (Kathleen) is
+60 %, of 25 of LJSpeech 82 %; of copies by Griffin-Lim, 80 % of 34 of the first and 50 % of 10 of
+the second: none is flagged. Of ten sentences by a hardly trained voice, 2 are (87 % and 89 %; their
+recordings have 20 % and 28 %).
 """
 
 from processors.scoring.checks import Check, NotApplicableError
@@ -23,27 +22,27 @@ CHECK = Check(
     "one's own",
     packages=WORD_ERROR.packages,
 )
-MOST_MISREAD = 0.85  # word error of speech
-MOST_MISREAD_RECORDED = 0.6  # of its recording: with more, the recogniser is not to be believed
+MOST_MISREAD = 0.85  # word error rate of speech
+MOST_MISREAD_RECORDED = 0.6  # of its recording: above, the recogniser is not reliable
 FEWEST = 5  # words of a text
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for speech that a recogniser does not understand."""
-    ours = _misread(speech)
+    ours = _word_error(speech)
     if ours is None:
         raise NotApplicableError(f"needs {CHECK.needs}")
-    theirs = _misread(recorded) if recorded is not None else None
+    theirs = _word_error(recorded) if recorded is not None else None
     if ours <= MOST_MISREAD:
         return None
     if theirs is not None and theirs > MOST_MISREAD_RECORDED:
         raise NotApplicableError(f"its recording is misread, too: word error {100 * theirs:.0f} %")
-    beside = f", recorded: {100 * theirs:.0f} %" if theirs is not None else ""
-    return f'word error {100 * ours:.0f} %{beside}: heard as "{speech.hypothesis or ""}"'
+    compared = f", recorded: {100 * theirs:.0f} %" if theirs is not None else ""
+    return f'word error {100 * ours:.0f} %{compared}: heard as "{speech.hypothesis or ""}"'
 
 
-def _misread(speech: LabelledSpeech) -> float | None:
-    """Its word error; None where the text is too short, or nobody listens."""
+def _word_error(speech: LabelledSpeech) -> float | None:
+    """Its word error rate; None where the text is too short, or there is no recogniser."""
     words = words_of(speech.text, speech.language)
     if len(words.split()) < FEWEST or "{" in speech.text or speech.hypothesis is None:
         return None

@@ -1,21 +1,21 @@
 """Words that are skipped or repeated.
 
-In English pocketsphinx is led through the text and may leave words out and go back, at a price
-(`processors.scoring.word_grammar`). In other languages what is heard is compared with the text,
-where the user brings a recogniser or transcripts: two words or more that are missing in a row, or
-that are heard twice in a row. What is found in the recording as well is no failure of the speech.
+In English pocketsphinx follows the text, with a fixed probability of skipping and going back
+(`processors.scoring.word_grammar`). In other languages the output of the user's recogniser or
+transcripts is compared with the text: two or more words that are missing in a row, or recognised
+twice in a row. Faults that the recording has as well are not flagged.
 
-Measured in English on recordings out of which words were cut, or in which they were said twice; the
-price was chosen on other sentences. Of one speaker (Kathleen), 78 sentences for each fault: 86 % of
-single words that are skipped are found, 63 % of those repeated, 99 % and 100 % of two in a row, all
-of three. Of LJSpeech, 50 sentences cut where another aligner has the words: 80 % and 70 %, 98 % and
-98 %, all. Untouched, 2 of 250 recordings of the first are flagged, 1 of 55 of the second, and 2 of
-50 of 14 other speakers, mostly for a short word that was swallowed; of 68 copies of the first by
-Griffin-Lim and by a poor vocoder, none. It takes 0.03 s of processor time per second of sound.
+Measured in English on recordings with words cut out or repeated; the probability was chosen on
+other sentences. Of one speaker (Kathleen), 78 sentences for each fault: 86 % of single skipped
+words are found and 63 % of repeated ones; of two in a row 99 % and 100 %; of three, all. Of
+LJSpeech, 50 sentences cut at the word boundaries of another aligner: 80 % and 70 %, 98 % and 98 %,
+all. Unmodified, 2 of 250 recordings of the first are flagged, 1 of 55 of the second, and 2 of 50 of
+14 other speakers, mostly for a short reduced word; of 68 copies of the first by Griffin-Lim and by
+a poor vocoder, none. It takes 0.03 s of CPU time per second of speech.
 
-What a recogniser hears says less. With pocketsphinx listening freely in place of the user's, which
-misreads a fifth of the words, 67 % of two skipped words are found and 47 % of two repeated, 93 %
-and 56 % of three, and none of 30 untouched recordings is flagged.
+Free recognition is weaker. With pocketsphinx in place of the user's recogniser, at a word error
+rate of 20 %, 67 % of two skipped words are found and 47 % of two repeated ones, 93 % and 56 % of
+three, and none of 30 unmodified recordings is flagged.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,39 +33,39 @@ CHECK = Check(
     packages=("pocketsphinx", "soxr"),
 )
 SHOWN = 3  # faults, of those found
-FEWEST = 2  # words, where a recogniser has to be believed
+FEWEST = 2  # words, with free recognition
 _NEAR = 2  # words between jumps that belong together
 _FEWEST_LETTERS = 3
-_HEARD_LETTERS = 0.5  # of those of words that are missing: with more, they were misread
+_HEARD_LETTERS = 0.5  # of the letters of missing words: with more, they were misread
 
 
 class Fault(NamedTuple):
-    """Words of the text that are skipped, or said again."""
+    """Words of the text that are skipped or repeated."""
 
     kind: str  # "skipped" or "repeated"
     start: int  # index of the first word
     end: int  # one past the last
-    where: str = ""  # when it happens, for the message
+    where: str = ""  # its time, for the message
 
 
 class _Jump(NamedTuple):
-    """Where what is said does not go on with the next word of the text."""
+    """Where the speech does not continue with the next word of the text."""
 
-    after: int  # so many words are said before it
-    expected: int  # index of the word that would have been next
-    place: int  # of the word that is
+    after: int  # number of recognised words before it
+    expected: int  # index of the next word of the text
+    place: int  # index of the word that follows instead
     where: str
 
     @property
     def n_words(self) -> int:
-        """Words skipped; below 0: words said again."""
+        """Words skipped; below 0: words repeated."""
         return self.place - self.expected
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
     """Looks for words that are skipped or repeated."""
     words = words_of(speech.text, speech.language).split()
-    if not words or "{" in speech.text:  # phones written inline are no words
+    if not words or "{" in speech.text:  # inline phones are not words
         raise NotApplicableError(f"needs {CHECK.needs}")
     faults = _faults(words, speech)
     if faults is None:
@@ -80,10 +80,10 @@ def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None
 
 
 def _faults(words: Sequence[str], speech: LabelledSpeech) -> list[Fault] | None:
-    """All that is skipped or repeated; None where nobody listens to the language.
+    """All skipped or repeated words; None without a recogniser of the language.
 
     Raises:
-        NotApplicableError: If a word cannot be said in English.
+        NotApplicableError: If a word has no English pronunciation.
     """
     if is_english(speech.language):
         try:
@@ -97,11 +97,14 @@ def _faults(words: Sequence[str], speech: LabelledSpeech) -> list[Fault] | None:
 
 
 def faults_of(said: Sequence[RecognisedWord], words: Sequence[str]) -> list[Fault]:
-    """What is skipped and repeated in the words of a text as they are said.
+    """Skipped and repeated words by the grammar.
 
-    Jumps forth and back within two words mean that one word sounds like another one of the text:
-    they count for the words that are too few or too many in the end. A word of one or two letters
-    is easily swallowed, and no fault.
+    Jumps forward and back within two words mean that a word was confused with another one of the
+    text; only their sum counts. Words of one or two letters are often reduced, and not faults.
+
+    Args:
+        said: Recognised words, in order.
+        words: Words of the text.
     """
     faults = []
     for near in _near(_jumps(said, len(words))):
@@ -116,7 +119,7 @@ def faults_of(said: Sequence[RecognisedWord], words: Sequence[str]) -> list[Faul
 
 
 def _span(near: Sequence[_Jump], in_all: int) -> tuple[int, int]:
-    """From which word to which jumps lead together, or else the longest in their direction."""
+    """First and last word of jumps as a whole, or of the longest one in their direction."""
     first, last = near[0].expected, near[-1].place
     if (last - first) * in_all > 0:
         return first, last
@@ -135,7 +138,7 @@ def _jumps(said: Sequence[RecognisedWord], n_words: int) -> Iterator[_Jump]:
 
 
 def _near(jumps: Iterable[_Jump]) -> list[list[_Jump]]:
-    """Jumps with those that follow within two words."""
+    """Groups of jumps that follow each other within two words."""
     groups: list[list[_Jump]] = []
     for jump in jumps:
         if groups and jump.after - groups[-1][-1].after <= _NEAR:
@@ -146,11 +149,11 @@ def _near(jumps: Iterable[_Jump]) -> list[list[_Jump]]:
 
 
 def faults_heard(words: Sequence[str], heard: Sequence[str]) -> list[Fault]:
-    """What is skipped and repeated by what a recogniser heard, whose mistakes are no faults.
+    """Skipped and repeated words by free recognition, whose own errors are not faults.
 
     Args:
         words: Of the text.
-        heard: Words that were heard.
+        heard: Words of the hypothesis.
     """
     faults = []
     for kind, i, i_end, j, j_end in SequenceMatcher(None, words, heard, False).get_opcodes():

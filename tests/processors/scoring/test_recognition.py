@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from processors.scoring import recognition
-from processors.scoring.recognition import LabelledSpeech, hear, recognise, words_of
+from processors.scoring.recognition import LabelledSpeech, hypothesis_of, recognise, words_of
 from processors.scoring.user_models import UserModels
 from utils.errors import InputError
 
@@ -44,8 +44,8 @@ def test_what_is_heard_does_not_depend_on_what_was_heard_before(clip):
 
 
 def test_pocketsphinx_listens_to_english_and_nobody_to_other_languages(clip):
-    assert hear(clip) == recognise(clip.wav, clip.sample_rate)
-    assert hear(replace(clip, language="de")) is None
+    assert hypothesis_of(clip) == recognise(clip.wav, clip.sample_rate)
+    assert hypothesis_of(replace(clip, language="de")) is None
 
 
 @pytest.mark.parametrize(
@@ -82,20 +82,20 @@ def test_a_recogniser_listens_once():
 
 def test_a_recogniser_gives_text():
     sound = replace(SOUND, user_models=UserModels(recogniser=lambda *_: {"text": "hello"}))
-    with pytest.raises(InputError, match="gave dict for a; a recogniser gives the text"):
-        hear(sound)
+    with pytest.raises(InputError, match="returned dict for a; a recogniser returns the text"):
+        hypothesis_of(sound)
 
 
 def test_transcripts_come_before_a_recogniser_and_one_of_each_must_be_there(tmp_path):
     plugins = UserModels(recogniser=lambda *_: "from the recogniser", transcripts=tmp_path)
     spoken, recorded = (replace(SOUND, user_models=plugins, recorded=r) for r in (False, True))
     (tmp_path / "a.txt").write_text("\ufeffEén kop koffie.\n", encoding="utf-8")
-    assert hear(spoken) == "Eén kop koffie.\n"
-    assert hear(recorded) is None
+    assert hypothesis_of(spoken) == "Eén kop koffie.\n"
+    assert hypothesis_of(recorded) is None
     (tmp_path / "recorded").mkdir()
     with pytest.raises(InputError, match=r"recorded.a\.txt: No such file.*must hold one of every"):
-        hear(recorded)
+        hypothesis_of(recorded)
     (tmp_path / "recorded" / "a.txt").write_text("een kop")
-    assert hear(recorded) == "een kop"
+    assert hypothesis_of(recorded) == "een kop"
     with pytest.raises(InputError, match=r"b\.txt: No such file"):
-        hear(replace(spoken, id="b"))
+        hypothesis_of(replace(spoken, id="b"))

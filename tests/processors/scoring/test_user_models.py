@@ -53,7 +53,7 @@ def test_what_is_missing_is_named(folder):
     write(folder, "mine_e", "def hear(:\n")
     write(folder, "mine_f", "from math import no_such_name")
     for name, message in {
-        "mine_g:hear": r"mine_g:hear: there is no module mine_g in the folder you are in; ",
+        "mine_g:hear": r"mine_g:hear: there is no module mine_g in the current folder; ",
         "mine_c.ears:hear": r"there is no module mine_c\.ears in the",
         "mine_c:heart": r"mine_c\.py holds no heart; did you mean hear\?",
         "mine_c:pi": r"mine_c:pi: is no function, but float",

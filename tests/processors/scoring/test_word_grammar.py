@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import soxr
 
-from processors.scoring.word_grammar import places, recognised_words
+from processors.scoring.word_grammar import recognised_words, word_indices
 from tests.processors.spliced import WORDS, Recording
 
 
@@ -30,7 +30,7 @@ def said(wav, rate, words=WORDS):
 )
 def test_words_are_placed_with_the_fewest_skipped_or_repeated(text, spoken, expected):
     words = text.split()
-    found = places(words, spoken.split())
+    found = word_indices(words, spoken.split())
     assert [words[place] for place in found] == spoken.split()
     assert cost(found, len(words)) == cost(expected, len(words))
 
