@@ -1,1 +1,1 @@
-"""Sound files, and what is measured in them: pitch, energy, spectral envelope, level."""
+"""Audio files, and signal analysis: pitch, spectral envelope, mel-cepstrum, speech level."""

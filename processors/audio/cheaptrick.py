@@ -1,8 +1,11 @@
-"""The spectral envelope of speech: CheapTrick, the estimator of the WORLD vocoder.
+"""CheapTrick, the spectral envelope estimator of the WORLD vocoder.
 
 Morise 2015, "CheapTrick, a spectral envelope estimator for high-quality speech synthesis", Speech
-Communication 67. A window of three periods makes the power hardly depend on where in a period it
-stands; smoothing over two thirds of the fundamental and a lifter then remove the harmonics.
+Communication 67. A window of three periods makes the power nearly independent of its position in a
+period; smoothing over two thirds of the fundamental and liftering then remove the harmonics.
+
+`pyworld.cheaptrick` computes the same, but it is an optional package that pip has to compile, and
+`mcd` must not need a compiler.
 """
 
 from collections.abc import Iterator
@@ -12,26 +15,26 @@ import numpy as np
 N_FFT = 1024  # three periods of 65 Hz fit up to 22,050 Hz
 UNVOICED_F0_HZ = 500.0  # sets the window and the smoothing of frames without pitch, as in WORLD
 _PERIODS_PER_WINDOW = 3
-_RECOVERY = -0.15  # q1 of the paper: makes up for what smoothing flattens
-_CHUNK_FRAMES = 256  # bounds the memory, and fits caches
+_RECOVERY = -0.15  # q1 of the paper: compensates for the flattening by smoothing
+_CHUNK_FRAMES = 256  # bounds the memory, and fits into caches
 
 
 def log_envelopes(
     wav: np.ndarray, sample_rate: int, f0: np.ndarray, hop_length: int, floor: float
 ) -> Iterator[np.ndarray]:
-    """Logarithms of the power envelopes of all frames, some at a time.
+    """Log power envelopes of all frames, in chunks.
 
     Args:
         wav: (S,), at least one sample.
         sample_rate: Hz.
         f0: Hz, 0 where unvoiced, (T,); frame t is centred on sample t * hop_length.
         hop_length: Samples between frames.
-        floor: Added to the power, above 0: the mean square of white noise.
+        floor: Variance of white noise that is added to the power, above 0.
 
     Yields:
-        (t, N_FFT / 2 + 1), nats, T rows in all; white noise has the power of its variance in each.
+        (t, N_FFT / 2 + 1), nats, T rows in all; white noise has its variance in each bin.
     """
-    lowest = _PERIODS_PER_WINDOW * sample_rate / (N_FFT - 3)  # longer periods do not fit
+    lowest = _PERIODS_PER_WINDOW * sample_rate / (N_FFT - 3)  # longer periods exceed the FFT
     f0 = np.where(f0 > lowest, f0, UNVOICED_F0_HZ).astype(np.float64)  # (T,)
     samples = wav.astype(np.float64)
     for start in range(0, len(f0), _CHUNK_FRAMES):
@@ -55,9 +58,9 @@ def _power(samples: np.ndarray, centres: np.ndarray, f0: np.ndarray) -> np.ndarr
 
 
 def _with_dc(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
-    """Power below the fundamental, mirrored at half of it, (T, K); f0 in bins.
+    """Power spectra with the band below the fundamental mirrored into it, (T, K); f0 in bins.
 
-    Speech has none there, and the envelope would fall towards 0 Hz.
+    Speech has no power there, and the envelope would fall towards 0 Hz.
     """
     below = np.arange(int(f0.max()) + 1)
     mirrored = f0[:, None] - below  # (T, L), negative above the fundamental
@@ -89,8 +92,8 @@ def _smoothed(power: np.ndarray, f0: np.ndarray) -> np.ndarray:
 
 
 def _liftered(log_power: np.ndarray, f0: np.ndarray) -> np.ndarray:
-    """Log spectra (T, K) smoothed over the fundamental, and sharpened; f0 in periods per sample."""
-    periods = f0[:, None] * np.arange(N_FFT // 2 + 1)  # (T, N_FFT / 2 + 1) of quefrency
+    """Log spectra (T, K), liftered to smooth over the fundamental; f0 in periods per sample."""
+    periods = f0[:, None] * np.arange(N_FFT // 2 + 1)  # (T, N_FFT / 2 + 1), quefrency
     recovery = 1 - 2 * _RECOVERY + 2 * _RECOVERY * np.cos(2 * np.pi * periods)
     lifter = np.sinc(periods) * recovery
     cepstra = np.fft.irfft(log_power, N_FFT)[:, : N_FFT // 2 + 1] * lifter

@@ -1,7 +1,6 @@
-"""Reading and writing audio files; what cannot be trusted is refused with the reason.
+"""Reading and writing audio files, with checks that libsndfile lacks.
 
-libsndfile reads a WAV that was cut short without a word, passes NaN on, and writes NaN as a
-full-scale click; hence the checks here.
+libsndfile reads truncated WAV files silently, passes NaN on, and writes NaN as a full-scale click.
 """
 
 import struct
@@ -22,27 +21,27 @@ from utils.files import replacing
 _SILENT_PEAK = 1e-4  # -80 dBFS: three steps of 16 bits
 _CLIPPED_LEVEL = 0.99  # the highest value of 8-bit audio is 0.992
 _CLIPPED_SHARE = 0.01  # of all samples
-_UNKNOWN_FRAMES = 2**63 - 1  # libsndfile's answer where the header gives no length
+_UNKNOWN_FRAMES = 2**63 - 1  # of libsndfile, where the header gives no length
 _STREAMED_SIZE = 0xFFFFFFFF  # written by programs that pipe a WAV and cannot go back
 
 
 class AudioError(UtteranceError):
-    """An audio file that cannot be used; the message says why, and what to do."""
+    """An audio file cannot be used; the message gives the reason and the remedy."""
 
 
 class Audio(NamedTuple):
-    """A recording as the rest of the toolkit wants it."""
+    """A recording after conversion."""
 
     wav: np.ndarray  # (S,) float32 in [-1, 1], mono, at the configured rate
-    notices: tuple[str, ...]  # what was changed or is suspicious, one line each
+    notices: tuple[str, ...]  # changes and suspicious properties, one line each
 
 
 def read_audio(path: Path, config: PreprocessConfig) -> Audio:
-    """Reads a recording of any format, rate and number of channels that libsndfile knows.
+    """Reads a recording of any format, sample rate and number of channels of libsndfile.
 
     Args:
         path: Audio file.
-        config: Sample rate, limits of length, and what to do about other rates and levels.
+        config: Sample rate, limits of length, treatment of other rates and levels.
 
     Returns:
         Mono audio at `config.sample_rate`; channels are averaged, other rates resampled (soxr HQ).
@@ -91,7 +90,7 @@ def _check_complete(file: BinaryIO, size: int) -> None:
     long_length = _STREAMED_SIZE
     while len(header := file.read(8)) == 8:
         name, length = struct.unpack(f"{order}4sI", header)
-        if name == b"ds64" and length >= 16:  # RF64: the size of the data has 64 bits, and is here
+        if name == b"ds64" and length >= 16:  # RF64: the 64-bit size of the data
             _, long_length = struct.unpack("<QQ", file.read(16))
             length -= 16
         if name == b"data":
@@ -131,7 +130,7 @@ def _check_level(samples: np.ndarray, config: PreprocessConfig, notices: list[st
             f"{np.count_nonzero(~finite)} samples are NaN or infinite, the first is number"
             f" {np.argmin(finite)}; export the file again"
         )
-    # without the copy of a long recording that its absolute values would be
+    # no absolute values: they would copy a long recording
     peak = max(float(samples.max()), -float(samples.min()))
     if peak > 1:
         if not config.rescale:
@@ -180,7 +179,7 @@ def _to_rate(
     missing = f"; nothing above {rate // 2} Hz" if rate < config.sample_rate else ""
     notices.append(f"resampled from {rate} to {config.sample_rate} Hz{missing}")
     wav = soxr.resample(wav, rate, config.sample_rate, quality="HQ")  # another (S,)
-    # Between samples at full scale the signal goes beyond it; resampling brings that to light.
+    # Between samples the signal may exceed full scale; resampling shows it.
     peak = float(np.abs(wav).max())
     if peak > 1:
         notices.append("level lowered, for the resampled signal goes beyond full scale")
@@ -189,15 +188,15 @@ def _to_rate(
 
 
 def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
-    """Writes a 16-bit WAV, whole or not at all. Audio beyond [-1, 1] is scaled down, not clipped.
+    """Writes a 16-bit WAV atomically. Audio beyond [-1, 1] is scaled down, not clipped.
 
     Args:
-        path: File to write; its folder is made where missing.
+        path: File to write; its folder is created.
         wav: Mono audio, (S,) floats.
         sample_rate: Hz.
 
     Returns:
-        The factor that the audio was multiplied with: 1.0 unless its peak was beyond 1.
+        Gain that was applied: 1.0 unless the peak exceeds 1.
 
     Raises:
         AudioError: If `wav` is not one-dimensional, is empty, or holds NaN or infinity.
@@ -214,12 +213,12 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
 
 
 def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    """Writes a 16-bit WAV block by block, whole or not at all, in memory for one block.
+    """Writes a 16-bit WAV atomically, block by block.
 
     Args:
-        path: File to write; its folder is made where missing.
-        blocks: Mono audio, (S,) floats each. What is beyond [-1, 1] is cut off there: how loud the
-            whole is would be known too late.
+        path: File to write; its folder is created.
+        blocks: Mono audio, (S,) floats each, clipped to [-1, 1]: the peak of the whole is not known
+            in time to scale it.
         sample_rate: Hz.
 
     Returns:
@@ -230,9 +229,9 @@ def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int)
 
 
 def _write_pcm16(path: Path, blocks: Iterable[np.ndarray], sample_rate: int) -> int:
-    """Writes integers, (S,) each; gives their number.
+    """Writes integers, (S,) each, and returns their number.
 
-    Not by libsndfile, which does not say why a file cannot be written.
+    By `wave`, as libsndfile gives no reason where a file cannot be written.
     """
     with replacing(path) as temporary, wave.open(str(temporary), "wb") as file:
         file.setnchannels(1)

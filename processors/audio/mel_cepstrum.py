@@ -1,7 +1,7 @@
-"""Mel-cepstra: the cepstrum of a spectral envelope on a frequency axis like the ear's.
+"""Mel-cepstra: cepstra of a spectral envelope on a warped frequency axis.
 
-Tokuda et al. 1994, "Mel-generalized cepstral analysis", ICSLP: the axis is bent by a first-order
-all-pass filter of constant alpha, which at the right alpha comes close to the mel scale.
+Tokuda et al. 1994, "Mel-generalized cepstral analysis", ICSLP: a first-order all-pass filter with
+constant alpha warps the axis; with the right alpha it approximates the mel scale.
 """
 
 import functools
@@ -20,10 +20,10 @@ def mel_cepstra(
         log_power: Logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
         sample_rate: Hz.
         order: Highest coefficient.
-        alpha: All-pass constant; None is the one nearest to the mel scale.
+        alpha: All-pass constant; None: the closest to the mel scale.
 
     Returns:
-        (T, order + 1), nats of magnitude; the first is the level.
+        (T, order + 1), nats of magnitude; coefficient 0 is the level.
     """
     alpha = mel_alpha(sample_rate) if alpha is None else alpha
     return log_power @ _analysis(log_power.shape[1], order, alpha)
@@ -31,10 +31,10 @@ def mel_cepstra(
 
 @functools.cache
 def mel_alpha(sample_rate: int) -> float:
-    """The all-pass constant whose axis is nearest to the mel scale, to three decimals.
+    """The all-pass constant closest to the mel scale, to three decimals.
 
-    The mel scale is ln(1 + f / 1000 Hz), and near is the mean square over 0 Hz to half of the rate;
-    0.41 at 16 kHz, 0.455 at 22,050 Hz (SPTK's recommendations are of this kind).
+    By the mean square difference to ln(1 + f / 1000 Hz) from 0 Hz to half of the sample rate: 0.41
+    at 16 kHz, 0.455 at 22,050 Hz, like the values that SPTK recommends.
     """
     share = np.arange(1, 1001) / 1000  # of half the sample rate
     mel = np.log1p(share * sample_rate / 2000)
@@ -47,17 +47,17 @@ def mel_alpha(sample_rate: int) -> float:
 
 @functools.cache
 def _analysis(n_bins: int, order: int, alpha: float) -> np.ndarray:
-    """From log-powers to mel-cepstra, (n_bins, order + 1): both steps are linear."""
+    """Matrix from log-powers to mel-cepstra, (n_bins, order + 1)."""
     cepstra = np.fft.irfft(np.eye(n_bins))[:, :n_bins]  # (K, K), row k is that of bin k alone
-    cepstra[:, [0, -1]] /= 2  # the others stand for negative times, too; and power is a square
+    cepstra[:, [0, -1]] /= 2  # other bins include negative times; power is a square
     return cepstra @ _warping(n_bins, order, alpha)
 
 
 def _warping(n_coefficients: int, order: int, alpha: float) -> np.ndarray:
-    """From cepstra to mel-cepstra, (n_coefficients, order + 1); Oppenheim and Johnson 1972.
+    """Matrix from cepstra to mel-cepstra, (n_coefficients, order + 1); Oppenheim, Johnson 1972.
 
-    In the variable x of the bent axis a delay is (alpha + x) / (1 + alpha x), and n delays are the
-    n-th power of that series: row n holds its coefficients.
+    In the variable x of the warped axis a delay is (alpha + x) / (1 + alpha x), and n delays are
+    the n-th power of that series: row n holds its coefficients.
     """
     powers = np.arange(order)
     series = np.append(alpha, (1 - alpha**2) * (-alpha) ** powers)  # (order + 1,)

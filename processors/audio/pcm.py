@@ -1,8 +1,8 @@
-"""Audio as 16-bit integers, the form in which it lies on disk."""
+"""Conversion between floats and 16-bit integers, the format of audio on disk."""
 
 import numpy as np
 
-# 32768 and not 32767: 16-bit audio that was read as floats is written back bit by bit.
+# 32768 and not 32767: 16-bit audio that is read as floats is written back unchanged.
 _STEPS = 32768
 
 

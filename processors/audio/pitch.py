@@ -1,7 +1,7 @@
-"""Fundamental frequency, one value per mel frame, at the mel frame's time.
+"""Fundamental frequency at the times of the mel frames.
 
-Two frame grids that are merely padded to the same length are out of step by up to a frame and
-more, which costs as much accuracy as a worse method. Here Praat's grid is laid on the mel's.
+Frame grids that are only padded to the same length differ by a frame or more, which costs as much
+accuracy as a worse method. Here the frames of Praat are centred on those of the mel.
 """
 
 from typing import Any, Literal
@@ -12,7 +12,7 @@ import soxr
 from modules.mel import MelConfig
 from utils.errors import InputError
 
-# Praat's time grows with the sample rate; all it uses of a voice is below half of this.
+# Praat's run time grows with the sample rate; it uses nothing of a voice above half of this.
 _HIGHEST_RATE = 24000  # Hz
 _PERIODS_PER_WINDOW = 3  # Praat's autocorrelation looks at three periods of the lowest pitch
 
@@ -36,8 +36,8 @@ def extract_f0(
         mel: Frame times: t * hop_length with padding "centre", half a hop later with "hifigan".
         n_frames: T.
         method: Estimator.
-        f0_min: Lowest pitch looked for, Hz.
-        f0_max: Highest pitch looked for, Hz.
+        f0_min: Lower limit of the search, Hz.
+        f0_max: Upper limit of the search, Hz.
 
     Returns:
         (T,) float32 Hz, 0 where unvoiced.
@@ -70,8 +70,8 @@ def _praat(
         wav = soxr.resample(wav, mel.sample_rate, rate)
     scale = rate / mel.sample_rate
     hop, first = mel.hop_length * scale, first * scale  # samples of the analysed audio
-    # Praat centres its frames in the sound and keeps half a window free at both ends. So with half
-    # a window before the first frame and after the last, its frames are the mel's, every one.
+    # Praat centres its frames in the signal and keeps half a window free at both ends. With half a
+    # window before the first frame and after the last, its frames are those of the mel.
     margin = int(np.ceil(_PERIODS_PER_WINDOW / f0_min * rate / 2)) + 1
     padded = np.zeros(round(2 * margin + (n_frames - 1) * hop))
     offset = margin - round(first)
@@ -89,7 +89,7 @@ def _dio(
     wav: np.ndarray, mel: MelConfig, n_frames: int, first: float, f0_min: float, f0_max: float
 ) -> np.ndarray:
     pyworld = _pyworld()
-    # WORLD's frames stand at 0, 1, 2 ... periods after the first sample
+    # WORLD's frames are 0, 1, 2 ... periods after the first sample
     samples = np.ascontiguousarray(wav[round(first) :], dtype=np.float64)
     rough, times = pyworld.dio(
         samples,
@@ -103,7 +103,7 @@ def _dio(
 
 
 def require_extractor(method: Literal["parselmouth", "pyworld"]) -> None:
-    """Makes sure that a method of `extract_f0` can be used.
+    """Checks that a method of `extract_f0` is installed.
 
     Raises:
         InputError: If its package is missing; names the command that installs it.
