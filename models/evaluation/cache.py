@@ -41,12 +41,9 @@ class ScoreCache:
         Raises:
             InputError: If its recording cannot be read.
         """
-        if (
-            self.task.user_models.recogniser is not None
-            or self.task.user_models.encoder is not None
-        ):
-            return ""
-        return _digest(item, self.task)
+        models = self.task.user_models
+        has_function = models.recogniser is not None or models.encoder is not None
+        return "" if has_function else _digest(item, self.task)
 
     def read(self, key: str) -> dict[str, UtteranceScores] | None:
         """The scores of an utterance by system; None if they are not cached."""
@@ -54,9 +51,8 @@ class ScoreCache:
         if not key or not path.is_file():
             return None
         cached = cast("dict[str, Any]", read_json(path))
-        if not ({*self.task.metrics} <= {*cached["metrics"]}):
-            return None
-        if not ({*self.task.checks} <= {*cached["checks"]}):
+        metrics, checks = set(cached["metrics"]), set(cached["checks"])
+        if not (metrics.issuperset(self.task.metrics) and checks.issuperset(self.task.checks)):
             return None
         return {system: self._scored(one) for system, one in cached["scored"].items()}
 
@@ -83,9 +79,8 @@ class ScoreCache:
     def _scored(self, cached: Mapping[str, Any]) -> UtteranceScores:
         """Scores as they were before they became JSON, by the metrics and checks of the task."""
         names = [column.name for column in columns_of(self.task.metrics)]
-        values = {
-            name: Value(*cached["values"][name]) for name in names if name in cached["values"]
-        }
+        found = cached["values"]
+        values = {name: Value(*found[name]) for name in names if name in found}
         flags = {
             kind: tuple(Flag(*flag) for flag in cached[kind] if flag[0] in self.task.checks)
             for kind in ("flags", "recorded_flags", "unchecked")

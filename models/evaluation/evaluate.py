@@ -48,9 +48,8 @@ def evaluate(
     data = build_evaluation_set(inputs, options)
     own = list(data.vocoders)
     selection = MetricSelection(options.metrics, options.checks, data.traits(), user_models)
-    of_systems = input_checks.user_models_by_system(
-        list(data.folders), own, data.items, user_models
-    )
+    names = list(data.folders)
+    of_systems = input_checks.user_models_by_system(names, own, data.items, user_models)
     for name in own:
         input_checks.log_formats(name, data.items, preprocess.mel.sample_rate)
     task = ScoringTask(selection.metrics, preprocess.mel, selection.checks, user_models, of_systems)

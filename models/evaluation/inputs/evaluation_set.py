@@ -79,11 +79,9 @@ def build_evaluation_set(inputs: EvaluationInputs, options: EvaluationOptions) -
     folders = dict(zip(system_names(inputs.folders, (COPY, NATURAL)), inputs.folders, strict=True))
     output = options.folder or (first / COMPARISON if len(folders) > 1 else first)
     processed = user_path(sources.preprocess.processed_dir)
+    split = options.dataset, options.testing_set, processed
     files = {
-        name: select_files(
-            read_system_files(folder), options.dataset, options.testing_set, processed
-        )
-        for name, folder in folders.items()
+        name: select_files(read_system_files(folder), *split) for name, folder in folders.items()
     }
     vocoders = {name: vocoder_of(folders[name], files[name]) for name in folders}
     input_checks.check_folders(inputs.folders, options.folder)
@@ -150,13 +148,11 @@ def add_natural(
         if (audio := finder.find(one).audio) and audio.samefile(one.file):
             raise InputError(f"{one.file} is the recording itself, not a second reading")
         added[one.id] = replace(item, spoken={NATURAL: SpeechFile(one.file)})
-    known = [
-        replace(item, spoken={**item.spoken, **added.pop(item.id).spoken})
-        if item.id in added
-        else item
-        for item in items
-    ]
-    return known + list(added.values())
+    both = []
+    for item in items:
+        reading = added.pop(item.id).spoken if item.id in added else {}
+        both.append(replace(item, spoken={**item.spoken, **reading}))
+    return both + list(added.values())
 
 
 def _by_id(files: Sequence[SystemFile]) -> dict[str, SystemFile]:

@@ -74,9 +74,8 @@ def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
     Raises:
         InputError: If there is none.
     """
-    return [
-        SystemFile(file.stem, file, "file", dataset=dataset) for file in files_of(folder, SUFFIXES)
-    ]
+    files = files_of(folder, SUFFIXES)
+    return [SystemFile(file.stem, file, "file", dataset) for file in files]
 
 
 def _of_text(folder: Path, line: TextLine) -> SystemFile:

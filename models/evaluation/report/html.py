@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from models.evaluation.report.contents import Contents, ordered, transcripts_of
-from models.evaluation.report.tables import (
-    FlagRow,
-    difference_rows,
-    flag_rows,
-    meanings_of,
-    score_rows,
-)
+from models.evaluation.report.tables import difference_rows, flag_rows, meanings_of, score_rows
 from models.evaluation.report.tracks import RECORDING, Track
 from models.evaluation.results import Evaluation, System
 from modules.mel import MelConfig
@@ -127,12 +121,8 @@ def render(
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(
-        loader=FileSystemLoader(_STATIC),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
+    files, strict = FileSystemLoader(_STATIC), StrictUndefined
+    environment = Environment(loader=files, undefined=strict, autoescape=True, trim_blocks=True)
     environment.filters["breakable"] = _breakable
     script = "".join(_part(name) for name in _SCRIPTS)
     systems = ordered(evaluation.systems)
@@ -171,7 +161,11 @@ def _tables(
         "with_scores": [n for n in order if any(row.cells[n] for row in rows)],
         "explained": _EXPLAINED,
         "flags": [row for row in flags if any(row.counts)],
-        "not_found": [_not_found(row) for row in flags if not any(row.counts)],
+        "not_found": [
+            f"{row.label} ({row.unchecked} not checked)" if row.unchecked else row.label
+            for row in flags
+            if not any(row.counts)
+        ],
         "with_flags": [n for n in order if n > 0 or any(row.counts[n] for row in flags)],
         "meanings": meanings_of(contents.columns, flags),
         "index": script_json(
@@ -183,10 +177,6 @@ def _tables(
             }
         ),
     }
-
-
-def _not_found(row: FlagRow) -> str:
-    return f"{row.label} ({row.unchecked} not checked)" if row.unchecked else row.label
 
 
 def _breakable(name: str) -> "Markup":

@@ -190,7 +190,7 @@ def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
 
 
 def write_wav_of_another(root: Path, wav: np.ndarray) -> None:
-    """A file of the user's, beside the copies of the data set."""
+    """A file of the user's, next to the copies of the data set."""
     write_wav(root / "mine.wav", wav * np.sin(np.arange(3000)), RATE)
     line = copy_line("mine", root / "mine.wav", dataset="")
     write_results(root / "out", [line], [wav])
@@ -428,7 +428,7 @@ def system_of(wer_recorded: float, *, is_reference: bool = False) -> System:
     return System("a", Path("a"), report, {}, is_reference)
 
 
-def test_recordings_that_the_recogniser_cannot_read_are_told_once_with_the_language(caplog):
+def test_recordings_that_the_recogniser_misreads_are_logged_once_with_the_language(caplog):
     def found(*systems: System) -> Evaluation:
         items = (EvaluatedUtterance("x", None, "Guten Tag.", "en-us", "", None, {}),)
         return Evaluation(systems, items, MelConfig())

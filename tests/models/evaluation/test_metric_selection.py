@@ -112,7 +112,7 @@ def test_what_had_nothing_to_score_is_logged(caplog):
     assert [column.name for column in found.columns("two")] == ["paired"]
 
 
-def test_a_metric_that_was_asked_for_must_have_something_to_judge():
+def test_a_metric_that_was_asked_for_must_have_something_to_score():
     found = selection_of("spoken", "paired", one=SPEECH)
     with pytest.raises(InputError, match="--metrics spoken: no utterance has a text"):
         found.skip_unscored({"one": [scored("a", "paired")]})
@@ -181,7 +181,7 @@ def test_what_fails_is_logged_with_its_utterances_and_left_out_where_it_always_d
     assert found.count_flags("one", [(), ()]) == {"quiet": 0}
 
 
-def test_a_check_that_could_judge_nothing_counts_no_failures(caplog):
+def test_a_check_that_applied_to_no_utterance_counts_no_failures(caplog):
     found = selection_of(one=SPEECH)
     with caplog.at_level("INFO", "arion"):
         found.skip_unscored(

@@ -61,7 +61,7 @@ def test_no_recordings_have_no_failures():
     ]
 
 
-def test_utterances_that_a_check_could_not_judge_are_not_counted_as_fine():
+def test_unchecked_utterances_are_not_counted_as_good():
     unjudged = UtteranceScores("u", 1.0, {}, unchecked=(Flag("words", "no text"),))
     one = System("a", Path("a"), report(flags={"words": 0, "dc": 1}), {"u": unjudged})
     assert tables_of(Evaluation((one,), (), MelConfig())).splitlines()[-2:] == [

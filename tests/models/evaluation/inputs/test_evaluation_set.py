@@ -67,7 +67,7 @@ def test_files_of_systems_are_paired_in_the_order_of_ids(tmp_path):
         assert item.speaker == "anna"
 
 
-def test_copies_beside_speech_are_compared_with_what_they_copy(tmp_path):
+def test_copies_and_speech_are_compared_with_the_recordings_that_were_copied(tmp_path):
     store = make_store(tmp_path)
     copies = read_system_files(write_copies(tmp_path, store))
     speech = speak(tmp_path / "speech", *(copy.id for copy in copies))
@@ -260,7 +260,7 @@ def test_second_readings_are_of_the_data_set_that_is_asked_for(tmp_path):
     assert [item.id for item in found.items] == ["rec-001", "rec-002"]
 
 
-def test_second_readings_may_be_of_any_data_set_that_a_system_spoke(tmp_path):
+def test_second_readings_may_be_of_any_data_set_of_a_system(tmp_path):
     make_store(tmp_path)
     inputs = EvaluationInputs(
         (folder_of(tmp_path / "out", "rec-001"),), ReferenceSources(preprocess_of(tmp_path))

@@ -50,7 +50,7 @@ def test_a_copy_of_a_file_belongs_to_that_file(tmp_path):
     assert (item.text, item.language) == ("", "")
 
 
-def test_what_is_said_in_a_file_that_was_copied_stands_in_a_table(tmp_path):
+def test_the_text_of_a_copied_file_is_in_the_table_of_texts(tmp_path):
     wav = np.random.default_rng(0).uniform(-0.5, 0.5, 4000)
     write_wav(tmp_path / "mine.wav", wav, RATE)
     write_results(tmp_path / "out", [copy_line("mine", tmp_path / "mine.wav", dataset="")], [wav])
@@ -58,7 +58,7 @@ def test_what_is_said_in_a_file_that_was_copied_stands_in_a_table(tmp_path):
     assert (item.text, item.language) == ("Hi.", "en-gb")
 
 
-def test_a_spoken_sentence_belongs_to_its_recording_in_the_corpus(tmp_path):
+def test_a_synthesised_sentence_belongs_to_its_recording_in_the_corpus(tmp_path):
     store = make_store(tmp_path)
     write_results(tmp_path / "out", [text_line("rec-003")], [np.full(9, 0.1)])
     (item,) = items(tmp_path / "out", tmp_path)

@@ -116,7 +116,7 @@ def test_other_weights_of_the_same_vocoder_make_all_again(tmp_path, trained, mad
     assert made == ["a", "a"]
 
 
-def test_a_copy_that_was_being_replaced_is_nobodys(tmp_path, made, monkeypatch):
+def test_a_copy_that_was_being_replaced_is_made_again(tmp_path, made, monkeypatch):
     """Killed between the file and the note about it, the next run makes it again."""
     one = [ITEMS[0]]
     resynthesise(one, griffin_lim(), SETTINGS, tmp_path)

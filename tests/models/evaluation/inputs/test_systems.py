@@ -16,7 +16,7 @@ from utils.errors import InputError
 from utils.files import append_jsonl
 
 
-def test_a_text_knows_its_phones_and_who_spoke_it(tmp_path):
+def test_a_synthesised_text_has_its_phones_and_speaker(tmp_path):
     line = text_line("a")
     line.phones.append({"phone": "<sil>", "start_s": 0.0, "duration_s": 0.25})
     line.phones.append({"phone": "AH0", "start_s": 0.25, "duration_s": 0.5})

@@ -70,7 +70,7 @@ def item_of(
 def scored_of(
     id: str, mcd: float, heard: str = "the cat", flags: tuple[Flag, ...] = ()
 ) -> UtteranceScores:
-    """What was found out about an utterance."""
+    """Scores of an utterance."""
     values = {
         "mcd": Value(mcd),
         "pesq": Value(4 - mcd / 4),

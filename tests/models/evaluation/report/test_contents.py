@@ -31,7 +31,7 @@ def contents(evaluation):
     return contents_of(ordered(evaluation.systems), evaluation.items)
 
 
-def test_references_stand_between_the_recording_and_the_voices(evaluation):
+def test_references_come_between_the_recording_and_the_systems(evaluation):
     assert contents(evaluation).systems == [
         ("recording", "recorded", True),
         ("copy", "copy", True),
@@ -75,20 +75,20 @@ def replace_recorded(scored):
     return scored._replace(recorded_flags=(Flag("level", "too quiet"),))
 
 
-def test_texts_are_shown_as_they_were_typed_and_heard_in_words(evaluation):
+def test_texts_are_shown_as_written_and_transcripts_as_normalised_words(evaluation):
     item = replace(evaluation.items[0], text="two cats", written="2 cats!")
     systems = ordered(evaluation.systems)
     assert contents_of(systems, [item]).utterances[0].text == "2 cats!"
     assert [word for word, _ in transcripts_of(item, systems)[0].words if word == "two"] == ["two"]
 
 
-def test_what_was_heard_of_an_utterance_is_that_of_its_own_voices(evaluation):
+def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
     systems = ordered(evaluation.systems)
     assert [voice for voice, _ in transcripts_of(evaluation.items[0], systems)] == [0, 1, 2]
     assert [voice for voice, _ in transcripts_of(evaluation.items[1], systems)] == [0, 2]
 
 
-def test_without_a_recogniser_nothing_was_heard(evaluation):
+def test_without_a_recogniser_there_are_no_transcripts(evaluation):
     voice = evaluation.systems[0]
     scored = {id: one._replace(values={"mcd": Value(5.0)}) for id, one in voice.scored.items()}
     assert transcripts_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
@@ -117,7 +117,7 @@ def test_numbers_have_as_many_digits_as_they_are_sure_of(mean, low, high, digits
     assert digits_for([MeanScore("", "lower", mean, low, high, 20)]) == digits
 
 
-def test_what_was_heard_as_written_has_no_mark():
+def test_correctly_recognised_words_have_no_mark():
     assert mark_words("the cat sat", "the cat sat") == [("the", ""), ("cat", ""), ("sat", "")]
 
 

@@ -207,7 +207,7 @@ def test_a_larger_scale_makes_room_and_pitch_goes_over_to_the_time_of_the_record
     assert browser.run("shown[2].stage.scrollWidth > 0")
 
 
-def test_sounds_and_pictures_beside_a_large_page_are_found(browser, tmp_path, monkeypatch):
+def test_sounds_and_pictures_next_to_a_large_page_are_found(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "EMBEDDED_BYTES", 1000)
     browser.open(page_in(tmp_path))
     wait_for(browser, "shown[0].filled && shown[0].tracks[0].view.firstChild.naturalWidth")

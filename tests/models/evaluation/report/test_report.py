@@ -38,7 +38,7 @@ def test_a_small_page_is_one_file_that_holds_sounds_and_pictures(tmp_path):
     assert recording["warped"] is None
 
 
-def test_a_large_page_links_files_beside_it_that_are_named_by_number(tmp_path, monkeypatch):
+def test_a_large_page_links_files_in_a_folder_that_are_named_by_number(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "EMBEDDED_BYTES", 1000)
     items = [item_of(tmp_path, id) for id in ("../a", "b c")]
     page = page_of(tmp_path / "my page.html", items)

@@ -71,7 +71,7 @@ def test_failures_are_listed_and_lead_to_their_utterances(browser, page):
     assert browser.faults == []
 
 
-def test_each_failure_is_said_in_numbers_beside_its_recording(browser, page):
+def test_each_failure_is_described_in_numbers_and_compared_with_its_recording(browser, page):
     browser.open(page)
 
     assert "1.0 s of silence before the speech, recorded: 0.0 s" in notes(browser, "LJ001-0002")

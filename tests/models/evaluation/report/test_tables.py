@@ -110,7 +110,7 @@ def test_flags_are_counted_by_voice_and_named_in_words(evaluation):
     ]
 
 
-def test_utterances_that_a_check_cannot_judge_are_counted(evaluation):
+def test_unchecked_utterances_are_counted(evaluation):
     bad = next(one for one in evaluation.systems if one.name == "bad")
     unchecked = (Flag("clicks", "its recording clicks, too"),)
     scored = {id: one._replace(unchecked=unchecked) for id, one in list(bad.scored.items())[:2]}
