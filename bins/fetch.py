@@ -26,7 +26,7 @@ def main() -> None:
         if archive:
             fetch_archive(archive, folder)
         else:
-            _log.info("%s: nothing to fetch; its recordings belong into %s", dataset, folder)
+            _log.info("%s: nothing to fetch; put its recordings into %s", dataset, folder)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ out. The id of a recording is its path below the folder with `_` for `/`: `anna/
 `anna_001`. Where a path holds other characters than an id may, they become `_` and a few digits of
 the path's checksum follow: `My take 1.wav` is `My_take_1-acd551e4`.
 
-All of it is spoken by the dataset's speaker (`preprocess.corpus.<dataset>.speaker`, or its name).
+All of it is by the dataset's speaker (`preprocess.corpus.<dataset>.speaker`, or its name).
 """
 
 import hashlib
@@ -39,7 +39,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
         name = path.relative_to(root).as_posix()
         if name.isprintable():
             collector.add_recording(recording_id(name), path, name)
-        else:  # such as a name that is not UTF-8, and can stand in no list
+        else:  # such as a name that is not UTF-8, which no JSON file can hold
             reason = f"{name!a}: its name cannot be printed; rename it"
             collector.reject(recording_id(name), reason)
     if collector.is_empty:

@@ -31,9 +31,9 @@ class Collector:
 
         Args:
             id: Utterance id.
-            text: What is said; an empty text is rejected.
+            text: Its words; an empty text is rejected.
             audio: Audio file; None if there is none, which is rejected.
-            source: Where the entry stands, for messages.
+            source: Place of the entry, for messages.
             speaker: The corpus' own name of the speaker; empty if it gives none.
 
         Raises:
@@ -56,7 +56,16 @@ class Collector:
             )
 
     def add_recording(self, id: str, audio: Path, source: str) -> None:
-        """Takes one recording without text, by the dataset's speaker; the same as `add`."""
+        """Takes one recording without text, by the dataset's speaker.
+
+        Args:
+            id: Utterance id.
+            audio: Audio file.
+            source: Place of the entry, for messages.
+
+        Raises:
+            InputError: If the id is not safe, or an entry before had the same.
+        """
         self._check_new(id, source)
         speaker, language = self._default_speaker, self._options.language
         self._utterances.append(Utterance(check_id(id), audio, "", speaker, language, source))
@@ -74,12 +83,17 @@ class Collector:
         first = self._sources.setdefault(id, source)
         if first != source:
             raise InputError(
-                f"{self._dataset}: the id {id} stands twice: {first} and {source};"
+                f"{self._dataset}: the id {id} occurs twice: {first} and {source};"
                 " remove or rename one of them"
             )
 
     def reject(self, id: str, reason: str) -> None:
-        """Lists an entry that cannot be used."""
+        """Lists an entry that cannot be used.
+
+        Args:
+            id: Utterance id.
+            reason: Why not, with the place of the entry.
+        """
         self._rejected.append(Rejection(id, "corpus", reason))
 
     def unlisted(self, names: list[str]) -> None:
@@ -134,6 +148,11 @@ def _fits(folder: Path, patterns: tuple[str, ...]) -> bool:
 def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
     r"""Reads a corpus' text file; any line ends and a byte-order mark are accepted.
 
+    Args:
+        path: The file.
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section.
+
     Returns:
         The text with `\n` as line end.
 
@@ -181,7 +200,7 @@ class AudioFiles:
         return None
 
     def unlisted(self) -> list[str]:
-        """Names of the audio files that nobody asked for, in the folders looked at, sorted."""
+        """Names of the audio files that `find` has not returned, sorted."""
         for folder in self._folders:
             self._files(self._root / folder)
         files = {path for listed in self._listed.values() for path in listed.values()}
@@ -196,7 +215,7 @@ class AudioFiles:
 def audio_in(folder: Path) -> dict[str, Path]:
     """The audio files of a folder by name without ending; .wav wins over .flac, sorted.
 
-    Hidden files are left out: macOS puts `._name.wav` beside each file on foreign disks.
+    Hidden files are left out: macOS adds `._name.wav` to each file on disks of other systems.
     """
     if not folder.is_dir():
         return {}

@@ -47,6 +47,10 @@ def find_format(dataset: str, options: CorpusConfig) -> ModuleType:
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
     """The published archive of a dataset; None for a dataset that only borrows a format.
 
+    Args:
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section.
+
     Raises:
         InputError: If there is no such format.
     """
@@ -55,12 +59,22 @@ def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
 
 
 def licence_of(dataset: str, options: CorpusConfig) -> str:
-    """The licence of a dataset's recordings; empty where neither config nor corpus says it."""
+    """The licence of a dataset's recordings; empty where neither config nor corpus gives one.
+
+    Args:
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section.
+    """
     return options.licence or getattr(_published(dataset, options), "LICENCE", "")
 
 
 def on_the_hub(dataset: str, options: CorpusConfig) -> str:
-    """The name of a dataset on the Hugging Face Hub; empty where it is not known to be there."""
+    """The name of a dataset on the Hugging Face Hub; empty where it is not known to be there.
+
+    Args:
+        dataset: Name of the dataset in the config.
+        options: Its `preprocess.corpus` section.
+    """
     return getattr(_published(dataset, options), "ON_THE_HUB", "")
 
 
@@ -86,7 +100,7 @@ def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
         InputError: If the key is missing, empty or still a placeholder.
     """
     path = dataset_path.get(dataset, "").strip()
-    # `[...]`, `<...>` and /path/to are what example configs hold until somebody fills them in.
+    # example configs hold `[...]`, `<...>` and /path/to as placeholders
     if not path or path[0] in "[<" or path.startswith("/path/to"):
         raise InputError(f"dataset_path.{dataset} is {path!r}: set it to the folder of the corpus")
     return _REPOSITORY / user_path(path)
@@ -105,7 +119,7 @@ def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
 
     Raises:
         InputError: If the format is unknown, the folder is missing or of another layout, a file is
-            in another encoding, an id stands twice, or nothing usable was found.
+            in another encoding, an id occurs twice, or nothing usable was found.
     """
     try:
         check_id(dataset)

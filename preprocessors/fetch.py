@@ -1,4 +1,8 @@
-"""Stage 0: downloads a corpus, checks it and unpacks it."""
+"""Stage 0: downloads a corpus, checks it and unpacks it.
+
+The download is the standard library's: archives have several gigabytes and must resume, which pooch
+cannot, and `http_get` of huggingface_hub is no public interface.
+"""
 
 import http.client
 import shutil
@@ -45,7 +49,7 @@ def fetch_archive(
 ) -> None:
     """Downloads and unpacks a corpus into `root`, unless it is there already.
 
-    The archive is kept beside `root`. A download that was interrupted is taken up where it ended.
+    The archive is kept in the parent folder of `root`. An interrupted download is resumed.
 
     Args:
         archive: What to fetch.
@@ -78,7 +82,9 @@ def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]
             break
         except _CONNECTION_ERRORS as error:
             if isinstance(error, urllib.error.HTTPError) and error.code < _SERVER_ERROR:
-                raise InputError(f"{url}: the server says {error.code} {error.reason}") from error
+                raise InputError(
+                    f"{url}: the server answers {error.code} {error.reason}"
+                ) from error
             reason = getattr(error, "reason", error)
             if attempt == attempts:
                 raise InputError(
@@ -135,7 +141,7 @@ def _copy(source: IO[bytes], target: IO[bytes], start: int, total: int, name: st
 
 
 def _unpack(path: Path, root: Path, complete: str) -> None:
-    """Unpacks beside `root`, then moves in; `complete` comes last, so that it vouches for all."""
+    """Unpacks next to `root`, then moves in; `complete` last, so that it proves all is there."""
     folder = root.with_name(f"{root.name}.unpacking")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

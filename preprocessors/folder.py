@@ -2,7 +2,7 @@
 
     metadata.csv          id|text, id|text|normalized text, or the columns that its first line
                           (id|speaker|text) or the config names
-    <id>.wav or .flac     beside the table, or in wavs/
+    <id>.wav or .flac     next to the table, or in wavs/
 
 `id` may be a path relative to the table, with or without its ending: `anna/001.wav` is the
 utterance `anna_001`. The config section `preprocess.corpus.<dataset>` names table, delimiter,
@@ -60,7 +60,7 @@ def _check_columns(columns: tuple[str, ...], key: str) -> None:
             )
     named = [name for name in columns if name != "-"]
     if len(set(named)) < len(named):
-        raise InputError(f"{key}: a column stands twice in {list(columns)}")
+        raise InputError(f"{key}: a column occurs twice in {list(columns)}")
     if "id" not in named or not {"text", "normalized"} & set(named):
         raise InputError(f'{key}: needs "id" and "text" (or "normalized"), found {list(columns)}')
 
@@ -79,14 +79,14 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
         root: Folder of the dataset.
         dataset: Name of the dataset in the config.
         options: Its `preprocess.corpus` section; `columns` empty: as the first line names them,
-            else by their count. Between commas, cells may stand in double quotes.
+            else by their count. Between commas, cells may be in double quotes.
         files: The corpus' audio.
 
     Returns:
         The utterances. The text is the column `normalized` where the table has it, else `text`.
 
     Raises:
-        InputError: If the table cannot be read, its columns make no sense, or an id stands twice.
+        InputError: If the table cannot be read, its columns make no sense, or an id occurs twice.
     """
     path = root / options.table
     rows = _rows(path, dataset, options)
@@ -146,7 +146,7 @@ def _columns_by_count(path: Path, dataset: str, rows: list[TableRow]) -> tuple[s
 def _check_no_speakers(path: Path, dataset: str, rows: list[TableRow]) -> None:
     """Makes sure that id|speaker|text is not taken for id|text|normalized: one would not notice."""
     middle = Counter(row.cells[1] for row in rows if len(row.cells) == 3)
-    # A speaker says many texts, in one word; texts come back now and then.
+    # The name of a speaker is one word and repeats in many lines; few texts repeat.
     in_one_word = all(len(name.split()) == 1 for name in middle)
     if in_one_word and middle.total() >= _FEW and len(middle) <= middle.total() / 2:
         shown = ", ".join(name for name, _ in middle.most_common(3))

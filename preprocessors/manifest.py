@@ -21,10 +21,10 @@ class Utterance:
     Attributes:
         id: Unique in its dataset; safe as a file name (`check_id`).
         audio: Audio file.
-        text: What is said, as the corpus writes it.
+        text: Its words, as the corpus writes them.
         speaker: Speaker name, unique over all datasets (`LJSpeech`, `VCTK_p225`).
         language: espeak language code, such as `en-us`.
-        source: Where the text stands, for messages: `metadata.csv:12`.
+        source: Place of the text, for messages: `metadata.csv:12`.
     """
 
     id: str
@@ -85,7 +85,12 @@ def check_id(id: str) -> str:
 
 
 def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
-    """Writes utterances as JSON lines, in the order given."""
+    """Writes utterances as JSON lines, in the order given.
+
+    Args:
+        path: The file.
+        utterances: To write.
+    """
     write_jsonl(path, ({**asdict(u), "audio": str(u.audio)} for u in utterances))
 
 

@@ -25,7 +25,7 @@ def split_ids(seconds: Mapping[str, float], options: SplitConfig) -> Splits:
         Sorted ids; train, valid and test hold every id exactly once.
 
     Raises:
-        InputError: If listed ids are unknown, stand in two splits, or nothing is left to train on.
+        InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.
     """
     test, valid = _listed(seconds, options)
     listed = test | valid
@@ -88,7 +88,12 @@ def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) 
 
 
 def write_splits(folder: Path, splits: Splits) -> None:
-    """Writes `<split>.json`, a list of ids each, into `folder`."""
+    """Writes `<split>.json`, a list of ids each.
+
+    Args:
+        folder: `<processed_dir>/<dataset>`.
+        splits: Ids of each.
+    """
     for name, ids in splits._asdict().items():
         write_json(folder / f"{name}.json", ids)
 

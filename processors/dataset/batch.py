@@ -11,12 +11,12 @@ from utils.errors import InputError
 
 
 class TtsItem(NamedTuple):
-    """One utterance, ready to be put into a batch. N phones, T frames, M mels."""
+    """One utterance as a batch item. N phones, T frames, M mels."""
 
     id: str
     phone_ids: Tensor  # (N,) int64
     speaker_id: int
-    durations: Tensor | None  # (N,) int64, frames; None where the model is to find them
+    durations: Tensor | None  # (N,) int64, frames; None where the model learns them
     mel: Tensor  # (M, T)
     f0: Tensor  # (T,) Hz, 0 = unvoiced
     energy: Tensor  # (T,)
@@ -32,7 +32,7 @@ class TtsBatch(NamedTuple):
     phone_ids: Tensor  # (B, N) int64
     phone_lengths: Tensor  # (B,) int64
     speaker_ids: Tensor  # (B,) int64
-    durations: Tensor | None  # (B, N) int64, frames; None where the model is to find them
+    durations: Tensor | None  # (B, N) int64, frames; None where the model learns them
     mel: Tensor  # (B, M, T)
     mel_lengths: Tensor  # (B,) int64
     f0: Tensor  # (B, T) Hz, 0 = unvoiced
@@ -40,7 +40,12 @@ class TtsBatch(NamedTuple):
 
 
 def on_device(batch: TtsBatch, device: torch.device) -> TtsBatch:
-    """The same batch with its tensors on a device."""
+    """The same batch with its tensors on a device.
+
+    Args:
+        batch: On any device.
+        device: To copy to.
+    """
     return TtsBatch._make(part.to(device) if isinstance(part, Tensor) else part for part in batch)
 
 

@@ -51,7 +51,7 @@ class FeatureDataset(Dataset[TtsItem]):
         self._stores = tuple(stores)
         if crop_phones and (untimed := [store for store in stores if not store.timed]):
             raise InputError(
-                f"{untimed[0].folder} holds no durations, by which utterances are cut: set"
+                f"{untimed[0].folder} holds no durations, which crops need: set"
                 " train.crop_phones to 0"
             )
         self._vocabulary = vocabulary
@@ -109,8 +109,8 @@ class FeatureDataset(Dataset[TtsItem]):
             store = self._stores[number]
             if store.speakers[position] not in self._speaker_ids:
                 raise InputError(
-                    f"{store.folder}: {store.ids[position]} is spoken by "
-                    f"{store.speakers[position]!r}, who is not among the speakers of this model"
+                    f"{store.folder}: the speaker of {store.ids[position]}, "
+                    f"{store.speakers[position]!r}, is not among the speakers of this model"
                 )
 
 
@@ -118,12 +118,17 @@ def crop(features: Features, n_phones: int, generator: np.random.Generator) -> F
     """A random run of `n_phones` phones and their frames; shorter utterances stay whole.
 
     A run without frames (phones of duration 0 only) is widened to the nearest phone that has some.
+
+    Args:
+        features: Of the whole utterance.
+        n_phones: Length of the run.
+        generator: Draws its place.
     """
     N, durations = len(features.phones), features.durations
     if n_phones >= N:
         return features
     if durations is None:
-        raise ValueError(f"{features.id} has no durations, by which it could be cut")
+        raise ValueError(f"{features.id} has no durations, which a crop needs")
     first = int(generator.integers(N - n_phones + 1))
     last = first + n_phones
     edges = np.concatenate([[0], np.cumsum(durations)])  # (N + 1,)

@@ -141,5 +141,11 @@ class FrameBudgetSampler:
 
 
 def frame_budget(lengths: Sequence[int] | np.ndarray, batch_size: int, batch_frames: int) -> int:
-    """Frames per batch: `batch_frames` where given, else `batch_size` utterances of mean length."""
+    """Frames per batch: `batch_frames` where given, else `batch_size` utterances of mean length.
+
+    Args:
+        lengths: Frames of each utterance, (K,).
+        batch_size: Config key of this name.
+        batch_frames: Config key of this name; 0: not given.
+    """
     return batch_frames or round(batch_size * float(np.mean(lengths)))

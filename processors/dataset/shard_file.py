@@ -36,8 +36,8 @@ class IndexRow(NamedTuple):
 class ShardWriter:
     """A safetensors file in the making.
 
-    The header stands first and says where each tensor lies; it is written last, into room that is
-    kept for it. What is left of the room is spaces, as the format has it.
+    The header comes first in the file and holds the offset of each tensor; it is written last, into
+    reserved space, of which the format allows the rest to be blanks.
 
     Args:
         file: Open for writing, empty.

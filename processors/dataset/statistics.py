@@ -205,7 +205,7 @@ class _Moments:
         moments = cls()
         moments.count, moments.mean = stat.count, stat.mean
         moments.low, moments.high = stat.min, stat.max
-        # a std of 1 also stands for "no spread"
+        # a std of 1 also means "no spread"
         moments.deviation = stat.std**2 * stat.count if stat.max > stat.min else 0.0
         return moments
 

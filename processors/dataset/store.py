@@ -31,7 +31,12 @@ class Prosody(NamedTuple):
 
 
 def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
-    """Where stage 1 writes a dataset."""
+    """Where stage 1 writes a dataset.
+
+    Args:
+        config: Stage 1.
+        dataset: Its name.
+    """
     return user_path(config.processed_dir) / dataset
 
 
@@ -41,7 +46,12 @@ def features_folder(folder: Path) -> Path:
 
 
 def write_mel_config(folder: Path, mel: MelConfig) -> None:
-    """Writes the mel definition of a store as `audio.json`."""
+    """Writes the mel definition of a store as `audio.json`.
+
+    Args:
+        folder: The dataset's folder.
+        mel: The definition.
+    """
     write_json(folder / "audio.json", asdict(mel))
 
 
@@ -65,7 +75,12 @@ def write_shard(
 
 
 def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
-    """Writes `index.jsonl`, sorted by id: the last step that makes a store readable."""
+    """Writes `index.jsonl`, sorted by id: the last step that makes a store readable.
+
+    Args:
+        folder: The dataset's folder.
+        rows: Of all its shards, in any order.
+    """
     ordered = sorted(rows, key=lambda row: row.id)
     write_jsonl(features_folder(folder) / "index.jsonl", (row._asdict() for row in ordered))
 

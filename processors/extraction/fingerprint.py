@@ -1,4 +1,4 @@
-"""What stage 1 was made from: the same fingerprint means that there is nothing to do."""
+"""What the output of stage 1 was made from: with the same fingerprint there is nothing to do."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ class Fingerprint:
         features: Config keys, and what else records depend on. A key is here unless it is known to
             have no effect, so that a new key is never forgotten.
         finishing: Config keys that only splits, statistics and limits depend on.
-        listing: Digest of what the corpus reader refused or noticed, and of all texts.
+        listing: Digest of rejections and notices of the corpus reader, and of all texts.
         shards: Digest of each shard's utterances and `features`.
         task: What they are made for, "tts" or "vocoder".
         version: Of the store.
@@ -51,9 +51,9 @@ class Dependence(NamedTuple):
     """What a kind of store depends on."""
 
     task: str
-    ignored: Collection[str]  # keys of `preprocess` without effect on it, beside the common ones
+    ignored: Collection[str]  # keys of `preprocess` without effect, in addition to the common ones
     identity: Callable[[Utterance], list[object]]  # what its record of an utterance depends on
-    other: Mapping[str, object]  # what all records depend on beside the config's keys
+    other: Mapping[str, object]  # what all records depend on in addition to keys of the config
     finishing: Mapping[str, object] = {}  # what only splits and the report depend on
 
 
@@ -63,7 +63,14 @@ def fingerprint_of(
     shards: Mapping[str, Sequence[Utterance]],
     dependence: Dependence,
 ) -> Fingerprint:
-    """The fingerprint of work that is to be done; looks at files' size and time, not into them."""
+    """The fingerprint of work that is to be done, by size and time of files, not by their content.
+
+    Args:
+        config: Stage 1.
+        listing: The utterances.
+        shards: The same by name of their shard.
+        dependence: What the result depends on.
+    """
     plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
     kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(dependence.ignored))
     keys = _flat({name: plain[name] for name in kept})
@@ -100,7 +107,12 @@ def _digest(value: object) -> str:
 
 
 def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
-    """What differs, one line each, for the log."""
+    """What differs, one line each, for the log.
+
+    Args:
+        old: Of the data on disk.
+        new: Of the work to be done.
+    """
     if old.version != new.version:
         return [f"features are of version {old.version}, now {new.version}: all are made again"]
     lines = _changed_keys(old.features, new.features, "features are made again")
@@ -124,12 +136,17 @@ def _changed_keys(old: Mapping[str, object], new: Mapping[str, object], effect: 
 
 
 def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:
-    """Says what a folder holds: before the work, unfinished, and as the last step of it."""
+    """Records what a folder holds: before the work, as unfinished, and as the last step of it.
+
+    Args:
+        folder: The dataset's folder.
+        fingerprint: Of its content.
+    """
     write_json(folder / _FILE, asdict(fingerprint))
 
 
 def read_fingerprint(folder: Path) -> Fingerprint | None:
-    """What a folder holds, finished or not; None if nothing says it that can be understood."""
+    """What a folder holds, finished or not; None if there is no valid record of it."""
     try:
         return Fingerprint(**cast("dict[str, Any]", read_json(folder / _FILE)))
     except (InputError, TypeError):

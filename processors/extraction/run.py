@@ -26,7 +26,6 @@ from processors.extraction.plan import Run, Summary
 from processors.extraction.shards import (
     ShardReport,
     read_shard_report,
-    report_path,
     shard_path,
     write_shard_report,
 )
@@ -46,49 +45,30 @@ _OUTPUTS = (
 )
 
 
-def prepare_datasets(config: Config, n_jobs: int) -> None:
-    """Runs stage 1 for every dataset of an experiment; see `prepare_dataset`.
-
-    Args:
-        config: The experiment.
-        n_jobs: Worker processes.
-
-    Raises:
-        InputError: Before any work if one of the corpora or the config cannot be used; in the
-            course of it if too many utterances of one are rejected.
-    """
-    runs = [_plan(config, dataset) for dataset in config.dataset]
-    for run in runs:
-        carry_out(run, n_jobs)
-
-
-def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None:
-    """Runs stage 1 for one dataset of an experiment, as `config.task` needs it.
+def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
+    """Runs stage 1 for every dataset of an experiment, as `config.task` needs it.
 
     Finished work is kept: after an interruption, and when only some utterances or keys of the
     config have changed.
 
     Args:
         config: The experiment.
-        dataset: One of `config.dataset`.
         n_jobs: Worker processes.
 
     Returns:
-        What was done; None if there was nothing to do.
+        What was done for each dataset; None if there was nothing to do.
 
     Raises:
-        InputError: If the corpus or the config cannot be used, or too many utterances are rejected.
+        InputError: Before any work if one of the corpora or the config cannot be used; in the
+            course of it if too many utterances of one are rejected.
     """
-    return carry_out(_plan(config, dataset), n_jobs)
-
-
-def _plan(config: Config, dataset: str) -> Run:
     plan = plan_vocoder if config.task == "vocoder" else plan_tts
-    return plan(config, dataset)
+    runs = [plan(config, dataset) for dataset in config.dataset]
+    return [carry_out(run, n_jobs) for run in runs]
 
 
 def carry_out(run: Run, n_jobs: int) -> Summary | None:
-    """Does what of a run is not done yet: manifest, shards, splits, and what its product adds.
+    """Does the unfinished part of a run: manifest, shards, splits, and what its product adds.
 
     Args:
         run: What is to be done.
@@ -154,7 +134,9 @@ def _is_complete(run: Run) -> bool:
 def _finished_shards(run: Run) -> dict[str, ShardReport]:
     """Reports on the shards that need no work."""
     shards = run.fingerprint.shards.items()
-    reports = {name: read_shard_report(run.folder, name, print_) for name, print_ in shards}
+    reports = {
+        name: read_shard_report(shard_path(run.folder, name), print_) for name, print_ in shards
+    }
     return {name: report for name, report in reports.items() if report is not None}
 
 
@@ -166,7 +148,8 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
     own = (run.folder / name for name in (SCORES_FILE, *_OF_THE_RUN, *run.product.outputs))
     for path in (folder / "index.jsonl", *own):
         path.unlink(missing_ok=True)
-    keep = {path(run.folder, name) for name in finished for path in (shard_path, report_path)}
+    whole = [shard_path(run.folder, name) for name in finished]
+    keep = {*whole, *(path.with_suffix(".json") for path in whole)}
     # reports on shards that are to be made go too: an older configuration may come back.
     # Hidden files are what a killed run was writing.
     for path in (*folder.glob("shard-*"), *folder.glob(".*")):
@@ -190,7 +173,7 @@ def _extract(run: Run, finished: Mapping[str, ShardReport], n_jobs: int) -> Iter
     with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
         for done in run_chunks(run.work, todo, n_jobs, run.backend) if todo else ():
             report = _with_lost(done, run.fingerprint.shards[done.key])
-            write_shard_report(run.folder, done.key, report)
+            write_shard_report(shard_path(run.folder, done.key), report)
             bar.advance(len(run.shards[done.key]))
             yield report
 

@@ -63,7 +63,7 @@ class Trace:
 
 @dataclass
 class ShardReport:
-    """What became of a shard's utterances; kept beside it, `shard-00000.json`.
+    """Result of the work on a shard; written next to it, as `shard-00000.json`.
 
     Attributes:
         rows: Its part of the index.
@@ -254,39 +254,26 @@ def shard_path(folder: Path, name: str) -> Path:
     return features_folder(folder) / f"{name}.safetensors"
 
 
-def report_path(folder: Path, name: str) -> Path:
-    """File of the report on a shard.
-
-    Args:
-        folder: The dataset's folder.
-        name: Of the shard.
-    """
-    return features_folder(folder) / f"{name}.json"
-
-
-def write_shard_report(folder: Path, name: str, report: ShardReport) -> None:
+def write_shard_report(path: Path, report: ShardReport) -> None:
     """Marks a shard as finished; written after it.
 
     Args:
-        folder: The dataset's folder.
-        name: Of the shard.
+        path: The shard.
         report: On it.
     """
-    write_json(report_path(folder, name), vars(report))
+    write_json(path.with_suffix(".json"), vars(report))
 
 
-def read_shard_report(folder: Path, name: str, fingerprint: str) -> ShardReport | None:
+def read_shard_report(path: Path, fingerprint: str) -> ShardReport | None:
     """The report on a finished shard; None if it is not finished or made from something else.
 
     Args:
-        folder: The dataset's folder.
-        name: Of the shard.
-        fingerprint: Of what it should be made from.
+        path: The shard.
+        fingerprint: Expected of what it was made from.
     """
-    path = report_path(folder, name)
-    if not path.is_file() or not shard_path(folder, name).is_file():
+    if not path.is_file() or not path.with_suffix(".json").is_file():
         return None
-    plain = cast("dict[str, Any]", read_json(path))
+    plain = cast("dict[str, Any]", read_json(path.with_suffix(".json")))
     if plain["fingerprint"] != fingerprint or plain.keys() != vars(ShardReport()).keys():
         return None
     for counted in _COUNTED:

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from models.base.registry import load_config
 from processors.dataset.store import FeatureStore
-from processors.extraction.run import prepare_dataset
 from tests.benchmarks.aligner_voices import (
     COLUMNS,
     Cell,
@@ -23,7 +22,7 @@ from tests.benchmarks.aligner_voices import (
     train,
 )
 from tests.models.training.test_predicted_mels import VOICE, write_config, write_voice
-from tests.processors.small_corpus import copy_corpus
+from tests.processors.small_corpus import copy_corpus, prepare_dataset
 
 ID = "LJ042-0094"  # has silence at both ends
 HOP = 256

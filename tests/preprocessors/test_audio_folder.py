@@ -49,7 +49,7 @@ def test_names_that_are_no_ids_get_a_checksum(corpus):
 @pytest.mark.parametrize("pair", [("a.wav", "a.flac"), ("a/b.wav", "a_b.wav")])
 def test_two_recordings_with_one_id_are_an_error_that_names_both(pair, corpus):
     root = corpus(dict.fromkeys(pair, ""))
-    with pytest.raises(InputError, match="stands twice") as caught:
+    with pytest.raises(InputError, match="occurs twice") as caught:
         listing(root)
     assert all(name in str(caught.value) for name in pair)
 

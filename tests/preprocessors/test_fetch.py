@@ -170,7 +170,7 @@ def test_a_wrong_checksum_is_an_error_and_nothing_is_unpacked(server, tmp_path):
 
 def test_a_server_that_does_not_know_the_file_is_not_asked_again(server, tmp_path):
     server.status = [404]
-    with pytest.raises(InputError, match=r"tiny\.tar\.bz2: the server says 404 Not Found"):
+    with pytest.raises(InputError, match=r"tiny\.tar\.bz2: the server answers 404 Not Found"):
         fetch(server.archive("tiny.tar.bz2"), tmp_path / "tiny")
     assert len(server.requests) == 1
 

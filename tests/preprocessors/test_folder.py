@@ -75,7 +75,7 @@ def test_a_speaker_column_that_nobody_named_is_an_error(corpus):
 
 def test_two_paths_that_give_the_same_id_are_an_error(corpus):
     root = corpus({"metadata.csv": "x/a|One.\nx_a|Two.\n", "x/a.wav": "", "x_a.wav": ""})
-    with pytest.raises(InputError, match="the id x_a stands twice"):
+    with pytest.raises(InputError, match="the id x_a occurs twice"):
         listing(root)
 
 
@@ -117,7 +117,7 @@ def test_an_empty_table_is_an_error(corpus):
     ("columns", "message"),
     [
         (("id", "txet"), r"columns: unknown column 'txet'; known: .*did you mean text\?"),
-        (("id", "text", "id"), "a column stands twice"),
+        (("id", "text", "id"), "a column occurs twice"),
         (("id", "speaker"), 'needs "id" and "text"'),
         (("text", "normalized"), 'needs "id" and "text"'),
     ],

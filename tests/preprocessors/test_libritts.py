@@ -47,7 +47,7 @@ def test_audio_without_a_text_is_counted_in_a_notice(corpus):
 
 def test_the_same_id_in_two_subsets_is_an_error_that_names_both(corpus):
     copy = {name.replace("clean-100", "clean-360"): text for name, text in FILES.items()}
-    with pytest.raises(InputError, match=r"stands twice: train-clean-100/.* and train-clean-360/"):
+    with pytest.raises(InputError, match=r"occurs twice: train-clean-100/.* and train-clean-360/"):
         listing(corpus(FILES | copy))
 
 

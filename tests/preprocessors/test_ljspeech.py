@@ -123,7 +123,7 @@ def test_audio_that_is_not_listed_is_counted_in_a_notice(corpus):
 
 def test_duplicate_id_is_an_error_that_names_both_lines(corpus):
     root = corpus({"metadata.csv": "a|One.\nb|Two.\na|Three.\n", "wavs/a.wav": ""})
-    with pytest.raises(InputError, match=r"id a stands twice: metadata\.csv:1 and metadata\.csv:3"):
+    with pytest.raises(InputError, match=r"id a occurs twice: metadata\.csv:1 and metadata\.csv:3"):
         listing(root)
 
 

@@ -1,9 +1,12 @@
 """A corpus of real recordings with alignments, small enough to be prepared within a test."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from config.schema import Config, PreprocessConfig, SplitConfig
+from processors.extraction.plan import Summary
+from processors.extraction.run import prepare_datasets
 
 DEMO = Path(__file__).parents[2] / "egs/_demo/LJSpeech-mini"
 # the nine shortest ones, 1.3 to 5 s
@@ -46,3 +49,8 @@ def config_of(root: Path, processed: Path, **keys: object) -> Config:
         model=None,
         preprocess=PreprocessConfig(**{**preprocess, "processed_dir": str(processed), **keys}),
     )
+
+
+def prepare_dataset(config: Config, dataset: str, n_jobs: int) -> Summary | None:
+    """Runs stage 1 for one dataset of an experiment."""
+    return prepare_datasets(replace(config, dataset=(dataset,)), n_jobs)[0]

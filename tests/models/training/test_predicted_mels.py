@@ -23,8 +23,7 @@ from modules.mel import MelSpectrogram
 from preprocessors.split import read_splits
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
-from processors.extraction.run import prepare_dataset
-from tests.processors.small_corpus import IDS, copy_corpus
+from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl

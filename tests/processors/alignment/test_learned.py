@@ -10,9 +10,8 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, make_aligner
 from processors.dataset.store import FeatureStore
 from processors.extraction.fingerprint import read_fingerprint
-from processors.extraction.run import prepare_dataset
 from processors.records import SpokenText, Word
-from tests.processors.small_corpus import DEMO, config_of, copy_corpus, texts
+from tests.processors.small_corpus import DEMO, config_of, copy_corpus, prepare_dataset, texts
 from tests.processors.utterances import RATE, sing
 from utils.files import read_json, read_jsonl
 

@@ -52,7 +52,7 @@ def test_an_unknown_phone_is_named_with_its_utterance(store):
 
 
 def test_an_unknown_speaker_is_refused_at_once(store):
-    with pytest.raises(InputError, match="utt-000 is spoken by 'anna', who is not among"):
+    with pytest.raises(InputError, match="the speaker of utt-000, 'anna', is not among"):
         FeatureDataset([store], [["utt-000"]], arpabet_vocabulary(), ["ben"])
 
 

@@ -12,8 +12,7 @@ from processors.durations.exporting import export_store
 from processors.durations.fitting import Interpretation
 from processors.durations.formats import Source
 from processors.durations.importing import import_durations
-from processors.extraction.run import prepare_dataset
-from tests.processors.small_corpus import config_of, copy_corpus
+from tests.processors.small_corpus import config_of, copy_corpus, prepare_dataset
 
 NAME = "LJSpeech"
 

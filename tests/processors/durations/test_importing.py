@@ -16,9 +16,8 @@ from processors.durations.fitting import Interpretation
 from processors.durations.formats import Source
 from processors.durations.frames import FrameRate
 from processors.durations.importing import import_durations
-from processors.extraction.run import prepare_dataset
 from processors.text.frontend import TextFrontend
-from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, texts
+from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from utils.errors import InputError
 
 NAME = "LJSpeech"

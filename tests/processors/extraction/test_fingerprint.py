@@ -19,7 +19,6 @@ from processors.extraction.fingerprint import (
     read_fingerprint,
     write_fingerprint,
 )
-from processors.extraction.run import prepare_dataset
 from processors.extraction.tts import feature_dependence
 from tests.processors.small_corpus import (
     DEMO,
@@ -27,6 +26,7 @@ from tests.processors.small_corpus import (
     SPLIT,
     config_of,
     copy_corpus,
+    prepare_dataset,
     texts,
     write_texts,
 )

@@ -22,13 +22,12 @@ from preprocessors.split import read_splits
 from processors.dataset.statistics import CorpusStats, corpus_stats
 from processors.dataset.store import FeatureStore
 from processors.extraction import shards
-from processors.extraction.run import prepare_dataset
-from processors.extraction.shards import plan_shards
 from tests.processors.small_corpus import (
     IDS,
     SPLIT,
     config_of,
     copy_corpus,
+    prepare_dataset,
     texts,
     write_texts,
 )
@@ -129,7 +128,7 @@ def kill_after_two(*arguments):
 
 extraction.write_shard_report = kill_after_two
 config = config_of(Path({corpus!r}), Path({processed!r}), backend={backend!r})
-extraction.prepare_dataset(config, "LJSpeech", 2)
+extraction.prepare_datasets(config, 2)
 """
 
 
@@ -490,27 +489,6 @@ def test_an_unusable_utterance_moves_no_other_one_to_another_split(
     prepare_dataset(config, "LJSpeech", 1)
     after = read_splits(tmp_path / "data/LJSpeech")
     assert after == before._replace(train=before.train[1:])
-
-
-def utterance(id: str) -> Utterance:
-    return Utterance(id, Path(f"{id}.wav"), "text", "speaker")
-
-
-def test_one_utterance_more_changes_at_most_two_shards_at_any_size():
-    everyone = [utterance(f"LJ{i:04d}") for i in range(300)]
-    for n in range(1, 300):
-        old, new = plan_shards(everyone[:n], 10), plan_shards(everyone[: n + 1], 10)
-        changed = [name for name in old | new if old.get(name) != new.get(name)]
-        assert len(changed) <= 3, (n, changed)  # its own, and the two of a split
-
-
-def test_a_plan_depends_on_ids_alone_and_fills_shards_evenly():
-    everyone = [utterance(f"p{i % 7}_{i:05d}") for i in range(4000)]
-    plan = plan_shards(everyone, 200)
-    assert plan == plan_shards(everyone[::-1], 200)
-    assert sorted(u.id for items in plan.values() for u in items) == sorted(u.id for u in everyone)
-    assert len(plan) == 20
-    assert max(len(items) for items in plan.values()) < 2 * 200
 
 
 def test_two_runs_at_once_in_one_folder_are_refused(corpus, tmp_path):

@@ -15,8 +15,15 @@ from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.split import read_splits
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
-from processors.extraction.run import prepare_dataset
-from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, texts, write_texts
+from tests.processors.small_corpus import (
+    DEMO,
+    IDS,
+    config_of,
+    copy_corpus,
+    prepare_dataset,
+    texts,
+    write_texts,
+)
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
 
@@ -161,7 +168,7 @@ for name in {unused!r}:
     sys.modules[name] = None
 sys.path.insert(0, {root!r})
 from pathlib import Path
-from processors.extraction.run import prepare_dataset
+from tests.processors.small_corpus import prepare_dataset
 from tests.processors.extraction.test_vocoder import vocoder_config
 prepare_dataset(vocoder_config(Path({corpus!r}), Path({processed!r})), "LJSpeech", 1)
 """

@@ -20,11 +20,17 @@ from processors.alignment.hmm.training import Example
 from processors.alignment.textgrid import read_textgrid
 from processors.audio.files import read_audio
 from processors.dataset.store import FeatureStore
-from processors.extraction.run import prepare_dataset
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES, SHORT_PAUSE, SILENCE
-from tests.processors.small_corpus import DEMO, config_of, copy_corpus, texts, write_texts
+from tests.processors.small_corpus import (
+    DEMO,
+    config_of,
+    copy_corpus,
+    prepare_dataset,
+    texts,
+    write_texts,
+)
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
 

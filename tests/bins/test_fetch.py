@@ -23,7 +23,7 @@ def fetch(tmp_path, dataset, path, **corpus):
 def test_recordings_of_ones_own_have_nothing_to_fetch(tmp_path):
     done = fetch(tmp_path, "Mine", tmp_path / "mine", format="folder")
     assert done.returncode == 0
-    assert f"Mine: nothing to fetch; its recordings belong into {tmp_path / 'mine'}" in done.stderr
+    assert f"Mine: nothing to fetch; put its recordings into {tmp_path / 'mine'}" in done.stderr
 
 
 def test_a_corpus_that_is_there_is_not_fetched_and_its_licence_is_said(tmp_path):

@@ -1,0 +1,91 @@
+"""Which utterances a shard holds, and the report on it."""
+
+from pathlib import Path
+
+import pytest
+
+from preprocessors.manifest import Rejection, Utterance
+from processors.dataset.shard_file import IndexRow
+from processors.extraction.shards import (
+    ShardReport,
+    Trace,
+    extract_or_reject,
+    plan_shards,
+    read_shard_report,
+    write_shard_report,
+)
+from processors.records import AlignmentScore
+from utils.errors import UtteranceError
+
+SCORE = AlignmentScore(1.0, "the", 0.5, 0.7, 2.0, "AH0", 0.6, "S", 0.2)
+
+
+def utterance(id: str) -> Utterance:
+    return Utterance(id, Path(f"{id}.wav"), "text", "speaker")
+
+
+def test_one_utterance_more_changes_at_most_two_shards_at_any_size():
+    everyone = [utterance(f"LJ{i:04d}") for i in range(300)]
+    for n in range(1, 300):
+        old, new = plan_shards(everyone[:n], 10), plan_shards(everyone[: n + 1], 10)
+        changed = [name for name in old | new if old.get(name) != new.get(name)]
+        assert len(changed) <= 3, (n, changed)  # its own, and the two of a split
+
+
+def test_a_plan_depends_on_ids_alone_and_fills_shards_evenly():
+    everyone = [utterance(f"p{i % 7}_{i:05d}") for i in range(4000)]
+    plan = plan_shards(everyone, 200)
+    assert plan == plan_shards(everyone[::-1], 200)
+    assert sorted(u.id for items in plan.values() for u in items) == sorted(u.id for u in everyone)
+    assert len(plan) == 20
+    assert max(len(items) for items in plan.values()) < 2 * 200
+
+
+def finished_report() -> ShardReport:
+    report = ShardReport(rows=[IndexRow("a", "anna", "shard-00000", 10, 3, 0.1, 77, 0)])
+    trace = Trace(audio_seconds=1.5, score=SCORE, notices=("clipped",), phones=("<sil>", "M", "M"))
+    report.add_utterance("a", trace)
+    report.rejected.append(Rejection("b", "audio", "empty"))
+    report.fingerprint = "f00"
+    return report
+
+
+def test_a_report_comes_back_from_its_file_the_same(tmp_path):
+    shard, report = tmp_path / "shard-00000.safetensors", finished_report()
+    shard.touch()
+    write_shard_report(shard, report)
+    assert read_shard_report(shard, "f00") == report
+
+
+def test_a_report_counts_only_with_its_shard_and_fingerprint(tmp_path):
+    shard = tmp_path / "shard-00000.safetensors"
+    write_shard_report(shard, finished_report())
+    assert read_shard_report(shard, "f00") is None
+    shard.touch()
+    assert read_shard_report(shard, "another") is None
+
+
+def test_reports_add_up():
+    total = finished_report()
+    total.add(finished_report())
+    assert total.phones == {"<sil>": 2, "M": 4}
+    assert total.notices == {"clipped": 2}
+    assert (len(total.rows), len(total.rejected)) == (2, 2)
+    assert total.audio_seconds == {"a": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "expected"),
+    [
+        ("f0", UtteranceError("too short"), ("features", "too short")),
+        ("text", KeyError("bug"), ("text", "unexpected KeyError: 'bug'")),
+    ],
+)
+def test_a_fault_of_one_utterance_becomes_a_rejection(part, error, expected):
+    def extract(utterance, trace):
+        trace.start(part)
+        raise error
+
+    rejected = []
+    assert extract_or_reject(extract, utterance("a"), Trace(), rejected) is None
+    assert rejected == [Rejection("a", *expected)]
