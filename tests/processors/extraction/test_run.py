@@ -494,7 +494,7 @@ def test_an_unusable_utterance_moves_no_other_one_to_another_split(
 def test_two_runs_at_once_in_one_folder_are_refused(corpus, tmp_path):
     with (
         locked(tmp_path / "LJSpeech", ""),
-        pytest.raises(InputError, match=r"at work there; wait for its end, or set preprocess\.pro"),
+        pytest.raises(InputError, match=r"is using it; wait for its end, or set preprocess\.pro"),
     ):
         prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
 
