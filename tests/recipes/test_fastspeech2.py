@@ -108,7 +108,7 @@ def test_three_stages_give_speech_and_a_picture_for_every_test_sentence(trained)
         assert (result / f"{id}.png").stat().st_size > 1000
 
 
-def test_stage_4_scores_sentences_beside_recordings_second_readings_and_copies(trained, tmp_path):
+def test_stage_4_scores_sentences_recordings_second_readings_and_copies(trained, tmp_path):
     pytest.importorskip("jiwer")
     shutil.copytree(trained.experiment / "result", tmp_path / "my wavs")
     write_louder(trained.folder / "corpus" / "wavs", tmp_path / "2nd takes", HELD_OUT[:1])
@@ -180,7 +180,7 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
     assert pair["differences"]["similarity"]["mean"] == pytest.approx(0)
     # one of the words of each text was heard, and none of them
     assert -20 < pair["differences"]["wer"]["mean"] < 0
-    assert f"{trained.experiment.name} less it's louder, by utterance" in done.stdout
+    assert f"{trained.experiment.name} minus it's louder, by utterance" in done.stdout
 
 
 def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
