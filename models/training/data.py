@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
-import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from config.schema import Config, TrainConfig
 from models.base.assets import Assets, read_speakers
@@ -27,26 +26,11 @@ from utils.errors import InputError
 from utils.files import read_json, read_text
 from utils.seed import derived_seed
 
+# Datasets by `Draw(epoch, item)`; items of validation are whole utterances.
+TrainingItems = FeatureDataset | SegmentDataset
+ValidationItems = FeatureDataset | MelWavDataset
 Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
 _LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
-
-
-class Items(Protocol):
-    """A dataset by `Draw(epoch, item)`."""
-
-    ids: tuple[str, ...]
-    lengths: np.ndarray  # frames of each item
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, draw: Draw) -> Any: ...  # noqa: ANN401  (TtsItem or VocoderItem)
-
-
-class ValidationItems(Items, Protocol):
-    """A dataset whose items are whole utterances."""
-
-    def store_of(self, item: int) -> FeatureStore | MelWavStore:
-        """The store that holds an item."""
 
 
 class ProcessRank(NamedTuple):
@@ -178,7 +162,7 @@ def load_data(
     return data_of(training, validation, collator, config.train, place, device)
 
 
-def _tts_datasets(config: Config, assets: Assets) -> tuple[Items, ValidationItems]:
+def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
     """Utterances to train and to validate on."""
     stores = _open_feature_stores(config, assets.mel)
     splits = [read_splits(store.folder) for store in stores]
@@ -196,7 +180,7 @@ def _tts_datasets(config: Config, assets: Assets) -> tuple[Items, ValidationItem
     return training, FeatureDataset(stores, valid, vocabulary, speakers)
 
 
-def _vocoder_datasets(config: Config, assets: Assets) -> tuple[Items, ValidationItems]:
+def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
     """Segments to train on, and recordings to validate on."""
     n_frames, mel = config.train.cut_mel_frame, assets.mel
     if n_frames * mel.hop_length < mel.n_fft:
@@ -219,7 +203,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[Items, Validation
 
 
 def data_of(
-    training: Items,
+    training: TrainingItems,
     validation: ValidationItems,
     collator: Collator,
     train: TrainConfig,
@@ -249,7 +233,7 @@ def data_of(
     samples = [validation[Draw(0, item)] for item in chosen]
     options = train.dataloader
     loader: DataLoader[Any] = DataLoader(
-        cast("Dataset[Any]", training),
+        training,
         batch_sampler=sampler,
         collate_fn=collator,
         num_workers=options.num_worker,
@@ -264,8 +248,8 @@ def data_of(
         train=loader,
         sampler=sampler,
         valid=DataLoader(
-            cast("Dataset[Any]", validation),
-            batch_sampler=_validation_batches(validation, budget, place),
+            validation,
+            batch_sampler=_plan_validation(validation, budget, place),
             collate_fn=collator,
             generator=torch.Generator(),
         ),
@@ -276,7 +260,7 @@ def data_of(
     )
 
 
-def _validation_batches(dataset: Items, budget: int, place: ProcessRank) -> list[list[Draw]]:
+def _plan_validation(dataset: ValidationItems, budget: int, place: ProcessRank) -> list[list[Draw]]:
     """Those of one process; the numbers of batches may differ by one between processes."""
     if not len(dataset):
         return []
@@ -284,7 +268,7 @@ def _validation_batches(dataset: Items, budget: int, place: ProcessRank) -> list
     return [[Draw(0, item) for item in batch] for batch in plan[place.rank :: place.n_processes]]
 
 
-def _fingerprint(dataset: Items, budget: int, window: int, n_processes: int) -> str:
+def _fingerprint(dataset: TrainingItems, budget: int, window: int, n_processes: int) -> str:
     facts = [dataset.ids, dataset.lengths.tolist(), budget, window, n_processes]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 

@@ -135,20 +135,18 @@ class PeriodicScoring:
         for utterance in self.utterances:
             # the next one takes as long as the mean of the others
             if rows and watch() * (1 + 1 / len(rows)) > self._limit:
-                self._shorten(max(1, int(_KEPT * len(rows))))
-                return rows[: len(self.utterances)]
+                n = max(1, int(_KEPT * len(rows)))
+                get_logger(__name__).info(
+                    "scores: train.score_seconds %g is enough for %d of %d utterances; the others "
+                    "are left out for the rest of this run",
+                    self._seconds,
+                    n,
+                    len(self.utterances),
+                )
+                self.utterances = self.utterances[:n]
+                return rows[:n]
             rows.append(self._score(utterance, synthesise(utterance.batch)))
         return rows
-
-    def _shorten(self, n: int) -> None:
-        get_logger(__name__).info(
-            "scores: train.score_seconds %g is enough for %d of %d utterances; the others are left "
-            "out for the rest of this run",
-            self._seconds,
-            n,
-            len(self.utterances),
-        )
-        self.utterances = self.utterances[:n]
 
     def _score(self, utterance: ValidationUtterance, sample: Sample) -> Mapping[str, Value]:
         """The values of one utterance, by column; none for audio that is not finite."""

@@ -89,7 +89,10 @@ def pack(
     }
     buffer = io.BytesIO()
     torch.save(tensors, buffer)
-    packed = {name: save(_contiguous(network)) for name, network in files.items()}
+    packed = {
+        name: save({key: t.detach().cpu().contiguous() for key, t in network.state_dict().items()})
+        for name, network in files.items()
+    }
     return packed | {STATE: buffer.getvalue(), POSITION: json.dumps(plain).encode()}
 
 
@@ -139,7 +142,3 @@ def read_state(path: Path) -> dict[str, Any]:
         return torch.load(path, weights_only=True, map_location="cpu")
     except (pickle.UnpicklingError, RuntimeError) as error:
         raise InputError(f"{path}: not a training state of tensors only: {error}") from error
-
-
-def _contiguous(network: nn.Module) -> dict[str, torch.Tensor]:
-    return {name: t.detach().cpu().contiguous() for name, t in network.state_dict().items()}

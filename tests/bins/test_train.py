@@ -14,9 +14,9 @@ from tests.models.training.small_tasks import (
     PREPROCESS,
     make_features,
     make_processed,
+    write_corpus,
     write_voice_config,
 )
-from tests.models.training.test_scored_utterances import write_corpus
 
 ROOT = Path(__file__).parents[2]
 

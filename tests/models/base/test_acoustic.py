@@ -16,7 +16,7 @@ def output(pitch_level: str, n_frames: int) -> TtsOutput:
     )
 
 
-def test_values_of_a_phone_are_held_and_those_of_frames_stay():
+def test_values_of_a_phone_are_repeated_over_its_frames():
     # as many frames as phones: the shapes do not tell one from the other
     pitch, energy = output("phone", n_frames=3).contours_per_frame()
     assert pitch.tolist() == [[10, 10, 30], [60, 60, 0]]

@@ -39,7 +39,7 @@ def test_the_lexicon_of_an_earlier_run_is_removed(tmp_path):
     assert Assets.load(tmp_path).lexicon is None
 
 
-def test_a_vocoder_has_a_mel_definition_alone(tmp_path):
+def test_a_vocoder_needs_only_a_mel_definition(tmp_path):
     Assets(MelConfig()).save(tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == ["audio.json"]

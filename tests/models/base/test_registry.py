@@ -45,7 +45,7 @@ def test_an_unknown_model_lists_the_known_ones_and_the_nearest():
 
 
 @pytest.mark.parametrize("name", ["../tts/fastspeech2", "fastspeech2.py", "", "__init__"])
-def test_a_name_that_is_no_name_is_refused(name):
+def test_a_name_that_is_no_module_name_is_refused(name):
     with pytest.raises(ConfigError, match="no model"):
         registry.find("tts", name)
 
@@ -58,7 +58,7 @@ def test_the_model_section_is_the_models_own_dataclass_and_comes_back_the_same(f
     assert registry.load_config(folder / "config.json") == config
 
 
-def test_the_file_that_names_an_unknown_model_is_named(folder):
+def test_an_error_about_an_unknown_model_names_the_file(folder):
     with pytest.raises(ConfigError, match=r"^exp\.json: model_type: no model 'x'"):
         registry.load_config(write(folder, model_type="x"))
     with pytest.raises(ConfigError, match=r"^--set: model_type: no model 'x'"):

@@ -75,7 +75,7 @@ def phones(*lengths) -> TtsBatch:
     )
 
 
-def test_an_acoustic_model_speaks_and_draws_its_phones():
+def test_samples_of_an_acoustic_model_have_audio_and_labelled_figures():
     vocabulary = arpabet_vocabulary()
     samples = list(synthesis_samples(Speaker(), phones(4, 9), Assets(MEL, vocabulary)))
 

@@ -23,10 +23,12 @@ from models.training.tracking import Tracker
 from models.training.trainer import Observers, Trainer
 from modules.masking import length_mask
 from modules.variance_adaptor import regulate
+from preprocessors.manifest import MANIFEST, Utterance, write_manifest
+from processors.audio.files import write_wav
 from processors.dataset.batch import collate
 from processors.dataset.datasets import FeatureDataset
 from processors.dataset.statistics import corpus_stats
-from processors.dataset.store import FeatureStore, write_index, write_mel_config, write_shard
+from processors.dataset.store import FeatureStore, Store, write_index, write_mel_config, write_shard
 from processors.records import Features
 from processors.text.symbols import Vocabulary, arpabet_vocabulary
 from utils.config import to_plain
@@ -36,6 +38,7 @@ PREPROCESS = PreprocessConfig(
     sample_rate=8000, n_fft=256, win_size=256, hop_size=64, n_mel=8, fmax=4000
 )
 PHONES = ("AA1", "B", "D", "IY0", "S", "T")
+TEXT = "One two."  # of every recording
 
 
 def make_features(number: int, speaker: str = "anna") -> Features:
@@ -86,6 +89,18 @@ def make_processed(
     for name, value in (splits | files).items():
         (folder / f"{name}.json").write_text(json.dumps(value))
     return store
+
+
+def write_corpus(root: Path, store: Store, lead: int = 0, written=lambda id: True) -> None:
+    """Recordings of the store's utterances, a little longer than their features."""
+    hop, utterances = PREPROCESS.hop_size, []
+    for number, id in enumerate(store.ids):
+        path = root / "corpus" / f"{id}.wav"
+        if written(id):
+            noise = np.random.default_rng(number).normal(0, 0.1, lead + (len(id) + 60) * hop)
+            write_wav(path, noise, PREPROCESS.sample_rate)
+        utterances.append(Utterance(id, path, TEXT, "anna", "en-gb"))
+    write_manifest(store.folder / MANIFEST, utterances)
 
 
 def train_config(**changes: object) -> TrainConfig:

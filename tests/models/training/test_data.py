@@ -61,7 +61,7 @@ def test_speakers_that_stage_1_did_not_write_are_refused(tmp_path):
         collect_assets(config_of(tmp_path))
 
 
-def test_the_lexicon_vocabulary_is_all_of_arpabet_and_what_else_was_met(tmp_path):
+def test_the_vocabulary_with_a_lexicon_is_arpabet_and_other_phones_of_the_data(tmp_path):
     make_processed(tmp_path / "data" / "mini")
     path = tmp_path / "data" / "mini" / "phones.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"XX": 2, "QQ": 1}))
@@ -70,7 +70,7 @@ def test_the_lexicon_vocabulary_is_all_of_arpabet_and_what_else_was_met(tmp_path
     assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "QQ", "XX")
 
 
-def test_the_espeak_vocabulary_is_what_was_met(tmp_path):
+def test_the_vocabulary_with_espeak_is_the_phones_of_the_data(tmp_path):
     make_processed(tmp_path / "data" / "mini")
     path = tmp_path / "data" / "mini" / "phones.json"
     path.write_text(json.dumps({"ə": 2, "a": 1, "<.>": 3}))
@@ -198,7 +198,7 @@ def test_processes_share_an_epoch(recorded):
     assert sorted(ids) == [f"rec-{number:03d}" for number in range(6)]
 
 
-def test_an_interrupted_epoch_goes_on_with_the_same_segments(recorded):
+def test_an_interrupted_epoch_continues_with_the_same_segments(recorded):
     whole, rest = (
         load(vocoder_config_of(recorded, batch_size=2)),
         load(vocoder_config_of(recorded, batch_size=2)),
@@ -221,7 +221,7 @@ def test_the_plan_changes_with_the_segments(recorded):
     assert load(vocoder_config_of(recorded, "train.log_steps=7")).plan == plan
 
 
-def test_whole_recordings_validate_and_are_spoken(recorded):
+def test_a_vocoder_is_validated_on_whole_recordings(recorded):
     data = load(vocoder_config_of(recorded, valid_samples=1))
     batches = list(data.valid)
     assert sorted(id for batch in batches for id in batch.ids) == ["rec-006", "rec-007"]
@@ -230,7 +230,7 @@ def test_whole_recordings_validate_and_are_spoken(recorded):
     assert data.samples.wav.shape == (1, 90 * 64)
 
 
-def test_long_recordings_validate_by_their_first_ten_seconds(tmp_path):
+def test_long_recordings_are_validated_by_their_first_ten_seconds(tmp_path):
     make_mel_wav_store(tmp_path / "data" / "mini", (20, 20, 20, 20, 1300, 20, 20))
     data = load(vocoder_config_of(tmp_path))
     lengths = [int(n) for batch in data.valid for n in batch.mel_lengths]

@@ -12,11 +12,7 @@ from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
 from models.training.experiment import train
 from processors.dataset.store import FeatureStore
-from tests.models.training.small_tasks import (
-    make_processed,
-    write_voice_config,
-)
-from tests.models.training.test_scored_utterances import write_corpus
+from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
 from utils.errors import InputError
 from utils.locks import locked
 
@@ -59,7 +55,7 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
     ]
 
 
-def test_a_second_run_of_a_name_is_kept_out(root):
+def test_two_runs_of_one_name_at_a_time_are_refused(root):
     folder = root / "ckpts" / "voice"
     with (
         locked(folder, ""),
@@ -71,7 +67,7 @@ def test_a_second_run_of_a_name_is_kept_out(root):
     assert steps_of(folder / "checkpoints") == [2, 4]
 
 
-def test_the_model_card_says_what_it_is(root):
+def test_the_model_card_describes_the_model(root):
     run(root)
     card = (root / "ckpts" / "voice" / "README.md").read_text()
 
@@ -80,7 +76,7 @@ def test_the_model_card_says_what_it_is(root):
     assert card.startswith('---\nlicense: "unknown"\nlanguage: ["en"]\n')
 
 
-def test_the_card_says_whose_weights_it_began_with_and_a_resumed_run_does_too(root):
+def test_the_card_names_the_source_of_initial_weights_also_after_a_resume(root):
     run(root)
     run(root, "train.max_steps=2", name="second", init_from=str(root / "ckpts" / "voice"))
     row = "| initialised from | voice, 4 updates |"
@@ -91,14 +87,14 @@ def test_the_card_says_whose_weights_it_began_with_and_a_resumed_run_does_too(ro
     assert "for 4 updates" in card
 
 
-def test_an_earlier_run_is_neither_overwritten_nor_continued_unasked(root):
+def test_an_earlier_run_is_neither_overwritten_nor_continued_without_a_flag(root):
     run(root)
 
     with pytest.raises(InputError, match=r"up to update 4: give --resume .* --restart"):
         run(root)
 
 
-def test_resume_goes_on_and_restart_begins_again(root, caplog):
+def test_resume_continues_and_restart_starts_again(root, caplog):
     run(root)
     run(root, "train.max_steps=6", resume=True)
     checkpoints = root / "ckpts" / "voice" / "checkpoints"
@@ -118,7 +114,7 @@ def test_resuming_does_not_need_the_statistics_of_the_data(root):
     assert run(root, "train.max_steps=5", resume=True) is None
 
 
-def test_keys_that_make_another_run_cannot_change_on_resume(root):
+def test_keys_that_change_the_updates_cannot_change_on_resume(root):
     run(root)
 
     with pytest.raises(
@@ -159,7 +155,7 @@ def test_flags_that_do_not_fit_are_refused(root, flags, message):
     assert not (root / "ckpts").exists()
 
 
-def test_checkpoints_that_are_all_broken_are_no_fresh_start(root):
+def test_resuming_from_broken_checkpoints_only_is_refused(root):
     run(root)
     for path in (root / "ckpts" / "voice" / "checkpoints").iterdir():
         (path / "model.safetensors").write_bytes(b"")
@@ -193,7 +189,7 @@ def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
         run(root, "train.tracker=wandb")
 
 
-def test_tensorboard_gets_curves_pictures_and_speech(root):
+def test_tensorboard_gets_curves_figures_and_audio(root):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     run(root, "train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
@@ -210,7 +206,7 @@ def test_tensorboard_gets_curves_pictures_and_speech(root):
     assert events.Audio("samples/utt-010/synthesised")[0].sample_rate == 8000
 
 
-def test_scored_utterances_are_scored_beside_their_recordings(root, caplog):
+def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     write_corpus(root, FeatureStore(root / "data" / "mini"))
@@ -220,8 +216,8 @@ def test_scored_utterances_are_scored_beside_their_recordings(root, caplog):
     events = EventAccumulator(str(root / "ckpts" / "voice" / "log"))
     events.Reload()
 
-    said = "scores every 2 updates, 10 s at most: mcd, duration_rmse of 2 validation utterances"
-    assert said in caplog.messages
+    line = "scores every 2 updates, 10 s at most: mcd, duration_rmse of 2 validation utterances"
+    assert line in caplog.messages
     for name in ("mcd", "duration_rmse", "utterances"):
         assert [event.step for event in events.Scalars(f"score/{name}")] == [2, 4], name
     assert events.Scalars("score/utterances")[0].value == 2
@@ -234,7 +230,7 @@ def test_a_metric_that_does_not_exist_is_refused_before_any_work(root):
     assert not (root / "ckpts").exists()
 
 
-def test_without_the_corpus_training_goes_on_without_scores(root, caplog):
+def test_without_the_corpus_training_runs_without_scores(root, caplog):
     write_corpus(root, FeatureStore(root / "data" / "mini"))
     shutil.rmtree(root / "corpus")
     with caplog.at_level(logging.INFO):

@@ -17,8 +17,7 @@ from models.checkpoint.publish import collect
 from models.training.data import ProcessRank, collect_assets, load_data
 from models.training.experiment import train
 from processors.dataset.store import FeatureStore
-from tests.models.training.small_tasks import make_processed, write_voice_config
-from tests.models.training.test_scored_utterances import write_corpus
+from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
 from utils.errors import InputError
 
 LEARNED = "preprocess.aligner=learned"
@@ -65,7 +64,7 @@ def tensors_of(folder: Path) -> dict[str, torch.Tensor]:
     }
 
 
-def test_what_speaks_is_the_same_network_as_with_durations_from_elsewhere(root):
+def test_the_exported_network_is_the_same_as_with_another_aligner(root):
     voice = load_model(root / "ckpts" / "voice")
     config = load_config(write_voice_config(root))
     plain = find("tts", "fastspeech2").build_network(config, voice.assets)
@@ -94,7 +93,7 @@ def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(root, stop):
 
 def test_losses_of_the_aligner_are_in_the_log_and_do_not_choose_the_best(root, caplog):
     with caplog.at_level(logging.INFO):
-        run(root, "train.max_steps=2", "train.log_steps=1", name="told")
+        run(root, "train.max_steps=2", "train.log_steps=1", name="logged")
     lines = [line for line in caplog.messages if line.startswith("update 2")]
     assert all("forward_sum " in line and "binarization " in line for line in lines)
     (valid,) = (line for line in lines if "validation loss" in line)
@@ -103,7 +102,7 @@ def test_losses_of_the_aligner_are_in_the_log_and_do_not_choose_the_best(root, c
     assert float(valid.split("validation loss ")[1].split()[0]) == pytest.approx(voice, rel=1e-3)
 
 
-def test_bf16_samples_pictures_and_plots_work(root):
+def test_bf16_training_logs_figures_of_alignments_and_curves(root):
     pytest.importorskip("tensorboard")
     run(
         root, "train.mixed_precision=bf16", "train.tracker=tensorboard", "train.valid_samples=1",
@@ -119,7 +118,7 @@ def test_bf16_samples_pictures_and_plots_work(root):
     )
 
 
-def test_scores_while_training_do_without_the_durations_of_recordings(root, caplog):
+def test_scores_during_training_need_no_durations_of_recordings(root, caplog):
     write_corpus(root, FeatureStore(root / "data" / "mini"))
     metrics = 'train.score_metrics=["mcd","duration_rmse"]'
     with caplog.at_level(logging.INFO):
@@ -138,7 +137,7 @@ def test_durations_of_the_trained_aligner_fill_the_recordings(root):
         assert features.durations.min() >= 1
 
 
-def test_a_published_voice_speaks_without_the_aligner(root, tmp_path):
+def test_a_published_voice_loads_without_the_aligner(root, tmp_path):
     package = collect(root / "ckpts" / "voice", "voice", licence=None)
     assert "aligner.safetensors" not in package.files
     for name, source in package.files.items():
@@ -151,7 +150,7 @@ def test_a_published_voice_speaks_without_the_aligner(root, tmp_path):
     assert "aligner.safetensors" in whole.files
 
 
-def test_a_voice_without_an_aligner_gives_its_weights_and_the_aligner_starts_anew(root, caplog):
+def test_weights_of_a_voice_without_an_aligner_leave_the_aligner_randomly_initialised(root, caplog):
     make_processed(root / "data" / "timed", speakers=("anna", "ben"))
     timed = load_config(write_voice_config(root, "timed"), ["train.max_steps=1"])
     train(timed, "timed")
@@ -171,14 +170,14 @@ def test_rows_of_the_aligner_are_matched_by_symbol_and_speaker(root, caplog):
     assert "speaker_keys.weight (cleo)" in caplog.text
 
 
-def test_durations_of_another_aligner_are_not_taken_for_none(root):
+def test_data_with_durations_are_refused_for_a_joint_aligner(root):
     make_processed(root / "data" / "aligned", speakers=("anna",))
     config = load_config(write_voice_config(root, "aligned"), [LEARNED])
     with pytest.raises(InputError, match=r"aligned holds phones and durations of an aligner"):
         collect_assets(config)
 
 
-def test_data_without_durations_are_refused_when_a_run_goes_on_as_well(root):
+def test_data_without_durations_are_refused_on_resume_too(root):
     config = load_config(write_voice_config(root))
     assets = load_model(root / "ckpts" / "voice").assets
     with pytest.raises(InputError, match=r"mini holds no durations.*set preprocess\.aligner to"):

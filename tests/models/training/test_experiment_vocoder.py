@@ -49,7 +49,7 @@ def tensors_of(folder):
     return {path.stem: load_file(path) for path in newest.glob("*.safetensors")}
 
 
-def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_pictures(root):
+def test_a_vocoder_becomes_an_experiment_with_curves_audio_and_figures(root):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     folder = run(root, "train.tracker=tensorboard", "train.valid_samples=1", "train.log_steps=1")
@@ -78,7 +78,7 @@ def test_half_precision_trains_both_networks_on_a_cpu(root):
         assert max((tensors[n] - t).abs().max() for n, t in start[network].items()) > 1e-3
 
 
-def test_copies_are_scored_and_the_card_tells(root, caplog):
+def test_resynthesis_is_scored_and_the_card_has_the_scores(root, caplog):
     metrics = 'train.score_metrics=["mel_l1","mcd"]'
     with caplog.at_level(logging.INFO):
         folder = run(root, "train.score_steps=1", metrics)
@@ -94,7 +94,7 @@ def test_copies_are_scored_and_the_card_tells(root, caplog):
     assert score == pytest.approx(loss, rel=0.05)
 
 
-def test_what_was_trained_speaks_as_it_did_in_training(root):
+def test_the_loaded_vocoder_gives_the_output_of_the_trained_one(root):
     folder = run(root)
     task = make_gan()
     task.networks["generator"].load_state_dict(tensors_of(folder)["model"])
@@ -108,7 +108,7 @@ def test_what_was_trained_speaks_as_it_did_in_training(root):
 @pytest.mark.parametrize(
     "change", ["model.lambda_mel=10", "train.cut_mel_frame=24", "model.adversarial=false"]
 )
-def test_what_makes_another_run_cannot_change_on_resume(root, change):
+def test_keys_that_change_the_updates_cannot_change_on_resume(root, change):
     run(root)
     key, _, value = change.partition("=")
 
@@ -129,7 +129,7 @@ def test_both_networks_start_from_those_of_another_run(root):
                 assert torch.equal(start[network][name], tensor), name
 
 
-def test_a_generator_that_learnt_alone_meets_fresh_discriminators_and_they_are_named(root, caplog):
+def test_discriminators_missing_in_the_source_are_randomly_initialised_and_logged(root, caplog):
     folder = run(root, "model.adversarial=false", "model.lambda_stft=1", name="alone")
     task, fresh = make_gan(), make_gan()
     with caplog.at_level(logging.INFO):
@@ -170,7 +170,7 @@ def test_folded_weights_initialise_a_generator_that_trains(root):
     assert torch.allclose(wav, load_model(folder).network.infer(mel), atol=1e-5)
 
 
-def test_a_model_of_another_kind_is_no_start(root):
+def test_initial_weights_of_another_kind_of_model_are_refused(root):
     make_processed(root / "voices" / "mini")
     config = write_voice_config(root, max_steps=1)
     train(load_config(config, [f"preprocess.processed_dir={root / 'voices'}"]), "acoustic")

@@ -35,7 +35,7 @@ def task_of(trained, *overrides, vocabulary=None, speakers=None):
     return find("tts", "fastspeech2").build_task(config, assets), assets
 
 
-def test_every_tensor_of_the_same_model_is_taken_over(trained):
+def test_every_tensor_of_the_same_model_is_copied(trained):
     task, assets = task_of(trained)
     transfer = initialise(task, assets, trained)
     source = load_model(trained).network.state_dict()
@@ -80,7 +80,7 @@ def test_tensors_of_other_shapes_are_refused_and_all_named(trained):
         initialise(task, assets, trained)
 
 
-def test_what_only_one_model_has_is_listed(trained):
+def test_tensors_of_only_one_model_are_listed(trained):
     task, assets = task_of(trained, "model.transformer.decoder_layer=2")
     transfer = initialise(task, assets, trained)
 
@@ -89,7 +89,7 @@ def test_what_only_one_model_has_is_listed(trained):
     assert transfer.dropped == []
 
 
-def test_edges_of_bins_on_another_scale_are_not_taken_over(trained):
+def test_edges_of_bins_on_another_scale_are_not_copied(trained):
     task, assets = task_of(trained, "model.variance_embedding.pitch_quantization=log")
     fresh = task.networks["model"].pitch.edges.clone()
     transfer = initialise(task, assets, trained)

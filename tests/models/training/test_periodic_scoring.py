@@ -226,7 +226,7 @@ def config_of(task="tts", **changes):
         (("mel_l1",), "mel_l1 needs resynthesised recordings; an acoustic model"),
     ],
 )
-def test_metrics_that_cannot_be_are_refused(metrics, fault):
+def test_metrics_that_do_not_fit_the_model_are_refused(metrics, fault):
     with pytest.raises(InputError, match=rf"train\.score_metrics: {fault}"):
         check_score_metrics(config_of(score_metrics=metrics))
 

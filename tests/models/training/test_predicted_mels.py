@@ -114,7 +114,7 @@ def store_of(place: Path) -> MelWavStore:
     return MelWavStore(place / "data/vocoder/LJSpeech")
 
 
-def test_mels_are_the_models_and_wavs_those_of_the_features(place):
+def test_mels_are_predicted_and_wavs_are_those_of_the_features(place):
     prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
     store, features = store_of(place), FeatureStore(place / "data/LJSpeech")
     model = load_model(place / "ckpts/voice")
@@ -155,7 +155,7 @@ def test_the_splits_are_those_of_the_acoustic_model(place):
     assert found.test == ["LJ002-0035"]
 
 
-def test_a_vocoder_is_trained_on_them(place):
+def test_a_vocoder_can_be_trained_on_predicted_mels(place):
     config = vocoder_config(place)
     prepare_from_acoustic(config, place / "ckpts/voice")
     data = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu"))
@@ -164,7 +164,7 @@ def test_a_vocoder_is_trained_on_them(place):
     assert batch.wav.shape == (7, 32 * 256)
 
 
-def test_with_another_padding_the_audio_meets_the_mels(place, caplog):
+def test_with_another_padding_the_audio_is_shifted_to_the_mels(place, caplog):
     with caplog.at_level(logging.INFO):
         prepare_from_acoustic(vocoder_config(place, mel_padding="hifigan"), place / "ckpts/voice")
     assert "shifted by half a hop" in " ".join(caplog.text.split())
@@ -187,7 +187,7 @@ def test_a_second_run_finds_nothing_to_do(place, caplog):
     assert "nothing to do" in caplog.text
 
 
-def test_other_weights_make_the_mels_anew(place, caplog):
+def test_other_weights_predict_the_mels_again(place, caplog):
     prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
     before = store_of(place).read(IDS[0])
     other = write_voice(place, "other", seed=1)
@@ -199,7 +199,7 @@ def test_other_weights_make_the_mels_anew(place, caplog):
     np.testing.assert_array_equal(after.wav, before.wav)
 
 
-def test_the_store_remembers_whose_mels_it_holds(place):
+def test_the_store_names_the_model_of_its_mels(place):
     report = place / "data/vocoder/LJSpeech/report.json"
     prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
     assert read_json(report)["mels_from"] == "voice"
@@ -211,7 +211,7 @@ def test_the_store_remembers_whose_mels_it_holds(place):
     assert read_json(report)["mels_from"] == ""
 
 
-def test_after_an_interruption_finished_shards_stay(place, monkeypatch):
+def test_finished_shards_are_kept_after_an_interruption(place, monkeypatch):
     work, calls = predicted_mels.PredictionWork.__call__, []
 
     def stop_at_the_third(self, name, utterances):
@@ -253,7 +253,7 @@ def test_a_recording_that_changed_is_rejected(place):
     assert "samples after the recording" in reasons["LJ001-0011"]
 
 
-def test_damaged_features_end_the_work_and_are_used_once_they_are_whole(place):
+def test_damaged_features_are_an_error_until_they_are_restored(place):
     config, (shard, *_) = vocoder_config(place), (place / "data/LJSpeech/features").glob("*-*.s*")
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])
@@ -264,14 +264,14 @@ def test_damaged_features_end_the_work_and_are_used_once_they_are_whole(place):
     assert list(store_of(place).ids) == IDS
 
 
-def test_all_datasets_are_looked_at_before_the_work_on_the_first(place):
+def test_all_datasets_are_checked_before_the_first_is_processed(place):
     config = replace(vocoder_config(place), dataset=("LJSpeech", "other"))
     with pytest.raises(InputError, match=r"needs the features of other that voice was .*data"):
         prepare_from_acoustic(config, place / "ckpts/voice")
     assert not (place / "data/vocoder").exists()
 
 
-def test_the_network_has_the_threads_it_is_given_and_the_rest_has_one(place, monkeypatch):
+def test_the_network_uses_the_given_threads_and_the_rest_one(place, monkeypatch):
     found = {}
 
     def note(cls, method: str) -> None:
@@ -331,7 +331,7 @@ def test_a_speaker_whom_the_model_does_not_know_is_refused(place):
         prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
 
 
-def test_durations_come_from_the_aligner_where_stage_1_found_none(tmp_path):
+def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):
     copy_corpus(tmp_path / "corpus", IDS[-3:])
     keys = {"processed_dir": str(tmp_path / "data"), "aligner": "learned", "split": {}}
     write_config(tmp_path / "voice.json", "tts", "FastSpeech2", VOICE, **keys)

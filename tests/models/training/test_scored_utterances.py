@@ -5,9 +5,14 @@ import numpy as np
 import pytest
 
 from models.training.scored_utterances import UnavailableError, choose_utterances
-from preprocessors.manifest import Utterance, write_manifest
-from processors.audio.files import write_wav
-from tests.models.training.small_tasks import PREPROCESS, make_data, make_processed, train_config
+from tests.models.training.small_tasks import (
+    PREPROCESS,
+    TEXT,
+    make_data,
+    make_processed,
+    train_config,
+    write_corpus,
+)
 from tests.models.vocoder.small_hifigan import (
     gan_config,
     make_recording,
@@ -16,19 +21,6 @@ from tests.models.vocoder.small_hifigan import (
 )
 
 RATE, HOP = PREPROCESS.sample_rate, PREPROCESS.hop_size
-TEXT = "One two."
-
-
-def write_corpus(root, store, lead=0, written=lambda id: True):
-    """Recordings of the store's utterances, a little longer than their features."""
-    utterances = []
-    for number, id in enumerate(store.ids):
-        path = root / "corpus" / f"{id}.wav"
-        if written(id):
-            noise = np.random.default_rng(number).normal(0, 0.1, lead + (len(id) + 60) * HOP)
-            write_wav(path, noise, RATE)
-        utterances.append(Utterance(id, path, TEXT, "anna", "en-gb"))
-    write_manifest(store.folder / "manifest.jsonl", utterances)
 
 
 def config_of(**changes):
@@ -90,7 +82,7 @@ def test_without_validation_data_there_is_nothing_to_score(store, data):
         choose_utterances(config_of(), data)
 
 
-def test_a_vocoder_needs_no_corpus_and_knows_texts_where_there_are_some(tmp_path):
+def test_a_vocoder_needs_no_corpus_and_uses_texts_if_there_are_any(tmp_path):
     store = make_recordings(tmp_path / "data")
     data = make_segments(store, gan_config())
     (alone, *_) = choose_utterances(config_of(), data)

@@ -15,14 +15,14 @@ def test_a_second_sigterm_does_not_cut_off_the_save():
 
 @pytest.fixture
 def _ctrl_c_interrupts():
-    """As in a terminal: what runs in the background may have been told to ignore it."""
+    """As in a terminal: a background process may ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("_ctrl_c_interrupts")
-def test_a_second_ctrl_c_is_not_caught():
+def test_a_second_ctrl_c_interrupts_at_once():
     with Interrupts() as interrupts:
         os.kill(os.getpid(), signal.SIGINT)
         assert interrupts.received == signal.SIGINT
@@ -30,7 +30,7 @@ def test_a_second_ctrl_c_is_not_caught():
             os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_signals_are_as_before_afterwards():
+def test_signal_handlers_are_restored():
     before = signal.getsignal(signal.SIGTERM)
     with Interrupts():
         assert signal.getsignal(signal.SIGTERM) is not before

@@ -128,7 +128,7 @@ def scoring_of(store):
     return PeriodicScoring(utterances, ["mcd", "v_uv_f1"], PREPROCESS.mel, seconds=99)
 
 
-def test_scores_between_updates_leave_no_trace_on_the_run(store, tmp_path):
+def test_scores_between_updates_do_not_change_the_run(store, tmp_path):
     """Weights, states of the optimizers and random generators are bit for bit the same."""
     plain = run(store, tmp_path / "plain", Rambling(dropout=0.3))
     scoring = scoring_of(store)
@@ -156,7 +156,7 @@ def test_the_best_loss_survives(store, tmp_path):
     assert trainer.position.best_step in (2, 4)
 
 
-def test_other_batches_begin_the_epoch_again_and_say_so(store, tmp_path, caplog):
+def test_other_batches_restart_the_epoch_with_a_warning(store, tmp_path, caplog):
     run(store, tmp_path / "run", max_steps=4)
     trainer = make_trainer(store, tmp_path / "run", options(batch_size=2), TinyTask(dropout=0.3))
     with caplog.at_level(logging.WARNING):
@@ -177,7 +177,7 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
         trainer.resume(latest_checkpoint(tmp_path / "run"))
 
 
-def test_generators_go_on_where_they_were():
+def test_restored_generators_give_the_same_numbers():
     states = random_states()
     first = [random.random(), np.random.rand(), torch.rand(2).tolist()]  # noqa: NPY002
     restore_random_states(states)
@@ -222,7 +222,7 @@ def interrupted(store, folder, number, n_workers=0):
     return process.wait()
 
 
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
+def test_a_killed_run_resumes_bit_equal_to_an_uninterrupted_one(store, tmp_path):
     assert interrupted(store, tmp_path / "parts", signal.SIGKILL) == -signal.SIGKILL
     end = steps_of(tmp_path / "parts")[-1] + 3
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
@@ -231,7 +231,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(store, tmp_path):
 
 
 @pytest.mark.parametrize(("number", "n_workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1)])
-def test_an_interrupted_run_saves_and_goes_on(store, tmp_path, number, n_workers):
+def test_an_interrupted_run_saves_and_resumes_bit_equal(store, tmp_path, number, n_workers):
     """A terminal sends Ctrl-C, and a cluster SIGTERM, to the loader's processes as well."""
     assert interrupted(store, tmp_path / "parts", number, n_workers) == 128 + number
     end = steps_of(tmp_path / "parts")[-1] + 3

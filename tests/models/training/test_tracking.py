@@ -41,7 +41,7 @@ def test_skipped_updates_do_not_enter_the_means():
     assert (values["mel"], values["skipped"]) == (1.0, 1.0)
 
 
-def test_a_log_line_says_where_training_is_and_how_long_it_takes(tmp_path, caplog):
+def test_a_log_line_has_progress_losses_and_remaining_time(tmp_path, caplog):
     AcceleratorState._reset_state(reset_partial_state=True)
     tracker = Tracker(Accelerator(cpu=True), "none", tmp_path, 8000)
     values = {"mel": 0.51234, "steps_per_s": 2.0, "frames_per_s": 1234.4, "lr": 0.001}
@@ -88,7 +88,7 @@ def test_weights_and_biases_gets_a_sample_in_one_message(tmp_path, monkeypatch):
     assert sent == [(values, 7)]
 
 
-def test_curves_beyond_the_update_that_a_run_goes_on_from_are_dropped(tmp_path):
+def test_curves_beyond_the_resumed_update_are_dropped(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     for done, steps in ((0, range(1, 6)), (3, range(4, 5))):

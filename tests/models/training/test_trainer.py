@@ -48,7 +48,7 @@ def test_training_fits_a_small_corpus(store, checkpoints):
     assert trainer.position.best < before / 5
 
 
-def test_max_steps_and_max_epoch_both_end_it(store, checkpoints):
+def test_max_steps_and_max_epoch_both_end_training(store, checkpoints):
     by_steps = make_trainer(store, checkpoints, train_config(max_steps=3))
     by_steps.fit()
     by_epochs = make_trainer(store, checkpoints, train_config(max_steps=0, max_epoch=2))
@@ -168,7 +168,7 @@ class Exploding(TinyTask):
             yield update
 
 
-def test_a_step_that_is_not_finite_is_skipped_and_training_goes_on(store, checkpoints, caplog):
+def test_a_step_that_is_not_finite_is_skipped_and_training_continues(store, checkpoints, caplog):
     task = Exploding({2, 4})
     trainer = make_trainer(store, checkpoints, train_config(max_steps=5, max_bad_steps=2), task)
     with caplog.at_level(logging.WARNING):
@@ -193,7 +193,7 @@ def test_too_many_bad_steps_in_a_row_stop_training_with_the_last_good_checkpoint
     assert steps_of(checkpoints)[0] == 2
 
 
-def test_a_signal_saves_and_leaves(store, checkpoints):
+def test_a_signal_saves_a_checkpoint_and_ends_training(store, checkpoints):
     class Interrupted(TinyTask):
         def training_step(self, batch):
             os.kill(os.getpid(), signal.SIGTERM)

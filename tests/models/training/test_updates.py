@@ -150,7 +150,7 @@ def test_a_gradient_that_is_not_finite_skips_the_step_and_names_the_window(items
     assert torch.equal(task.networks["model"].mel.weight, before)
 
 
-def test_the_step_after_a_skipped_one_is_as_if_nothing_had_happened(items):
+def test_a_skipped_step_does_not_change_the_next_one(items):
     task = Poisoned(bad_ids=(items[0].id,))
     updater = updater_of(task)
     updater.run(in_batches(items, 4))

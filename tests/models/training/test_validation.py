@@ -16,7 +16,7 @@ def store(tmp_path):
     return make_processed(tmp_path / "data")
 
 
-def test_validation_is_a_mean_over_elements_and_leaves_no_trace(store):
+def test_validation_is_a_mean_over_elements_and_restores_the_state(store):
     task = TinyTask(dropout=0.5)
     config = train_config(batch_size=1)
     task.networks["model"].train()
@@ -73,7 +73,7 @@ def test_a_validation_that_fails_leaves_networks_in_training_mode_as_well():
     assert torch.is_grad_enabled()
 
 
-def test_nothing_that_is_drawn_in_evaluation_is_missed_afterwards():
+def test_random_numbers_after_evaluation_are_those_without_it():
     def draw():
         return random.random(), np.random.rand(), float(torch.rand(1))  # noqa: NPY002
 
