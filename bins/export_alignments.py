@@ -26,9 +26,9 @@ def arguments() -> argparse.Namespace:
     add = flags.add_argument
     add("--dataset", help="with --config; default: the only one of the configuration")
     add("--infer_expt_dir", help="with --config: the voice that was trained with aligner `learned`")
-    add("--infer_output_dir", type=Path, help="speech instead: where stage 3 wrote it")
+    add("--infer_output_dir", type=Path, help="export speech of stage 3 from this folder")
     add("--format", choices=writer_names(), required=True)
-    add("--output", type=Path, help="folder; default with --infer_output_dir: beside the wavs")
+    add("--output", type=Path, help="folder; default with --infer_output_dir: next to the wavs")
     given = flags.parse_args()
     if (given.config is None) == (given.infer_output_dir is None):
         raise UsageError("give --config or --infer_output_dir, and not both")

@@ -1,4 +1,4 @@
-"""Stage 3: speaks texts with a trained model."""
+"""Stage 3: synthesises texts with a trained model."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _SINGLE = ("infer_text", "infer_text_file")
 
 def parser() -> Parser:
     """The flags of stage 3."""
-    flags = Parser("Speaks texts with a trained model.")
+    flags = Parser("Synthesises texts with a trained model.")
     add_inference_arguments(flags, "a text", "the sentences of a data set")
     add = flags.add_argument
     add("--infer_text", help="single: the text")
@@ -23,7 +23,7 @@ def parser() -> Parser:
     add(
         "--resample", action="store_true", help="use a vocoder of another mel or rate: sounds worse"
     )
-    add("--speaker", help="who speaks; batch: default as recorded")
+    add("--speaker", help="name of the speaker; batch: default as recorded")
     add("--pitch_control", type=float, default=1.0, help="1.2 is 20 %% higher")
     add("--energy_control", type=float, default=1.0, help="1.2 is 20 %% louder")
     add("--duration_control", type=float, default=1.0, help="1.2 is 20 %% slower")
@@ -72,7 +72,7 @@ def main() -> None:
         given.overrides,
         resample=given.resample,
     )
-    # a text of the command line was just typed to be heard: it is always spoken
+    # a text that was just typed is always synthesised
     overwrite = given.overwrite or given.infer_text is not None
     synthesis = synthesis._replace(alignment=given.save_alignment, overwrite=overwrite)
     if given.infer_mode == "batch":

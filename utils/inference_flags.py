@@ -31,7 +31,7 @@ def add_inference_arguments(parser: argparse.ArgumentParser, single: str, batch:
     add(
         "--overwrite",
         action="store_true",
-        help="also speak what was spoken before with the same model and settings",
+        help="repeat finished wavs of the same model and settings; default: skip them",
     )
 
 

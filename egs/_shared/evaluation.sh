@@ -58,7 +58,7 @@ check_yes_or_no() {
     esac
 }
 
-# What is scored must be there.
+# The folders to be scored must exist.
 check_outputs() {
     for argument do
         case $argument in

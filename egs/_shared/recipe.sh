@@ -244,10 +244,10 @@ prepare_environment() {
         >/dev/null 2>&1 ||
         fail "$(command -v "$python") lacks torch or json5; run make venv, or set PYTHON"
     export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
-    # The text on the command line is UTF-8, whatever the locale says.
+    # The text on the command line is UTF-8 in every locale.
     export PYTHONUTF8=1
     export CUDA_VISIBLE_DEVICES="$gpu"
-    # Threads that wait by spinning take the core from a busy neighbour: 3 times slower beside one.
+    # Spinning threads block a core that another process needs: up to 3 times slower.
     export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-PASSIVE}"
     cd -- "$root" || fail "cannot enter $root"
     if runs_stage 2; then count_gpus; fi

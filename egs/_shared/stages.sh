@@ -42,7 +42,7 @@ stage_2() {
             supervise "$python" "$@"
             ;;
         1) supervise "$python" "$@" ;;
-        # --quiet: the trainer says what is wrong; a traceback of the launcher adds nothing.
+        # --quiet: the trainer reports errors; a traceback of the launcher adds nothing.
         *)
             supervise "$python" -m accelerate.commands.launch --quiet --multi_gpu \
                 --num_processes "$processes" --num_machines 1 --main_process_port 0 \

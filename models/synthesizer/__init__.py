@@ -1,4 +1,4 @@
-"""Text to sound: an acoustic model and a vocoder, and stage 3, which writes what they say."""
+"""Text to speech: an acoustic model and a vocoder, and stage 3, which writes their speech."""
 
 from models.synthesizer.synthesizer import Synthesizer
 

@@ -25,7 +25,7 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
         How many there are.
 
     Raises:
-        InputError: If nothing was spoken, or by a version that did not record frames.
+        InputError: If nothing was synthesised, or by a version that did not record frames.
     """
     n_written = write_alignments(folder, output or folder, format)
     if n_written == 0:

@@ -68,7 +68,7 @@ def check_unicode(text: str) -> None:
 def with_words(pieces: Sequence[str]) -> list[str]:
     """Joins pieces of a text without a letter or digit ("...", "-") to their neighbours.
 
-    Alone they could not be spoken; but they may hold a sign that is read as a word.
+    Alone they cannot be synthesised, but they may contain a sign that is read as a word.
     """
     joined: list[str] = []
     for piece in pieces:

@@ -37,7 +37,7 @@ _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
 
 
 class CopySynthesis(NamedTuple):
-    """A vocoder that is ready to speak, and where its speech goes."""
+    """A loaded vocoder, and where its speech goes."""
 
     network: Vocoder
     mel: MelConfig
@@ -46,7 +46,7 @@ class CopySynthesis(NamedTuple):
     output: Path
     device: str
     fingerprint: str  # of weights, settings and code
-    overwrite: bool = False  # speak again what was spoken before with the same model and settings
+    overwrite: bool = False  # repeat what is finished with the same model and settings
 
 
 def load_copy_synthesis(
@@ -85,7 +85,7 @@ def load_copy_synthesis(
 
 
 def speak_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
-    """Mode `batch`: speaks the mels of a prepared data set into `<output>/<id>.wav`.
+    """Mode `batch`: synthesises the mels of a prepared data set into `<output>/<id>.wav`.
 
     Args:
         synthesis: Vocoder and output.
@@ -93,7 +93,7 @@ def speak_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet)
         testing_set: Its split.
 
     Raises:
-        InputError: If stage 1 did not prepare the data set, or a mel could not be spoken (the
+        InputError: If stage 1 did not prepare the data set, or a mel could not be synthesised (the
             others are made).
     """
     processed = user_path(synthesis.preprocess.processed_dir)
@@ -104,33 +104,33 @@ def speak_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet)
 
 
 def speak_audio(synthesis: CopySynthesis, path: Path) -> None:
-    """Mode `single`: speaks the mels of audio files into `<output>/single/<name>.wav`.
+    """Mode `single`: synthesises the mels of audio files into `<output>/single/<name>.wav`.
 
     Args:
         synthesis: Vocoder and output.
         path: An audio file, or a folder of them.
 
     Raises:
-        InputError: If there is no audio, or one could not be spoken (the others are made).
+        InputError: If there is no audio, or one could not be synthesised (the others are made).
     """
     _speak_files(synthesis, sources_of_audio(path, synthesis.preprocess))
 
 
 def speak_features(synthesis: CopySynthesis, path: Path) -> None:
-    """Mode `single`: speaks the mels in `.npy` files into `<output>/single/<name>.wav`.
+    """Mode `single`: synthesises the mels in `.npy` files into `<output>/single/<name>.wav`.
 
     Args:
         synthesis: Vocoder and output.
         path: A file, or a folder of them.
 
     Raises:
-        InputError: If there is no mel, or one could not be spoken (the others are made).
+        InputError: If there is no mel, or one could not be synthesised (the others are made).
     """
     _speak_files(synthesis, sources_of_features(path, synthesis.mel))
 
 
 def _speak_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
-    """Speaks files of the user's, none of which is overwritten."""
+    """Synthesises files of the user, none of which is overwritten."""
     results = ResultFolder(synthesis.output / "single", CopyLine)
     for source in sources:
         if (results.folder / f"{source.id}.wav").resolve() == source.path.resolve():
@@ -143,7 +143,7 @@ def _speak_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None
 def _speak_all(
     synthesis: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
 ) -> None:
-    """Speaks mels one after another; logs how far they are from their recordings."""
+    """Synthesises mels one after another; logs their mean distance to the recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name]
     lines = speak_each(

@@ -1,4 +1,4 @@
-"""What a vocoder is given: recordings of a prepared split, files of audio, or files of mels."""
+"""Input of vocoders in stage 3: recordings of a prepared split, audio files, or files of mels."""
 
 import dataclasses
 import math
@@ -38,12 +38,12 @@ class VocoderInput(NamedTuple):
 
 @dataclass(frozen=True)
 class MelSource:
-    """One mel to be spoken into one file.
+    """One mel to be synthesised into one file.
 
     Attributes:
         id: Name of the file that it becomes.
         dataset: Whose it is; empty for the user's own files.
-        path: The folder or file that the mel comes from.
+        path: Folder or file that the mel comes from.
         version: Changes when that changes.
         load: Reads it.
         fingerprint: Of all that the speech depends on; empty: not computed yet.

@@ -13,7 +13,7 @@ from utils.files import append_jsonl, read_jsonl, write_jsonl
 
 @dataclass(frozen=True)
 class TextLine:
-    """The line of `metadata.jsonl` about one spoken text.
+    """The line of `metadata.jsonl` about one synthesised text.
 
     Times are in seconds from the start of the file.
     """
@@ -84,7 +84,7 @@ class ResultFolder(Generic[L]):
         """Makes sure that no file of another dataset would be overwritten.
 
         Args:
-            dataset: The one that is about to be spoken.
+            dataset: The one that is about to be synthesised.
             ids: Its utterances.
 
         Raises:

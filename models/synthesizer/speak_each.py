@@ -1,4 +1,4 @@
-"""Stage 3 of every model: utterances are made one by one, recorded, and listed where they fail."""
+"""Stage 3 of every model: synthesises items one by one, records them, and lists failures."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ SHOWN_FAILURES = 20
 
 
 class SpeechItem(Protocol):
-    """Something to be spoken into one file."""
+    """Something to be synthesised into one file."""
 
     @property
     def id(self) -> str:
@@ -107,31 +107,31 @@ def speak_each(
     *,
     overwrite: bool = False,
 ) -> list[L]:
-    """Speaks items one after another and keeps `metadata.jsonl` up to date.
+    """Synthesises items one after another and keeps `metadata.jsonl` up to date.
 
-    Items that were spoken before from the same text or mel, with the same model and settings, are
+    Items that are finished, from the same text or mel with the same model and settings, are
     skipped.
 
     Args:
-        items: What is to be spoken.
-        make: Speaks one of them and writes its files.
+        items: What is to be synthesised.
+        make: Synthesises one of them and writes its files.
         results: Where these are.
         noun: What the items are, in messages: "texts".
         overwrite: Skip nothing.
 
     Returns:
-        The lines about all that could be spoken, now or before.
+        The lines about all items, finished now or before.
 
     Raises:
-        InputError: At the end, if some could not be spoken: lists them with their reasons.
+        InputError: At the end, if some could not be synthesised: lists them with their reasons.
     """
     failures: list[tuple[str, str]] = []  # id and reason
     made: list[Made[L]] = []
     todo = [i for i in items if overwrite or not results.holds(i.id, i.fingerprint)]
     if len(todo) < len(items):
         get_logger(__name__).info(
-            "skipped %d of %s, spoken before with the same model and settings in %s; --overwrite"
-            " speaks them again",
+            "skipped %d of %s, finished with the same model and settings in %s; --overwrite repeats"
+            " them",
             len(items) - len(todo),
             _counted(len(items), noun),
             results.folder,
@@ -147,7 +147,7 @@ def speak_each(
                     failures.append((item.id, str(error)))
                 else:
                     results.add(made[-1].line)
-                    bar.advance()  # what could not be spoken is not done
+                    bar.advance()  # what could not be synthesised is not done
     finally:
         results.save()
     _report(results.folder, made, failures, noun)
@@ -172,8 +172,8 @@ def _report(
         if len(failures) > SHOWN_FAILURES:
             lines.append(f"  and {len(failures) - SHOWN_FAILURES} more")
         raise InputError(
-            f"{len(failures)} of {_counted(len(made) + len(failures), noun)} could not be spoken:\n"
-            + "\n".join(lines)
+            f"{len(failures)} of {_counted(len(made) + len(failures), noun)} could not be"
+            " synthesised:\n" + "\n".join(lines)
         )
 
 

@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Speech:
-    """A spoken text with its alignment. S samples, and N, T, M as in `Part`.
+    """A synthesised text with its alignment. S samples, and N, T, M as in `Part`.
 
     Attributes:
         text: The text as given.

@@ -1,6 +1,6 @@
 """From text to speech: a trained acoustic model and a vocoder behind one call.
 
-Long texts are spoken sentence by sentence, in batches. Batches do not change the speech: padding
+Long texts are synthesised by sentences, in batches. Batches do not change the speech: padding
 never changes a result, and sentences are put back in order.
 """
 
@@ -56,7 +56,7 @@ class Controls(NamedTuple):
 
 
 class Synthesizer:
-    """Speaks text with a trained acoustic model.
+    """Synthesises text with a trained acoustic model.
 
     Args:
         reference: An experiment folder, a checkpoint in it, or a name on the Hub.
@@ -105,7 +105,7 @@ class Synthesizer:
         duration_control: float = 1.0,
         seed: int = 0,
     ) -> Speech:
-        """Speaks a text of any length.
+        """Synthesises a text of any length.
 
         Args:
             text: Any text; it may contain phones as `{HH AH0 L OW1}`.
@@ -113,11 +113,11 @@ class Synthesizer:
             pitch_control: Factor on f0 in Hz.
             energy_control: Factor on the energy.
             duration_control: Factor on the length of phones and pauses; 1.2 is slower.
-            seed: For models that draw random numbers when they speak; the same seed gives the
-                same speech. FastSpeech 2 and Griffin-Lim draw none.
+            seed: For models that draw random numbers in inference; the same seed gives the same
+                speech. FastSpeech 2 and Griffin-Lim draw none.
 
         Raises:
-            InputError: If the text holds nothing that can be spoken, the speaker is unknown, there
+            InputError: If the text contains no word, the speaker is unknown, there
                 are several and none is named, or a control is out of range.
         """
         controls = Controls(pitch_control, energy_control, duration_control).checked()
@@ -151,7 +151,7 @@ class Synthesizer:
         duration_control: float = 1.0,
         seed: int = 0,
     ) -> Iterator[np.ndarray]:
-        """Speaks a text of any length piece by piece, to be heard before all of it is made.
+        """Synthesises a text piece by piece, for playback that starts at once.
 
         A vocoder that is a network gives pieces of a sentence, Griffin-Lim whole sentences.
 

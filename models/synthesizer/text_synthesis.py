@@ -1,4 +1,4 @@
-"""Stage 3 of acoustic models: which texts are spoken, by whom, and what is written where."""
+"""Stage 3 of acoustic models: synthesises texts, and writes wavs and what is known of them."""
 
 import re
 import time
@@ -34,7 +34,7 @@ _NUMBERED = re.compile(r"text-(\d+)")
 
 @dataclass(frozen=True)
 class Settings:
-    """How texts are spoken."""
+    """How texts are synthesised."""
 
     speaker: str | None = None  # None: the model's only one; in batch mode, as recorded
     pitch_control: float = 1.0
@@ -44,7 +44,7 @@ class Settings:
 
 
 class TextItem(NamedTuple):
-    """One text to be spoken into one file."""
+    """One text to be synthesised into one file."""
 
     id: str
     text: str
@@ -54,13 +54,13 @@ class TextItem(NamedTuple):
 
 
 class TextSynthesis(NamedTuple):
-    """A model that is ready to speak, and where its speech goes."""
+    """A loaded model, and where its speech goes."""
 
     synthesizer: Synthesizer
     vocoder: str  # name, for the records
     output: Path
     alignment: str | None = None  # format of the alignments next to the wavs; None: there are none
-    overwrite: bool = False  # speak again what was spoken before with the same model and settings
+    overwrite: bool = False  # repeat what is finished with the same model and settings
 
 
 def load_text_synthesis(
@@ -93,7 +93,7 @@ def load_text_synthesis(
 
 
 def speak_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settings) -> None:
-    """Mode `single`: speaks texts into `<output>/single/text-0001.wav` and so on.
+    """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
 
     Args:
         synthesis: Model and output.
@@ -101,7 +101,8 @@ def speak_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settin
         settings: Speaker, controls and seed.
 
     Raises:
-        InputError: If the speaker is unknown, or a text could not be spoken (the others are made).
+        InputError: If the speaker is unknown, or a text could not be synthesised (the others
+            are made).
     """
     speakers = synthesis.synthesizer.speakers
     speaker = speakers[choose_speaker(speakers, settings.speaker)].name
@@ -114,9 +115,9 @@ def speak_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settin
 def speak_dataset(
     synthesis: TextSynthesis, dataset: str, testing_set: TestingSet, settings: Settings
 ) -> None:
-    """Mode `batch`: speaks the texts of a prepared data set into `<output>/<id>.wav`.
+    """Mode `batch`: synthesises the texts of a prepared data set into `<output>/<id>.wav`.
 
-    Each is spoken by the speaker of its recording, unless the settings name one.
+    Each has the speaker of its recording, unless the settings name one.
 
     Args:
         synthesis: Model and output.
@@ -126,7 +127,7 @@ def speak_dataset(
 
     Raises:
         InputError: If stage 1 did not prepare the data set, the speaker is unknown, or a text
-            could not be spoken (the others are made).
+            could not be synthesised (the others are made).
     """
     if settings.speaker is not None:
         choose_speaker(synthesis.synthesizer.speakers, settings.speaker)
@@ -156,14 +157,14 @@ def read_texts(path: Path) -> list[str]:
 def numbered(
     results: ResultFolder[TextLine], texts: Sequence[str], speaker: str, settings: Settings
 ) -> Iterator[str]:
-    """The ids under which texts of the user's are spoken: `text-0001` and so on.
+    """The ids of texts of the user: `text-0001` and so on.
 
     A text that is here already, by the same speaker with the same controls and seed, keeps its id.
     Any other text gets a number that was never used here: no run overwrites another text, and no
     file is named after a text.
 
     Args:
-        results: What was spoken before.
+        results: What was synthesised before.
         texts: Of the user; one that is given twice gets two ids.
         speaker: Who speaks.
         settings: Controls and seed.
@@ -194,7 +195,7 @@ def _speak_all(
     results: ResultFolder[TextLine],
     settings: Settings,
 ) -> None:
-    """Speaks texts; writes wavs, pictures, alignments and `metadata.jsonl`."""
+    """Synthesises texts; writes wavs, plots, alignments and `metadata.jsonl`."""
     Controls(settings.pitch_control, settings.energy_control, settings.duration_control).checked()
     facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, *_controls(settings)]
 
@@ -245,11 +246,11 @@ def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, fold
 def line_of(
     item: TextItem, speech: Speech, settings: Settings, *, vocoder: str, work_s: float
 ) -> TextLine:
-    """The line about one spoken text.
+    """The line about one synthesised text.
 
     Args:
         item: The text.
-        speech: The same as it was spoken.
+        speech: The same as speech.
         settings: Controls and seed.
         vocoder: Name.
         work_s: Seconds that the model worked.

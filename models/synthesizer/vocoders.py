@@ -160,7 +160,7 @@ class ResamplingVocoder(nn.Module):
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Speaks.
+        """Converts mels to wavs.
 
         Args:
             mel: Natural log, (B, M, T).
@@ -189,11 +189,11 @@ class ResamplingVocoder(nn.Module):
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
     ) -> Iterator[Tensor]:
-        """Speaks piece by piece. The mel is converted first, all of it.
+        """Synthesises a wav piece by piece. The whole mel is converted first.
 
         Args:
             mel: Natural log, (1, M, T); or its pieces one after another.
-            chunk_frames: Frames of a piece, of the vocoder's; None: as many as it likes.
+            chunk_frames: Frames of a piece, of the vocoder's mel; None: its default.
 
         Yields:
             (1, n) on the CPU, T * hop_length samples in all.

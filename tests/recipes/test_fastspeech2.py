@@ -234,7 +234,7 @@ def test_a_text_file_is_spoken_line_by_line_and_a_bad_line_is_named(trained, tmp
         "--duration_control", "1.5",
     )  # fmt: skip
     assert done.returncode == 1
-    assert "1 of 3 texts could not be spoken:\n  text-0002: " in done.stderr
+    assert "1 of 3 texts could not be synthesised:\n  text-0002: " in done.stderr
     assert "Traceback" not in done.stderr
     assert [line["text"] for line in lines_of(tmp_path / "single")] == ["Good day.", "Good night."]
 

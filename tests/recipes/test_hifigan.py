@@ -156,7 +156,7 @@ def test_one_checkpoint_speaks_mels_alone_and_names_the_bad_one(trained, tmp_pat
         "--infer_output_dir", str(tmp_path),
     )  # fmt: skip
     assert done.returncode == 1
-    assert "1 of 2 clips could not be spoken:\n  bad: " in done.stderr
+    assert "1 of 2 mels could not be synthesised:\n  bad: " in done.stderr
     assert "expected (M, T) with M 80; transpose it" in done.stderr
     assert "Traceback" not in done.stderr
     assert soundfile.info(tmp_path / "single" / "good.wav").frames == 9 * HOP

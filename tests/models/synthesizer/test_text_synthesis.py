@@ -84,7 +84,7 @@ def names_in(folder: Path) -> list[str]:
 
 def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
     synthesis = make_synthesis(tmp_path)._replace(alignment="textgrid")
-    with pytest.raises(InputError, match="1 of 2 texts could not be spoken"):
+    with pytest.raises(InputError, match="1 of 2 texts could not be synthesised"):
         speak_texts(synthesis, ["Good day.", "unspeakable"], Settings())
     assert names_in(tmp_path / "out" / "single") == [
         "metadata.jsonl",
