@@ -2,8 +2,8 @@
 
     python -m bins.benchmark --device cpu --threads 1
 
-Weights and features are random: they do not change the speed. On a CPU the seconds are those that
-the process worked, which other processes disturb less; on a GPU, those that passed.
+Weights and features are random, which does not change the speed. Times are process CPU time on a
+CPU, where other processes disturb them less, and wall-clock time on a GPU.
 """
 
 import resource
@@ -38,7 +38,7 @@ log = get_logger(__name__)
 
 
 class Setting(NamedTuple):
-    """Where and how precisely to compute."""
+    """Device and precision of a measurement."""
 
     device: torch.device
     precision: str  # "fp32" or "bf16"
@@ -50,7 +50,7 @@ class Setting(NamedTuple):
 
 
 def main() -> None:
-    """Prints a line per measurement."""
+    """Logs a line per measurement."""
     parser = Parser("Measures the speed of training, inference and start-up; run by `make bench`.")
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads")
@@ -63,17 +63,17 @@ def main() -> None:
         Setting(torch.device(arguments.device), precision) for precision in ("fp32", "bf16")
     ]
     for setting in settings:
-        measure_training(setting, arguments.batch_size, arguments.steps)
+        _measure_training(setting, arguments.batch_size, arguments.steps)
     for setting in settings:
-        measure_inference(setting)
-    measure_griffin_lim(settings[0].device)
+        _measure_inference(setting)
+    _measure_griffin_lim(settings[0].device)
     for statement in ("import torch", "import models.synthesizer.synthesizer"):
-        measure_start(statement)
+        _measure_start(statement)
 
 
-def measure_training(setting: Setting, batch_size: int, steps: int) -> None:
-    """Real frames per second of whole steps: losses, gradients, clipping, Adam."""
-    task = FastSpeech2Task(random_network().to(setting.device).train(), Assets(MelConfig()))
+def _measure_training(setting: Setting, batch_size: int, steps: int) -> None:
+    """Frames per second, without padding, of training steps: losses, gradients, clipping, Adam."""
+    task = FastSpeech2Task(_random_network().to(setting.device).train(), Assets(MelConfig()))
     optimizer = torch.optim.Adam(task.network.parameters(), lr=1e-4, fused=True)
 
     def step(batch: TtsBatch, counts: dict) -> None:
@@ -85,12 +85,12 @@ def measure_training(setting: Setting, batch_size: int, steps: int) -> None:
         torch.nn.utils.clip_grad_norm_(task.network.parameters(), 1.0)
         optimizer.step()
 
-    batches = list(random_batches(batch_size, steps + 1))
+    batches = list(_random_batches(batch_size, steps + 1))
     taken = []
     for batch in batches:
         counts = task.counts(batch)
         moved = on_device(batch, setting.device)
-        taken.append(seconds(lambda: step(moved, counts), setting.device))  # noqa: B023
+        taken.append(_seconds(lambda: step(moved, counts), setting.device))  # noqa: B023
     measured = batches[1:]  # the first step warms up
     frames = sum(int(batch.mel_lengths.sum()) for batch in measured)
     cells = sum(batch.f0.numel() for batch in measured)
@@ -105,9 +105,9 @@ def measure_training(setting: Setting, batch_size: int, steps: int) -> None:
 
 
 @torch.no_grad()
-def measure_inference(setting: Setting, repeats: int = 10) -> None:
-    """Real-time factor of 95 phones of 6 frames each (6.6 s), alone and eight at a time."""
-    network = random_network().to(setting.device).eval()
+def _measure_inference(setting: Setting, repeats: int = 10) -> None:
+    """Real-time factor of 95 phones of 6 frames each (6.6 s), in batches of one and eight."""
+    network = _random_network().to(setting.device).eval()
     for n_items in (1, 8):
         ids = torch.randint(1, N_PHONES, (n_items, 95), device=setting.device)
         lengths = torch.full((n_items,), 95, device=setting.device)
@@ -117,7 +117,7 @@ def measure_inference(setting: Setting, repeats: int = 10) -> None:
             with setting.autocast():
                 network.infer(ids, lengths, durations=durations)  # noqa: B023
 
-        taken = best(speak, setting.device, repeats)
+        taken = _best(speak, setting.device, repeats)
         audio_s = n_items * 95 * 6 * MEL.hop_length / MEL.sample_rate
         log.info(
             "inference  %s  batch %d  %.3f s  real-time factor %.4f",
@@ -128,17 +128,17 @@ def measure_inference(setting: Setting, repeats: int = 10) -> None:
         )
 
 
-def measure_griffin_lim(device: torch.device, n_frames: int = 300) -> None:
+def _measure_griffin_lim(device: torch.device, n_frames: int = 300) -> None:
     """Real-time factor of 60 iterations."""
     vocoder = GriffinLim(MEL).to(device)
     mel = torch.randn(1, MEL.n_mels, n_frames, device=device) - 5
-    taken = best(lambda: vocoder.infer(mel), device, repeats=3)
+    taken = _best(lambda: vocoder.infer(mel), device, repeats=3)
     audio_s = n_frames * MEL.hop_length / MEL.sample_rate
     log.info("griffin-lim           %.3f s  real-time factor %.4f", taken, taken / audio_s)
 
 
-def measure_start(statement: str) -> None:
-    """Seconds that a fresh interpreter works for an import."""
+def _measure_start(statement: str) -> None:
+    """CPU seconds that a fresh interpreter takes for an import."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", statement], check=True, cwd=ROOT)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -146,7 +146,7 @@ def measure_start(statement: str) -> None:
     log.info("start-up   %-26s  %.2f s", statement, taken)
 
 
-def seconds(work: Callable[[], object], device: torch.device) -> float:
+def _seconds(work: Callable[[], object], device: torch.device) -> float:
     """Seconds of one call."""
     if device.type == "cpu":
         start = time.process_time()
@@ -159,29 +159,29 @@ def seconds(work: Callable[[], object], device: torch.device) -> float:
     return time.perf_counter() - start
 
 
-def best(work: Callable[[], object], device: torch.device, repeats: int) -> float:
-    """Seconds of the fastest of some calls, after one that warms up."""
+def _best(work: Callable[[], object], device: torch.device, repeats: int) -> float:
+    """Seconds of the fastest of several calls, after a warm-up."""
     work()
-    return min(seconds(work, device) for _ in range(repeats))
+    return min(_seconds(work, device) for _ in range(repeats))
 
 
-def random_network() -> FastSpeech2:
+def _random_network() -> FastSpeech2:
     """FastSpeech 2 at its default size."""
     pitch = ContourStats.of(mean=208, std=47, minimum=71, maximum=740)
     energy = ContourStats.of(mean=37, std=26, minimum=0, maximum=250)
     return FastSpeech2(FastSpeech2Config(), N_PHONES, MEL.n_mels, pitch, energy)
 
 
-def random_batches(batch_size: int, count: int) -> Iterator[TtsBatch]:
-    """Batches as training on LJSpeech draws them, of random content."""
+def _random_batches(batch_size: int, count: int) -> Iterator[TtsBatch]:
+    """Batches with the lengths of LJSpeech, as training draws them, of random content."""
     frames, phones = np.loadtxt(LENGTHS, delimiter=",", skiprows=1, dtype=np.int64).T
     sampler = FrameBudgetSampler(frames, frame_budget(frames, batch_size, 0), seed=0)
     for items in sampler.plan(epoch=1)[:count]:
-        yield random_batch(torch.from_numpy(frames[items]), torch.from_numpy(phones[items]))
+        yield _random_batch(torch.from_numpy(frames[items]), torch.from_numpy(phones[items]))
 
 
-def random_batch(frames: torch.Tensor, phones: torch.Tensor) -> TtsBatch:
-    """A batch of these lengths, (B,) each; the phones of an utterance are about equally long."""
+def _random_batch(frames: torch.Tensor, phones: torch.Tensor) -> TtsBatch:
+    """A batch of these lengths, (B,) each; phones of an utterance have nearly equal durations."""
     phone_mask, frame_mask = length_mask(phones), length_mask(frames)
     position = torch.arange(phone_mask.shape[1] + 1).minimum(phones[:, None])  # (B, N + 1)
     B, T = frame_mask.shape

@@ -41,7 +41,12 @@ class Click(NamedTuple):
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for clicks."""
+    """Looks for clicks.
+
+    Args:
+        speech: Speech to check.
+        recorded: Not used.
+    """
     if speech.level is None:
         return None
     rms = 10 ** (speech.level.level_db / 20)

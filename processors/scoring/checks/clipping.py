@@ -38,7 +38,12 @@ class FlatTop(NamedTuple):
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for clipped samples."""
+    """Looks for clipped samples.
+
+    Args:
+        speech: Speech to check.
+        recorded: Its recording, where there is one.
+    """
     tops = flat_tops(speech.wav)
     longest = max(tops, key=lambda top: top.samples, default=None)
     if longest is None:

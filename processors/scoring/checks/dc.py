@@ -16,7 +16,12 @@ _SHORTEST_S = 0.1  # shorter signals hold too few periods of the voice for a mea
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for a constant offset."""
+    """Looks for a constant offset.
+
+    Args:
+        speech: Speech to check.
+        recorded: Its recording, where there is one.
+    """
     if len(speech.wav) < _SHORTEST_S * speech.sample_rate or abs(offset(speech)) <= LIMIT:
         return None
     compared = ""

@@ -19,7 +19,12 @@ _IN_A_ROW = 5
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for phones that are too long, and stretches of phones that are too short."""
+    """Looks for phones that are too long, and stretches of phones that are too short.
+
+    Args:
+        speech: Speech to check.
+        recorded: Not used.
+    """
     if not speech.phones:
         raise NotApplicableError(f"needs {CHECK.needs}")
     notes = []

@@ -17,7 +17,12 @@ DIFFERENCE_DB = 10.0
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for a wrong level."""
+    """Looks for a wrong level.
+
+    Args:
+        speech: Speech to check.
+        recorded: Its recording, where there is one.
+    """
     theirs = recorded.level if recorded is not None else None
     compared = f", recorded: {theirs.level_db:.1f} dB" if theirs is not None else ""
     if speech.level is None:

@@ -33,7 +33,12 @@ _FEWEST = 20  # phones or letters: a word or two may be drawn out
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for a wrong rate; silence has none."""
+    """Looks for a wrong rate; silence has none.
+
+    Args:
+        speech: Speech to check.
+        recorded: Its recording, where there is one.
+    """
     activity = speech.activity
     if activity is None:
         return None

@@ -23,7 +23,12 @@ _USUAL_PAUSE_S = 0.7
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for too long silence."""
+    """Looks for too long silence.
+
+    Args:
+        speech: Speech to check.
+        recorded: Its recording, where there is one.
+    """
     seconds = len(speech.wav) / speech.sample_rate
     ours = speech.activity
     if ours is None:

@@ -43,7 +43,12 @@ class Edge(NamedTuple):
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for speech that is cut off; silence is not."""
+    """Looks for speech that is cut off; silence is not.
+
+    Args:
+        speech: Speech to check.
+        recorded: Its recording, where there is one.
+    """
     ours = edges(speech)
     theirs = edges(recorded) if recorded is not None else None
     notes = []

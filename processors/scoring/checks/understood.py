@@ -28,7 +28,12 @@ FEWEST = 5  # words of a text
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for speech that a recogniser does not understand."""
+    """Looks for speech that a recogniser does not understand.
+
+    Args:
+        speech: Speech to check.
+        recorded: Its recording, where there is one.
+    """
     ours = _word_error(speech)
     if ours is None:
         raise NotApplicableError(f"needs {CHECK.needs}")

@@ -36,7 +36,7 @@ SHOWN = 3  # faults, of those found
 FEWEST = 2  # words, with free recognition
 _NEAR = 2  # words between jumps that belong together
 _FEWEST_LETTERS = 3
-_HEARD_LETTERS = 0.5  # of the letters of missing words: with more, they were misread
+_FOUND_LETTERS = 0.5  # of the letters of missing words: with more, they were misread
 
 
 class Fault(NamedTuple):
@@ -63,7 +63,12 @@ class _Jump(NamedTuple):
 
 
 def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None:
-    """Looks for words that are skipped or repeated."""
+    """Looks for words that are skipped or repeated.
+
+    Args:
+        speech: Speech to check.
+        recorded: Its recording, where there is one.
+    """
     words = words_of(speech.text, speech.language).split()
     if not words or "{" in speech.text:  # inline phones are not words
         raise NotApplicableError(f"needs {CHECK.needs}")
@@ -87,27 +92,27 @@ def _faults(words: Sequence[str], speech: LabelledSpeech) -> list[Fault] | None:
     """
     if is_english(speech.language):
         try:
-            said = recognised_words(words, speech.wav, speech.sample_rate)
+            found = recognised_words(words, speech.wav, speech.sample_rate)
         except InputError as error:
             raise NotApplicableError(str(error)) from error
-        return [Fault("skipped", 0, len(words))] if said is None else faults_of(said, words)
+        return [Fault("skipped", 0, len(words))] if found is None else faults_of(found, words)
     if speech.hypothesis is None:
         return None
-    return faults_heard(words, words_of(speech.hypothesis, speech.language).split())
+    return faults_in(words_of(speech.hypothesis, speech.language).split(), words)
 
 
-def faults_of(said: Sequence[RecognisedWord], words: Sequence[str]) -> list[Fault]:
+def faults_of(found: Sequence[RecognisedWord], words: Sequence[str]) -> list[Fault]:
     """Skipped and repeated words by the grammar.
 
     Jumps forward and back within two words mean that a word was confused with another one of the
     text; only their sum counts. Words of one or two letters are often reduced, and not faults.
 
     Args:
-        said: Recognised words, in order.
+        found: Recognised words, in order.
         words: Words of the text.
     """
     faults = []
-    for near in _near(_jumps(said, len(words))):
+    for near in _near(_jumps(found, len(words))):
         in_all = sum(jump.n_words for jump in near)
         if in_all == 0:
             continue
@@ -127,14 +132,14 @@ def _span(near: Sequence[_Jump], in_all: int) -> tuple[int, int]:
     return longest.expected, longest.place
 
 
-def _jumps(said: Sequence[RecognisedWord], n_words: int) -> Iterator[_Jump]:
+def _jumps(found: Sequence[RecognisedWord], n_words: int) -> Iterator[_Jump]:
     expected = 0
-    for after, (place, start_s) in enumerate(said):
+    for after, (place, start_s) in enumerate(found):
         if place != expected:
             yield _Jump(after, expected, place, f" at {start_s:.2f} s")
         expected = place + 1
     if expected < n_words:
-        yield _Jump(len(said), expected, n_words, " at the end")
+        yield _Jump(len(found), expected, n_words, " at the end")
 
 
 def _near(jumps: Iterable[_Jump]) -> list[list[_Jump]]:
@@ -148,21 +153,21 @@ def _near(jumps: Iterable[_Jump]) -> list[list[_Jump]]:
     return groups
 
 
-def faults_heard(words: Sequence[str], heard: Sequence[str]) -> list[Fault]:
+def faults_in(hypothesis: Sequence[str], words: Sequence[str]) -> list[Fault]:
     """Skipped and repeated words by free recognition, whose own errors are not faults.
 
     Args:
-        words: Of the text.
-        heard: Words of the hypothesis.
+        hypothesis: Recognised words.
+        words: Words of the text.
     """
     faults = []
-    for kind, i, i_end, j, j_end in SequenceMatcher(None, words, heard, False).get_opcodes():
-        letters, heard_letters = len("".join(words[i:i_end])), len("".join(heard[j:j_end]))
-        if (i_end - i) - (j_end - j) >= FEWEST and heard_letters < _HEARD_LETTERS * letters:
+    for kind, i, i_end, j, j_end in SequenceMatcher(None, words, hypothesis, False).get_opcodes():
+        letters, found_letters = len("".join(words[i:i_end])), len("".join(hypothesis[j:j_end]))
+        if (i_end - i) - (j_end - j) >= FEWEST and found_letters < _FOUND_LETTERS * letters:
             faults.append(Fault("skipped", i, i_end))
         n = j_end - j
         if kind == "insert" and n >= FEWEST:
-            copies = [k for k in (i - n, i) if k >= 0 and words[k : k + n] == heard[j:j_end]]
+            copies = [k for k in (i - n, i) if k >= 0 and words[k : k + n] == hypothesis[j:j_end]]
             faults += [Fault("repeated", k, k + n) for k in copies[:1]]
     return faults
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from processors.scoring.checks import NotApplicableError
-from processors.scoring.checks.words import Fault, check, faults_heard, faults_of
+from processors.scoring.checks.words import Fault, check, faults_in, faults_of
 from processors.scoring.recognition import LabelledSpeech
 from processors.scoring.user_models import UserModels
 from processors.scoring.word_grammar import RecognisedWord
@@ -105,7 +105,7 @@ def test_jumps_that_undo_each_other_and_few_letters_are_no_faults(places, faults
     ],
 )  # fmt: skip
 def test_what_a_recogniser_mishears_is_no_fault(heard, faults):
-    assert faults_heard(WORDS, heard.split()) == faults
+    assert faults_in(heard.split(), WORDS) == faults
 
 
 def hearing(heard: str, **changes) -> LabelledSpeech:
