@@ -41,7 +41,7 @@ def source(tmp_path, monkeypatch):
     return folder
 
 
-def test_the_experiment_speaks_as_the_checkpoint_does(tmp_path, source):
+def test_the_experiment_gives_the_samples_of_the_checkpoint(tmp_path, source):
     target = tmp_path / "made" / "hifigan"
     convert_to_experiment(str(source), target)
     before, after = load_model(source), load_model(target)
@@ -153,7 +153,7 @@ def test_a_folded_export_can_be_trained_on(tmp_path):
     assert transfer.new == ["network discriminator"]
 
 
-def test_it_is_said_what_was_found_and_used_and_what_was_not(tmp_path, source, caplog):
+def test_found_used_and_unused_parts_are_logged(tmp_path, source, caplog):
     with caplog.at_level(logging.INFO):
         convert_to_experiment(str(source), tmp_path / "hifigan")
     n_tensors = len(random_generator(SIZES))

@@ -51,14 +51,14 @@ def test_training_goes_on_from_what_was_known():
     assert FOUND.trained(Position(step=6), {"mel": float("nan")}).losses == {}
 
 
-def test_of_other_weights_nothing_is_claimed_that_was_measured_on_these():
+def test_other_weights_do_not_get_what_was_measured_on_these():
     assert FOUND.at(4) == FOUND.at(None) == FOUND
     other = FOUND.at(2)
     assert (other.step, other.epoch, other.losses, other.best) == (2, None, {}, None)
     assert other.hours == FOUND.hours
 
 
-def test_stage_1_tells_the_hours_and_whose_mels_they_are(tmp_path, config):
+def test_hours_and_the_origin_of_mels_are_from_the_report_of_stage_1(tmp_path, config):
     (tmp_path / "a").mkdir()
     report = {"hours": 23.9, "utterances": 3}
     (tmp_path / "a" / "report.json").write_text(json.dumps(report))

@@ -82,7 +82,7 @@ def test_an_experiment_in_a_folder_of_the_repository():
     assert trained == sorted([*wanted, f"{folder}/pytorch_model_1.bin"])
 
 
-def test_settings_beside_an_older_checkpoint_are_fetched_if_the_newest_lies_below_them():
+def test_settings_next_to_an_older_checkpoint_are_fetched_if_the_newest_is_below_them():
     names = ["args.json", "step-0000001_loss-1.pt", "checkpoints/step-0000002_loss-1.pt"]
     assert needed_files(names) == ["args.json", "checkpoints/step-0000002_loss-1.pt"]
 

@@ -38,7 +38,7 @@ def speak(model):
     return model.network.infer(phones, torch.tensor([4]), durations=durations).mel
 
 
-def test_a_moved_experiment_speaks_without_the_data_it_was_trained_on(trained, experiment):
+def test_a_moved_experiment_loads_without_its_training_data(trained, experiment):
     before = speak(load_model(trained))
     hidden = trained.parents[1] / "data"
     hidden.rename(hidden.with_name("gone"))
@@ -83,7 +83,7 @@ def test_a_checkpoint_is_found_from_inside_and_through_a_link(experiment, tmp_pa
     assert load_model("../step-00000002/model.safetensors").step == 2
 
 
-def test_settings_of_another_project_beside_our_own_are_a_stranger(experiment, monkeypatch):
+def test_settings_of_another_project_in_our_experiment_are_ignored(experiment, monkeypatch):
     (experiment / "args.json").write_text('{"model_type": "FastSpeech2"}')
     folder = experiment / "checkpoints"
     monkeypatch.chdir(step_folder(folder, 4))
@@ -92,7 +92,7 @@ def test_settings_of_another_project_beside_our_own_are_a_stranger(experiment, m
         assert load_model(path).stats.speakers.keys() == {"anna"}
 
 
-def test_the_newest_whole_checkpoint_speaks(experiment):
+def test_the_newest_whole_checkpoint_is_loaded(experiment):
     newest = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
     newest.write_bytes(newest.read_bytes()[:-1])
 
@@ -101,7 +101,7 @@ def test_the_newest_whole_checkpoint_speaks(experiment):
         load_model(newest.parent)
 
 
-def test_a_checkpoint_without_its_training_state_speaks(experiment):
+def test_a_checkpoint_without_its_training_state_is_loaded(experiment):
     checkpoint = step_folder(experiment / "checkpoints", 4)
     (checkpoint / "training_state.pt").unlink()
 
@@ -184,7 +184,7 @@ def test_the_config_comes_back(experiment):
     assert load_model(experiment).config.train.max_steps == plain["train"]["max_steps"] == 4
 
 
-def test_half_precision_speaks_in_float32(experiment):
+def test_half_precision_is_loaded_as_float32(experiment):
     path = step_folder(experiment / "checkpoints", 4) / "model.safetensors"
     halves = {n: t.half() if t.is_floating_point() else t for n, t in load_file(path).items()}
     save_file(halves, path)

@@ -99,7 +99,7 @@ def test_an_imported_models_card_says_whose_it_is_and_what_was_left_out(voice):
     assert "| not imported | a; b |" in text
 
 
-def test_a_licence_that_nobody_gave_is_unknown(voice):
+def test_a_licence_that_is_not_given_is_unknown(voice):
     preprocess = replace(voice.config.preprocess, corpus={"b": CorpusConfig(licence="CC0")})
     config = replace(voice.config, dataset=("a", "b"), preprocess=preprocess)
     assert licences_of(config) == {"a": "", "b": "CC0"}

@@ -80,7 +80,7 @@ def speak(model):
     return model.network.infer(phones, torch.tensor([4]), durations=durations).mel
 
 
-def test_what_was_published_speaks_the_same_by_its_name(owner, voice):
+def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
     send(voice)
     assert set(owner.files("org/voice")) == {
         *("model.safetensors", "config.json", "audio.json", "vocabulary.json", "stats.json"),
@@ -159,7 +159,7 @@ def test_what_an_earlier_push_left_is_removed_and_other_files_stay(owner, voice)
     assert load_model("org/voice").assets.lexicon is None
 
 
-def test_what_stage_4_found_goes_up_and_onto_the_card_of_the_weights_it_judged(owner, voice):
+def test_scores_of_stage_4_are_published_with_the_weights_they_are_of(owner, voice):
     write_json(voice / "result" / "scores.json", SCORES)
     send(voice)
     listed = (
@@ -201,7 +201,7 @@ def test_nothing_goes_into_a_public_repository_that_should_be_private(owner, voi
     assert owner.files("org/voice") == {"README.md": b""}
 
 
-def test_a_dry_run_lists_and_asks_nobody(hub, voice, caplog):
+def test_a_dry_run_lists_the_files_without_a_request(hub, voice, caplog):
     with caplog.at_level(logging.INFO):
         send(voice, dry_run=True)
     assert hub.asked == []
@@ -212,7 +212,7 @@ def test_a_dry_run_lists_and_asks_nobody(hub, voice, caplog):
     assert "--dry_run: nothing was sent to org/voice" in caplog.text
 
 
-def test_no_file_tells_where_it_was_made(owner, voice, trained):
+def test_no_file_holds_a_path_of_this_machine(owner, voice, trained):
     config = json.loads((voice / "config.json").read_text())
     assert str(trained.parent) in json.dumps(config), "else this test shows nothing"
     send(voice)

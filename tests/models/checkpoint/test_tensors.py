@@ -168,7 +168,7 @@ def test_what_does_not_fill_a_network_is_listed_by_kind():
     )
 
 
-def test_infinity_and_nan_are_found_wherever_they_stand():
+def test_infinity_and_nan_are_found_at_any_place():
     tensors = {"fine": torch.tensor([-3e38, 3e38]), "none": torch.ones(0), "n": torch.tensor(1)}
     for name, value in (("nan", torch.nan), ("inf", torch.inf), ("minus", -torch.inf)):
         tensors[name] = torch.ones(3, 5)

@@ -36,7 +36,7 @@ def touch(root, *names):
         (["ours/model.safetensors", "ours/audio.json", "it.pt"], 2),
     ],
 )
-def test_what_lies_beside_the_newest_checkpoint_is_left_alone(tmp_path, names, newest):
+def test_files_next_to_the_newest_checkpoint_are_ignored(tmp_path, names, newest):
     touch(tmp_path, *names)
     checkpoint = locate(tmp_path)
 
@@ -47,7 +47,7 @@ def test_what_lies_beside_the_newest_checkpoint_is_left_alone(tmp_path, names, n
 @pytest.mark.parametrize(
     "names", [["a.pt", "b.pt"], ["a/model.safetensors", "b/pytorch_model.bin"]]
 )
-def test_between_checkpoints_whose_names_tell_nothing_the_user_decides(tmp_path, names):
+def test_several_checkpoints_without_a_step_in_their_names_are_an_error(tmp_path, names):
     touch(tmp_path, *names)
 
     with pytest.raises(InputError, match=r"several models in it \(a\S*, b\S*\); give one of them"):

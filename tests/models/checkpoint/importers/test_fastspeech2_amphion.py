@@ -61,7 +61,7 @@ def statistics(folder, names=("LJSpeech_LJSpeech",), level="phone_", factor=1.0)
 
 
 def write(root, tensors, weights="pytorch_model.bin", prefix="", **preprocess):
-    """An experiment whose older checkpoints hold other weights, and strangers between them."""
+    """An experiment whose older checkpoints hold other weights, and other files between them."""
     others = {name: torch.zeros_like(tensor) for name, tensor in tensors.items()}
     for folder, content in {
         "epoch-0005_step-0009999_loss-9.500000": others,
@@ -113,7 +113,7 @@ def test_weights_of_a_parallel_run_in_either_format(tmp_path, tensors, weights):
     check(load_model(write(tmp_path, tensors, weights, prefix="module.")), tensors)
 
 
-def test_the_settings_come_along(experiment):
+def test_the_settings_are_imported(experiment):
     model = load_model(experiment)
     assert model.mel.padding == "centre"
     assert model.config.preprocess.text.pauses == "sp"
@@ -360,7 +360,7 @@ def voice(experiment):
     return Synthesizer(experiment, overrides=settings)
 
 
-def test_it_speaks_and_the_words_cover_the_audio(voice):
+def test_the_words_of_its_speech_cover_the_audio(voice):
     speech = voice("Hello, world! It costs $5 -- {AH0} {T AH0 M EY1 T OW2}.")
     assert " ".join(speech.phone_names).startswith("HH AH0 L OW1 <sp> W ER1 L D <sil> IH1 T K")
     words = [word.text for word in speech.words]

@@ -52,7 +52,7 @@ class Layout:
 
 
 LAYOUTS = {
-    "all beside": Layout(".", ".", "."),
+    "one folder": Layout(".", ".", "."),
     "settings one up": Layout("ckpt", ".", "."),
     "the project's": Layout(
         "output/ckpt/LJSpeech", "config/LJSpeech", "preprocessed_data/LJSpeech"
@@ -61,8 +61,8 @@ LAYOUTS = {
 }
 
 
-def write(root, tensors, layout="all beside", preprocess=PREPROCESS, model=MODEL, stats=None):
-    """A model with an older checkpoint and a stranger beside it."""
+def write(root, tensors, layout="one folder", preprocess=PREPROCESS, model=MODEL, stats=None):
+    """A model with an older checkpoint and another file."""
     layout = LAYOUTS[layout]
     # the numbers of an optimizer, among them a learning rate of NumPy's
     optimizer = {"state": {0: {"step": 5}}, "param_groups": [{"lr": np.float64(1e-3)}]}
@@ -132,7 +132,7 @@ def test_settings_one_folder_up_are_found_from_inside(tmp_path, tensors, monkeyp
     check(load_model("./900000.pth.tar"), tensors)
 
 
-def test_the_settings_come_along(trained):
+def test_the_settings_are_imported(trained):
     model = load_model(trained)
     assert [tuple(speaker) for speaker in model.speakers] == [("LJSpeech", "en-us")]
     pitch = model.stats.speakers["LJSpeech"].f0_phone
@@ -231,7 +231,7 @@ def test_the_vector_of_an_only_speaker_counts(tmp_path):
     check(load_model(write(tmp_path, tensors)), tensors, speaker=0)
 
 
-def test_a_version_without_pinyin_is_told_by_its_rows(tmp_path):
+def test_a_version_without_pinyin_is_recognised_by_its_rows(tmp_path):
     tensors = checkpoint(n_rows=152)
     check(load_model(write(tmp_path, tensors)), tensors)
 
@@ -341,7 +341,7 @@ def test_a_file_that_is_none_of_its_kind_is_named(tmp_path, tensors):
         load_model(root)
 
 
-def test_two_models_in_one_folder_must_be_told_apart(tmp_path, tensors):
+def test_two_models_in_one_folder_are_an_error(tmp_path, tensors):
     weights = write(tmp_path, tensors, "the project's") / "output/ckpt"
     (weights / "LibriTTS").mkdir()
     (weights / "LJSpeech/100000.pth.tar").rename(weights / "LibriTTS/100000.pth.tar")
@@ -350,7 +350,7 @@ def test_two_models_in_one_folder_must_be_told_apart(tmp_path, tensors):
     check(load_model(weights / "LJSpeech"), tensors)
 
 
-def test_between_models_whose_names_tell_nothing_the_user_decides(tmp_path, tensors):
+def test_several_models_without_a_step_in_their_names_are_an_error(tmp_path, tensors):
     root = write(tmp_path, tensors)
     (root / "100000.pth.tar").unlink()
     (root / "900000.pth.tar").rename(root / "last.pth.tar")
@@ -359,7 +359,7 @@ def test_between_models_whose_names_tell_nothing_the_user_decides(tmp_path, tens
     check(load_model(root / "last.pth.tar"), tensors)
 
 
-def test_it_speaks_and_the_words_cover_the_audio(trained):
+def test_the_words_of_its_speech_cover_the_audio(trained):
     voice = Synthesizer(trained, overrides=["inference.griffin_lim_iterations=2"])
     speech = voice("Hello, my world!")
     assert " ".join(speech.phone_names) == "HH AH0 L OW1 <sp> M AY1 W ER1 L D"

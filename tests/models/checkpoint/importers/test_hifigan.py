@@ -23,7 +23,7 @@ def test_tensors_are_counted_in_containers_in_containers_each_once():
     )
 
 
-def test_a_generator_stands_under_its_key_or_alone():
+def test_a_generator_is_under_its_key_or_alone():
     tensors = {"conv_pre.bias": torch.ones(1)}
 
     assert generator_in({"generator": tensors, "x": 1}, "generator", FILE) == (

@@ -44,7 +44,7 @@ def write(folder, files):
 
 
 def accelerate_experiment(root, state, weights="pytorch_model.bin", sizes=SIZES):
-    """An experiment whose older checkpoints hold other weights, and strangers between them."""
+    """An experiment whose older checkpoints hold other weights, and other files between them."""
     other = random_generator(sizes, seed=9)
     names = ("epoch-0000_step-0000100_loss-55.000000", "epoch-0001_step-0000200_loss-9.500000")
     for name in names:
@@ -120,7 +120,7 @@ def test_the_published_layout_gives_the_original_s_numbers(tmp_path, mel, prefix
         assert (model.step, model.home) == (560000, root)
 
 
-def test_settings_beside_the_weights_are_found_too(tmp_path, mel):
+def test_settings_in_the_folder_of_the_weights_are_found(tmp_path, mel):
     root = published(tmp_path, random_generator(SIZES))
     (root / "args.json").rename(root / "checkpoints" / "args.json")
 
@@ -128,7 +128,7 @@ def test_settings_beside_the_weights_are_found_too(tmp_path, mel):
     assert load_model(root).step == 560000
 
 
-def test_what_a_dump_holds_beside_its_generator_is_listed(tmp_path):
+def test_other_parts_of_a_file_with_a_generator_are_listed(tmp_path):
     imported = hifigan_amphion.read(published(tmp_path, random_generator(SIZES)))
 
     assert imported.unused == (
@@ -140,7 +140,7 @@ def test_what_a_dump_holds_beside_its_generator_is_listed(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:`torch.nn.utils.weight_norm` is deprecated")
 @pytest.mark.parametrize("form", ["pytorch_model_{}.bin", "model_{}.safetensors"])
-def test_the_scale_discriminator_comes_along_and_the_others_are_listed(tmp_path, monkeypatch, form):
+def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path, monkeypatch, form):
     period_channels, scale_channels = (2, 4, 4, 6, 6), (4, 16, 16, 32, 16, 16, 16)
     small = partial(
         WaveDiscriminator,
@@ -179,7 +179,7 @@ def test_the_scale_discriminator_comes_along_and_the_others_are_listed(tmp_path,
     )
 
 
-def test_its_settings_come_along(tmp_path):
+def test_its_settings_are_imported(tmp_path):
     model = load_model(accelerate_experiment(tmp_path, random_generator(SIZES)))
 
     assert (model.mel.sample_rate, model.mel.padding, model.mel.f_max) == (8000, "hifigan", 4000)
@@ -257,7 +257,7 @@ def test_weights_of_other_shapes_are_refused_and_never_left_random(tmp_path):
         load_model(root)
 
 
-def test_blocks_of_another_type_are_told_in_one_line(tmp_path):
+def test_blocks_of_another_type_are_one_error(tmp_path):
     root = accelerate_experiment(tmp_path, random_generator(SIZES_OF_TYPE_2))
 
     expected = r'args\.json: model\.hifigan: resblock is "1", expected "2": the residual blocks of'

@@ -89,7 +89,7 @@ def test_the_newest_generator_is_taken_whatever_else_lies_there(tmp_path, mel):
     assert torch.allclose(named.network.infer(mel), expected, atol=1e-5)
 
 
-def test_a_generator_converted_to_safetensors_speaks(tmp_path, mel):
+def test_a_generator_converted_to_safetensors_gives_the_originals_numbers(tmp_path, mel):
     state = random_generator(SIZES)
     (write_authors(tmp_path, state) / "g_00000100").unlink()
     save_file(state, tmp_path / "generator.safetensors")
@@ -113,7 +113,7 @@ def test_a_published_generator_is_found_by_its_name(tmp_path, mel):
         load_model(tmp_path)
 
 
-def test_its_settings_come_along(tmp_path):
+def test_its_settings_are_imported(tmp_path):
     model = load_model(write_authors(tmp_path, random_generator(SIZES), fmin=20, fmax=None))
 
     assert model.mel.padding == "hifigan"
@@ -125,7 +125,7 @@ def test_its_settings_come_along(tmp_path):
 
 
 @OLD_NAMES
-def test_discriminators_come_along_and_score_as_the_originals_do(tmp_path, small_discriminator):
+def test_imported_discriminators_score_as_the_originals_do(tmp_path, small_discriminator):
     periods, scales = (
         period_discriminators(PERIOD_CHANNELS).eval(),
         scale_discriminators(SCALE_CHANNELS).eval(),
@@ -268,7 +268,7 @@ def test_settings_that_cannot_be_are_named_by_their_keys_and_ours(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["2", 1, None])
-def test_blocks_of_another_type_than_the_settings_say_are_told_in_one_line(tmp_path, kind):
+def test_blocks_of_another_type_than_in_the_settings_are_one_error(tmp_path, kind):
     """The original code takes every other value than "1" for type 2."""
     written = json.dumps(kind)
     expected = (
