@@ -12,22 +12,9 @@ not used there). It departs from FastPitch 1.1 in that
   defines it and not interpolated from a table of rounded sizes;
 - a speaker embedding may be added to the phones.
 
-Measured on six minutes of one voice (LJSpeech, 53 clips, phone onsets against MFA, 8 clips an
-update, AdamW with a learning rate of 1e-3, search without the prior):
-
-    keys see     prior    binarization    updates    median    lead    within 20 ms    50 ms
-    3 phones     stays    none                600     39.0     +32.3       28.5         60.6
-    1 phone      stays    none                200     16.6      +4.5       56.4         84.1
-    1 phone      stays    after 200           400     16.3      +4.1       57.6         85.4
-    1 phone      200      none                700     13.9      +4.1       64.6         90.7
-    1 phone      200      after 300           500     17.6      +3.5       55.2         83.8
-
-Medians and leads are in ms (positive: late), shares in %. So the prior is for the start only, and
-the binarization loss for models that read the soft attention. Of the lead, 5.8 ms are half a frame:
-with centred mels the boundary between frames i - 1 and i is at (i - 0.5) hops. Pauses are 40 ms too
-long at either end, since weak sounds next to them are taken for silence. The table has pauses where
-MFA has them; with one at every punctuation mark and nowhere else, 400 updates give a median of
-15.6 ms, 59.4 % within 20 ms and 86.0 % within 50 ms.
+Measured on six minutes of one voice (docs/benchmarks.md, "Durations learned during training"), the
+prior helps at the start only, and the binarization loss makes boundaries less exact; it is for
+models that read the soft attention.
 """
 
 import math

@@ -33,18 +33,12 @@ def monotonic_durations(
         ValueError: If an item has no phone, or more phones than frames.
     """
     require_enough_frames(phone_lengths, mel_lengths)
-    search = search_one_by_one if log_attention.device.type == "cpu" else search_batched
+    search = _search_by_item if log_attention.device.type == "cpu" else _search_batched
     return search(log_attention.detach().float(), phone_lengths, mel_lengths)
 
 
-def search_one_by_one(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """`monotonic_durations` for CPUs, compiled by numba at the first call (some seconds, once).
-
-    Args:
-        log_attention: (B, T, N) float32.
-        phone_lengths: (B,).
-        mel_lengths: (B,).
-    """
+def _search_by_item(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
+    """`monotonic_durations` for CPUs, compiled by numba at the first call (some seconds, once)."""
     B, _, N = log_attention.shape
     durations = np.zeros((B, N), dtype=np.int64)
     _compiled()(
@@ -58,12 +52,12 @@ def _compiled() -> Callable[..., None]:
     import numba
 
     try:
-        return numba.njit(cache=True, nogil=True)(_search)
+        return numba.njit(cache=True, nogil=True)(_fill)
     except RuntimeError:  # no folder is writable for compiled code
-        return numba.njit(nogil=True)(_search)
+        return numba.njit(nogil=True)(_fill)
 
 
-def _search(
+def _fill(
     log_attention: np.ndarray,
     phone_lengths: np.ndarray,
     mel_lengths: np.ndarray,
@@ -91,14 +85,8 @@ def _search(
 
 
 @torch.no_grad()
-def search_batched(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
-    """`monotonic_durations` for GPUs: all items of the batch at once, frame by frame.
-
-    Args:
-        log_attention: (B, T, N) float32.
-        phone_lengths: (B,).
-        mel_lengths: (B,).
-    """
+def _search_batched(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
+    """`monotonic_durations` for GPUs: all items of the batch at once, frame by frame."""
     B, T, N = log_attention.shape
     # column 0 is before the first phone, where only the first frame may be
     scores = log_attention.new_full((T, B, N + 1), -math.inf)

@@ -1,54 +1,14 @@
-"""Signals computed in chunks or padded, with the same result as whole and alone.
+"""Signals computed in chunks, with the same result as in one piece.
 
 A layer that looks at its neighbourhood needs some positions on either side of each chunk: its
 context. Where the signal begins and ends there is none, and layers see zeros, as they would anyway.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-
-
-class Padding(Protocol):
-    """Where a signal (B, C, L) is padded. Layers with a context must see zeros there."""
-
-    def clear(self, signal: Tensor) -> Tensor:
-        """Gives the signal with zeros there; may change it in place."""
-
-    def upsampled(self, rate: int) -> "Padding":
-        """Gives the padding of a signal of `rate` times as many positions."""
-
-
-class BatchPadding(NamedTuple):
-    """Padding of items of different lengths; differentiable."""
-
-    mask: Tensor  # (B, 1, L), True = valid
-
-    def clear(self, signal: Tensor) -> Tensor:
-        """(B, C, L) -> (B, C, L), a new tensor."""
-        return signal * self.mask
-
-    def upsampled(self, rate: int) -> "BatchPadding":
-        """Padding at `rate` times as many positions."""
-        return BatchPadding(self.mask.repeat_interleave(rate, dim=2))
-
-
-class TailPadding(NamedTuple):
-    """Equal padding at the end of every item: cheaper, for inference."""
-
-    n: int
-
-    def clear(self, signal: Tensor) -> Tensor:
-        """(B, C, L) -> the same tensor."""
-        if self.n > 0:
-            signal[:, :, -self.n :] = 0
-        return signal
-
-    def upsampled(self, rate: int) -> "TailPadding":
-        """Padding at `rate` times as many positions."""
-        return TailPadding(self.n * rate)
 
 
 class Context(NamedTuple):

@@ -26,18 +26,8 @@ from torch.nn.grad import conv1d_weight, conv2d_input
 from modules.masking import clear_padding
 
 
-def convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0) -> Tensor:
-    """Convolution over time, in the layout of `Linear`.
-
-    Args:
-        frames: (B, T, H_in).
-        weight: (H_out, H_in, K).
-        bias: (H_out,).
-        padding: Zeros before the first and after the last frame.
-
-    Returns:
-        (B, T + 2 * padding - K + 1, H_out).
-    """
+def _convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0) -> Tensor:
+    """(B, T, H_in), weight (H_out, H_in, K) -> (B, T + 2 * padding - K + 1, H_out)."""
     image = frames.transpose(1, 2).unsqueeze(2)  # (B, H_in, 1, T)
     if _wide_gradient_is_slow(frames, weight):
         image = image.contiguous()
@@ -57,20 +47,11 @@ def _wide_gradient_is_slow(frames: Tensor, weight: Tensor) -> bool:
     )
 
 
-def linear(frames: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """`F.linear`, computed the fastest way of the device.
-
-    Args:
-        frames: (B, T, H_in).
-        weight: (H_out, H_in).
-        bias: (H_out,).
-
-    Returns:
-        (B, T, H_out).
-    """
+def _linear(frames: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """`F.linear` on (B, T, H_in) with weight (H_out, H_in), the fastest way of the device."""
     if frames.device.type != "cpu":
         return F.linear(frames, weight, bias)
-    return convolve(frames, weight.unsqueeze(2), bias)
+    return _convolve(frames, weight.unsqueeze(2), bias)
 
 
 class Linear(nn.Linear):
@@ -78,7 +59,7 @@ class Linear(nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         """Maps (B, T, H_in) to (B, T, H_out)."""
-        return linear(input, self.weight, self.bias)
+        return _linear(input, self.weight, self.bias)
 
 
 class MaskedConv1d(nn.Conv1d):
@@ -101,10 +82,10 @@ class MaskedConv1d(nn.Conv1d):
         """
         (kernel_size,) = self.kernel_size
         if kernel_size == 1:
-            return linear(frames, self.weight.squeeze(2), self.bias)
+            return _linear(frames, self.weight.squeeze(2), self.bias)
         if mask is not None:
             frames = clear_padding(frames, mask)
-        return convolve(frames, self.weight, self.bias, kernel_size // 2)
+        return _convolve(frames, self.weight, self.bias, kernel_size // 2)
 
 
 class SignalConv1d(nn.Conv1d):

@@ -23,22 +23,14 @@ PERIOD_CHANNELS = (32, 128, 512, 1024, 1024)
 SCALE_CHANNELS = (128, 128, 256, 512, 1024, 1024, 1024)
 
 
-class _Layer(NamedTuple):
-    """A one-dimensional convolution."""
-
-    kernel: int
-    stride: int
-    groups: int
-
-
-_SCALE_LAYERS = (
-    _Layer(15, 1, 1),
-    _Layer(41, 2, 4),
-    _Layer(41, 2, 16),
-    _Layer(41, 4, 16),
-    _Layer(41, 4, 16),
-    _Layer(41, 1, 16),
-    _Layer(5, 1, 1),
+_SCALE_LAYERS = (  # kernel, stride, groups
+    (15, 1, 1),
+    (41, 2, 4),
+    (41, 2, 16),
+    (41, 4, 16),
+    (41, 4, 16),
+    (41, 1, 16),
+    (5, 1, 1),
 )
 _PERIOD_STRIDES = (3, 3, 3, 3, 1)
 _PERIOD_KERNEL = 5
@@ -51,25 +43,18 @@ class DiscriminatorOutput(NamedTuple):
     feature_distance: Tensor  # to the recordings' features, summed over layers and items
 
 
-class PeriodDiscriminator(nn.Module):
-    """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ...
+class SubDiscriminator(nn.Module):
+    """Convolutions over a view of the waveform; the last one gives the score.
 
     Args:
-        period: p, samples.
-        channels: Of its five layers.
+        convs: All but the last, each followed by a leaky ReLU.
+        conv_post: To one channel.
     """
 
-    def __init__(self, period: int, channels: Sequence[int] = PERIOD_CHANNELS) -> None:
+    def __init__(self, convs: Sequence[nn.Module], conv_post: nn.Module) -> None:
         super().__init__()
-        self.period = period
-        size, margin = (_PERIOD_KERNEL, 1), (_PERIOD_KERNEL // 2, 0)
-        self.convs = nn.ModuleList(
-            weight_norm(RowConv2d(before, after, size, (stride, 1), margin))
-            for before, after, stride in zip(
-                (1, *channels), channels, _PERIOD_STRIDES, strict=False
-            )
-        )
-        self.conv_post = weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0)))
+        self.convs = nn.ModuleList(convs)
+        self.conv_post = conv_post
 
     def forward(self, wav: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
         """Scores, and compares with recordings if there are any.
@@ -78,17 +63,61 @@ class PeriodDiscriminator(nn.Module):
             wav: (B, S).
             recorded: Recordings to compare features with, (B, S).
         """
-        image = None if recorded is None else self._image(recorded)
-        return _discriminate(self._image(wav), image, self.convs, self.conv_post)
+        if recorded is None:
+            score = self._features(wav)[-1]
+            return DiscriminatorOutput(score.flatten(1), score.new_zeros((), dtype=torch.float32))
+        with parametrize.cached():  # normalises the weights once
+            features = self._features(wav)
+            with torch.no_grad():
+                expected = self._features(recorded)
+        distances = [
+            (feature - other).abs().mean(dtype=torch.float32)
+            for feature, other in zip(features, expected, strict=True)
+        ]
+        distance = torch.stack(distances).sum() * len(wav)
+        return DiscriminatorOutput(features[-1].flatten(1), distance)
 
-    def _image(self, wav: Tensor) -> Tensor:
-        """(B, S) -> (B, 1, p, S / p): a row for each phase."""
+    def _features(self, wav: Tensor) -> list[Tensor]:
+        """Output of each layer, (B, C, ...); the last one is the score."""
+        hidden, features = self._view(wav), []
+        for conv in self.convs:
+            hidden = F.leaky_relu(conv(hidden), _SLOPE, inplace=True)
+            features.append(hidden)
+        return [*features, self.conv_post(hidden)]
+
+    def _view(self, wav: Tensor) -> Tensor:
+        """(B, S) -> (B, 1, ...)."""
+        return wav[:, None]
+
+
+class PeriodDiscriminator(SubDiscriminator):
+    """Sees the waveform as an image of p rows: row i holds the samples i, i + p, i + 2p ...
+
+    Args:
+        period: p, samples.
+        channels: Of its five layers.
+    """
+
+    def __init__(self, period: int, channels: Sequence[int] = PERIOD_CHANNELS) -> None:
+        size, margin = (_PERIOD_KERNEL, 1), (_PERIOD_KERNEL // 2, 0)
+        layers = zip((1, *channels), channels, _PERIOD_STRIDES, strict=False)
+        super().__init__(
+            [
+                weight_norm(RowConv2d(before, after, size, (stride, 1), margin))
+                for before, after, stride in layers
+            ],
+            weight_norm(RowConv2d(channels[-1], 1, (3, 1), 1, (1, 0))),
+        )
+        self.period = period
+
+    def _view(self, wav: Tensor) -> Tensor:
+        """(B, S) -> (B, 1, p, S / p)."""
         B, S = wav.shape
         wav = F.pad(wav[:, None], (0, -S % self.period), mode="reflect")
         return wav.view(B, 1, -1, self.period).transpose(2, 3)
 
 
-class ScaleDiscriminator(nn.Module):
+class ScaleDiscriminator(SubDiscriminator):
     """Sees the waveform through grouped convolutions with long kernels.
 
     Args:
@@ -101,57 +130,14 @@ class ScaleDiscriminator(nn.Module):
         channels: Sequence[int] = SCALE_CHANNELS,
         norm: Callable[[nn.Module], nn.Module] = weight_norm,
     ) -> None:
-        super().__init__()
-        self.convs = nn.ModuleList(
-            norm(
-                StridedConv1d(
-                    before,
-                    after,
-                    layer.kernel,
-                    layer.stride,
-                    layer.kernel // 2,
-                    groups=layer.groups,
-                )
-            )
-            for before, after, layer in zip((1, *channels), channels, _SCALE_LAYERS, strict=False)
+        layers = zip((1, *channels), channels, _SCALE_LAYERS, strict=False)
+        super().__init__(
+            [
+                norm(StridedConv1d(before, after, kernel, stride, kernel // 2, groups=groups))
+                for before, after, (kernel, stride, groups) in layers
+            ],
+            norm(StridedConv1d(channels[-1], 1, 3, 1, 1)),
         )
-        self.conv_post = norm(StridedConv1d(channels[-1], 1, 3, 1, 1))
-
-    def forward(self, wav: Tensor, recorded: Tensor | None = None) -> DiscriminatorOutput:
-        """Scores, and compares with recordings if there are any.
-
-        Args:
-            wav: (B, S).
-            recorded: Recordings to compare features with, (B, S).
-        """
-        signal = None if recorded is None else recorded[:, None]
-        return _discriminate(wav[:, None], signal, self.convs, self.conv_post)
-
-
-def _discriminate(
-    hidden: Tensor, recorded: Tensor | None, convs: nn.ModuleList, conv_post: nn.Module
-) -> DiscriminatorOutput:
-    if recorded is None:
-        score = _features(hidden, convs, conv_post)[-1]
-        return DiscriminatorOutput(score.flatten(1), score.new_zeros((), dtype=torch.float32))
-    with parametrize.cached():  # normalises the weights once
-        features = _features(hidden, convs, conv_post)
-        with torch.no_grad():
-            expected = _features(recorded, convs, conv_post)
-    distances = [
-        (feature - other).abs().mean(dtype=torch.float32)
-        for feature, other in zip(features, expected, strict=True)
-    ]
-    return DiscriminatorOutput(features[-1].flatten(1), torch.stack(distances).sum() * len(hidden))
-
-
-def _features(hidden: Tensor, convs: nn.ModuleList, conv_post: nn.Module) -> list[Tensor]:
-    """Output of each layer, (B, C, ...); the last one is the score."""
-    features = []
-    for conv in convs:
-        hidden = F.leaky_relu(conv(hidden), _SLOPE, inplace=True)
-        features.append(hidden)
-    return [*features, conv_post(hidden)]
 
 
 class MultiPeriodDiscriminator(nn.Module):

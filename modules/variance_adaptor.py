@@ -163,7 +163,7 @@ class Contour(nn.Module):
             The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
         """
         predicted = self.predictor(hidden, mask)
-        return clear_padding(hidden + self.embed(target, speaker_ids), mask), predicted
+        return clear_padding(hidden + self._embed(target, speaker_ids), mask), predicted
 
     def infer(
         self,
@@ -182,27 +182,20 @@ class Contour(nn.Module):
             durations: Frames per phone, (B, N).
             speaker_ids: (B,).
             given: Hz or linear energy, (B, L), instead of the prediction.
-            factor: On Hz or linear energy; one for all, or one per phone, (B, N).
+            factor: On Hz or linear energy; one for all, or one per phone, (B, N). With 1, the
+                prediction is used exactly.
 
         Returns:
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
             padding 0.
         """
         predicted = self.predictor(hidden, mask)
-        values = self.apply_control(predicted, given, factor, durations, speaker_ids)
-        hidden = clear_padding(hidden + self.embed(values, speaker_ids), mask)
-        return hidden, self.denormalise(values, speaker_ids) * mask
+        values = self._controlled(predicted, given, factor, durations, speaker_ids)
+        hidden = clear_padding(hidden + self._embed(values, speaker_ids), mask)
+        return hidden, self.norm.inverse(values, speaker_ids).clamp(min=0) * mask
 
-    def embed(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Looks up the vectors of the values' bins.
-
-        Args:
-            normalised: (B, L).
-            speaker_ids: (B,).
-
-        Returns:
-            (B, L, H).
-        """
+    def _embed(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Looks up the vectors of the values' bins: (B, L) -> (B, L, H)."""
         values = normalised
         if self.quantization == "log":
             values = self.norm.inverse(normalised, speaker_ids)
@@ -228,7 +221,7 @@ class Contour(nn.Module):
         share_known = average_by_phone(known.to(values.dtype), durations)
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
 
-    def apply_control(
+    def _controlled(
         self,
         predicted: Tensor,
         given: Tensor | None,
@@ -236,18 +229,7 @@ class Contour(nn.Module):
         durations: Tensor,
         speaker_ids: Tensor,
     ) -> Tensor:
-        """Applies the control factor to the predicted or given values.
-
-        Args:
-            predicted: Normalised, (B, L).
-            given: Hz or linear energy, (B, L), instead of the predicted ones.
-            factor: On Hz or linear energy; one for all, or one per phone, (B, N).
-            durations: Frames per phone, (B, N).
-            speaker_ids: (B,).
-
-        Returns:
-            Normalised, (B, L); with a factor of 1 exactly what was predicted.
-        """
+        """The given or predicted values times the factor, normalised, (B, L)."""
         if self.level == "frame" and isinstance(factor, Tensor):
             per_phone = factor.to(predicted).expand_as(durations).unsqueeze(2)
             factor = regulate(per_phone, durations, predicted.shape[1]).squeeze(2)
@@ -256,18 +238,6 @@ class Contour(nn.Module):
         # there and back through Hz would round, and a rounded value may fall into another bin
         zero = self.norm(torch.zeros_like(predicted, dtype=torch.float32), speaker_ids)
         return predicted.float() * factor + zero * (1 - factor)
-
-    def denormalise(self, normalised: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Converts to Hz or linear energy, at least 0.
-
-        Args:
-            normalised: (B, L).
-            speaker_ids: (B,).
-
-        Returns:
-            (B, L).
-        """
-        return self.norm.inverse(normalised, speaker_ids).clamp(min=0)
 
 
 def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:

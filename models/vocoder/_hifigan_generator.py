@@ -10,11 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.chunks import BatchPadding, Context, Padding, TailPadding, Window, windows
+from modules.chunks import Context, Window, windows
 from modules.conv import SignalConv1d, SignalConvTranspose1d
 from modules.masking import length_mask
 
 Precision = Literal["fp32", "mixed", "bf16"]
+# Where a signal (B, C, L) is padded: a mask (B, 1, L), True = valid, or positions at its end
+# (cheaper, for inference). Layers must see zeros there.
+Padding = Tensor | int
 _SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky ReLU; the last one is PyTorch's default
 _EDGE = 3  # frames or samples that the first and the last layer read on either side
 # Of one chunk. Longer ones leave the cache of a CPU; of shorter ones more is computed twice, which
@@ -72,7 +75,7 @@ class ResBlock1(nn.Module):
         self.convs1 = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
         self.convs2 = nn.ModuleList(_conv(channels, kernel, 1) for _ in dilations)
 
-    def forward(self, hidden: Tensor, padding: Padding | None = None) -> Tensor:
+    def forward(self, hidden: Tensor, padding: Padding = 0) -> Tensor:
         """Transforms a signal.
 
         Args:
@@ -96,7 +99,7 @@ class ResBlock2(nn.Module):
         super().__init__()
         self.convs = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
 
-    def forward(self, hidden: Tensor, padding: Padding | None = None) -> Tensor:
+    def forward(self, hidden: Tensor, padding: Padding = 0) -> Tensor:
         """Transforms a signal; arguments as of `ResBlock1`."""
         for conv in self.convs:
             hidden = conv(_cleared(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)
@@ -108,8 +111,20 @@ def _conv(channels: int, kernel: int, dilation: int) -> nn.Conv1d:
     return SignalConv1d(channels, channels, kernel, 1, margin, dilation)
 
 
-def _cleared(hidden: Tensor, padding: Padding | None) -> Tensor:
-    return hidden if padding is None else padding.clear(hidden)
+def _cleared(hidden: Tensor, padding: Padding) -> Tensor:
+    """The signal with zeros in its padding; a number of positions is zeroed in place."""
+    if isinstance(padding, Tensor):
+        return hidden * padding
+    if padding > 0:
+        hidden[:, :, -padding:] = 0
+    return hidden
+
+
+def _upsampled(padding: Padding, rate: int) -> Padding:
+    """The padding of a signal of `rate` times as many positions."""
+    if isinstance(padding, Tensor):
+        return padding.repeat_interleave(rate, dim=2)
+    return padding * rate
 
 
 class HiFiGAN(nn.Module):
@@ -157,7 +172,7 @@ class HiFiGAN(nn.Module):
         if mel_lengths is None:
             return self._synthesise(mel)
         mask = length_mask(mel_lengths, mel.shape[2])[:, None]  # (B, 1, T)
-        return self._synthesise(mel, BatchPadding(mask))
+        return self._synthesise(mel, mask)
 
     def _cast(self, hidden: Tensor, stage: int) -> Tensor:
         """Casts to the precision of a stage; in training that is left to autocast."""
@@ -168,7 +183,7 @@ class HiFiGAN(nn.Module):
     def _synthesise(
         self,
         mel: Tensor,
-        padding: Padding | None = None,
+        padding: Padding = 0,
         context: Context = Context(),  # noqa: B008  (immutable)
     ) -> Tensor:
         """(B, M, left + T + right) -> (B, T * hop_length). Sums are in place, which is faster."""
@@ -179,7 +194,7 @@ class HiFiGAN(nn.Module):
             hidden = self._cast(hidden, stage)
             hidden = up(_cleared(F.leaky_relu_(hidden, _SLOPE), padding))  # (B, C / 2, L * rate)
             context = context.upsampled(rate)
-            padding = None if padding is None else padding.upsampled(rate)
+            padding = _upsampled(padding, rate)
             blocks = self.resblocks[stage * n_blocks : (stage + 1) * n_blocks]
             total = blocks[0](hidden, padding)
             for block in blocks[1:]:
@@ -264,7 +279,7 @@ class HiFiGAN(nn.Module):
         if mel.device.type == "cpu" and context.right == 0:
             n_missing = -mel.shape[2] % _GRID_FRAMES
             mel = F.pad(mel, (0, n_missing))
-        wav = self._synthesise(mel, TailPadding(n_missing), context)
+        wav = self._synthesise(mel, n_missing, context)
         return wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
 
     def for_inference(self, precision: Precision = "fp32") -> "HiFiGAN":

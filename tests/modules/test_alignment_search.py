@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from modules import alignment_search
-from modules.alignment_search import monotonic_durations, search_batched, search_one_by_one
+from modules.alignment_search import _search_batched, _search_by_item, monotonic_durations
 from tests.modules.alignments import all_durations, log_likelihood, random_batch
 
 SIZES = [(1, 1), (1, 6), (5, 5), (4, 9), (3, 10), (2, 7)]  # phones, frames
@@ -14,11 +14,11 @@ SIZES = [(1, 1), (1, 6), (5, 5), (4, 9), (3, 10), (2, 7)]  # phones, frames
 def search_in_python(log_attention, phone_lengths, mel_lengths):
     durations = np.zeros((len(log_attention), log_attention.shape[2]), np.int64)
     arrays = (log_attention.numpy(), phone_lengths.numpy(), mel_lengths.numpy())
-    alignment_search._search(*arrays, durations)
+    alignment_search._fill(*arrays, durations)
     return torch.from_numpy(durations)
 
 
-SEARCHES = [search_one_by_one, search_batched, search_in_python]
+SEARCHES = [_search_by_item, _search_batched, search_in_python]
 
 
 @pytest.mark.parametrize("search", SEARCHES)
@@ -35,7 +35,7 @@ def test_no_alignment_is_more_likely(search, seed):
 
 def test_the_ways_of_cpu_and_gpu_agree_on_long_items():
     batch = random_batch([(80, 400), (1, 90), (60, 60), (33, 380)], seed=1)
-    torch.testing.assert_close(search_batched(*batch), search_one_by_one(*batch), rtol=0, atol=0)
+    torch.testing.assert_close(_search_batched(*batch), _search_by_item(*batch), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("search", SEARCHES)

@@ -2,8 +2,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from modules.chunks import BatchPadding, Context, TailPadding, windows
-from modules.masking import length_mask
+from modules.chunks import Context, windows
 
 
 def insides(signal, n, reach):
@@ -92,18 +91,3 @@ def test_context_is_dropped_beyond_the_reach():
 
 def test_context_of_an_upsampled_signal_is_as_long_in_time():
     assert Context(2, 3).upsampled(8) == (16, 24)
-
-
-def test_padding_of_a_batch_is_silenced_at_every_rate():
-    padding = BatchPadding(length_mask(torch.tensor([1, 3]))[:, None])
-    signal = torch.ones(2, 1, 3)
-    assert padding.clear(signal).tolist() == [[[1, 0, 0]], [[1, 1, 1]]]
-    assert padding.upsampled(2).clear(torch.ones(2, 1, 6)).sum(dim=2).tolist() == [[2], [6]]
-    assert signal.sum() == 6
-
-
-def test_padding_at_the_tail_is_silenced_in_place():
-    signal = torch.ones(2, 1, 6)
-    assert TailPadding(1).upsampled(2).clear(signal) is signal
-    assert signal.tolist() == [[[1, 1, 1, 1, 0, 0]]] * 2
-    assert TailPadding(0).clear(torch.ones(1, 1, 3)).sum() == 3

@@ -10,7 +10,7 @@ from modules.conv import (
     SignalConv1d,
     SignalConvTranspose1d,
     StridedConv1d,
-    convolve,
+    _convolve,
 )
 
 
@@ -44,7 +44,7 @@ def test_linear_is_nn_linear():
 
 
 def test_convolution_without_padding_shortens():
-    assert convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
+    assert _convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
 
 
 def test_even_kernels_are_refused():

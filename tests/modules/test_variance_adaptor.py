@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from modules.masking import length_mask
 from modules.variance_adaptor import (
@@ -27,7 +28,7 @@ def contour(stats: ContourStats = HZ, level="phone", quantization="linear", n_bi
 
 
 def bins_of(contour: Contour, hz: list[float]) -> list[int]:
-    vectors = contour.embed(contour.norm(torch.tensor([hz]), FIRST), FIRST)  # (1, L, 4)
+    vectors = contour._embed(contour.norm(torch.tensor([hz]), FIRST), FIRST)  # (1, L, 4)
     distance = (vectors[0, :, None] - contour.embedding.weight).abs().sum(dim=2)
     return distance.argmin(dim=1).tolist()
 
@@ -88,16 +89,21 @@ def test_silence_is_an_energy_of_its_own():
     assert target.tolist() == [[-4, 0]]
 
 
+def spoken_values(contour: Contour, durations: torch.Tensor, length: int, *control):
+    """The contour in Hz where the predictor gives the mean, 200 Hz."""
+    nn.init.zeros_(contour.predictor.linear.weight)
+    nn.init.zeros_(contour.predictor.linear.bias)
+    mask = torch.ones(1, length, dtype=torch.bool)
+    _, values = contour.infer(torch.zeros(1, length, 4), mask, durations, FIRST, *control)
+    return values.tolist()
+
+
 def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
-    predicted = torch.zeros(1, 3)
     durations = torch.tensor([[1, 2]])
-    factor = torch.tensor([[0.5, 2.0]])
-    frames = contour(level="frame")
-    per_frame = frames.apply_control(predicted, None, factor, durations, FIRST)
-    assert frames.denormalise(per_frame, FIRST).tolist() == [[100, 400, 400]]
-    phones = contour()
-    per_phone = phones.apply_control(predicted[:, :2], None, 1.5, durations, FIRST)
-    assert phones.denormalise(per_phone, FIRST).tolist() == [[300, 300]]
+    per_phone = torch.tensor([[0.5, 2.0]])
+    frames = spoken_values(contour(level="frame"), durations, 3, None, per_phone)
+    assert frames == [[100, 400, 400]]
+    assert spoken_values(contour(), durations, 2, None, 1.5) == [[300, 300]]
 
 
 @pytest.mark.parametrize("factor", [1.0, torch.ones(1, 500)])
@@ -105,15 +111,22 @@ def test_a_factor_of_one_changes_no_bit_of_the_prediction(factor):
     torch.manual_seed(0)
     predicted = 10 * torch.randn(1, 500)  # below -4 they stand for negative Hz
     durations = torch.ones(1, 500, dtype=torch.long)
-    assert contour().apply_control(predicted, None, factor, durations, FIRST).equal(predicted)
+    assert contour()._controlled(predicted, None, factor, durations, FIRST).equal(predicted)
 
 
 def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
-    phones = contour()
     given = torch.tensor([[120.0, -3.0]])
-    durations = torch.tensor([[1, 1]])
-    normalised = phones.apply_control(torch.zeros(1, 2), given, 1.0, durations, FIRST)
-    assert phones.denormalise(normalised, FIRST).tolist() == [[120, 0]]
+    assert spoken_values(contour(), torch.tensor([[1, 1]]), 2, given) == [[120, 0]]
+
+
+def test_the_embedding_of_the_values_is_added_and_padding_stays_zero():
+    pitch, hidden = contour(), torch.randn(1, 3, 4)
+    mask = torch.tensor([[True, True, False]])
+    target = pitch.norm(torch.tensor([[120.0, 320, 120]]), FIRST)
+    added, predicted = pitch(hidden, target, mask, FIRST)
+    expected = hidden[0, :2] + pitch.embedding.weight[[1, 3]]
+    torch.testing.assert_close(added[0], torch.cat([expected, torch.zeros(1, 4)]))
+    torch.testing.assert_close(predicted, pitch.predictor(hidden, mask))
 
 
 def test_gaps_are_bridged_by_straight_lines_and_edges_are_held():

@@ -2,7 +2,13 @@ import pytest
 import torch
 
 from models.vocoder import _hifigan_generator
-from models.vocoder._hifigan_generator import GeneratorConfig, HiFiGAN, reach_of
+from models.vocoder._hifigan_generator import (
+    GeneratorConfig,
+    HiFiGAN,
+    _cleared,
+    _upsampled,
+    reach_of,
+)
 
 N_MELS, HOP = 8, 12
 CONFIGS = {
@@ -207,3 +213,18 @@ def test_a_long_mel_needs_no_larger_tensors_than_a_short_one():
         assert sum(piece.shape[1] for piece in network.generate(pieces)) == n_frames * HOP
         largest.append(max(sizes))
     assert largest[1] <= 1.1 * largest[0]  # the last window may be a little longer
+
+
+def test_padding_of_a_batch_is_zeroed_at_every_rate():
+    mask = torch.tensor([[[True, False, False]], [[True, True, True]]])
+    signal = torch.ones(2, 1, 3)
+    assert _cleared(signal, mask).tolist() == [[[1, 0, 0]], [[1, 1, 1]]]
+    assert _cleared(torch.ones(2, 1, 6), _upsampled(mask, 2)).sum(dim=2).tolist() == [[2], [6]]
+    assert signal.sum() == 6
+
+
+def test_padding_at_the_end_is_zeroed_in_place():
+    signal = torch.ones(2, 1, 6)
+    assert _cleared(signal, _upsampled(1, 2)) is signal
+    assert signal.tolist() == [[[1, 1, 1, 1, 0, 0]]] * 2
+    assert _cleared(torch.ones(1, 1, 3), 0).sum() == 3

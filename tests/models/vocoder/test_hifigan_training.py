@@ -201,7 +201,7 @@ def test_max_steps_counts_both_updates_as_one_step(store, tmp_path):
     assert {"model.safetensors", "discriminator.safetensors"} < files
 
 
-def test_both_optimizers_follow_the_schedule(store, tmp_path):
+def test_both_optimizers_follow_the_schedule(store, tmp_path, monkeypatch):
     config = gan_config(
         max_steps=9,
         adam=AdamConfig(lr=0.4),
@@ -209,11 +209,14 @@ def test_both_optimizers_follow_the_schedule(store, tmp_path):
         lr_scheduler=ScheduleConfig(gamma=0.5),
     )
     trainer = make_gan_trainer(store, tmp_path / "run", config)
-    rates = [
-        [trainer._updater.optimizers[name].param_groups[0]["lr"] for name in trainer._task.networks]
-        for _ in trainer._updates()
-    ]
+    optimizers, update, rates = trainer._updater.optimizers, trainer._updater.run, []
 
+    def recorded(window):
+        rates.append([optimizers[name].param_groups[0]["lr"] for name in trainer._task.networks])
+        return update(window)
+
+    monkeypatch.setattr(trainer._updater, "run", recorded)
+    trainer.fit()
     assert rates == [[0.4] * 2] * 4 + [[0.2] * 2] * 4 + [[0.1] * 2]  # 4 batches an epoch
 
 
