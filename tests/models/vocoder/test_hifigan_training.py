@@ -286,7 +286,7 @@ def test_training_brings_the_copies_nearer_to_the_recordings(store, tmp_path):
     after = validate(trainer._task, trainer._data.valid, CPU)
 
     assert after.loss < 0.8 * before.loss
-    assert after.scores["stft"] < before.scores["stft"]
+    assert after.metrics["stft"] < before.metrics["stft"]
 
 
 def test_validation_measures_each_recording_without_its_padding(store):
@@ -305,4 +305,4 @@ def test_validation_measures_each_recording_without_its_padding(store):
 
     assert found.losses == {"mel_l1": pytest.approx(sum(distances) / n_frames, rel=1e-4)}
     assert found.loss == found.losses["mel_l1"]
-    assert found.scores["stft"] > 0
+    assert found.metrics["stft"] > 0
