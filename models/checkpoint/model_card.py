@@ -34,12 +34,12 @@ _TEXT = """---
 {use}
 ```
 {notes}"""
-_USE_VOICE = """from models.synthesizer.synthesizer import Synthesizer
+_USE_VOICE = """from models.synthesizer import Synthesizer
 
 speech = Synthesizer("{name}")("Any text.")
 speech.wav, speech.sample_rate"""
-_USE_VOCODER = """from models.checkpoint.loading import load_model
-from models.synthesizer.synthesizer import Synthesizer
+_USE_VOCODER = """from models.checkpoint import load_model
+from models.synthesizer import Synthesizer
 
 speech = Synthesizer("a voice", vocoder="{name}")("Any text.")
 wav = load_model("{name}").network.infer(mel)  # (B, {n_mels}, T) -> (B, T * {hop})"""
