@@ -42,7 +42,7 @@ def test_energy_is_seen_through_a_window_of_25_ms():
     assert louder == pytest.approx([0.49, 0.495, 0.5, 0.505, 0.51])
 
 
-def test_pitch_stands_at_the_times_of_the_frames():
+def test_pitch_is_at_the_times_of_the_frames():
     wav = np.concatenate([np.zeros(4000), tone(200, 0.5), tone(300, 0.5)]).astype(np.float32)
     voice = AcousticFeatures(wav, RATE)
     before, at_200, at_300 = (

@@ -31,7 +31,7 @@ def test_both_are_brought_to_the_lower_rate_and_16000_hz_at_most(rates, common):
     assert np.abs(pair.path[:, 0] - pair.path[:, 1]).mean() < 1
 
 
-def test_a_recording_is_analysed_once_for_all_that_is_beside_it():
+def test_a_recording_is_analysed_once_for_all_systems():
     recorded = AcousticFeatures(sing(rate=24000), 24000)
     first, second = (
         AlignedPair(recorded, AcousticFeatures(sing(seed=seed), RATE)) for seed in (1, 2)
@@ -39,7 +39,7 @@ def test_a_recording_is_analysed_once_for_all_that_is_beside_it():
     assert first.features[0] is second.features[0]
 
 
-def test_frames_beside_each_other_say_the_same_at_another_speed():
+def test_the_path_follows_another_speed():
     stretch = 1.4
     pair = pair_of(sing(), sing(stretch=stretch))
     theirs, ours = (voice.times_s[pair.path[:, i]] for i, voice in enumerate(pair.features))
@@ -74,7 +74,7 @@ def test_a_copy_may_be_a_little_shorter():
 
 
 @pytest.mark.parametrize("same_timing", [False, True])
-def test_silence_stands_beside_nothing(same_timing):
+def test_silence_has_an_empty_path(same_timing):
     wav = sing()
     silence = np.zeros_like(wav)
     for theirs, ours in ((wav, silence), (silence, wav), (silence, silence)):

@@ -33,7 +33,7 @@ def test_a_recording_is_read_at_any_level_and_silence_as_nothing(clip):
     assert recognise(clip.wav[:3], 16000) == ""
 
 
-def test_what_is_heard_does_not_depend_on_what_was_heard_before(clip):
+def test_a_hypothesis_does_not_depend_on_earlier_signals(clip):
     noise = np.random.default_rng(0).normal(0, 0.2, 3 * clip.sample_rate).astype(np.float32)
     noisy = clip.wav + 0.2 * noise[: len(clip.wav)]
     recognition._decoder.cache_clear()
@@ -43,7 +43,7 @@ def test_what_is_heard_does_not_depend_on_what_was_heard_before(clip):
     assert first
 
 
-def test_pocketsphinx_listens_to_english_and_nobody_to_other_languages(clip):
+def test_pocketsphinx_recognises_english_only(clip):
     assert hypothesis_of(clip) == recognise(clip.wav, clip.sample_rate)
     assert hypothesis_of(replace(clip, language="de")) is None
 
@@ -66,7 +66,7 @@ def test_words_are_compared_without_case_and_punctuation(language, text, words):
     assert words_of(text, language) == words
 
 
-def test_a_recogniser_of_ones_own_listens_to_any_language():
+def test_a_recogniser_of_the_user_takes_any_language():
     def listen(wav, sample_rate, language):
         return f"{len(wav)} {wav.dtype} {sample_rate} {language}"
 
@@ -74,7 +74,7 @@ def test_a_recogniser_of_ones_own_listens_to_any_language():
     assert sound.hypothesis == "4 float32 8000 nl"
 
 
-def test_a_recogniser_listens_once():
+def test_a_recogniser_runs_once():
     heard = []
     sound = replace(SOUND, user_models=UserModels(recogniser=lambda *_: str(heard.append(1))))
     assert (sound.hypothesis, sound.hypothesis, len(heard)) == ("None", "None", 1)

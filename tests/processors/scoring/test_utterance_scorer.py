@@ -71,7 +71,7 @@ def score(item: EvaluatedUtterance, *names: str):
 
 
 @pytest.mark.usefixtures("metrics")
-def test_speech_is_judged_in_both_and_the_difference_taken(tmp_path):
+def test_speech_and_recording_are_scored_and_the_difference_taken(tmp_path):
     scored = score(make_item(tmp_path, 8000, 44100), "level")
     peak = float(np.abs(noise()).max())
     assert scored.values["level"] == (pytest.approx(0.25, abs=1e-3), 5, "44100")
@@ -108,7 +108,7 @@ def test_a_copy_at_another_rate_is_refused(tmp_path):
 
 
 @pytest.mark.usefixtures("metrics")
-def test_what_could_not_be_judged_has_no_value(tmp_path):
+def test_what_could_not_be_scored_has_no_value(tmp_path):
     assert score(make_item(tmp_path, text=""), "level", "nan").values == {}
 
 
@@ -125,15 +125,15 @@ def heard_by(user_models: UserModels) -> str:
 
 @pytest.fixture
 def counting(monkeypatch):
-    """Metrics and checks that count what they judge."""
-    judged: list[tuple[str, object]] = []
+    """Metrics and checks that record their calls."""
+    calls: list[tuple[str, object]] = []
 
     def speech(one: LabelledSpeech) -> Value:
-        judged.append(("speech", (one.recorded, one.id, heard_by(one.user_models))))
+        calls.append(("speech", (one.recorded, one.id, heard_by(one.user_models))))
         return Value(float(np.abs(one.wav).max()))
 
     def pair(one: AlignedPair) -> Value:
-        judged.append(("pair", id(one.recorded)))
+        calls.append(("pair", id(one.recorded)))
         return Value(
             len(one.recorded.phones) + 10 * len(one.synthesised.phones) + 100 * one.same_timing
         )
@@ -141,7 +141,7 @@ def counting(monkeypatch):
     def checks(
         one: LabelledSpeech, recorded: LabelledSpeech | None, names: tuple[str, ...]
     ) -> CheckResults:
-        judged.append(("checks", (one.recorded, recorded is not None)))
+        calls.append(("checks", (one.recorded, recorded is not None)))
         note = "recording" if one.recorded else "speech"
         return CheckResults((Flag(names[0], note),), {names[1]: "needs an ear"}, {})
 
@@ -152,7 +152,7 @@ def counting(monkeypatch):
     }
     monkeypatch.setattr(utterance_scorer, "find", known.__getitem__)
     monkeypatch.setattr(utterance_scorer, "run_checks", checks)
-    return judged
+    return calls
 
 
 def spoken_by(folder: Path, *systems: str) -> dict[str, SpeechFile]:
@@ -168,7 +168,7 @@ def spoken_by(folder: Path, *systems: str) -> dict[str, SpeechFile]:
 TASK = ScoringTask(("speech", "pair", "copy"), MEL, ("loud", "odd"))
 
 
-def test_a_recording_is_read_and_judged_once_for_all_systems(tmp_path, counting):
+def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting):
     read = []
 
     def recorded() -> np.ndarray:

@@ -55,14 +55,14 @@ def test_words_that_are_cut_out_are_skipped(recording):
         assert said(wav, recording.rate) == everything[:start] + everything[end:]
 
 
-def test_words_that_are_said_twice_are_repeated(recording):
+def test_words_that_are_spoken_twice_are_repeated(recording):
     everything = list(range(len(WORDS)))
     for start, end in ((7, 8), (6, 9), (11, 14)):
         wav = recording.twice(start, end)
         assert said(wav, recording.rate) == everything[:end] + everything[start:]
 
 
-def test_what_is_found_depends_on_nothing_heard_before(recording):
+def test_found_words_do_not_depend_on_earlier_signals(recording):
     first = recognised_words(WORDS, recording.wav, recording.rate)
     noise = np.random.default_rng(0).normal(scale=0.3, size=30000).astype(np.float32)
     recognised_words(["other", "words"], noise, 16000)

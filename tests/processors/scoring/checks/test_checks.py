@@ -71,7 +71,7 @@ def test_a_check_says_what_it_finds(name):
     assert callable(module.check)
 
 
-def test_what_a_check_needs_is_imported_when_it_judges():
+def test_what_a_check_needs_is_imported_when_it_runs():
     code = """
 import sys
 from processors.scoring.checks import check_names, find
@@ -91,7 +91,7 @@ def test_an_unknown_check_is_an_error_that_lists_the_known_ones():
         find("click")
 
 
-def test_failures_become_flags_and_what_cannot_be_judged_is_said(stubs):
+def test_failures_become_flags_and_other_checks_have_a_reason(stubs):
     flags, skipped, failed = run_checks(speech(silence(1)), None)
 
     assert flags == (Flag("bad", "22050 samples, None"),)
@@ -102,7 +102,7 @@ def test_failures_become_flags_and_what_cannot_be_judged_is_said(stubs):
     assert failed == {"broken": "KeyError: 'cue'"}
 
 
-def test_only_the_checks_that_are_named_judge(stubs):
+def test_only_the_named_checks_run(stubs):
     assert run_checks(speech(silence(1)), None, ["good"]) == ((), {}, {})
 
 
@@ -136,7 +136,7 @@ def test_every_fault_put_into_a_recording_is_found(recordings):
 
 @pytest.mark.parametrize("n_samples", [0, 1, 2, 10, 100, 500, 2205])
 @pytest.mark.parametrize("kind", ["silence", "sound"])
-def test_sounds_of_any_length_can_be_judged(n_samples, kind):
+def test_signals_of_any_length_can_be_checked(n_samples, kind):
     wav = np.zeros(n_samples) if kind == "silence" else np.sin(np.arange(n_samples) / 10)
     spoken = LabelledSpeech(wav.astype(np.float32), RATE, "Yes.", "en")
 

@@ -46,7 +46,7 @@ def test_a_click_is_twelve_times_as_high_as_what_is_around_it(height, is_found):
 
 
 @pytest.mark.parametrize(("share", "is_found"), [(0.05, False), (0.2, True)])
-def test_a_click_that_is_faint_beside_the_speech_passes(share, is_found):
+def test_a_click_that_is_quiet_relative_to_the_speech_passes(share, is_found):
     wav = np.concatenate([voice(1), silence(0.5), voice(1)])
     wav[round(1.25 * RATE)] = 0.1 * share
 

@@ -54,6 +54,6 @@ def test_short_texts_pass():
 @pytest.mark.parametrize(
     ("text", "language"), [("", "en"), ("Γειά σου", "el"), ("Im Jahr 1777", "de")]
 )
-def test_what_cannot_be_counted_is_said(text, language):
+def test_what_cannot_be_counted_is_named(text, language):
     with pytest.raises(NotApplicableError, match=r"needs a recording, phones|numbers that are not"):
         check(speech(voice(2), text=text, language=language), None)

@@ -22,7 +22,7 @@ HARDLY = heard("he cat is horses in the mirror yes")
 BAD_RECORDING = heard("he had a horse that is in before")
 
 
-def test_speech_of_which_hardly_a_word_is_heard_is_not_understood():
+def test_speech_with_hardly_a_recognised_word_is_flagged():
     note = check(HARDLY, WELL)
     assert note == 'word error 88 %, recorded: 0 %: heard as "he cat is horses in the mirror yes"'
     assert check(HARDLY, None) == 'word error 88 %: heard as "he cat is horses in the mirror yes"'
@@ -34,7 +34,7 @@ def test_speech_that_is_partly_misread_is_understood(recorded):
     assert check(HALF, recorded) is None
 
 
-def test_where_the_recording_is_misread_as_well_nothing_is_said():
+def test_it_does_not_apply_where_the_recording_is_misread_as_well():
     with pytest.raises(NotApplicableError, match="its recording is misread, too: word error 62 %"):
         check(HARDLY, BAD_RECORDING)
 
@@ -47,6 +47,6 @@ def test_where_the_recording_is_misread_as_well_nothing_is_said():
         LabelledSpeech(WAV, 16000, TEXT, "nl"),
     ],
 )
-def test_few_words_phones_and_unknown_languages_cannot_be_judged(speech):
+def test_it_does_not_apply_to_few_words_phones_and_unknown_languages(speech):
     with pytest.raises(NotApplicableError, match="needs five words"):
         check(speech, WELL)

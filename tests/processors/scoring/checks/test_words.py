@@ -53,7 +53,7 @@ def test_what_the_recording_does_as_well_is_no_fault(recording):
     assert "skipped at the end" in note
 
 
-def test_another_text_is_said_to_be_one(recording):
+def test_speech_of_another_text_is_flagged(recording):
     text = "Nothing more was heard of the affair, although the lady declared that she had never."
     assert "skipped" in check(spoken(recording.wav, text=text), None)
 
@@ -104,7 +104,7 @@ def test_jumps_that_undo_each_other_and_few_letters_are_no_faults(places, faults
         ("", [Fault("skipped", 0, 11)]),
     ],
 )  # fmt: skip
-def test_what_a_recogniser_mishears_is_no_fault(heard, faults):
+def test_errors_of_the_recogniser_are_no_faults(heard, faults):
     assert faults_in(heard.split(), WORDS) == faults
 
 
@@ -131,7 +131,7 @@ def test_a_word_that_is_not_english_is_named(recording):
         check(spoken(recording.wav, text="Привет, produced the block books."), None)
 
 
-def test_without_text_or_listener_nothing_is_judged():
+def test_it_does_not_apply_without_text_or_recogniser():
     with pytest.raises(
         NotApplicableError, match="needs a text in English, or in the language of a"
     ):

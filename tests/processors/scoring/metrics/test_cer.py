@@ -25,7 +25,7 @@ def test_errors_are_counted_per_character(heard, errors):
     assert character_error("the cat sat", heard) == pytest.approx(errors / 11)
 
 
-def test_a_score_is_in_percent_and_weighs_its_characters_and_says_what_was_heard():
+def test_a_score_has_percent_its_characters_as_weight_and_the_hypothesis():
     speech = replace(SPEECH, user_models=UserModels(recogniser=lambda *_: "The Cats sat"))
     assert score(speech) == (pytest.approx(100 / 11), 11, "the cats sat")
 
@@ -37,6 +37,6 @@ def test_words_without_spaces_between_them_are_compared():
     )  # fmt: skip
 
 
-def test_no_text_and_languages_nobody_listens_to_have_no_score():
+def test_without_a_text_or_a_recogniser_there_is_no_score():
     assert score(replace(SPEECH, text="...")) is None
     assert score(replace(SPEECH, language="ja")) is None

@@ -19,23 +19,23 @@ def clip() -> np.ndarray:
     return soxr.resample(wav, rate, MODEL_RATE)
 
 
-def judge(wav: np.ndarray):
+def dnsmos_of(wav: np.ndarray):
     return score(LabelledSpeech(wav.astype(np.float32), MODEL_RATE, "", ""))
 
 
 def test_a_clip_that_fills_a_window_scores_as_the_package_says(clip):
     expected = dnsmos.run(clip, sr=MODEL_RATE)
-    value = judge(clip)
+    value = dnsmos_of(clip)
     assert value.value == pytest.approx(expected["ovrl_mos"], abs=1e-4)
     assert value.note == (f"speech {expected['sig_mos']:.2f}, background {expected['bak_mos']:.2f}")
     assert 3 < value.value < 3.6
 
 
-def test_it_is_the_same_each_time_and_hears_noise(clip):
+def test_it_is_deterministic_and_sensitive_to_noise(clip):
     noise = np.random.default_rng(0).normal(scale=0.1 * clip.std(), size=len(clip))
-    clean = judge(clip)
-    assert judge(clip) == clean
-    assert judge(clip + noise).value < clean.value - 0.5
+    clean = dnsmos_of(clip)
+    assert dnsmos_of(clip) == clean
+    assert dnsmos_of(clip + noise).value < clean.value - 0.5
 
 
 def test_a_short_clip_is_repeated_to_fill_one_window(clip):
@@ -43,12 +43,12 @@ def test_a_short_clip_is_repeated_to_fill_one_window(clip):
     assert opinions(part, MODEL_RATE) == opinions(np.tile(part, 2)[: int(9.01 * MODEL_RATE)], 16000)
 
 
-def test_what_is_beyond_full_scale_is_heard_as_clipped(clip):
+def test_samples_beyond_full_scale_are_clipped(clip):
     loud = 1.5 * clip / np.abs(clip).max()
-    assert judge(loud) == judge(loud.clip(-1, 1))
+    assert dnsmos_of(loud) == dnsmos_of(loud.clip(-1, 1))
 
 
 def test_silence_and_what_is_too_short_have_no_score(clip):
-    assert judge(np.zeros(MODEL_RATE)) is None
-    assert judge(np.zeros(0)) is None
-    assert judge(clip[: MODEL_RATE // 2 - 1]) is None
+    assert dnsmos_of(np.zeros(MODEL_RATE)) is None
+    assert dnsmos_of(np.zeros(0)) is None
+    assert dnsmos_of(clip[: MODEL_RATE // 2 - 1]) is None

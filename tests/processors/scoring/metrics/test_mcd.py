@@ -73,7 +73,7 @@ def test_another_sample_rate_counts_for_little():
 @pytest.mark.parametrize(
     ("noise_db", "least", "most"), [(-80, 0, 0.05), (-60, 0.5, 1.5), (-40, 4, 7)]
 )
-def test_noise_is_heard_from_60_db_below_the_sound_on(noise_db, least, most):
+def test_noise_counts_from_60_db_below_the_speech_on(noise_db, least, most):
     wav = sing()
     noise = np.random.default_rng(0).normal(scale=np.sqrt(np.mean(wav**2)), size=len(wav))
     assert least < mcd(wav, wav + 10 ** (noise_db / 20) * noise) < most

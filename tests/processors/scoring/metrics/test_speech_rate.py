@@ -12,7 +12,7 @@ def speech_rate(theirs: np.ndarray, ours: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("stretch", [0.8, 1.0, 1.25])
-def test_it_is_the_speed_beside_the_recordings(stretch):
+def test_it_is_the_speed_relative_to_the_recording(stretch):
     assert speech_rate(sing(), sing(stretch=stretch)) == pytest.approx(1 / stretch, rel=0.02)
     assert speech_rate(sing(stretch=stretch), sing()) == pytest.approx(stretch, rel=0.02)
 

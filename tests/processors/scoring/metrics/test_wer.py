@@ -40,7 +40,7 @@ def test_errors_are_counted_per_word(heard, errors):
     assert word_error(WORDS, heard) == pytest.approx(errors / 6)
 
 
-def test_a_score_is_in_percent_and_weighs_its_words_and_says_what_was_heard():
+def test_a_score_has_percent_its_words_as_weight_and_the_hypothesis():
     value, weight, note = score(hearing(SPEECH, "A CAT sat on the... mat?"))
     assert (value, weight, note) == (pytest.approx(100 / 6), 6, "a cat sat on the mat")
 
@@ -50,11 +50,11 @@ def test_numbers_are_compared_in_words():
     assert score(hearing(five, "It is $5"))[:2] == (0, 4)
 
 
-def test_in_silence_pocketsphinx_hears_no_word():
+def test_pocketsphinx_recognises_no_word_in_silence():
     assert score(SPEECH) == (100, 6, "")
 
 
-def test_no_text_and_languages_nobody_listens_to_have_no_score():
+def test_without_a_text_or_a_recogniser_there_is_no_score():
     assert score(replace(SPEECH, text="... -")) is None
     assert score(replace(SPEECH, text="12")).weight == 1
     assert score(replace(SPEECH, language="de")) is None
