@@ -26,7 +26,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True)
-class TableRow(Generic[C]):
+class PageRow(Generic[C]):
     """A kind of score of all systems, or differences of all comparisons."""
 
     label: str
@@ -68,7 +68,7 @@ class FlagRow(NamedTuple):
 
 def score_rows(
     columns: Sequence[ShownColumn], shown: Sequence[ShownSystem], systems: Sequence[System]
-) -> list[TableRow[MeanCell]]:
+) -> list[PageRow[MeanCell]]:
     """A row for each column.
 
     Args:
@@ -87,7 +87,7 @@ def score_rows(
             None if score is None else _mean_cell(score, one.slot, column.digits, place)
             for score, one in zip(scores, shown, strict=True)
         ]
-        rows.append(TableRow(column.label, column.unit, _ARROWS[column.better], cells))
+        rows.append(PageRow(column.label, column.unit, _ARROWS[column.better], cells))
     return rows
 
 
@@ -137,7 +137,7 @@ def difference_rows(
     columns: Sequence[ShownColumn],
     shown: Sequence[ShownSystem],
     comparisons: Sequence[Comparison],
-) -> list[TableRow[DifferenceCell]]:
+) -> list[PageRow[DifferenceCell]]:
     """A row for each column that any comparison has.
 
     Args:
@@ -154,7 +154,7 @@ def difference_rows(
             for score, comparison in zip(found, comparisons, strict=True)
         ]
         if any(cells):
-            rows.append(TableRow(column.label, column.unit, _ARROWS[column.better], cells))
+            rows.append(PageRow(column.label, column.unit, _ARROWS[column.better], cells))
     return rows
 
 
