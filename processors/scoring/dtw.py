@@ -1,4 +1,4 @@
-"""Dynamic time warping (Sakoe and Chiba 1978), exact and in bounded memory.
+"""Dynamic time warping (Sakoe and Chiba 1978), exact and in little memory.
 
 "Dynamic programming algorithm optimization for spoken word recognition", with steps of one in
 either sequence or in both. The cost table is filled by anti-diagonals, whose cells are independent
@@ -7,8 +7,8 @@ traced back block by block.
 
 `librosa.sequence.dtw` finds the same path in 0.7 of the time: for two clips of 5 s at 5 ms, 41 ms
 and 20 MB instead of 62 ms and 9 MB. But it takes 20 bytes per cell: 320 MB per worker process for
-two sentences of 20 s, where this takes 145 MB for any length, and 290 GB for recordings of 600 s,
-the longest of vocoders. Importing librosa takes each process another 2.4 s.
+two sentences of 20 s (145 MB here), and 290 GB for recordings of 600 s, the longest of vocoders
+(1 GB here). Importing librosa takes each process another 2.4 s.
 """
 
 import numpy as np
