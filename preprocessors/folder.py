@@ -22,7 +22,7 @@ from preprocessors.collector import (
     read_text,
     require_layout,
 )
-from preprocessors.manifest import Listing, check_id
+from preprocessors.manifest import Listing, is_safe_id
 from utils.config import nearest
 from utils.errors import InputError
 
@@ -165,7 +165,7 @@ def _add(row: TableRow, columns: tuple[str, ...], collector: Collector, files: A
         return
     cells = dict(zip(columns, row.cells, strict=True))
     name = _without_suffix(cells["id"])
-    if not _is_safe(name):
+    if not all(is_safe_id(part) for part in name.split("/")):
         # The bare id goes to the collector, which refuses it; the disk is never asked.
         collector.add(name, "", None, row.source)
         return
@@ -179,12 +179,3 @@ def _without_suffix(name: str) -> str:
         if name.lower().endswith(suffix):
             return name[: -len(suffix)]
     return name
-
-
-def _is_safe(name: str) -> bool:
-    try:
-        for part in name.split("/"):
-            check_id(part)
-    except InputError:
-        return False
-    return True

@@ -70,7 +70,8 @@ class FeatureDataset(Dataset[TtsItem]):
         number, position = self._places[draw.item]
         features = self._stores[number].read(position)
         if self._crop_phones:
-            features = self._crop(features, draw.epoch)
+            seed = derived_seed("crop", self._seed, draw.epoch, features.id)
+            features = crop(features, self._crop_phones, np.random.default_rng(seed))
         return self._item(features)
 
     def store_of(self, item: int) -> FeatureStore:
@@ -92,10 +93,6 @@ class FeatureDataset(Dataset[TtsItem]):
             f0=torch.from_numpy(features.f0),
             energy=torch.from_numpy(features.energy),
         )
-
-    def _crop(self, features: Features, epoch: int) -> Features:
-        seed = derived_seed("crop", self._seed, epoch, features.id)
-        return crop(features, self._crop_phones, np.random.default_rng(seed))
 
     def _length(self, number: int, position: int) -> int:
         store = self._stores[number]

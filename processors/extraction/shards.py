@@ -21,7 +21,7 @@ _LEAST_SHARDS = 16  # small corpora too are spread over the cores, and show prog
 _LEAST_SIZE = 8  # utterances per shard, if there are so many
 _COUNTED = ("phones", "text_phones", "out_of_vocabulary", "notices", "cpu_seconds")
 _STAGES = {"mel": "features", "f0": "features"}  # parts that are not a stage of their own
-Record = TypeVar("Record", Features, MelWav)
+Record = TypeVar("Record", bound=Features | MelWav)
 
 
 @dataclass
