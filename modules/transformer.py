@@ -112,7 +112,7 @@ class FFTStack(nn.Module):
     """Positions added, then FFT blocks.
 
     Args:
-        n_layers: Number of blocks; the next five are theirs.
+        n_layers: Number of blocks.
         hidden: H.
         heads: Of the attention.
         filter_size: Channels between the convolutions.

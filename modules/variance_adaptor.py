@@ -27,7 +27,14 @@ class ContourStats(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, std: float, minimum: float, maximum: float) -> "ContourStats":
-        """Statistics of a single speaker; arguments as the fields."""
+        """Statistics of a single speaker.
+
+        Args:
+            mean: Hz, or energy.
+            std: Likewise, above 0.
+            minimum: Likewise.
+            maximum: Likewise.
+        """
         return cls(*(torch.tensor([value]) for value in (mean, std, minimum, maximum)))
 
 
@@ -96,7 +103,12 @@ class SpeakerNorm(nn.Module):
         return (values - self.mean[speaker_ids][:, None]) / self.std[speaker_ids][:, None]
 
     def inverse(self, values: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Undoes `forward`; same arguments."""
+        """Undoes `forward`.
+
+        Args:
+            values: Normalised, (B, L).
+            speaker_ids: (B,).
+        """
         return values * self.std[speaker_ids][:, None] + self.mean[speaker_ids][:, None]
 
 

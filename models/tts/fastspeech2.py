@@ -400,7 +400,7 @@ class FastSpeech2Task:
         return count_valid(batch)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
-        """One update of the network, after one of the aligner if the durations are learnt."""
+        """One update of the network, after one of the aligner if durations are learned."""
         if self.aligner_training is not None:
             found = self.aligner_training.align(batch)
             yield Update(ALIGNER, self.aligner_training.losses(found, batch))
@@ -470,7 +470,15 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
 
 
 def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
-    """The training task of an experiment; arguments and errors as of `build_network`."""
+    """The training task of an experiment.
+
+    Args:
+        config: The experiment.
+        assets: As of `build_network`.
+
+    Raises:
+        InputError: As `build_network`.
+    """
     model = cast("FastSpeech2Config", config.model)
     network = build_network(config, assets)
     return FastSpeech2Task(network, assets, build_aligner_training(config, assets, model.aligner))

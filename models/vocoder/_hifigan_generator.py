@@ -100,7 +100,12 @@ class ResBlock2(nn.Module):
         self.convs = nn.ModuleList(_conv(channels, kernel, dilation) for dilation in dilations)
 
     def forward(self, hidden: Tensor, padding: Padding = 0) -> Tensor:
-        """Transforms a signal; arguments as of `ResBlock1`."""
+        """Transforms a signal.
+
+        Args:
+            hidden: (B, C, L).
+            padding: As of `ResBlock1`.
+        """
         for conv in self.convs:
             hidden = conv(_cleared(F.leaky_relu(hidden, _SLOPE), padding)).add_(hidden)
         return hidden

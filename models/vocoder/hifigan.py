@@ -240,7 +240,12 @@ def build_network(config: Config, assets: Assets) -> HiFiGAN:
 
 
 def build_task(config: Config, assets: Assets) -> HiFiGANTask:
-    """The training task of an experiment; arguments as of `build_network`."""
+    """The training task of an experiment.
+
+    Args:
+        config: The experiment.
+        assets: Mel definition.
+    """
     model = cast("HiFiGANConfig", config.model)
     generator = build_network(config, assets)
     normalise_weights(generator)
