@@ -1,1 +1,1 @@
-"""How good speech is: metrics and checks of single utterances, and what they rest on."""
+"""Metrics and checks of single utterances, and the features and recognisers they use."""

@@ -35,7 +35,7 @@ class AlignedPair:
 
     @cached_property
     def features(self) -> tuple[AcousticFeatures, AcousticFeatures]:
-        """Those of recording and synthesised speech at their common sample rate."""
+        """Features of recording and synthesised speech at their common sample rate."""
         rate = min(self.recorded.sample_rate, self.synthesised.sample_rate, HIGHEST_RATE)
         return self.recorded.at(rate), self.synthesised.at(rate)
 
@@ -45,22 +45,19 @@ class AlignedPair:
 
         Indices into the recording and the synthesised speech; empty where either is silent.
         """
-        theirs, ours = self.features
-        starts = np.array([theirs.sound.start, ours.sound.start])
         if not self._has_sound:
             return np.zeros((0, 2), dtype=int)
-        return starts + dtw_path(
-            theirs.cepstra[slice(*theirs.sound)], ours.cepstra[slice(*ours.sound)]
-        )
+        starts = np.array([one.sound.start for one in self.features])
+        return starts + dtw_path(*(one.cepstra[slice(*one.sound)] for one in self.features))
 
     @cached_property
     def path(self) -> np.ndarray:
         """Corresponding frames, (L, 2): of the same time in a copy, else `dtw_path`."""
         if not self.same_timing or not self._has_sound:
             return self.dtw_path
-        theirs, ours = self.features
-        start = min(theirs.sound.start, ours.sound.start)
-        end = min(max(theirs.sound.end, ours.sound.end), theirs.n_frames, ours.n_frames)
+        start = min(one.sound.start for one in self.features)
+        sound_end = max(one.sound.end for one in self.features)
+        end = min(sound_end, *(one.n_frames for one in self.features))
         return np.repeat(np.arange(start, end)[:, None], 2, axis=1)
 
     @cached_property
@@ -70,13 +67,17 @@ class AlignedPair:
         Matched by name and in order; empty where those of either are unknown, or fewer than half
         of them match.
         """
-        theirs, ours = (without_pauses(one.phones) for one in (self.recorded, self.synthesised))
-        names, names_hat = ([phone.name for phone in phones] for phones in (theirs, ours))
+        phones, phones_hat = (
+            without_pauses(one.phones) for one in (self.recorded, self.synthesised)
+        )
+        names, names_hat = ([phone.name for phone in row] for row in (phones, phones_hat))
         blocks = SequenceMatcher(None, names, names_hat, autojunk=False).get_matching_blocks()
         matched = [
-            (theirs[block.a + i], ours[block.b + i]) for block in blocks for i in range(block.size)
+            (phones[block.a + i], phones_hat[block.b + i])
+            for block in blocks
+            for i in range(block.size)
         ]
-        if len(matched) < _SMALLEST_MATCH * max(len(theirs), len(ours)):
+        if len(matched) < _SMALLEST_MATCH * max(len(phones), len(phones_hat)):
             return ()
         return tuple(matched)
 
@@ -109,7 +110,7 @@ class AlignedPair:
 
     @cached_property
     def voiced_f0(self) -> np.ndarray:
-        """Those of frames that are voiced in both, (V, 2); empty if they are less than 50 ms."""
+        """The part of `f0` that is voiced in both, (V, 2); empty if it is less than 50 ms."""
         voiced = self.f0[(self.f0 > 0).all(axis=1)]
         return voiced if len(voiced) >= _FEWEST_VOICED else voiced[:0]
 

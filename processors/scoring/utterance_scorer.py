@@ -99,7 +99,7 @@ class ScoringTask:
         mel: Mel that copies were made from; also the sample rate of recordings.
         checks: Names.
         user_models: The user's recogniser and speaker encoder.
-        user_models_of: The same by system, where each has its own transcripts.
+        user_models_of: User models by system, where each has its own transcripts.
     """
 
     metrics: tuple[str, ...]
@@ -128,16 +128,16 @@ class ReferenceSpeech:
 
     @cached_property
     def features(self) -> AcousticFeatures:
-        """Its acoustic features."""
+        """Acoustic features of the recording."""
         return _features_of(self.speech)
 
     @cached_property
     def checked(self) -> CheckResults:
-        """Its own failures."""
+        """Failures of the recording."""
         return run_checks(self.speech, None, self.checks)
 
     def value(self, name: str, metric: SpeechMetric) -> Value | None:
-        """Its score by a metric of single signals.
+        """Scores the recording by a metric of single signals.
 
         Args:
             name: Name of the metric.
@@ -179,14 +179,14 @@ class UtteranceScorer:
         return {name: cast("PairMetric", module).score(self._pair)}
 
     def _of_speech(self, name: str, metric: SpeechMetric) -> dict[str, Value | None]:
-        ours = metric.score(self.speech)
+        value = metric.score(self.speech)
         if self.reference is None:
-            return {name: ours}
-        theirs = self.reference.value(name, metric)
+            return {name: value}
+        recorded = self.reference.value(name, metric)
         difference = None
-        if ours is not None and theirs is not None:
-            difference = Value(ours.value - theirs.value, ours.weight)
-        return dict(zip(_speech_columns(name), (ours, theirs, difference), strict=True))
+        if value is not None and recorded is not None:
+            difference = Value(value.value - recorded.value, value.weight)
+        return dict(zip(_speech_columns(name), (value, recorded, difference), strict=True))
 
     @cached_property
     def _copy(self) -> Copy:

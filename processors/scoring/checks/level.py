@@ -23,8 +23,10 @@ def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None
         speech: Speech to check.
         recorded: Its recording, where there is one.
     """
-    theirs = recorded.level if recorded is not None else None
-    compared = f", recorded: {theirs.level_db:.1f} dB" if theirs is not None else ""
+    recorded_level = recorded.level if recorded is not None else None
+    compared = ""
+    if recorded_level is not None:
+        compared = f", recorded: {recorded_level.level_db:.1f} dB"
     if speech.level is None:
         return f"silent: nothing above -90 dB of full scale{compared}"
     level_db = speech.level.level_db
@@ -32,8 +34,8 @@ def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None
         return f"too quiet: speech at {level_db:.1f} dB of full scale{compared}"
     if level_db > LOUDEST_DB:
         return f"too loud: speech at {level_db:.1f} dB of full scale{compared}"
-    if theirs is None or abs(level_db - theirs.level_db) <= DIFFERENCE_DB:
+    difference_db = level_db - recorded_level.level_db if recorded_level is not None else 0.0
+    if abs(difference_db) <= DIFFERENCE_DB:
         return None
-    how = "quieter" if level_db < theirs.level_db else "louder"
-    difference_db = abs(level_db - theirs.level_db)
-    return f"{difference_db:.1f} dB {how} than recorded: speech at {level_db:.1f} dB{compared}"
+    how = "quieter" if difference_db < 0 else "louder"
+    return f"{abs(difference_db):.1f} dB {how} than recorded: speech at {level_db:.1f} dB{compared}"

@@ -42,9 +42,8 @@ def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None
     activity = speech.activity
     if activity is None:
         return None
-    theirs = recorded.activity if recorded is not None else None
-    if theirs is not None:
-        return _against_recording(activity.speaking_s, theirs.speaking_s)
+    if recorded is not None and recorded.activity is not None:
+        return _against_recording(activity.speaking_s, recorded.activity.speaking_s)
     if phones := without_pauses(speech.phones):
         seconds = sum(phone.end_s - phone.start_s for phone in phones)
         return _outside(len(phones), seconds, "phones", PHONES_PER_S)

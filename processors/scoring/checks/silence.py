@@ -30,18 +30,18 @@ def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None
         recorded: Its recording, where there is one.
     """
     seconds = len(speech.wav) / speech.sample_rate
-    ours = speech.activity
-    if ours is None:
+    activity = speech.activity
+    if activity is None:
         return f"nothing but silence, {seconds:.1f} s" if seconds else "no sound: 0 samples"
-    theirs = recorded.activity if recorded is not None else None
-    before_s = after_s = None
-    if theirs is not None and recorded is not None:
-        before_s = theirs.start_s
-        after_s = len(recorded.wav) / recorded.sample_rate - theirs.end_s
+    before_s = after_s = longest_s = None
+    if recorded is not None and recorded.activity is not None:
+        before_s = recorded.activity.start_s
+        after_s = len(recorded.wav) / recorded.sample_rate - recorded.activity.end_s
+        longest_s = _longest(recorded.activity).seconds
     notes = [
-        _edge("before", ours.start_s, before_s),
-        _edge("after", seconds - ours.end_s, after_s),
-        _inside(ours, theirs),
+        _edge("before", activity.start_s, before_s),
+        _edge("after", seconds - activity.end_s, after_s),
+        _inside(_longest(activity), longest_s),
     ]
     return "; ".join(note for note in notes if note) or None
 
@@ -54,10 +54,8 @@ def _edge(where: str, seconds: float, recorded_s: float | None) -> str:
     return f"{seconds:.1f} s of silence {where} the speech{compared}"
 
 
-def _inside(ours: SpeechActivity, theirs: SpeechActivity | None) -> str:
-    recorded_s = None if theirs is None else _longest(theirs).seconds
+def _inside(pause: Pause, recorded_s: float | None) -> str:
     usual = _USUAL_PAUSE_S if recorded_s is None else recorded_s
-    pause = _longest(ours)
     if pause.seconds <= max(PAUSE_S, usual + MARGIN_S):
         return ""
     compared = "" if recorded_s is None else f", longest recorded: {recorded_s:.1f} s"

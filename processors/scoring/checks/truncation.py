@@ -49,15 +49,15 @@ def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None
         speech: Speech to check.
         recorded: Its recording, where there is one.
     """
-    ours = edges(speech)
-    theirs = edges(recorded) if recorded is not None else None
+    found = edges(speech)
+    expected = edges(recorded) if recorded is not None else None
     notes = []
     for which, where in enumerate(
         ("begins in full sound: the first", "ends in full sound: the last")
     ):
-        if ours is not None and ours[which].is_cut:
-            compared = f", recorded: {theirs[which].level_db:.0f} dB" if theirs is not None else ""
-            level_db = ours[which].level_db
+        if found is not None and found[which].is_cut:
+            compared = f", recorded: {expected[which].level_db:.0f} dB" if expected else ""
+            level_db = found[which].level_db
             notes.append(f"{where} 10 ms have {level_db:.0f} dB relative to the speech{compared}")
     return "; ".join(notes) or None
 

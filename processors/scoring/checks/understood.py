@@ -34,20 +34,23 @@ def check(speech: LabelledSpeech, recorded: LabelledSpeech | None) -> str | None
         speech: Speech to check.
         recorded: Its recording, where there is one.
     """
-    ours = _word_error(speech)
-    if ours is None:
+    error = _word_error(speech)
+    if error is None:
         raise NotApplicableError(f"needs {CHECK.needs}")
-    theirs = _word_error(recorded) if recorded is not None else None
-    if ours <= MOST_MISREAD:
+    recorded_error = _word_error(recorded) if recorded is not None else None
+    if error <= MOST_MISREAD:
         return None
-    if theirs is not None and theirs > MOST_MISREAD_RECORDED:
-        raise NotApplicableError(f"its recording is misread, too: word error {100 * theirs:.0f} %")
-    compared = f", recorded: {100 * theirs:.0f} %" if theirs is not None else ""
-    return f'word error {100 * ours:.0f} %{compared}: heard as "{speech.hypothesis or ""}"'
+    compared = ""
+    if recorded_error is not None:
+        percent = f"{100 * recorded_error:.0f} %"
+        if recorded_error > MOST_MISREAD_RECORDED:
+            raise NotApplicableError(f"its recording is misread, too: word error {percent}")
+        compared = f", recorded: {percent}"
+    return f'word error {100 * error:.0f} %{compared}: heard as "{speech.hypothesis or ""}"'
 
 
 def _word_error(speech: LabelledSpeech) -> float | None:
-    """Its word error rate; None where the text is too short, or there is no recogniser."""
+    """The word error rate; None where the text is too short, or there is no recogniser."""
     words = words_of(speech.text, speech.language)
     if len(words.split()) < FEWEST or "{" in speech.text or speech.hypothesis is None:
         return None

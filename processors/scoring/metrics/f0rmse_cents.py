@@ -7,7 +7,7 @@ Octave errors are included, and dominate. In speech they are errors of the pitch
 creaky voice: in two readings by one person 6 % of the frames differ by more than half an octave
 (306 cents in all, 190 without them), in copies by Griffin-Lim 0.8 % (72 and 15). In a bad copy they
 are real: a vocoder that buzzes at its frame rate of 86 Hz is 1620 cents below a voice of 220 Hz.
-The two cases cannot be told apart, so no frame is excluded; the note gives their share.
+The two cases cannot be distinguished, so no frame is excluded; the note gives their share.
 """
 
 import numpy as np

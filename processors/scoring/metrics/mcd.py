@@ -41,8 +41,8 @@ def distortion_along(pair: AlignedPair, path: np.ndarray) -> Value | None:
     """
     if not len(path):
         return None
-    theirs, ours = (one.cepstra[path[:, i]] for i, one in enumerate(pair.features))
-    return Value(mel_cepstral_distortion(theirs, ours))
+    cepstra, cepstra_hat = (one.cepstra[path[:, i]] for i, one in enumerate(pair.features))
+    return Value(mel_cepstral_distortion(cepstra, cepstra_hat))
 
 
 def mel_cepstral_distortion(cepstra: np.ndarray, cepstra_hat: np.ndarray) -> float:

@@ -37,8 +37,8 @@ def mel_l1(pieces: Pieces, mel: MelSpectrogram) -> float | None:
     def distance(wav: np.ndarray, wav_hat: np.ndarray) -> float:
         both = torch.from_numpy(np.stack([wav, wav_hat])).to(mel.window.device)  # (2, S)
         with torch.inference_mode():
-            theirs, ours = mel(both)  # (M, T) each
-        return float((ours - theirs).abs().mean())
+            log_mel, log_mel_hat = mel(both)  # (M, T) each
+        return float((log_mel_hat - log_mel).abs().mean())
 
     return mean_over(pieces, distance)
 

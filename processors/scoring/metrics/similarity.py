@@ -29,15 +29,15 @@ def score(pair: AlignedPair) -> Value | None:
     both = (pair.recorded, pair.synthesised)
     if any(np.abs(one.wav).max(initial=0) < _SILENT_PEAK for one in both):
         return None
-    theirs, ours = (_direction(one) for one in both)
-    if theirs is None or ours is None:
+    direction, direction_hat = (_direction(one) for one in both)
+    if direction is None or direction_hat is None:
         return None
-    if len(theirs) != len(ours):
+    if len(direction) != len(direction_hat):
         raise UserFunctionError(
-            f"{_name(pair.recorded)}: gave {len(theirs)} numbers for a recording and {len(ours)} "
-            "for speech; an encoder of voices gives vectors of one length"
+            f"{_name(pair.recorded)}: gave {len(direction)} numbers for a recording and "
+            f"{len(direction_hat)} for speech; an encoder of voices gives vectors of one length"
         )
-    return Value(float(theirs @ ours))
+    return Value(float(direction @ direction_hat))
 
 
 def _direction(features: AcousticFeatures) -> np.ndarray | None:

@@ -14,5 +14,5 @@ METRIC = Metric("", better="", input="pair", needs="sound in both")
 
 def score(pair: AlignedPair) -> Value | None:
     """Scores one pair; None where either is silent."""
-    theirs, ours = (one.sound.end - one.sound.start for one in pair.features)
-    return Value(theirs / ours) if theirs and ours else None
+    n_frames, n_frames_hat = (one.sound.end - one.sound.start for one in pair.features)
+    return Value(n_frames / n_frames_hat) if n_frames and n_frames_hat else None
