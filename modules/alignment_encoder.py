@@ -7,9 +7,9 @@ not used there). It departs from FastPitch 1.1 in that
   before it: all boundaries then move by a part of a phone, at no cost to the losses;
 - padding is cleared before each convolution: an utterance gives the same result alone and in a
   batch;
-- the prior of a frame is a distribution over the phones of the text; theirs has one more place that
-  is cut off, so that the last frame seems to lie beyond the text. It is computed as the paper
-  defines it and not interpolated from a table of rounded sizes;
+- the prior of a frame is a distribution over the phones of the text; that of FastPitch has one more
+  place that is cut off, so that the last frame seems to lie beyond the text. The prior is computed
+  as the paper defines it and not interpolated from a table of rounded sizes;
 - a speaker embedding may be added to the phones.
 
 Measured on six minutes of one voice (docs/benchmarks.md, "Durations learned during training"), the

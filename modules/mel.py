@@ -24,31 +24,21 @@ _LOG_STEP = math.log(6.4) / 27.0  # above the break: 27 mels from 1 kHz to 6.4 k
 class MelConfig:
     """A log-mel spectrogram, stored in every checkpoint and every feature store.
 
-    Attributes:
-        sample_rate: Hz.
-        n_fft: STFT size, samples.
-        win_length: Hann window (periodic), samples.
-        hop_length: Samples between frames.
-        n_mels: Bands.
-        f_min: Lower edge of the lowest band, Hz.
-        f_max: Upper edge of the highest band, Hz.
-        padding: "centre": frame t is centred on sample t * hop (Tacotron 2, FastSpeech 2);
-            "hifigan": on sample t * hop + hop / 2 (HiFi-GAN).
-        log_floor: Smallest band value before the logarithm.
-
     Raises:
         ValueError: If the numbers contradict each other.
     """
 
-    sample_rate: int = 22050
-    n_fft: int = 1024
-    win_length: int = 1024
-    hop_length: int = 256
-    n_mels: int = 80
-    f_min: float = 0.0
-    f_max: float = 8000.0
+    sample_rate: int = 22050  # Hz
+    n_fft: int = 1024  # STFT size, samples
+    win_length: int = 1024  # Hann window (periodic), samples
+    hop_length: int = 256  # samples between frames
+    n_mels: int = 80  # bands
+    f_min: float = 0.0  # lower edge of the lowest band, Hz
+    f_max: float = 8000.0  # upper edge of the highest band, Hz
+    # "centre": frame t is centred on sample t * hop (Tacotron 2, FastSpeech 2); "hifigan": on
+    # sample t * hop + hop / 2 (HiFi-GAN)
     padding: Literal["centre", "hifigan"] = "centre"
-    log_floor: float = 1e-5
+    log_floor: float = 1e-5  # smallest band value before the logarithm
 
     def __post_init__(self) -> None:
         if not 0 < self.hop_length <= self.win_length <= self.n_fft:
@@ -90,11 +80,11 @@ class MelConfig:
         Returns:
             One text per field, sorted.
         """
-        ours, theirs = asdict(self), asdict(other)
+        values, other_values = asdict(self), asdict(other)
         return [
-            f"{key} {ours[key]} and {theirs[key]}"
-            for key in sorted(ours.keys() - set(ignore))
-            if ours[key] != theirs[key]
+            f"{key} {values[key]} and {other_values[key]}"
+            for key in sorted(values.keys() - set(ignore))
+            if values[key] != other_values[key]
         ]
 
 

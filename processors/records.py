@@ -54,20 +54,14 @@ class SpokenText:
     is none). Punctuation inside the text becomes its class: `<,> <.> <?> <!>`. With
     `preprocess.text.pauses` "sp" it becomes `<sp>`, and the first and last phones are those of
     words.
-
-    Attributes:
-        text: The text as given.
-        normalized: The text in words, numbers and abbreviations spelt out, with punctuation.
-        phones: Phone and pause names.
-        words: The words in order; the spans of words and pauses cover `phones` exactly.
-        out_of_vocabulary: Words that are in no lexicon, pronounced by rule.
     """
 
-    text: str
-    normalized: str
-    phones: tuple[str, ...]
+    text: str  # the text as given
+    normalized: str  # the text in words, numbers and abbreviations spelt out, with punctuation
+    phones: tuple[str, ...]  # phone and pause names
+    # the words in order; the spans of words and pauses cover `phones` exactly
     words: tuple[Word, ...]
-    out_of_vocabulary: tuple[str, ...] = ()
+    out_of_vocabulary: tuple[str, ...] = ()  # words that are in no lexicon, pronounced by rule
 
 
 class AlignmentScore(NamedTuple):
@@ -86,23 +80,18 @@ class AlignmentScore(NamedTuple):
 
 @dataclass(frozen=True)
 class Alignment:
-    """Phones and their times in a recording.
+    """Phones and their times in a recording."""
 
-    Attributes:
-        phones: Phone and pause names, (N,). The first is `<sil>` and the last a punctuation class,
-            as in SpokenText; `<sp>` marks a silence without punctuation, `<spn>` speech that could
-            not be transcribed.
-        boundaries_s: (N + 1,) seconds, never decreasing; phone i lasts from boundaries_s[i] to
-            boundaries_s[i + 1]. Audio outside the first and last boundary is trimmed away. Only
-            these two, (2,), where the times of the phones between them are not known.
-        words: Words with spans into `phones`.
-        score: How well they fit; None where the aligner does not score.
-    """
-
+    # Phone and pause names, (N,). The first is `<sil>` and the last a punctuation class, as in
+    # SpokenText; `<sp>` marks a silence without punctuation, `<spn>` speech that could not be
+    # transcribed.
     phones: tuple[str, ...]
+    # (N + 1,) seconds, never decreasing; phone i lasts from boundaries_s[i] to boundaries_s[i + 1].
+    # Audio outside the first and last boundary is trimmed away. Only these two, (2,), where the
+    # times of the phones between them are not known.
     boundaries_s: np.ndarray
-    words: tuple[Word, ...]
-    score: AlignmentScore | None = None
+    words: tuple[Word, ...]  # words with spans into `phones`
+    score: AlignmentScore | None = None  # how well they fit; None where the aligner does not score
 
     @property
     def has_times(self) -> bool:
@@ -112,28 +101,17 @@ class Alignment:
 
 @dataclass(frozen=True)
 class Features:
-    """Phones, durations, mel, f0 and energy of one utterance: what an acoustic model is trained on.
-
-    Attributes:
-        id: Utterance id.
-        speaker: Speaker name.
-        phones: Phone names, N of them.
-        durations: Frames per phone, (N,) int64, 0 allowed, their sum is T; None where the model
-            learns them.
-        mel: Log-mel, (M, T) float32.
-        f0: Hz, 0 where unvoiced, (T,) float32.
-        energy: L2 norm of the STFT magnitude per frame, (T,) float32.
-        start: Where the aligned span begins in the recording, samples at the mel's rate.
-    """
+    """Features of one utterance, on which an acoustic model is trained."""
 
     id: str
     speaker: str
-    phones: tuple[str, ...]
+    phones: tuple[str, ...]  # phone names, N of them
+    # frames per phone, (N,) int64, 0 allowed, their sum is T; None where the model learns them
     durations: np.ndarray | None
-    mel: np.ndarray
-    f0: np.ndarray
-    energy: np.ndarray
-    start: int = 0
+    mel: np.ndarray  # log-mel, (M, T) float32
+    f0: np.ndarray  # Hz, 0 where unvoiced, (T,) float32
+    energy: np.ndarray  # L2 norm of the STFT magnitude per frame, (T,) float32
+    start: int = 0  # where the aligned span begins in the recording, samples at the mel's rate
 
     def timed_phones(self, frame_s: float) -> tuple[TimedPhone, ...]:
         """Phones with times from the start of the span; none where durations are not known."""
@@ -144,19 +122,12 @@ class Features:
 
 @dataclass(frozen=True)
 class MelWav:
-    """Mel and waveform of one recording: what a vocoder is trained on.
-
-    Attributes:
-        id: Utterance id.
-        speaker: Speaker name.
-        mel: Log-mel, (M, T) float32.
-        wav: (T * hop_length,) int16 steps of 1 / 32768. The mel was computed from it, or predicted
-            for it by an acoustic model.
-        start: Where it begins in the recording on disk, samples at the mel's rate.
-    """
+    """Mel and waveform of one recording, on which a vocoder is trained."""
 
     id: str
     speaker: str
-    mel: np.ndarray
+    mel: np.ndarray  # log-mel, (M, T) float32
+    # (T * hop_length,) int16 steps of 1 / 32768. The mel was computed from it, or predicted for it
+    # by an acoustic model.
     wav: np.ndarray
-    start: int = 0
+    start: int = 0  # where it begins in the recording on disk, samples at the mel's rate

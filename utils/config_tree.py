@@ -22,17 +22,11 @@ class ConfigError(InputError):
 
 @dataclass(frozen=True)
 class Tree:
-    """The values of a configuration before validation.
+    """The values of a configuration before validation."""
 
-    Attributes:
-        values: Sections (dicts), lists and plain values.
-        origins: For each key path, the file that set it last, or `--set`.
-        path: The file at the end of the chain.
-    """
-
-    values: Mapping[str, object]
-    origins: Mapping[Keys, str]
-    path: Path
+    values: Mapping[str, object]  # sections (dicts), lists and plain values
+    origins: Mapping[Keys, str]  # for each key path, the file that set it last, or `--set`
+    path: Path  # the file at the end of the chain
 
     def origin(self, keys: Keys) -> str:
         """The file that set a key; for a missing key, that of its section."""
@@ -90,9 +84,9 @@ def plain_tree(
         names: Names of keys in that file where they differ, by key path ("train.adam.lr"), for
             messages.
     """
-    file, theirs = _shown(path), names or {}
+    file, names = _shown(path), names or {}
     origins = {
-        keys: f"{file} ({theirs[dotted]})" if (dotted := ".".join(keys)) in theirs else file
+        keys: f"{file} ({names[dotted]})" if (dotted := ".".join(keys)) in names else file
         for keys in _key_paths(values)
     }
     return Tree(values, origins, path)

@@ -37,17 +37,11 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class ChunkResult(Generic[T, R]):
-    """The outcome of a chunk.
+    """The outcome of a chunk."""
 
-    Attributes:
-        key: Name of the chunk.
-        result: What the function returned for its items, without the lost ones.
-        lost: Items that crashed their worker process.
-    """
-
-    key: str
-    result: R
-    lost: tuple[T, ...] = ()
+    key: str  # name of the chunk
+    result: R  # what the function returned for its items, without the lost ones
+    lost: tuple[T, ...] = ()  # items that crashed their worker process
 
 
 def n_cores() -> int:

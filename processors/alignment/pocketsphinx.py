@@ -20,6 +20,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.merge import aligned_words, merge
 from processors.records import Alignment, SpokenText, TimedPhone
+from processors.text.normalize import is_english
 from processors.text.symbols import CONSONANTS, VOWELS
 from utils.errors import InputError
 
@@ -85,7 +86,7 @@ class PocketSphinxAligner:
         self, utterance: Utterance, wav: np.ndarray, sample_rate: int, spoken: SpokenText
     ) -> Alignment:
         """Aligns one utterance in English (see Aligner)."""
-        if utterance.language.split("-")[0] != "en":
+        if not is_english(utterance.language):
             raise AlignmentError(
                 f"the aligner pocketsphinx knows English, not {utterance.language};"
                 " set preprocess.aligner to hmm"

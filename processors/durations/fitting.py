@@ -30,22 +30,14 @@ from processors.text.symbols import PAUSES
 
 @dataclass(frozen=True)
 class Interpretation:
-    """How the durations of a source are interpreted; all but `names` is about frames.
+    """How the durations of a source are interpreted; all but `names` is about frames."""
 
-    Attributes:
-        tokens: Which of stage 1's phones have a token.
-        end_token: There is one more token at the end.
-        table: A file that names the tokens instead.
-        rate: Length of a frame; None: it is found.
-        tolerance: Frames too many or too few that are corrected.
-        names: Whether phones keep the names of the source, or take those of the text, in order.
-    """
-
-    tokens: Layout = "all"
-    end_token: bool = False
-    table: Path | None = None
-    rate: FrameRate | None = None
-    tolerance: int = 3
+    tokens: Layout = "all"  # which of stage 1's phones have a token
+    end_token: bool = False  # there is one more token at the end
+    table: Path | None = None  # a file that names the tokens instead
+    rate: FrameRate | None = None  # length of a frame; None: it is found
+    tolerance: int = 3  # frames too many or too few that are corrected
+    # whether phones keep the names of the source, or take those of the text, in order
     names: Literal["source", "text"] = "source"
 
 

@@ -32,20 +32,14 @@ _SHOWN = 5  # reasons in messages; the file holds all of them
 
 @dataclass
 class Outcome:
-    """The result of an import.
+    """The result of an import."""
 
-    Attributes:
-        matches: Entries of the source, by utterance.
-        imported: Utterances that stage 1 can use.
-        off: Frames too many or too few, counted, if the source has frames.
-        rejected: Kind and reason, by id.
-        wrong_counts: Errors about the number of tokens.
-    """
-
-    matches: Matches
-    imported: int = 0
+    matches: Matches  # entries of the source, by utterance
+    imported: int = 0  # utterances that stage 1 can use
+    # frames too many or too few, counted, if the source has frames
     off: Counter[int] = field(default_factory=Counter)
-    rejected: dict[str, tuple[str, str]] = field(default_factory=dict)
+    rejected: dict[str, tuple[str, str]] = field(default_factory=dict)  # kind and reason, by id
+    # errors about the number of tokens
     wrong_counts: list[TokenCountError] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -39,18 +39,12 @@ class AcousticFeatures:
 
     There are T frames. The first ten and the last ten lie in silence that is added on either side;
     `times_s` holds their times.
-
-    Attributes:
-        wav: (S,) in [-1, 1].
-        sample_rate: Hz.
-        phones: Phones and pauses with times; empty where unknown.
-        encoder: The user's speaker encoder.
     """
 
-    wav: np.ndarray
-    sample_rate: int
-    phones: tuple[TimedPhone, ...] = ()
-    encoder: Encoder | None = None
+    wav: np.ndarray  # (S,) in [-1, 1]
+    sample_rate: int  # Hz
+    phones: tuple[TimedPhone, ...] = ()  # phones and pauses with times; empty where unknown
+    encoder: Encoder | None = None  # the user's speaker encoder
     _at_other_rates: dict[int, "AcousticFeatures"] = field(default_factory=dict, repr=False)
 
     def at(self, sample_rate: int) -> "AcousticFeatures":

@@ -21,17 +21,11 @@ _FEWEST_VOICED = 10  # frames: 50 ms
 
 @dataclass(frozen=True, eq=False)
 class AlignedPair:
-    """Two signals of the same sentence.
+    """Two signals of the same sentence."""
 
-    Attributes:
-        recorded: The recording.
-        synthesised: The speech that is scored.
-        same_timing: Whether it is a copy, sample by sample.
-    """
-
-    recorded: AcousticFeatures
-    synthesised: AcousticFeatures
-    same_timing: bool = False
+    recorded: AcousticFeatures  # the recording
+    synthesised: AcousticFeatures  # the speech that is scored
+    same_timing: bool = False  # whether it is a copy, sample by sample
 
     @cached_property
     def features(self) -> tuple[AcousticFeatures, AcousticFeatures]:

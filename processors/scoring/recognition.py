@@ -16,7 +16,7 @@ import numpy as np
 from processors.audio.speech_level import SpeechActivity, SpeechLevel, active_level, speech_activity
 from processors.records import TimedPhone
 from processors.scoring.user_models import Recogniser, UserFunctionError, UserModels
-from processors.text.normalize import clean_characters, normalize_english
+from processors.text.normalize import clean_characters, is_english, normalize_english
 from processors.text.symbols import NOISE, PAUSES
 from utils.errors import InputError
 from utils.files import read_text
@@ -29,26 +29,16 @@ _SILENT_PEAK = 1e-6
 
 @dataclass(frozen=True)
 class LabelledSpeech:
-    """A signal with its text and phones.
+    """A signal with its text and phones."""
 
-    Attributes:
-        wav: (S,) float32 in [-1, 1].
-        sample_rate: Hz.
-        text: As written; empty where unknown.
-        language: espeak language code; empty where unknown.
-        phones: Phones and pauses with times; empty where unknown.
-        id: Utterance id.
-        recorded: Whether this is the recording.
-        user_models: The user's recogniser and speaker encoder.
-    """
-
-    wav: np.ndarray
-    sample_rate: int
-    text: str
-    language: str
-    phones: tuple[TimedPhone, ...] = ()
+    wav: np.ndarray  # (S,) float32 in [-1, 1]
+    sample_rate: int  # Hz
+    text: str  # as written; empty where unknown
+    language: str  # espeak language code; empty where unknown
+    phones: tuple[TimedPhone, ...] = ()  # phones and pauses with times; empty where unknown
     id: str = ""
-    recorded: bool = False
+    recorded: bool = False  # whether this is the recording
+    # the user's recogniser and speaker encoder
     user_models: UserModels = field(default_factory=UserModels)
 
     @functools.cached_property
@@ -97,11 +87,6 @@ def without_pauses(phones: Sequence[TimedPhone]) -> list[TimedPhone]:
 def is_silent(wav: np.ndarray) -> bool:
     """Whether a signal, (S,), holds no audible sample."""
     return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
-
-
-def is_english(language: str) -> bool:
-    """Whether an espeak language code is one of English."""
-    return language.split("-")[0] == "en"
 
 
 def words_of(text: str, language: str) -> str:

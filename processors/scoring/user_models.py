@@ -29,32 +29,23 @@ class UserFunctionError(InputError):
 
 @dataclass(frozen=True)
 class UserModels:
-    """What the user brings for scoring. It may be sent to other processes.
+    """What the user brings for scoring. It may be sent to other processes."""
 
-    Attributes:
-        recogniser: Speech recogniser; None for pocketsphinx, which has English only.
-        transcripts: Folder of hypotheses of any recogniser: `<id>.txt` of the synthesised speech,
-            and `recorded/<id>.txt` of the recordings (the subfolder may be missing). It takes
-            precedence over a recogniser.
-        encoder: Speaker encoder; its embeddings are compared by their cosine.
-    """
-
+    # speech recogniser; None for pocketsphinx, which has English only
     recogniser: Recogniser | None = None
+    # Folder of hypotheses of any recogniser: `<id>.txt` of the synthesised speech, and
+    # `recorded/<id>.txt` of the recordings (the subfolder may be missing). It takes precedence over
+    # a recogniser.
     transcripts: Path | None = None
-    encoder: Encoder | None = None
+    encoder: Encoder | None = None  # speaker encoder; its embeddings are compared by their cosine
 
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A function by its name; every process imports it on its first call.
+    """A function by its name; every process imports it on its first call."""
 
-    Attributes:
-        name: "package.module:function".
-        folder: Folder that is searched for its module, after all others.
-    """
-
-    name: str
-    folder: Path
+    name: str  # "package.module:function"
+    folder: Path  # folder that is searched for its module, after all others
 
     def __call__(self, *arguments: Any) -> Any:  # noqa: ANN401  # those of the user's function
         """Calls the function.

@@ -32,42 +32,28 @@ class Waveform(NamedTuple):
 
 @dataclass(frozen=True)
 class SpeechFile:
-    """A file with the speech of one utterance.
+    """A file with the speech of one utterance."""
 
-    Attributes:
-        file: Audio file.
-        phones: Phones and pauses with times; empty where they are unknown.
-        is_copy: Whether it copies the recording sample by sample, as vocoders do.
-    """
-
-    file: Path
+    file: Path  # audio file
+    # phones and pauses with times; empty where they are unknown
     phones: tuple[TimedPhone, ...] = ()
-    is_copy: bool = False
+    is_copy: bool = False  # whether it copies the recording sample by sample, as vocoders do
 
 
 @dataclass(frozen=True)
 class EvaluatedUtterance:
-    """An utterance, its recording, and the speech of each system.
-
-    Attributes:
-        id: Utterance id.
-        recorded: Reads the recording, (S,) float32 at the mel's sample rate; None: there is none.
-        text: Text as spoken; empty where unknown.
-        language: espeak language code of the text; empty where unknown.
-        speaker: Speaker of the recording; empty where unknown.
-        phones: Reads the phones of the recording; None where it is not aligned.
-        spoken: The files, by system.
-        written: The text as typed, for display; empty where unknown.
-    """
+    """An utterance, its recording, and the speech of each system."""
 
     id: str
+    # reads the recording, (S,) float32 at the mel's sample rate; None: there is none
     recorded: Callable[[], np.ndarray] | None
-    text: str
-    language: str
-    speaker: str
+    text: str  # text as spoken; empty where unknown
+    language: str  # espeak language code of the text; empty where unknown
+    speaker: str  # speaker of the recording; empty where unknown
+    # reads the phones of the recording; None where it is not aligned
     phones: Callable[[], tuple[TimedPhone, ...]] | None
-    spoken: Mapping[str, SpeechFile]
-    written: str = ""
+    spoken: Mapping[str, SpeechFile]  # the files, by system
+    written: str = ""  # the text as typed, for display; empty where unknown
 
 
 class ScoreColumn(NamedTuple):
@@ -92,20 +78,14 @@ class UtteranceScores(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoringTask:
-    """How utterances are scored.
+    """How utterances are scored."""
 
-    Attributes:
-        metrics: Names. Metrics of copies or pairs score the utterances that are such.
-        mel: Mel that copies were made from; also the sample rate of recordings.
-        checks: Names.
-        user_models: The user's recogniser and speaker encoder.
-        user_models_of: User models by system, where each has its own transcripts.
-    """
-
-    metrics: tuple[str, ...]
-    mel: MelConfig
-    checks: tuple[str, ...] = ()
+    metrics: tuple[str, ...]  # names. Metrics of copies or pairs score the utterances that are such
+    mel: MelConfig  # mel that copies were made from; also the sample rate of recordings
+    checks: tuple[str, ...] = ()  # names
+    # the user's recogniser and speaker encoder
     user_models: UserModels = field(default_factory=UserModels)
+    # user models by system, where each has its own transcripts
     user_models_of: Mapping[str, UserModels] = field(default_factory=dict)
 
     def of(self, system: str) -> "ScoringTask":
@@ -115,15 +95,10 @@ class ScoringTask:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceSpeech:
-    """The recording of an utterance; everything derived from it is computed once.
+    """The recording of an utterance; everything derived from it is computed once."""
 
-    Attributes:
-        speech: The recording.
-        checks: Names of the checks to run on it.
-    """
-
-    speech: LabelledSpeech
-    checks: tuple[str, ...]
+    speech: LabelledSpeech  # the recording
+    checks: tuple[str, ...]  # names of the checks to run on it
     _values: dict[str, Value | None] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -150,21 +125,13 @@ class ReferenceSpeech:
 
 @dataclass(frozen=True, eq=False)
 class UtteranceScorer:
-    """Prepares the input that each kind of metric takes, and scores one file.
+    """Prepares the input that each kind of metric takes, and scores one file."""
 
-    Attributes:
-        file: Path for messages.
-        speech: Its content.
-        reference: The recording, where there is one.
-        is_copy: Whether the file copies the recording sample by sample.
-        mel: Mel that copies were made from.
-    """
-
-    file: Path
-    speech: LabelledSpeech
-    reference: ReferenceSpeech | None
-    is_copy: bool
-    mel: MelConfig
+    file: Path  # path for messages
+    speech: LabelledSpeech  # its content
+    reference: ReferenceSpeech | None  # the recording, where there is one
+    is_copy: bool  # whether the file copies the recording sample by sample
+    mel: MelConfig  # mel that copies were made from
 
     def values(self, name: str) -> dict[str, Value | None]:
         """Scores by one metric, by column; empty where it needs a recording and there is none."""

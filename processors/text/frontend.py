@@ -8,7 +8,7 @@ from typing import Protocol
 from config.schema import TextConfig
 from processors.records import SpokenText, Word
 from processors.text.lexicon import Pronunciation, read_lexicon
-from processors.text.normalize import clean_characters, normalize_english
+from processors.text.normalize import clean_characters, is_english, normalize_english
 from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
 from processors.text.tokens import Token, merge_pauses, split_inline, tokenize
 from utils.errors import InputError
@@ -42,7 +42,7 @@ class TextFrontend:
     def __init__(self, config: TextConfig, language: str) -> None:
         self.config = config
         self.language = language
-        english = config.normalizer == "english" and _is_english(language)
+        english = config.normalizer == "english" and is_english(language)
         self._phonemize = _make_phonemizer(config, language)
         own_words = frozenset(self._phonemize.user_lexicon)
         self._normalize: Callable[[str], str] = (
@@ -68,14 +68,14 @@ class TextFrontend:
         phones: list[str] = [SILENCE] if classes else []
         words: list[Word] = []
         unknown: list[str] = []
-        for token, said in self._pronounced(tokens):
+        for token, pronunciation in self._pronounced(tokens):
             if token.kind == "pause":
-                if words:  # punctuation before the first word is no pause of its own
+                if words:  # punctuation before the first word makes no pause
                     phones.append(token.text if classes else SHORT_PAUSE)
                 continue
-            words.append(Word(token.text, len(phones), len(phones) + len(said.phones)))
-            phones += said.phones
-            if not said.known:
+            words.append(Word(token.text, len(phones), len(phones) + len(pronunciation.phones)))
+            phones += pronunciation.phones
+            if not pronunciation.known:
                 unknown.append(token.text)
         if classes and tokens[-1].kind != "pause":
             phones.append(FULL_STOP)
@@ -93,9 +93,9 @@ class TextFrontend:
                 normalized += f" {{{piece}}}"
                 tokens.append(Token("phones", piece))
             else:
-                said = self._after_phones(piece) if tokens else self._normalize(piece)
-                normalized += said
-                tokens += tokenize(said)
+                words = self._after_phones(piece) if tokens else self._normalize(piece)
+                normalized += words
+                tokens += tokenize(words)
         return " ".join(normalized.split()), merge_pauses(tokens)
 
     def _after_phones(self, text: str) -> str:
@@ -117,15 +117,11 @@ class TextFrontend:
                 clause.append(token)
                 continue
             if clause:
-                said = self._phonemize([word.text for word in clause])
-                yield from zip(clause, said, strict=True)
+                pronunciations = self._phonemize([word.text for word in clause])
+                yield from zip(clause, pronunciations, strict=True)
                 clause = []
             if token.text:
                 yield token, Pronunciation(tuple(token.text.split()), known=True)
-
-
-def _is_english(language: str) -> bool:
-    return language.split("-")[0] == "en"
 
 
 def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:
@@ -135,9 +131,9 @@ def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:
 
         ipa = read_lexicon(Path(config.lexicon_path), is_ipa) if config.lexicon_path else {}
         return EspeakPhonemizer(language, ipa)
-    if not _is_english(language):
+    if not is_english(language):
         raise InputError(
-            f"the lexicon speaks English, the text is '{language}'; "
+            f"the lexicon is English, the language of the text is '{language}'; "
             "set preprocess.text.phone_extractor to espeak"
         )
     from processors.text.g2p import LexiconPhonemizer, is_arpabet

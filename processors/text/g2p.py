@@ -1,21 +1,20 @@
 """English words to ARPAbet: user lexicon, CMUdict, suffix rules, espeak-ng, letter names.
 
-The first that knows the word decides. espeak-ng counts only where it is installed; without it a
-word that no lexicon holds is spelt, letter by letter. All but lexicon words are reported.
+The first source that has the word is used. espeak-ng is used only if it is installed; without it a
+word that is in no lexicon is spelt, letter by letter. All but lexicon words are reported.
 """
 
 from collections.abc import Mapping, Sequence
 
 from processors.text import espeak
 from processors.text.espeak_arpabet import to_arpabet
-from processors.text.lexicon import Pronunciation, lookup
+from processors.text.lexicon import LETTER_A, Pronunciation, letter_name, lookup
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
 _ARPABET = frozenset(ARPABET)
 _SIBILANTS = frozenset(("S", "Z", "SH", "ZH", "CH", "JH"))
 _VOICELESS = frozenset(("P", "T", "K", "F", "TH"))
-_LETTER_A = ("EY1",)
 Phones = tuple[str, ...]
 
 
@@ -28,7 +27,7 @@ class LexiconPhonemizer:
     """ARPAbet pronunciations of English words.
 
     Attributes:
-        user_lexicon: A user's pronunciations by lower-case word; they come before CMUdict's.
+        user_lexicon: Pronunciations by lower-case word; they take precedence over CMUdict.
         known_phone: Whether a symbol belongs to the phone set.
     """
 
@@ -45,10 +44,10 @@ class LexiconPhonemizer:
             words: Words between two pauses.
 
         Raises:
-            InputError: If a word cannot be said; the message names it.
+            InputError: If a word has no pronunciation; the message names it.
         """
         return [
-            Pronunciation(_LETTER_A, known=True)
+            Pronunciation(LETTER_A, known=True)
             if word == "A" and _is_letter(words, index)
             else self._pronounce(word)
             for index, word in enumerate(words)
@@ -60,7 +59,7 @@ class LexiconPhonemizer:
         return self._spoken[word]
 
     def _whole(self, word: str) -> Pronunciation | None:
-        """A word as it stands, or without the quotes around it, if a lexicon holds it."""
+        """A word, with or without the quotes around it, if a lexicon contains it."""
         for form in (word, word.rstrip("'"), word.lstrip("'"), word.strip("'")):
             if phones := self._held(form):
                 return Pronunciation(phones, known=True)
@@ -73,12 +72,12 @@ class LexiconPhonemizer:
         """The parts of a compound ("well-known", "F-16") one after the other."""
         parts = [part for part in word.replace("-", " ").split() if part.strip("'")]
         if len(parts) > 1:
-            said = [
-                Pronunciation(_LETTER_A, known=True) if part == "A" else self._pronounce(part)
+            pronunciations = [
+                Pronunciation(LETTER_A, known=True) if part == "A" else self._pronounce(part)
                 for part in parts
             ]
-            phones = tuple(phone for one in said for phone in one.phones)
-            return Pronunciation(phones, known=all(one.known for one in said))
+            phones = tuple(phone for one in pronunciations for phone in one.phones)
+            return Pronunciation(phones, known=all(one.known for one in pronunciations))
         return Pronunciation(self._by_rule(word.strip("'-")), known=False)
 
     def _by_rule(self, word: str) -> Phones:
@@ -157,15 +156,10 @@ def _by_espeak(word: str) -> Phones | None:
     return to_arpabet(espeak.speak("en-us", [word])[0])
 
 
-def letter_name(letter: str) -> Phones | None:
-    """The name of a letter a to z in ARPAbet; None for any other character."""
-    return _LETTER_A if letter in "aA" else lookup(letter) if letter.isalpha() else None
-
-
 def _spelt(word: str) -> Phones:
     names = [letter_name(letter) for letter in word if letter != "'"]
     if not names or None in names:
         raise InputError(
-            f"'{word}' cannot be said in English; write it in words, or add it to lexicon_path"
+            f"'{word}' has no English pronunciation; write it in words, or add it to lexicon_path"
         )
     return tuple(phone for name in names if name for phone in name)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from utils.errors import InputError
 
 CMUDICT_PATH = Path(__file__).with_name("data") / "cmudict.txt"
+LETTER_A = ("EY1",)  # CMUdict has the article first
 
 
 class Pronunciation(NamedTuple):
@@ -53,6 +54,13 @@ def lookup(word: str) -> tuple[str, ...] | None:
     if lines[low : low + len(key)] != key:
         return None
     return tuple(lines[low + len(key) : lines.find(b"\n", low)].decode().split())
+
+
+def letter_name(letter: str) -> tuple[str, ...] | None:
+    """The name of a letter a to z in ARPAbet; None for any other character."""
+    if letter in "aA":
+        return LETTER_A
+    return lookup(letter) if letter.isalpha() else None
 
 
 def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 
 Phones = tuple[str, ...]
 _VOWELS = frozenset("aeiouyæøœɐɑɒɔəɘɚɛɜɝɞɤɨɪɯɵɶʉʊʌʏᵻ")
-_INSERTED = 0.8  # against 1.2 for a vowel in a consonant's place: those rather do not correspond
+_INSERTED = 0.8  # less than 1.2 for a vowel and a consonant, which seldom correspond
 
 
 def share_phones(
@@ -13,13 +13,13 @@ def share_phones(
 ) -> list[Phones]:
     """Assigns the phones of a clause to its words.
 
-    Groups that sound like one of the words said alone are fixed first; between those, phones
-    are shared by the alignment of least edit distance.
+    Groups equal to the pronunciation of a single word, but for stress, are assigned first; between
+    those, phones are shared by the alignment of least edit distance.
 
     Args:
         words: The words of the clause.
-        groups: Phones as said in the clause, in groups that need not be words.
-        alone: The phones of each word said alone.
+        groups: Phones of the clause, in groups that need not be words.
+        alone: Phones of each word in isolation.
 
     Returns:
         One tuple per word, in order. They hold all the phones of `groups`, unless some word would
@@ -27,10 +27,11 @@ def share_phones(
     """
     shared: list[Phones] = []
     for word_range, group_range in _two_sided(_gaps(groups, alone)):
-        own = [alone[index] for index in word_range]
-        said = [groups[index] for index in group_range]
+        expected = [alone[index] for index in word_range]
+        found = [groups[index] for index in group_range]
         plain = all(words[index].isalpha() for index in word_range)
-        shared += said if plain and len(said) == len(own) else _share_gap(said, own)
+        same_number = plain and len(found) == len(expected)
+        shared += found if same_number else _share_gap(found, expected)
     return shared
 
 
@@ -61,23 +62,23 @@ def _two_sided(gaps: Iterable[tuple[range, range]]) -> list[tuple[range, range]]
     return joined
 
 
-def _share_gap(said: Sequence[Phones], own: Sequence[Phones]) -> list[Phones]:
-    phones = [phone for group in said for phone in group]
-    if len(own) == 1:
-        return [tuple(phones) or own[0]]
-    expected = [phone for word in own for phone in word]
+def _share_gap(groups: Sequence[Phones], alone: Sequence[Phones]) -> list[Phones]:
+    phones = [phone for group in groups for phone in group]
+    if len(alone) == 1:
+        return [tuple(phones) or alone[0]]
+    expected = [phone for word in alone for phone in word]
     if not expected:
-        return list(own)
-    word_of = [index for index, word in enumerate(own) for _ in word]
-    shared: list[list[str]] = [[] for _ in own]
+        return list(alone)
+    word_of = [index for index, word in enumerate(alone) for _ in word]
+    shared: list[list[str]] = [[] for _ in alone]
     for phone, place in zip(phones, _places(phones, expected), strict=True):
         shared[word_of[place]].append(phone)
-    # A word that lost all its phones to its neighbours must still be said.
-    return [tuple(word) for word in shared] if all(shared) else list(own)
+    # no word may be left without phones
+    return [tuple(word) for word in shared] if all(shared) else list(alone)
 
 
 def _places(phones: Sequence[str], expected: Sequence[str]) -> list[int]:
-    """For each phone the place in `expected` that it stands for (Wagner and Fischer 1974)."""
+    """Index in `expected` of each phone's counterpart (Wagner and Fischer 1974)."""
     rows, columns = len(phones), len(expected)
     cost = [[column * _INSERTED for column in range(columns + 1)]]
     for row in range(1, rows + 1):

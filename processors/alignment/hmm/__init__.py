@@ -102,19 +102,12 @@ def _check_length(n_phones: int, duration_s: float) -> None:
 
 @dataclass(frozen=True)
 class HmmTraining:
-    """The training of the model on a corpus.
+    """The training of the model on a corpus."""
 
-    Attributes:
-        config: Of stage 1.
-        path: Where the model is written.
-        utterances: Training utterances, in order.
-        origin: What the model depends on: keys of the config, and utterances by id.
-    """
-
-    config: PreprocessConfig
-    path: Path
-    utterances: tuple[Utterance, ...]
-    origin: dict[str, Any]
+    config: PreprocessConfig  # of stage 1
+    path: Path  # where the model is written
+    utterances: tuple[Utterance, ...]  # training utterances, in order
+    origin: dict[str, Any]  # what the model depends on: keys of the config, and utterances by id
 
     @property
     def known(self) -> bool:

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 N_STATES = 4  # of each phone and silence, from left to right: 40 ms at least
+SKIP = N_STATES + 1  # states from the last one before a silence to the first one after it
 SILENCE_UNIT = 0
 
 SilencePlace = Literal["edge", "punctuation", "word"]
@@ -13,36 +14,23 @@ SILENCE_PLACES: tuple[SilencePlace, ...] = ("edge", "punctuation", "word")
 
 
 class Segment(NamedTuple):
-    """A phone, or an optional silence.
+    """A phone, or an optional silence."""
 
-    Attributes:
-        unit: Number of its acoustic unit.
-        place: Of a silence: at an edge, after punctuation or after another word; "" for phones.
-    """
-
-    unit: int
+    unit: int  # number of its acoustic unit
+    # of a silence: at an edge, after punctuation or after another word; "" for phones
     place: SilencePlace | Literal[""] = ""
 
 
 class Chain(NamedTuple):
-    """States from left to right; S is N_STATES times the number of segments. Arrays alone.
+    """States from left to right; S is N_STATES times the number of segments. Arrays alone."""
 
-    Attributes:
-        pdfs: Distribution of each state, (S,).
-        stay: Probability of staying in a state for another frame, (S,).
-        step: Of the transition to the next state, (S,).
-        skip: Of the transition into a state from the phone before the silence before it, (S,);
-            mostly 0.
-        start: Initial probability, (S,).
-        final: Probability of ending after a state, (S,).
-    """
-
-    pdfs: np.ndarray
-    stay: np.ndarray
-    step: np.ndarray
+    pdfs: np.ndarray  # distribution of each state, (S,)
+    stay: np.ndarray  # probability of staying in a state for another frame, (S,)
+    step: np.ndarray  # of the transition to the next state, (S,)
+    # of the transition into a state from the phone before the silence before it, (S,); mostly 0
     skip: np.ndarray
-    start: np.ndarray
-    final: np.ndarray
+    start: np.ndarray  # initial probability, (S,)
+    final: np.ndarray  # probability of ending after a state, (S,)
 
 
 def segments_of(words: Sequence[Sequence[int]], punctuated: Sequence[bool]) -> tuple[Segment, ...]:

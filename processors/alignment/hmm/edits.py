@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment.hmm.chain import N_STATES, Chain, Segment
+from processors.alignment.hmm.chain import N_STATES, SKIP, Chain, Segment
 from processors.alignment.hmm.compiled import compiled
 from processors.alignment.hmm.mfcc import FRAME_S
 from processors.alignment.hmm.model import HmmAlignment
@@ -20,26 +20,18 @@ from processors.records import AlignmentScore, SpokenText
 MOST_WORDS = 3
 _COST = 80.0  # nats per second of replaced sound; correct speech gains less, so that it stays
 _NEVER = -1e30
-_BACK = N_STATES + 1  # from a state that follows a silence to the one before that silence
 
 
 class Edit(NamedTuple):
-    """A replacement of words by arbitrary sound.
+    """A replacement of words by arbitrary sound."""
 
-    Attributes:
-        gain: Increase of the log-likelihood, nats, less `_COST`; never below 0. Silences at both
-            ends of the words are free, which is worth some nats everywhere.
-        first: First word that is replaced.
-        past: One past the last one; equal to `first` where sound is inserted between two words.
-        start: First frame of the sound.
-        end: One past its last frame.
-    """
-
+    # Increase of the log-likelihood, nats, less `_COST`; never below 0. Silences at both ends of
+    # the words are free, which is worth some nats everywhere.
     gain: float
-    first: int
-    past: int
-    start: int
-    end: int
+    first: int  # first word that is replaced
+    past: int  # one past the last one; equal to `first` where sound is inserted between two words
+    start: int  # first frame of the sound
+    end: int  # one past its last frame
 
 
 def score_of(
@@ -150,7 +142,7 @@ def _forward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
             if s > 0:
                 best = max(best, scores[t - 1, s - 1] + logs.step[s - 1])
             if logs.skip[s] > _NEVER:
-                best = max(best, scores[t - 1, s - _BACK] + logs.skip[s])
+                best = max(best, scores[t - 1, s - SKIP] + logs.skip[s])
             scores[t, s] = best + emissions[t, logs.pdfs[s]]
     return scores
 
@@ -167,8 +159,8 @@ def _backward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
             best = scores[t + 1, s] + logs.stay[s]
             if s + 1 < S:
                 best = max(best, scores[t + 1, s + 1] + logs.step[s])
-            if s + _BACK < S and logs.skip[s + _BACK] > _NEVER:
-                best = max(best, scores[t + 1, s + _BACK] + logs.skip[s + _BACK])
+            if s + SKIP < S and logs.skip[s + SKIP] > _NEVER:
+                best = max(best, scores[t + 1, s + SKIP] + logs.skip[s + SKIP])
             scores[t, s] = best + emissions[t, logs.pdfs[s]]
     return scores
 

@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment.hmm.chain import N_STATES, Chain
+from processors.alignment.hmm.chain import SKIP, Chain
 from processors.alignment.hmm.compiled import compiled
 
 _PRUNED = 1e-100  # states at the ends of the active span are dropped below this probability
-_BACK = N_STATES + 1  # from a state that follows a silence to the one before that silence
 
 
 @compiled
@@ -17,7 +16,7 @@ def _arrival(chain: Chain, before: np.ndarray, s: int) -> float:  # at s, from t
     if s > 0:
         value += before[s - 1] * chain.step[s - 1]
     if chain.skip[s] > 0:
-        value += before[s - _BACK] * chain.skip[s]
+        value += before[s - SKIP] * chain.skip[s]
     return float(value)
 
 
@@ -56,7 +55,7 @@ def _forward(
     for t in range(1, T):
         if not np.isfinite(total):
             break
-        spans[t, 0], spans[t, 1] = spans[t - 1, 0], min(S, spans[t - 1, 1] + _BACK)
+        spans[t, 0], spans[t, 1] = spans[t - 1, 0], min(S, spans[t - 1, 1] + SKIP)
         for s in range(spans[t, 0], spans[t, 1]):
             forward[t, s] = _arrival(chain, forward[t - 1], s)
         total += _emit(forward[t], emissions[t], columns, spans[t])
@@ -72,7 +71,7 @@ def _depart(chain: Chain, weight: np.ndarray, span: np.ndarray, later: np.ndarra
         if s > 0:
             later[s - 1] += chain.step[s - 1] * weight[s]
         if chain.skip[s] > 0:
-            later[s - _BACK] += chain.skip[s] * weight[s]
+            later[s - SKIP] += chain.skip[s] * weight[s]
 
 
 @compiled
@@ -102,23 +101,18 @@ def _backward(
             reached = (occupancy[t - 1] * later).sum()
             for s in range(low, high):
                 if chain.skip[s] > 0 and reached > 0:
-                    origin = occupancy[t - 1, s - _BACK]
+                    origin = occupancy[t - 1, s - SKIP]
                     skipped[s] += origin * chain.skip[s] * weight[s] / reached
     return True
 
 
 class Posteriors(NamedTuple):
-    """Posterior probabilities of the states of an utterance.
+    """Posterior probabilities of the states of an utterance."""
 
-    Attributes:
-        occupancy: Probability of each state at each frame, (T, S); gamma of Rabiner's eq. 27.
-        skipped: Probability that a state is entered past the silence before it, (S,).
-        log_likelihood: Of all frames; -inf if no path leads through the chain.
-    """
-
+    # probability of each state at each frame, (T, S); gamma of Rabiner's eq. 27
     occupancy: np.ndarray
-    skipped: np.ndarray
-    log_likelihood: float
+    skipped: np.ndarray  # probability that a state is entered past the silence before it, (S,)
+    log_likelihood: float  # of all frames; -inf if no path leads through the chain
 
 
 def forward_backward(emissions: np.ndarray, columns: np.ndarray, chain: Chain) -> Posteriors:

@@ -17,31 +17,20 @@ _NEGLIGIBLE = 1e-4  # occupancy below which a frame is not accumulated
 
 
 class Gaussians(NamedTuple):
-    """P mixtures of K diagonal Gaussians, ready for use.
+    """P mixtures of K diagonal Gaussians, ready for use."""
 
-    Attributes:
-        constants: Log-weight and normalisation, (P, K) float32; `UNUSED` where there is none.
-        means: (P, K, D) float32.
-        precisions: Inverse variances, (P, K, D) float32.
-    """
-
+    # log-weight and normalisation, (P, K) float32; `UNUSED` where there is none
     constants: np.ndarray
-    means: np.ndarray
-    precisions: np.ndarray
+    means: np.ndarray  # (P, K, D) float32
+    precisions: np.ndarray  # inverse variances, (P, K, D) float32
 
 
 class Sums(NamedTuple):
-    """Sufficient statistics of Gaussians.
+    """Sufficient statistics of Gaussians."""
 
-    Attributes:
-        counts: Frames, (P, K).
-        values: Sum of the frames, (P, K, D).
-        squares: Sum of their squares, (P, K, D).
-    """
-
-    counts: np.ndarray
-    values: np.ndarray
-    squares: np.ndarray
+    counts: np.ndarray  # frames, (P, K)
+    values: np.ndarray  # sum of the frames, (P, K, D)
+    squares: np.ndarray  # sum of their squares, (P, K, D)
 
 
 @compiled
@@ -150,17 +139,11 @@ def _log_mix(emissions: np.ndarray, log_shares: np.ndarray) -> np.ndarray:  # lo
 
 @dataclass(frozen=True)
 class Mixtures:
-    """P mixtures of up to K diagonal Gaussians.
+    """P mixtures of up to K diagonal Gaussians."""
 
-    Attributes:
-        counts: Frames of each Gaussian, (P, K); 0: not in use.
-        means: (P, K, D) float32.
-        variances: (P, K, D) float32.
-    """
-
-    counts: np.ndarray
-    means: np.ndarray
-    variances: np.ndarray
+    counts: np.ndarray  # frames of each Gaussian, (P, K); 0: not in use
+    means: np.ndarray  # (P, K, D) float32
+    variances: np.ndarray  # (P, K, D) float32
 
     @cached_property
     def gaussians(self) -> Gaussians:

@@ -50,41 +50,26 @@ def norm_of(frames: np.ndarray) -> Norm:
 
 
 class HmmAlignment(NamedTuple):
-    """An utterance in its recording.
+    """An utterance in its recording."""
 
-    Attributes:
-        ends_s: End of each segment, never decreasing, (N,) seconds.
-        occupancy: Probability of each state at each frame, (T, S).
-        emissions: Log-likelihood of the frames under each distribution, (T, P).
-        background: The same under the background model, (T,).
-    """
-
-    ends_s: np.ndarray
-    occupancy: np.ndarray
-    emissions: np.ndarray
-    background: np.ndarray
+    ends_s: np.ndarray  # end of each segment, never decreasing, (N,) seconds
+    occupancy: np.ndarray  # probability of each state at each frame, (T, S)
+    emissions: np.ndarray  # log-likelihood of the frames under each distribution, (T, P)
+    background: np.ndarray  # the same under the background model, (T,)
 
 
 @dataclass(frozen=True)
 class PhoneHmm:
-    """A hidden Markov model of each acoustic unit in each context, of N_STATES states.
+    """A hidden Markov model of each acoustic unit in each context, of N_STATES states."""
 
-    Attributes:
-        units: Names; the first is silence, the last `OTHER`.
-        tying: Which distribution a state has in its context; the first of all P of them is
-            that of silence, the last N_STATES are those of `OTHER`.
-        mixtures: One for each distribution, (P, ...).
-        stay: Probability of staying in a state for another frame, (P,).
-        silence_shares: Probability of silence, by place.
-        norms: By speaker.
-    """
-
-    units: tuple[str, ...]
+    units: tuple[str, ...]  # names; the first is silence, the last `OTHER`
+    # which distribution a state has in its context; the first of all P of them is that of silence,
+    # the last N_STATES are those of `OTHER`
     tying: Tying
-    mixtures: Mixtures
-    stay: np.ndarray
-    silence_shares: dict[SilencePlace, float]
-    norms: dict[str, Norm]
+    mixtures: Mixtures  # one for each distribution, (P, ...)
+    stay: np.ndarray  # probability of staying in a state for another frame, (P,)
+    silence_shares: dict[SilencePlace, float]  # probability of silence, by place
+    norms: dict[str, Norm]  # by speaker
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

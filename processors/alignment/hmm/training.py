@@ -41,19 +41,12 @@ _SHORTEST_STAY, _LONGEST_STAY = 0.05, 0.98
 
 
 class Example(NamedTuple):
-    """A training utterance.
-
-    Attributes:
-        speaker: Its speaker.
-        frames: Features, not normalised, (T, D) float32.
-        words: Phones of each word.
-        punctuated: Whether punctuation follows the word.
-    """
+    """A training utterance."""
 
     speaker: str
-    frames: np.ndarray
-    words: tuple[tuple[str, ...], ...]
-    punctuated: tuple[bool, ...]
+    frames: np.ndarray  # features, not normalised, (T, D) float32
+    words: tuple[tuple[str, ...], ...]  # phones of each word
+    punctuated: tuple[bool, ...]  # whether punctuation follows the word
 
 
 class _NormalizedExample(NamedTuple):
@@ -63,29 +56,21 @@ class _NormalizedExample(NamedTuple):
 
 @dataclass
 class _Expectations:
-    """Expected counts of one E-step.
+    """Expected counts of one E-step."""
 
-    Attributes:
-        sums: Of the Gaussians.
-        dwelt: Frames in each state, (P,).
-        visits: Entries into each state, (P,).
-        silences: Silences at each place, and the number of such places; with a prior of 1 in 2.
-        log_likelihood: Of all frames.
-        n_frames: Number of them.
-    """
-
-    sums: Sums
-    dwelt: np.ndarray
-    visits: np.ndarray
+    sums: Sums  # of the Gaussians
+    dwelt: np.ndarray  # frames in each state, (P,)
+    visits: np.ndarray  # entries into each state, (P,)
+    # silences at each place, and the number of such places; with a prior of 1 in 2
     silences: dict[SilencePlace, list[float]] = field(
         default_factory=lambda: {place: [1.0, 2.0] for place in SILENCE_PLACES}
     )
-    log_likelihood: float = 0.0
-    n_frames: int = 0
+    log_likelihood: float = 0.0  # of all frames
+    n_frames: int = 0  # number of them
 
     def add(self, other: "_Expectations") -> None:
-        for mine, theirs in zip(self.sums, other.sums, strict=True):
-            mine += theirs
+        for total, part in zip(self.sums, other.sums, strict=True):
+            total += part
         self.dwelt += other.dwelt
         self.visits += other.visits
         for place, (found, places) in other.silences.items():

@@ -26,21 +26,13 @@ Contexts = dict[tuple[int, int, int], np.ndarray]
 
 
 class Tying(NamedTuple):
-    """Decision trees. A node is the number of a question, or, below 0, -1 - that of a leaf.
+    """Decision trees. A node is the number of a question, or, below 0, -1 - that of a leaf."""
 
-    Attributes:
-        roots: Node of each state, as `states_of` numbers them.
-        sets: Units that questions are about, (Q, units) bool.
-        asked: Set of each question, (M,).
-        sides: Neighbour that it is about: 0 left, 1 right, (M,).
-        branches: Node after no, and after yes, (M, 2).
-    """
-
-    roots: np.ndarray
-    sets: np.ndarray
-    asked: np.ndarray
-    sides: np.ndarray
-    branches: np.ndarray
+    roots: np.ndarray  # node of each state, as `states_of` numbers them
+    sets: np.ndarray  # units that questions are about, (Q, units) bool
+    asked: np.ndarray  # set of each question, (M,)
+    sides: np.ndarray  # neighbour that it is about: 0 left, 1 right, (M,)
+    branches: np.ndarray  # node after no, and after yes, (M, 2)
 
     def pdfs_of(self, segments: Sequence[Segment]) -> np.ndarray:
         """The distribution of each state of segments, (N * N_STATES,)."""
@@ -91,17 +83,11 @@ def neighbours(segments: Sequence[Segment]) -> np.ndarray:
 
 
 class TiedStates(NamedTuple):
-    """The tying of a corpus.
+    """The tying of a corpus."""
 
-    Attributes:
-        tying: P leaves: the first is of silence, the last N_STATES are of unknown phones.
-        sums: Of the frames of each leaf, as of a context, (P, 1 + 2 D).
-        states: Which state of which unit a leaf belongs to, (P,).
-    """
-
-    tying: Tying
-    sums: np.ndarray
-    states: np.ndarray
+    tying: Tying  # P leaves: the first is of silence, the last N_STATES are of unknown phones
+    sums: np.ndarray  # of the frames of each leaf, as of a context, (P, 1 + 2 D)
+    states: np.ndarray  # which state of which unit a leaf belongs to, (P,)
 
 
 def accumulate_contexts(
@@ -162,7 +148,7 @@ class _Forest:
 
     Args:
         keys: Of the contexts, (C, 3).
-        sums: Theirs, (C, 1 + 2 D).
+        sums: Of the contexts, (C, 1 + 2 D).
         n_units: Of all phones.
     """
 

@@ -25,19 +25,12 @@ from utils.errors import InputError
 
 @dataclass(frozen=True)
 class Source:
-    """Where durations come from.
+    """Where durations come from."""
 
-    Attributes:
-        path: File or folder.
-        format: Of `reader_names`; None: found by the suffixes of the files.
-        tiers: Names of the tiers of TextGrids.
-        name_pattern: Form of its names; empty: as in `match_names`.
-    """
-
-    path: Path
-    format: str | None = None
-    tiers: Tiers = field(default_factory=Tiers)
-    name_pattern: str = ""
+    path: Path  # file or folder
+    format: str | None = None  # of `reader_names`; None: found by the suffixes of the files
+    tiers: Tiers = field(default_factory=Tiers)  # names of the tiers of TextGrids
+    name_pattern: str = ""  # form of its names; empty: as in `match_names`
 
 
 class FrameCounts(NamedTuple):
@@ -48,42 +41,27 @@ class FrameCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceEntry:
-    """The durations of one recording in a source.
+    """The durations of one recording in a source."""
 
-    Attributes:
-        name: Of the recording in the source: an id, or a file name without its suffix.
-        path: The file, for messages.
-        read: Reads it; raises AlignmentError if it is damaged, which names the file.
-    """
-
-    name: str
-    path: Path
+    name: str  # of the recording in the source: an id, or a file name without its suffix
+    path: Path  # the file, for messages
+    # reads it; raises AlignmentError if it is damaged, which names the file
     read: Callable[[], Grid | FrameCounts]
 
 
 @dataclass(frozen=True)
 class AlignedSpeech:
-    """Speech with the times of its phones and words.
+    """Speech with the times of its phones and words."""
 
-    Attributes:
-        id: Of the utterance; safe as a file name.
-        text: As the corpus has it.
-        seconds: Length of the recording.
-        phones: Phones and pauses without gaps, N of them, from the first `<sil>` on.
-        words: In order.
-        frames: Frames of each phone, (N,) int64.
-        hop_length: Of a frame, samples.
-        sample_rate: Hz.
-    """
-
-    id: str
-    text: str
-    seconds: float
+    id: str  # of the utterance; safe as a file name
+    text: str  # as the corpus has it
+    seconds: float  # length of the recording
+    # phones and pauses without gaps, N of them, from the first `<sil>` on
     phones: tuple[TimedPhone, ...]
-    words: tuple[TimedWord, ...]
-    frames: np.ndarray
-    hop_length: int
-    sample_rate: int
+    words: tuple[TimedWord, ...]  # in order
+    frames: np.ndarray  # frames of each phone, (N,) int64
+    hop_length: int  # of a frame, samples
+    sample_rate: int  # Hz
 
 
 def aligned_speech(

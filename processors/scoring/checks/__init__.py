@@ -20,16 +20,11 @@ from utils.errors import InputError, described
 
 @dataclass(frozen=True)
 class Check:
-    """What a check looks for.
+    """What a check looks for."""
 
-    Attributes:
-        finds: The failure, in a few words, for messages and legends.
-        needs: What an utterance must have besides its signal, for messages.
-        packages: Modules it imports that may not be installed, under their names in pip.
-    """
-
-    finds: str
-    needs: str = ""
+    finds: str  # the failure, in a few words, for messages and legends
+    needs: str = ""  # what an utterance must have besides its signal, for messages
+    # modules it imports that may not be installed, under their names in pip
     packages: tuple[str, ...] = ()
 
     def missing(self) -> tuple[str, ...]:

@@ -23,8 +23,9 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from processors.scoring.checks import Check, NotApplicableError
-from processors.scoring.recognition import LabelledSpeech, is_english, words_of
+from processors.scoring.recognition import LabelledSpeech, words_of
 from processors.scoring.word_grammar import LONGEST, RecognisedWord, recognised_words
+from processors.text.normalize import is_english
 from utils.errors import InputError
 
 CHECK = Check(

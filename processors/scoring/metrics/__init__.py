@@ -28,24 +28,17 @@ Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric measures.
+    """What a metric measures."""
 
-    Attributes:
-        unit: Unit of its values; empty for plain numbers.
-        better: Which values are better; empty where neither is.
-        input: "copy": a recording and its sample-by-sample copy; "pair": a recording and the same
-            sentence with its own timing (or a copy); "speech": one signal, without a reference.
-        needs: What an utterance must have to be scored, for messages.
-        packages: Modules it imports that may not be installed, under their names in pip.
-        user_model: Field of `UserModels` without which it cannot score.
-    """
-
-    unit: str
-    better: Literal["lower", "higher", ""]
+    unit: str  # unit of its values; empty for plain numbers
+    better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
+    # "copy": a recording and its sample-by-sample copy; "pair": a recording and the same sentence
+    # with its own timing (or a copy); "speech": one signal, without a reference
     input: Literal["copy", "pair", "speech"]
-    needs: str
+    needs: str  # what an utterance must have to be scored, for messages
+    # modules it imports that may not be installed, under their names in pip
     packages: tuple[str, ...] = ()
-    user_model: Literal["", "encoder"] = ""
+    user_model: Literal["", "encoder"] = ""  # field of `UserModels` without which it cannot score
 
     def missing(self) -> tuple[str, ...]:
         """The packages that are not installed."""

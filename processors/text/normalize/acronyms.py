@@ -1,9 +1,9 @@
 """Words in capitals: spelt ("F B I"), read as words ("NASA"), or emphasised ("STOP")."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
-from processors.text.lexicon import lookup
+from processors.text.lexicon import letter_name, lookup
 from processors.text.normalize.rules import apply, rule
 
 _SPOKEN = frozenset(
@@ -36,17 +36,13 @@ def _spell(token: str) -> bool:
         return True
     known = lookup(token)
     if known is not None:
-        return _bare(known) == _bare(letter_names(token))
+        return _bare(known) == _bare(
+            phone for letter in token for phone in letter_name(letter) or ()
+        )
     return len(token) <= 4
 
 
-def letter_names(token: str) -> list[str]:
-    """The phones of the letter names of a word."""
-    names = [("EY1",) if letter in "aA" else lookup(letter) or () for letter in token]
-    return [phone for name in names for phone in name]
-
-
-def _bare(phones: list[str] | tuple[str, ...]) -> str:
+def _bare(phones: Iterable[str]) -> str:
     return " ".join(phone.rstrip("012") for phone in phones)
 
 

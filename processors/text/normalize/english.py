@@ -26,6 +26,11 @@ from processors.text.normalize.signs import BEFORE_NUMBERS, say_signs, tidy_punc
 _DIGIT = re.compile(r"[0-9]")
 
 
+def is_english(language: str) -> bool:
+    """Whether an espeak language code is one of English."""
+    return language.split("-")[0] == "en"
+
+
 def normalize_english(text: str, own_words: Collection[str] = ()) -> str:
     """Writes English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
 

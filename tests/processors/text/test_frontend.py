@@ -161,7 +161,7 @@ def test_extreme_numbers_are_spoken(english, text):
 
 def test_words_that_cannot_be_said_are_named():
     plain = TextFrontend(TextConfig(normalizer="none"), "en-us")
-    with pytest.raises(InputError, match="'25' cannot be said"):
+    with pytest.raises(InputError, match="'25' has no English pronunciation"):
         plain("room 25")
 
 

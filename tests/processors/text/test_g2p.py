@@ -86,7 +86,7 @@ def test_without_espeak_new_words_are_spelt(without_espeak):
 
 @pytest.mark.parametrize("word", ["25", "%", "naïve2", "привет"])
 def test_what_cannot_be_said_is_named(without_espeak, word):
-    with pytest.raises(InputError, match=f"'{word}' cannot be said in English"):
+    with pytest.raises(InputError, match=f"'{word}' has no English pronunciation"):
         LexiconPhonemizer()([word])
 
 

@@ -371,7 +371,9 @@ def test_the_words_of_its_speech_cover_the_audio(trained):
 def test_a_voice_of_another_language_says_what_it_cannot_read(tmp_path, tensors):
     preprocess = changed(("text", "language"), "zh")
     voice = Synthesizer(write(tmp_path, tensors, preprocess=preprocess))
-    with pytest.raises(InputError, match=r"the lexicon speaks English, the text is 'cmn'"):
+    with pytest.raises(
+        InputError, match=r"the lexicon is English, the language of the text is 'cmn'"
+    ):
         voice("Hello")
 
 

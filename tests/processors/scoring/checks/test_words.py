@@ -127,7 +127,7 @@ def test_recordings_without_transcripts_say_nothing_of_speech(tmp_path):
 
 
 def test_a_word_that_is_not_english_is_named(recording):
-    with pytest.raises(NotApplicableError, match="'привет' cannot be said in English"):
+    with pytest.raises(NotApplicableError, match="'привет' has no English pronunciation"):
         check(spoken(recording.wav, text="Привет, produced the block books."), None)
 
 
