@@ -24,7 +24,9 @@ def make(tmp_path):
     root = tmp_path / "my clone's"
     shutil.copytree(REPOSITORY / "egs" / "_shared", root / "egs" / "_shared")
     shutil.copytree(REPOSITORY / "egs" / "tts", root / "egs" / "tts")
-    shutil.copytree(REPOSITORY / "processors" / "metrics", root / "processors" / "metrics")
+    for kind in ("metrics", "checks"):
+        folder = Path("processors", "scoring", kind)
+        shutil.copytree(REPOSITORY / folder, root / folder)
     (root / "egs" / "tts" / "FastSpeech2" / "exp_config_demo.json").touch()
     (root / "egs" / "_demo" / "LJSpeech-mini").mkdir(parents=True)
     for name in ("Makefile", "setup.py", "constraints.txt"):

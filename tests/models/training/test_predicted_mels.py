@@ -327,7 +327,9 @@ def test_a_speaker_whom_the_model_does_not_know_is_refused(place):
     stats = read_json(place / "ckpts/voice/stats.json")
     stats["speakers"] = {"Somebody": stats["speakers"]["LJSpeech"]}
     (place / "ckpts/voice/stats.json").write_text(json.dumps(stats))
-    with pytest.raises(InputError, match="spoken by 'LJSpeech', who is not among the speakers"):
+    with pytest.raises(
+        InputError, match="the speaker of LJ001-0002, 'LJSpeech', is not among the speakers"
+    ):
         prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
 
 
