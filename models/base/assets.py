@@ -30,20 +30,14 @@ class Speaker(NamedTuple):
 
 @dataclass(frozen=True)
 class Assets:
-    """What a model needs besides config and weights.
+    """What a model needs besides config and weights."""
 
-    Attributes:
-        mel: Definition of its mels.
-        vocabulary: Phone names in the order of their ids; None for a vocoder.
-        speakers: In the order of their ids.
-        stats: Statistics of the training split; None for a vocoder.
-        lexicon: Text of the user's lexicon (`preprocess.text.lexicon_path`), if there is one.
-    """
-
-    mel: MelConfig
+    mel: MelConfig  # definition of its mels
+    # phone names in the order of their ids; None for a vocoder
     vocabulary: Vocabulary | None = None
-    speakers: tuple[Speaker, ...] = ()
-    stats: CorpusStats | None = None
+    speakers: tuple[Speaker, ...] = ()  # in the order of their ids
+    stats: CorpusStats | None = None  # statistics of the training split; None for a vocoder
+    # text of the user's lexicon (`preprocess.text.lexicon_path`), if there is one
     lexicon: str | None = None
 
     def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:

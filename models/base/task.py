@@ -35,19 +35,14 @@ class MetricTerm(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Audio and figures of a validation utterance, under unique names.
+    """Audio and figures of a validation utterance, under unique names."""
 
-    Attributes:
-        id: Of the utterance.
-        audio: By name, (S,) float32 on the CPU: "synthesised"; of vocoders also "recorded", of the
-            same length.
-        figures: Functions that draw them, by name.
-        phones: Of the synthesised speech, with times; empty for vocoders, which keep the timing.
-    """
-
-    id: str
+    id: str  # of the utterance
+    # by name, (S,) float32 on the CPU: "synthesised"; of vocoders also "recorded", of the same
+    # length
     audio: Mapping[str, Tensor]
-    figures: "Mapping[str, Callable[[], Figure]]"
+    figures: "Mapping[str, Callable[[], Figure]]"  # functions that draw them, by name
+    # of the synthesised speech, with times; empty for vocoders, which keep the timing
     phones: tuple[TimedPhone, ...] = ()
 
 

@@ -16,52 +16,33 @@ HISTORY = "history.json"
 
 @dataclass
 class Position:
-    """How far training is.
+    """How far training is."""
 
-    Attributes:
-        step: Updates done, skipped ones included.
-        epoch: The current epoch, from 0.
-        batch: Micro-batches of the epoch that each process has done.
-        best: Smallest validation loss so far.
-        best_step: The update of the smallest validation loss.
-        plan: Fingerprint of data, batches and processes; `batch` is valid for this plan only.
-    """
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    best: float | None = None
-    best_step: int | None = None
+    step: int = 0  # updates done, skipped ones included
+    epoch: int = 0  # the current epoch, from 0
+    batch: int = 0  # micro-batches of the epoch that each process has done
+    best: float | None = None  # smallest validation loss so far
+    best_step: int | None = None  # the update of the smallest validation loss
+    # fingerprint of data, batches and processes; `batch` is valid for this plan only
     plan: str = ""
 
 
 @dataclass(frozen=True)
 class History:
-    """The history of a model.
+    """The history of a model."""
 
-    Attributes:
-        hours: Of audio, by dataset.
-        initialised_from: The model whose weights training started from; empty: random weights.
-        mels_from: The acoustic model whose mels a vocoder was trained on; empty: recordings.
-        imported_from: Model and project, if another project trained it; else empty.
-        not_imported: Unused parts of the checkpoint of another project.
-        step: Updates; None if unknown.
-        epoch: Epochs begun; None if unknown.
-        losses: Losses and scores of the last validation, by name.
-        best: Smallest validation loss.
-        best_step: The update of the smallest validation loss.
-    """
-
-    hours: dict[str, float] = field(default_factory=dict)
+    hours: dict[str, float] = field(default_factory=dict)  # of audio, by dataset
+    # the model whose weights training started from; empty: random weights
     initialised_from: str = ""
-    mels_from: str = ""
-    imported_from: str = ""
-    not_imported: tuple[str, ...] = ()
-    step: int | None = None
-    epoch: int | None = None
+    mels_from: str = ""  # the acoustic model whose mels a vocoder was trained on; empty: recordings
+    imported_from: str = ""  # model and project, if another project trained it; else empty
+    not_imported: tuple[str, ...] = ()  # unused parts of the checkpoint of another project
+    step: int | None = None  # updates; None if unknown
+    epoch: int | None = None  # epochs begun; None if unknown
+    # losses and scores of the last validation, by name
     losses: dict[str, float] = field(default_factory=dict)
-    best: float | None = None
-    best_step: int | None = None
+    best: float | None = None  # smallest validation loss
+    best_step: int | None = None  # the update of the smallest validation loss
 
     def at(self, step: int | None) -> "History":
         """The history of the weights of another update, without what was measured on these."""

@@ -32,27 +32,17 @@ CHECKPOINTS = "checkpoints"
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A network with its configuration and assets.
+    """A network with its configuration and assets."""
 
-    Attributes:
-        network: In eval mode.
-        config: The experiment's configuration.
-        assets: Mel definition, vocabulary, speakers and statistics.
-        folder: The folder of the weights.
-        home: The folder of its config: the same, or the experiment of a checkpoint.
-        step: Updates of training; None if unknown.
-        tree: The values that `config` was built from.
-        stored: Reads the tensors of a network by the name of its file without the suffix, such as
-            "model" (the inference network) or "discriminator"; None if there is no such file.
-    """
-
-    network: nn.Module
-    config: Config
-    assets: Assets
-    folder: Path
-    home: Path
-    step: int | None
-    tree: Tree
+    network: nn.Module  # in eval mode
+    config: Config  # the experiment's configuration
+    assets: Assets  # mel definition, vocabulary, speakers and statistics
+    folder: Path  # the folder of the weights
+    home: Path  # the folder of its config: the same, or the experiment of a checkpoint
+    step: int | None  # updates of training; None if unknown
+    tree: Tree  # the values that `config` was built from
+    # reads the tensors of a network by the name of its file without the suffix, such as "model"
+    # (the inference network) or "discriminator"; None if there is no such file
     stored: Callable[[str], dict[str, Tensor] | None]
 
     @property
@@ -83,17 +73,11 @@ class LoadedModel:
 
 
 class OpenedModel(NamedTuple):
-    """A model whose network is not built yet.
+    """A model whose network is not built yet."""
 
-    Attributes:
-        config: The experiment's configuration.
-        assets: Mel definition, vocabulary, speakers and statistics.
-        build: Builds and fills the network.
-    """
-
-    config: Config
-    assets: Assets
-    build: Callable[[], LoadedModel]
+    config: Config  # the experiment's configuration
+    assets: Assets  # mel definition, vocabulary, speakers and statistics
+    build: Callable[[], LoadedModel]  # builds and fills the network
 
     def load(self, device: str | torch.device = "cpu") -> LoadedModel:
         """The model with its network, on the device and in eval mode.

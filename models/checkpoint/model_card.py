@@ -47,23 +47,14 @@ wav = load_model("{name}").network.infer(mel)  # (B, {n_mels}, T) -> (B, T * {ho
 
 @dataclass(frozen=True)
 class Card:
-    """The content of a card.
+    """The content of a card."""
 
-    Attributes:
-        name: The model's name for loading it: that of its folder, or `org/name`.
-        config: Its configuration.
-        assets: Mel definition, speakers and statistics.
-        history: Its data, training and origin.
-        licence: Of the weights: an identifier of the Hub.
-        scores: Of stage 4, one line each.
-    """
-
-    name: str
-    config: Config
-    assets: Assets
-    history: History
-    licence: str = UNKNOWN
-    scores: tuple[str, ...] = ()
+    name: str  # the model's name for loading it: that of its folder, or `org/name`
+    config: Config  # its configuration
+    assets: Assets  # mel definition, speakers and statistics
+    history: History  # its data, training and origin
+    licence: str = UNKNOWN  # of the weights: an identifier of the Hub
+    scores: tuple[str, ...] = ()  # of stage 4, one line each
 
 
 def write_card(folder: Path, card: Card) -> None:

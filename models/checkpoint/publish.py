@@ -28,15 +28,10 @@ _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 
 
 class Package(NamedTuple):
-    """The files that are published.
+    """The files that are published."""
 
-    Attributes:
-        files: By name: where the file is, or its content.
-        warnings: For the user to read first.
-    """
-
-    files: Mapping[str, Path | bytes]
-    warnings: tuple[str, ...]
+    files: Mapping[str, Path | bytes]  # by name: where the file is, or its content
+    warnings: tuple[str, ...]  # for the user to read first
 
     def size_of(self, name: str) -> int:
         """Bytes."""

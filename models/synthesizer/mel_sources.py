@@ -38,26 +38,17 @@ class VocoderInput(NamedTuple):
 
 @dataclass(frozen=True)
 class MelSource:
-    """One mel to be synthesised into one file.
+    """One mel to be synthesised into one file."""
 
-    Attributes:
-        id: Name of the file that it becomes.
-        dataset: Whose it is; empty for the user's own files.
-        path: Folder or file that the mel comes from.
-        version: Changes when that changes.
-        load: Reads it.
-        fingerprint: Of all that the speech depends on; empty: not computed yet.
-    """
-
-    id: str
-    dataset: str
-    path: Path
-    version: tuple[int, ...]
-    load: Callable[[], VocoderInput]
-    fingerprint: str = ""
+    id: str  # name of the file that it becomes
+    dataset: str  # empty for the user's own files
+    path: Path  # folder or file that the mel comes from
+    version: tuple[int, ...]  # changes when the content of `path` changes
+    load: Callable[[], VocoderInput]  # reads the mel
+    fingerprint: str = ""  # of all that the speech depends on; empty: not computed yet
 
     def made_by(self, *facts: object) -> "MelSource":
-        """The same with a fingerprint, given what is known of the vocoder."""
+        """Adds a fingerprint, from the facts about the vocoder and the source's own."""
         own = (self.id, self.dataset, str(self.path), self.version)
         return dataclasses.replace(self, fingerprint=fingerprint(*facts, *own))
 
@@ -89,7 +80,7 @@ def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
 
     Args:
         path: An audio file, or a folder of them.
-        config: Mel, and what to do about other rates and levels.
+        config: Mel, sample rate and level of the audio.
 
     Raises:
         InputError: If there is none, or two have the same name.

@@ -13,64 +13,37 @@ PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clippe
 
 @dataclass(frozen=True)
 class Part:
-    """What one forward pass gives for one sentence, or a pause. N phones, T frames, M mels.
+    """What one forward pass gives for one sentence, or a pause. N phones, T frames, M mels."""
 
-    Attributes:
-        normalized: The text in words; empty for a pause.
-        phones: Phone and pause names, N of them.
-        words: Words with spans into `phones`.
-        durations: Frames per phone, (N,) int64, their sum is T.
-        wav: (T * hop,) float32.
-        mel: Log-mel, (M, T) float32.
-        f0: Hz, as the model predicted it, (T,) float32.
-        energy: As the model predicted it, (T,) float32.
-    """
-
-    normalized: str
-    phones: tuple[str, ...]
-    words: tuple[Word, ...]
-    durations: np.ndarray
-    wav: np.ndarray
-    mel: np.ndarray
-    f0: np.ndarray
-    energy: np.ndarray
+    normalized: str  # the text in words; empty for a pause
+    phones: tuple[str, ...]  # phone and pause names, N of them
+    words: tuple[Word, ...]  # words with spans into `phones`
+    durations: np.ndarray  # frames per phone, (N,) int64, their sum is T
+    wav: np.ndarray  # (T * hop,) float32
+    mel: np.ndarray  # log-mel, (M, T) float32
+    f0: np.ndarray  # Hz, as the model predicted it, (T,) float32
+    energy: np.ndarray  # as the model predicted it, (T,) float32
 
 
 @dataclass(frozen=True)
 class Speech:
-    """A synthesised text with its alignment. S samples, and N, T, M as in `Part`.
+    """A synthesised text with its alignment. S samples, and N, T, M as in `Part`."""
 
-    Attributes:
-        text: The text as given.
-        normalized: The text in words, numbers and abbreviations spelt out.
-        speaker: Who speaks.
-        wav: (S,) float32 in [-1, 1], S = T * hop.
-        sample_rate: Hz.
-        frame_s: Seconds per frame.
-        words: Every word of the normalised text, in order, with times.
-        phone_names: Phone and pause names, N of them; pauses between sentences are phones too.
-        durations: Frames per phone, (N,) int64.
-        mel: Log-mel, (M, T) float32.
-        f0: Hz, as the model predicted it, (T,) float32; 0 in the pauses between sentences.
-        energy: As the model predicted it, (T,) float32.
-        out_of_vocabulary: Words that no lexicon holds, pronounced by rule.
-        gain: What the wav was multiplied by to keep it within [-1, 1]; 1 for most.
-    """
-
-    text: str
-    normalized: str
-    speaker: str
-    wav: np.ndarray
-    sample_rate: int
-    frame_s: float
-    words: tuple[TimedWord, ...]
+    text: str  # as given
+    normalized: str  # the text in words, numbers and abbreviations spelt out
+    speaker: str  # name of the speaker
+    wav: np.ndarray  # (S,) float32 in [-1, 1], S = T * hop
+    sample_rate: int  # Hz
+    frame_s: float  # seconds per frame
+    words: tuple[TimedWord, ...]  # every word of the normalised text, in order, with times
+    # phone and pause names, N of them; pauses between sentences are phones too
     phone_names: tuple[str, ...]
-    durations: np.ndarray
-    mel: np.ndarray
-    f0: np.ndarray
-    energy: np.ndarray
-    out_of_vocabulary: tuple[str, ...] = ()
-    gain: float = 1.0
+    durations: np.ndarray  # frames per phone, (N,) int64
+    mel: np.ndarray  # log-mel, (M, T) float32
+    f0: np.ndarray  # Hz, as the model predicted it, (T,) float32; 0 in the pauses between sentences
+    energy: np.ndarray  # as the model predicted it, (T,) float32
+    out_of_vocabulary: tuple[str, ...] = ()  # words that no lexicon holds, pronounced by rule
+    gain: float = 1.0  # what the wav was multiplied by to keep it within [-1, 1]; 1 for most
 
     @property
     def seconds(self) -> float:
@@ -167,8 +140,8 @@ def join(
 
     Args:
         parts: At least one.
-        text: The text that they speak together.
-        speaker: Who speaks.
+        text: The text of all parts together.
+        speaker: Name of the speaker.
         sample_rate: Hz.
         hop_length: Samples per frame.
         out_of_vocabulary: Words that no lexicon holds.

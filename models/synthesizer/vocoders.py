@@ -18,25 +18,19 @@ from modules.mel import MelConfig, MelConverter
 from utils.errors import InputError
 from utils.logging import get_logger
 
-GRIFFIN_LIM = "Griffin-Lim"  # the name of what needs no training, in records
+GRIFFIN_LIM = "Griffin-Lim"  # name in metadata.jsonl
 _MAY_DIFFER = ("padding",)  # a shift by half a hop is hardly audible
 
 
 class OpenedVocoder(NamedTuple):
-    """A vocoder that fits an acoustic model, before its network is built.
+    """A vocoder that fits an acoustic model, before its network is built."""
 
-    Attributes:
-        model: None: Griffin-Lim.
-        mel: What the acoustic model makes.
-        name: What the vocoder is called.
-    """
-
-    model: OpenedModel | None
-    mel: MelConfig
-    name: str
+    model: OpenedModel | None  # None: Griffin-Lim
+    mel: MelConfig  # of the acoustic model
+    name: str  # of the vocoder, for messages
 
     def load(self, settings: InferenceConfig, device: str) -> Vocoder:
-        """Builds it; logs which one it is unless it is one of the same mel.
+        """Builds the vocoder; logs its name if it is Griffin-Lim or resamples.
 
         Args:
             settings: Iterations of Griffin-Lim, precision of other vocoders.
@@ -51,8 +45,8 @@ class OpenedVocoder(NamedTuple):
             log.info("no vocoder given: Griffin-Lim, %d iterations", iterations)
             return GriffinLim(self.mel, iterations).to(device)
         vocoder = prepared(self.model.load(device).network, settings)
-        theirs = self.model.assets.mel
-        different = self.mel.differences(theirs, ignore=_MAY_DIFFER)
+        vocoder_mel = self.model.assets.mel
+        different = self.mel.differences(vocoder_mel, ignore=_MAY_DIFFER)
         if not different:
             return vocoder
         log.info(
@@ -61,14 +55,14 @@ class OpenedVocoder(NamedTuple):
             self.name,
             ", ".join(different),
         )
-        return ResamplingVocoder(vocoder, self.mel, theirs).to(device)
+        return ResamplingVocoder(vocoder, self.mel, vocoder_mel).to(device)
 
     def facts(self, vocoder: Vocoder, settings: InferenceConfig) -> list[object]:
-        """What the sound depends on, except the mel.
+        """Lists what the sound depends on, except the mel, for a fingerprint.
 
         Args:
-            vocoder: What `load` gave.
-            settings: With which it was loaded.
+            vocoder: Returned by `load`.
+            settings: As given to `load`.
 
         Returns:
             Name, settings and a digest of the weights, for JSON.
@@ -88,7 +82,7 @@ def open_vocoder(
 
     Args:
         reference: Experiment, checkpoint or name on the Hub; None: Griffin-Lim.
-        mel: What the acoustic model makes.
+        mel: Mel of the acoustic model.
         resample: Use it also if it was made for another mel or sample rate.
 
     Raises:
@@ -105,23 +99,23 @@ def open_vocoder(
 
 
 def prepared(network: object, settings: InferenceConfig) -> Vocoder:
-    """The network of a vocoder in its form for inference.
+    """Returns a copy of a vocoder's network that is optimised for inference.
 
     Args:
         network: As it was trained.
-        settings: Their precision is used.
+        settings: `vocoder_precision` is used.
     """
     return cast("TrainedVocoder", network).for_inference(settings.vocoder_precision)
 
 
 def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
-    """Compares the mel that a model makes with the one that a vocoder was trained on.
+    """Refuses a vocoder of another mel definition than the acoustic model's.
 
     Half a hop of shift (`padding`) is hardly audible: it is allowed, and logged.
 
     Args:
-        acoustic: What the acoustic model makes.
-        vocoder: What the vocoder reads.
+        acoustic: Mel of the acoustic model.
+        vocoder: Mel of the vocoder.
         name: Of the vocoder, for messages.
 
     Raises:
@@ -146,7 +140,7 @@ class ResamplingVocoder(nn.Module):
     """A vocoder of another mel and sample rate: converts mels for it, and resamples its sound.
 
     Args:
-        vocoder: Speaks mels of its own definition.
+        vocoder: Reads mels of the definition `target`.
         source: Mel of the acoustic model; also the sample rate of the wav.
         target: Mel of the vocoder.
     """
@@ -176,10 +170,10 @@ class ResamplingVocoder(nn.Module):
         lengths = self.convert.lengths(mel_lengths)
         wavs = self.vocoder.infer(converted, lengths).cpu().numpy()
         result = torch.zeros(B, T * self.source.hop_length)
-        for item, (n_frames, n_theirs) in enumerate(
+        for item, (n_frames, n_converted) in enumerate(
             zip(mel_lengths.tolist(), lengths.tolist(), strict=True)
         ):
-            whole = wavs[item, : n_theirs * self.target.hop_length]
+            whole = wavs[item, : n_converted * self.target.hop_length]
             n_samples = n_frames * self.source.hop_length
             pieces = list(self._resampled([whole], n_samples))
             result[item, :n_samples] = torch.from_numpy(np.concatenate(pieces))
@@ -208,7 +202,7 @@ class ResamplingVocoder(nn.Module):
                 yield torch.from_numpy(piece)[None]
 
     def _resampled(self, pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarray]:
-        """The wav at the other rate, cut at or filled up to so many samples."""
+        """Resamples pieces of a wav; cuts or pads the result to `n_samples`."""
         import soxr  # here: most vocoders need none
 
         resampler = soxr.ResampleStream(

@@ -42,25 +42,16 @@ class ProcessRank(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Batches for one process.
+    """Batches for one process."""
 
-    Attributes:
-        train: Training batches; the sampler chooses the epoch.
-        sampler: Order and position of the training batches.
-        valid: Validation batches of this process, always the same ones.
-        validation: All validation utterances.
-        samples: Batch of the validation utterances that the tracker shows; None without any.
-        n_utterances: Training items of all processes: utterances, or segments of recordings.
-        plan: Fingerprint of utterances, batches and processes.
-    """
-
-    train: DataLoader[Any]
-    sampler: FrameBudgetSampler
-    valid: DataLoader[Any]
-    validation: ValidationItems
+    train: DataLoader[Any]  # training batches; the sampler chooses the epoch
+    sampler: FrameBudgetSampler  # order and position of the training batches
+    valid: DataLoader[Any]  # validation batches of this process, always the same ones
+    validation: ValidationItems  # all validation utterances
+    # batch of the validation utterances that the tracker shows; None without any
     samples: TtsBatch | VocoderBatch | None
-    n_utterances: int
-    plan: str
+    n_utterances: int  # training items of all processes: utterances, or segments of recordings
+    plan: str  # fingerprint of utterances, batches and processes
 
     def validation_batch(self, item: int) -> TtsBatch | VocoderBatch:
         """A batch of one validation utterance."""

@@ -21,19 +21,14 @@ RowNames = Sequence[Sequence[str]]  # of the old tensor and of the new one
 
 @dataclass
 class Transfer:
-    """The tensors and rows that a task took from another model.
+    """The tensors and rows that a task took from another model."""
 
-    Attributes:
-        reused: Copied tensors, and `tensor: row name` for those matched row by row.
-        new: Missing in the other model; they keep their random initial values.
-        dropped: Without a counterpart in the task.
-        source: The other model, as model cards name it.
-    """
-
+    # copied tensors, and `tensor: row name` for those matched row by row
     reused: list[str] = field(default_factory=list)
+    # missing in the other model; they keep their random initial values
     new: list[str] = field(default_factory=list)
-    dropped: list[str] = field(default_factory=list)
-    source: str = ""
+    dropped: list[str] = field(default_factory=list)  # without a counterpart in the task
+    source: str = ""  # the other model, as model cards name it
 
 
 def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:

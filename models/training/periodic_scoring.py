@@ -55,19 +55,13 @@ def start_stopwatch() -> Stopwatch:
 
 
 class ScoringResult(NamedTuple):
-    """Result of one scoring.
+    """Result of one scoring."""
 
-    Attributes:
-        values: Means over the utterances that have a value, by column; NaN where none has.
-        units: Of the values, by column; empty for plain numbers.
-        n: Utterances that were synthesised.
-        seconds: Time it took.
-    """
-
+    # means over the utterances that have a value, by column; NaN where none has
     values: Mapping[str, float]
-    units: Mapping[str, str]
-    n: int
-    seconds: float
+    units: Mapping[str, str]  # of the values, by column; empty for plain numbers
+    n: int  # utterances that were synthesised
+    seconds: float  # time it took
 
 
 class PeriodicScoring:

@@ -20,16 +20,11 @@ _AUDIO_PACKAGES = ("soundfile", "soxr", "parselmouth")
 
 
 class ValidationUtterance(NamedTuple):
-    """A validation utterance that is scored.
+    """A validation utterance that is scored."""
 
-    Attributes:
-        id: Its id.
-        batch: A batch of it alone.
-        read_recording: Reads its recording, cut to the span of its features.
-    """
-
-    id: str
-    batch: TtsBatch | VocoderBatch
+    id: str  # its id
+    batch: TtsBatch | VocoderBatch  # a batch of it alone
+    # reads its recording, cut to the span of its features
     read_recording: Callable[[], LabelledSpeech]
 
 

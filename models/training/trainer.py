@@ -30,17 +30,13 @@ from utils.logging import Progress, get_logger, progress
 
 
 class Observers(NamedTuple):
-    """What reports on a run; only the first process uses them.
+    """What reports on a run; only the first process uses them."""
 
-    Attributes:
-        tracker: Takes curves and samples.
-        write_card: Called after each checkpoint, with the position, and the losses of the last
-            validation and the last scores.
-        scoring: Scores validation utterances; None: they are not scored.
-    """
-
-    tracker: Tracker
+    tracker: Tracker  # takes curves and samples
+    # called after each checkpoint, with the position, and the losses of the last validation and the
+    # last scores
     write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
+    # scores validation utterances; None: they are not scored
     scoring: PeriodicScoring | None = None
 
 

@@ -74,20 +74,16 @@ def _milestones(schedule: ScheduleConfig, update: int) -> float:
 
 @dataclass
 class WindowReport:
-    """Result of one window, the same in every process except for `utterances`.
+    """Result of one window, the same in every process except for `utterances`."""
 
-    Attributes:
-        losses: Mean per valid element over the window and all processes, without weights.
-        norms: Gradient norm before clipping, by network.
-        counts: Valid elements, by unit.
-        faults: What was not finite, by network whose step was skipped.
-        utterances: Ids in this process that may have caused a fault.
-    """
-
-    counts: Mapping[Unit, int]
+    counts: Mapping[Unit, int]  # valid elements, by unit
+    # mean per valid element over the window and all processes, without weights
     losses: dict[str, float] = field(default_factory=dict)
+    # gradient norm before clipping, by network
     norms: dict[str, float] = field(default_factory=dict)
+    # what was not finite, by network whose step was skipped
     faults: dict[str, str] = field(default_factory=dict)
+    # ids in this process that may have caused a fault
     utterances: list[str] = field(default_factory=list)
 
 

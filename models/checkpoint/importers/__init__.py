@@ -19,44 +19,31 @@ from utils.errors import InputError
 
 @dataclass(frozen=True)
 class TrainingNetworks:
-    """The networks of a checkpoint that only training needs.
+    """The networks of a checkpoint that only training needs."""
 
-    Attributes:
-        tensors: By our names, of each network by its name in the task, such as "discriminator".
-        unused: A line for each tensor or group of tensors that Arion cannot use.
-    """
-
+    # by our names, of each network by its name in the task, such as "discriminator"
     tensors: dict[str, dict[str, Tensor]] = field(default_factory=dict)
-    unused: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()  # a line for each tensor or group of tensors that Arion cannot use
 
 
 @dataclass(frozen=True)
 class ImportedModel:
-    """A checkpoint of another project in our terms.
+    """A checkpoint of another project in our terms."""
 
-    Attributes:
-        config: The tree of an ordinary `config.json`, with the keys of config/schema.py.
-        assets: Mel definition, vocabulary, speakers and statistics.
-        tensors: Of the inference network, by our names; weight normalisation in any form. They are
-            checked when the network is filled.
-        weights: The file of the tensors; its folder is LoadedModel.folder.
-        described_by: The file of the settings. Messages name it, and stage 3 writes `result` into
-            its folder.
-        source: Model, project and checkpoint in one line, for the model card.
-        unused: Unused tensors of the inference network, with the reason.
-        step: Updates of training; None if unknown.
-        training_networks: Reads the networks that only training needs. Not called for inference:
-            discriminators are large.
-    """
-
+    # the tree of an ordinary `config.json`, with the keys of config/schema.py
     config: Mapping[str, object]
-    assets: Assets
+    assets: Assets  # mel definition, vocabulary, speakers and statistics
+    # of the inference network, by our names; weight normalisation in any form. They are checked
+    # when the network is filled
     tensors: dict[str, Tensor]
-    weights: Path
+    weights: Path  # the file of the tensors; its folder is LoadedModel.folder
+    # the file of the settings. Messages name it, and stage 3 writes `result` into its folder
     described_by: Path
-    source: str
-    unused: tuple[str, ...] = ()
-    step: int | None = None
+    source: str  # model, project and checkpoint in one line, for the model card
+    unused: tuple[str, ...] = ()  # unused tensors of the inference network, with the reason
+    step: int | None = None  # updates of training; None if unknown
+    # reads the networks that only training needs. Not called for inference: discriminators are
+    # large
     training_networks: Callable[[], TrainingNetworks] = TrainingNetworks
 
 

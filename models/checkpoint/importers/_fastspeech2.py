@@ -40,27 +40,19 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True)
 class FastSpeech2Settings:
-    """The settings of a checkpoint in our terms.
+    """The settings of a checkpoint in our terms."""
 
-    Attributes:
-        path: Their file, for messages.
-        model_path: The file of `model`; it may be the same.
-        datasets: Names.
-        preprocess: Values of our `preprocess` section; mel and pitch, without the text.
-        model: Sections `transformer`, `variance_predictor` and `variance_embedding`, and
-            `max_seq_len`, unchanged.
-        levels: Of pitch and energy.
-        language: espeak language code.
-        names: Their keys by ours where they differ, for messages.
-    """
-
-    path: Path
-    model_path: Path
-    datasets: tuple[str, ...]
+    path: Path  # their file, for messages
+    model_path: Path  # the file of `model`; it may be the same
+    datasets: tuple[str, ...]  # names
+    # values of our `preprocess` section; mel and pitch, without the text
     preprocess: Mapping[str, object]
+    # sections `transformer`, `variance_predictor` and `variance_embedding`, and `max_seq_len`,
+    # unchanged
     model: Mapping[str, object]
-    levels: Levels
-    language: str = "en-us"
+    levels: Levels  # of pitch and energy
+    language: str = "en-us"  # espeak language code
+    # their keys by ours where they differ, for messages
     names: Mapping[str, str] = field(default_factory=dict)
 
 

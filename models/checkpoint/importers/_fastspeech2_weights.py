@@ -55,23 +55,14 @@ _TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 @dataclass(frozen=True)
 class Weights:
-    """The tensors of a checkpoint under our names.
+    """The tensors of a checkpoint under our names."""
 
-    Attributes:
-        tensors: All but the statistics of pitch and energy.
-        path: Their file.
-        max_seq_len: Rows of the tables of positions; None without tables.
-        stored_positions: Whether the tables are learnt, and not sinusoids.
-        n_speakers: Rows of the speaker embedding, 1 without one.
-        unused: Tensors that were left out, with the reason.
-    """
-
-    tensors: dict[str, Tensor]
-    path: Path
-    max_seq_len: int | None
-    stored_positions: bool
-    n_speakers: int
-    unused: tuple[str, ...]
+    tensors: dict[str, Tensor]  # all but the statistics of pitch and energy
+    path: Path  # their file
+    max_seq_len: int | None  # rows of the tables of positions; None without tables
+    stored_positions: bool  # whether the tables are learnt, and not sinusoids
+    n_speakers: int  # rows of the speaker embedding, 1 without one
+    unused: tuple[str, ...]  # tensors that were left out, with the reason
 
 
 def vocabulary_of(weights: Weights) -> Vocabulary:

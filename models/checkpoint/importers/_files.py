@@ -14,18 +14,13 @@ _EPOCH = re.compile(r"epoch-(\d+)")
 
 
 class HubFiles(NamedTuple):
-    """File names of one kind of checkpoint in a repository on the Hub.
+    """File names of one kind of checkpoint in a repository on the Hub."""
 
-    Attributes:
-        weights: Of the inference network.
-        settings: At least one file of this name is needed.
-        discriminators: Pattern of the other networks, in the folder of the weights; `{number}` is
-            the number at the end of the weights' name.
-    """
-
-    weights: re.Pattern[str]
-    settings: re.Pattern[str]
-    discriminators: str = "(?!)"  # none
+    weights: re.Pattern[str]  # of the inference network
+    settings: re.Pattern[str]  # at least one file of this name is needed
+    # pattern of the other networks, in the folder of the weights (default: none); `{number}` is the
+    # number at the end of the weights' name
+    discriminators: str = "(?!)"
 
 
 def first_file(paths: Iterable[Path]) -> Path | None:

@@ -48,27 +48,17 @@ _SPECTRAL = (  # torch.nn.utils.spectral_norm, and the names of parametrizations
 
 @dataclass(frozen=True)
 class HiFiGANSettings:
-    """The settings of a checkpoint in our terms.
+    """The settings of a checkpoint in our terms."""
 
-    Attributes:
-        path: Their file.
-        where: File and section of the generator's settings, for messages.
-        generator: The keys GENERATOR_KEYS.
-        preprocess: Mel definition, by our keys; `fmax` may be None: half of the sample rate.
-        train: Known settings of its training, by our keys.
-        adam: Known settings of its optimizer, by our keys.
-        dataset: Names of its training data; empty: unknown.
-        names: Their keys by ours where they differ, for messages.
-    """
-
-    path: Path
-    where: str
-    generator: Mapping[str, object]
+    path: Path  # their file
+    where: str  # file and section of the generator's settings, for messages
+    generator: Mapping[str, object]  # the keys GENERATOR_KEYS
+    # mel definition, by our keys; `fmax` may be None: half of the sample rate
     preprocess: Mapping[str, object]
-    train: Mapping[str, object]
-    adam: Mapping[str, object]
-    dataset: Sequence[str]
-    names: Mapping[str, str]
+    train: Mapping[str, object]  # known settings of its training, by our keys
+    adam: Mapping[str, object]  # known settings of its optimizer, by our keys
+    dataset: Sequence[str]  # names of its training data; empty: unknown
+    names: Mapping[str, str]  # their keys by ours where they differ, for messages
 
 
 def assemble(
