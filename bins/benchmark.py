@@ -113,11 +113,11 @@ def _measure_inference(setting: Setting, repeats: int = 10) -> None:
         lengths = torch.full((n_items,), 95, device=setting.device)
         durations = torch.full_like(ids, 6)
 
-        def speak() -> None:
+        def synthesise() -> None:
             with setting.autocast():
                 network.infer(ids, lengths, durations=durations)  # noqa: B023
 
-        taken = _best(speak, setting.device, repeats)
+        taken = _best(synthesise, setting.device, repeats)
         audio_s = n_items * 95 * 6 * MEL.hop_length / MEL.sample_rate
         log.info(
             "inference  %s  batch %d  %.3f s  real-time factor %.4f",

@@ -55,7 +55,7 @@ def main() -> None:
     setup_logging()
 
     from models.synthesizer import text_synthesis
-    from models.synthesizer.speak_each import experiment_of
+    from models.synthesizer.synthesis_run import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
     settings = text_synthesis.Settings(
@@ -76,15 +76,15 @@ def main() -> None:
     overwrite = given.overwrite or given.infer_text is not None
     synthesis = synthesis._replace(alignment=given.save_alignment, overwrite=overwrite)
     if given.infer_mode == "batch":
-        text_synthesis.speak_dataset(
+        text_synthesis.synthesise_dataset(
             synthesis, given.infer_dataset, given.infer_testing_set, settings
         )
     elif given.infer_text_file is not None:
-        text_synthesis.speak_texts(
+        text_synthesis.synthesise_texts(
             synthesis, text_synthesis.read_texts(given.infer_text_file), settings
         )
     else:
-        text_synthesis.speak_texts(synthesis, [given.infer_text], settings)
+        text_synthesis.synthesise_texts(synthesis, [given.infer_text], settings)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def main() -> None:
     setup_logging()
 
     from models.synthesizer import copy_synthesis
-    from models.synthesizer.speak_each import experiment_of
+    from models.synthesizer.synthesis_run import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
     synthesis = copy_synthesis.load_copy_synthesis(
@@ -50,11 +50,11 @@ def main() -> None:
     )
     synthesis = synthesis._replace(overwrite=given.overwrite)
     if given.infer_mode == "batch":
-        copy_synthesis.speak_split(synthesis, given.infer_dataset, given.infer_testing_set)
+        copy_synthesis.synthesise_split(synthesis, given.infer_dataset, given.infer_testing_set)
     elif given.infer_audio_dir is not None:
-        copy_synthesis.speak_audio(synthesis, given.infer_audio_dir)
+        copy_synthesis.synthesise_audio(synthesis, given.infer_audio_dir)
     else:
-        copy_synthesis.speak_features(synthesis, given.infer_feature_dir)
+        copy_synthesis.synthesise_features(synthesis, given.infer_feature_dir)
 
 
 if __name__ == "__main__":

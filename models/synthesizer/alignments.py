@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from models.base.result_files import METADATA
-from models.synthesizer.results import TextLine, read_lines
+from models.synthesizer.metadata import TextLine, read_lines
 from processors.durations.formats import AlignedSpeech, find_writer
 from processors.records import TimedPhone, TimedWord, timed_phones
 from utils.errors import InputError
@@ -19,7 +19,7 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
     Args:
         folder: Holds `metadata.jsonl`.
         format: Of `writer_names`.
-        output: Made where missing; None: next to the sound files.
+        output: SynthesisResult where missing; None: next to the sound files.
 
     Returns:
         How many there are.
@@ -38,7 +38,7 @@ def write_alignments(folder: Path, output: Path, format: str) -> int:
 
     Args:
         folder: Holds `metadata.jsonl`.
-        output: Made where missing.
+        output: SynthesisResult where missing.
         format: Of `writer_names`.
 
     Raises:

@@ -13,15 +13,20 @@ from config.schema import PreprocessConfig
 from models.base.interfaces import Vocoder
 from models.base.registry import config_of
 from models.checkpoint.loading import load_model
+from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.mel_sources import (
     MelSource,
     sources_of_audio,
     sources_of_features,
     sources_of_split,
 )
-from models.synthesizer.provenance import fingerprint, model_facts
-from models.synthesizer.results import CopyLine, ResultFolder
-from models.synthesizer.speak_each import Made, TestingSet, default_output, speak_each
+from models.synthesizer.metadata import CopyLine, ResultFolder
+from models.synthesizer.synthesis_run import (
+    SynthesisResult,
+    TestingSet,
+    default_output,
+    synthesise_each,
+)
 from models.synthesizer.vocoders import prepared
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import write_wav_blocks
@@ -84,7 +89,7 @@ def load_copy_synthesis(
     )
 
 
-def speak_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
+def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
     """Mode `batch`: synthesises the mels of a prepared data set into `<output>/<id>.wav`.
 
     Args:
@@ -100,10 +105,10 @@ def speak_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet)
     sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
     results = ResultFolder(synthesis.output, CopyLine)
     results.check_dataset(dataset, [source.id for source in sources])
-    _speak_all(synthesis, sources, results)
+    _synthesise_all(synthesis, sources, results)
 
 
-def speak_audio(synthesis: CopySynthesis, path: Path) -> None:
+def synthesise_audio(synthesis: CopySynthesis, path: Path) -> None:
     """Mode `single`: synthesises the mels of audio files into `<output>/single/<name>.wav`.
 
     Args:
@@ -113,10 +118,10 @@ def speak_audio(synthesis: CopySynthesis, path: Path) -> None:
     Raises:
         InputError: If there is no audio, or one could not be synthesised (the others are made).
     """
-    _speak_files(synthesis, sources_of_audio(path, synthesis.preprocess))
+    _synthesise_files(synthesis, sources_of_audio(path, synthesis.preprocess))
 
 
-def speak_features(synthesis: CopySynthesis, path: Path) -> None:
+def synthesise_features(synthesis: CopySynthesis, path: Path) -> None:
     """Mode `single`: synthesises the mels in `.npy` files into `<output>/single/<name>.wav`.
 
     Args:
@@ -126,10 +131,10 @@ def speak_features(synthesis: CopySynthesis, path: Path) -> None:
     Raises:
         InputError: If there is no mel, or one could not be synthesised (the others are made).
     """
-    _speak_files(synthesis, sources_of_features(path, synthesis.mel))
+    _synthesise_files(synthesis, sources_of_features(path, synthesis.mel))
 
 
-def _speak_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
+def _synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
     """Synthesises files of the user, none of which is overwritten."""
     results = ResultFolder(synthesis.output / "single", CopyLine)
     for source in sources:
@@ -137,18 +142,18 @@ def _speak_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None
             raise InputError(
                 f"{source.path} would be overwritten; choose another --infer_output_dir"
             )
-    _speak_all(synthesis, sources, results)
+    _synthesise_all(synthesis, sources, results)
 
 
-def _speak_all(
+def _synthesise_all(
     synthesis: CopySynthesis, sources: Sequence[MelSource], results: ResultFolder[CopyLine]
 ) -> None:
     """Synthesises mels one after another; logs their mean distance to the recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name]
-    lines = speak_each(
+    lines = synthesise_each(
         [source.made_by(*facts) for source in sources],
-        lambda source: _speak(synthesis, source, results.folder, spectrogram),
+        lambda source: _synthesise(synthesis, source, results.folder, spectrogram),
         results,
         "mels",
         overwrite=synthesis.overwrite,
@@ -160,9 +165,9 @@ def _speak_all(
         get_logger(__name__).info("mel L1 to the recordings: %.4f", mean)
 
 
-def _speak(
+def _synthesise(
     synthesis: CopySynthesis, source: MelSource, folder: Path, spectrogram: MelSpectrogram
-) -> Made[CopyLine]:
+) -> SynthesisResult[CopyLine]:
     """Writes the speech of one mel."""
     content = source.load()
     path = folder / f"{source.id}.wav"
@@ -191,7 +196,7 @@ def _speak(
         mel_l1=None if distance is None else round(distance, 5),
         fingerprint=source.fingerprint,
     )
-    return Made(line, seconds, work_s)
+    return SynthesisResult(line, seconds, work_s)
 
 
 def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from config.schema import PreprocessConfig
-from models.synthesizer.provenance import fingerprint
-from models.synthesizer.speak_each import TestingSet, utterances_of
+from models.synthesizer.fingerprint import fingerprint
+from models.synthesizer.synthesis_run import TestingSet, utterances_of
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.audio_folder import SUFFIXES
 from processors.audio.files import AudioError, read_audio

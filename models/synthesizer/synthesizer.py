@@ -22,7 +22,7 @@ from models.base.interfaces import AcousticModel
 from models.base.registry import config_of
 from models.checkpoint.loading import LoadedModel, open_model
 from models.synthesizer.clauses import ClauseSplitter
-from models.synthesizer.provenance import fingerprint, model_facts
+from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.speech import Part, Speech, faded_pieces, join, silence
 from models.synthesizer.vocoders import open_vocoder
 from processors.records import SpokenText
@@ -125,7 +125,7 @@ class Synthesizer:
         sentences = self._split_clauses(text, self.speakers[index].language)
         clauses = [clause for sentence in sentences for clause in sentence]
         with self._seeded(seed):
-            spoken = iter(self._speak(clauses, index, controls))
+            spoken = iter(self._synthesise(clauses, index, controls))
         parts = [[next(spoken) for _ in sentence] for sentence in sentences]
         speech = join(
             list(self._with_pauses(parts, controls.duration)),
@@ -204,7 +204,9 @@ class Synthesizer:
             _check_finite(clause, piece)
             yield piece.clip(-1, 1)
 
-    def _speak(self, clauses: Sequence[SpokenText], speaker: int, controls: Controls) -> list[Part]:
+    def _synthesise(
+        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls
+    ) -> list[Part]:
         """Parts in the order of the clauses; clauses of like length share a forward pass."""
         by_length = sorted(range(len(clauses)), key=lambda i: len(clauses[i].phones))
         parts: dict[int, Part] = {}

@@ -11,16 +11,16 @@ from typing import NamedTuple
 import torch
 
 from models.synthesizer.alignments import write_alignments
-from models.synthesizer.provenance import fingerprint
-from models.synthesizer.results import ResultFolder, TextLine
-from models.synthesizer.speak_each import (
-    Made,
+from models.synthesizer.fingerprint import fingerprint
+from models.synthesizer.metadata import ResultFolder, TextLine
+from models.synthesizer.speech import Speech
+from models.synthesizer.synthesis_run import (
+    SynthesisResult,
     TestingSet,
     default_output,
-    speak_each,
+    synthesise_each,
     utterances_of,
 )
-from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Controls, Synthesizer, choose_speaker
 from models.synthesizer.vocoders import GRIFFIN_LIM
 from processors.audio.files import write_wav
@@ -92,7 +92,7 @@ def load_text_synthesis(
     )
 
 
-def speak_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settings) -> None:
+def synthesise_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settings) -> None:
     """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
 
     Args:
@@ -109,10 +109,10 @@ def speak_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settin
     results = ResultFolder(synthesis.output / "single", TextLine)
     ids = numbered(results, texts, speaker, settings)
     items = [TextItem(id, text, speaker) for id, text in zip(ids, texts, strict=True)]
-    _speak_all(synthesis, items, results, settings)
+    _synthesise_all(synthesis, items, results, settings)
 
 
-def speak_dataset(
+def synthesise_dataset(
     synthesis: TextSynthesis, dataset: str, testing_set: TestingSet, settings: Settings
 ) -> None:
     """Mode `batch`: synthesises the texts of a prepared data set into `<output>/<id>.wav`.
@@ -138,7 +138,7 @@ def speak_dataset(
     ]
     results = ResultFolder(synthesis.output, TextLine)
     results.check_dataset(dataset, [item.id for item in items])
-    _speak_all(synthesis, items, results, settings)
+    _synthesise_all(synthesis, items, results, settings)
 
 
 def read_texts(path: Path) -> list[str]:
@@ -189,7 +189,7 @@ def _controls(source: Settings | TextLine) -> tuple[float, ...]:
     return source.pitch_control, source.energy_control, source.duration_control, source.seed
 
 
-def _speak_all(
+def _synthesise_all(
     synthesis: TextSynthesis,
     items: Sequence[TextItem],
     results: ResultFolder[TextLine],
@@ -199,7 +199,7 @@ def _speak_all(
     Controls(settings.pitch_control, settings.energy_control, settings.duration_control).checked()
     facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, *_controls(settings)]
 
-    def make(item: TextItem) -> Made[TextLine]:
+    def make(item: TextItem) -> SynthesisResult[TextLine]:
         start = time.perf_counter()
         speech = synthesis.synthesizer(
             item.text,
@@ -212,10 +212,10 @@ def _speak_all(
         work_s = time.perf_counter() - start
         _write_speech(synthesis, item, speech, results.folder)
         line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
-        return Made(line, speech.seconds, work_s)
+        return SynthesisResult(line, speech.seconds, work_s)
 
     try:
-        speak_each(
+        synthesise_each(
             [item._replace(fingerprint=fingerprint(*facts, *item[:4])) for item in items],
             make,
             results,

@@ -28,7 +28,7 @@ from models.training.data import (
     load_data,
 )
 from models.training.finetune import initialise
-from models.training.periodic_scoring import build_scoring, check_score_metrics
+from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking import Tracker, check_tracker
 from models.training.trainer import Observers, Trainer
 from utils.config import to_plain

@@ -9,7 +9,7 @@ from accelerate import Accelerator
 
 from models.base.task import Sample
 from models.checkpoint.history import Position
-from models.training.periodic_scoring import ScoringResult
+from models.training.scoring.periodic import ScoringResult
 from models.training.updates import WindowReport
 from models.training.validation import Validation
 from utils.errors import InputError

@@ -17,13 +17,13 @@ from models.base.task import Sample, Scheduled, Task
 from models.checkpoint.folders import prune, write_checkpoint
 from models.checkpoint.history import Position
 from models.training.data import TrainingData, windows
-from models.training.periodic_scoring import PeriodicScoring
 from models.training.processes import take_from_first
+from models.training.scoring.periodic import PeriodicScoring
 from models.training.signals import Interrupts
 from models.training.state import pack, random_states, unpack, weight_files
 from models.training.tracking import Meter, Tracker
 from models.training.updates import Updater, WindowReport, build_optimizer, learning_rate
-from models.training.validation import evaluation, validate
+from models.training.validation import eval_mode, validate
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress
@@ -235,7 +235,7 @@ class Trainer:
         if self._data.samples is None:
             return
         device = self._accelerator.device
-        with evaluation(self._task.networks.values(), device):
+        with eval_mode(self._task.networks.values(), device):
             samples = self._task.samples(send_to_device(self._data.samples, device))
             self._observers.tracker.log_samples(samples, self.position.step)
 
@@ -248,7 +248,7 @@ class Trainer:
         scoring = self._observers.scoring
         if scoring is None or not self._accelerator.is_main_process:
             return
-        with evaluation(self._task.networks.values(), self._accelerator.device):
+        with eval_mode(self._task.networks.values(), self._accelerator.device):
             found = scoring.run(self._synthesise)
         if found is not None:
             self.scores = {f"score/{name}": value for name, value in found.values.items()}

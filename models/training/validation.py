@@ -36,7 +36,7 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
     for network in task.networks.values():
         take_from_first(network)  # running means differ between processes
     own: list[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]] = []
-    with evaluation(task.networks.values(), device):
+    with eval_mode(task.networks.values(), device):
         for batch in batches:
             terms = task.validation_step(send_to_device(batch, device))
             own.append(({name: _on_cpu(term) for name, term in terms.items()}, task.counts(batch)))
@@ -69,7 +69,7 @@ def _means(
 
 
 @contextmanager
-def evaluation(networks: Iterable[nn.Module], device: torch.device) -> Iterator[None]:
+def eval_mode(networks: Iterable[nn.Module], device: torch.device) -> Iterator[None]:
     """Evaluation mode without gradients; afterwards training mode, and generators as before.
 
     Args:

@@ -79,7 +79,7 @@ def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch,
     monkeypatch.setattr("sys.argv", ["inference", *flags])
     monkeypatch.setattr(text_synthesis, "load_text_synthesis", lambda *_, **__: loaded)
     monkeypatch.setattr(text_synthesis, "read_texts", lambda path: ["Hi."])
-    for name in ("speak_texts", "speak_dataset"):
+    for name in ("synthesise_texts", "synthesise_dataset"):
         monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
     main()
     assert [synthesis.overwrite for synthesis in spoken] == [overwrite]

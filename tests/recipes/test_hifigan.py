@@ -43,7 +43,7 @@ class Place(NamedTuple):
     def train(self, *flags: str) -> subprocess.CompletedProcess[str]:
         return self.run("--stage", "2", "--config", str(self.config), *flags)
 
-    def speak(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def synthesise(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         return self.run("--stage", "3", *flags, cwd=cwd)
 
 
@@ -132,7 +132,7 @@ def test_the_experiment_speaks_a_folder_of_audio_at_another_rate(trained, tmp_pa
     wav, _ = soundfile.read(DEMO / "wavs" / "LJ001-0002.flac")
     (tmp_path / "my clips").mkdir()
     soundfile.write(tmp_path / "my clips" / "half the rate.wav", wav[::2], RATE // 2)
-    done = trained.speak(
+    done = trained.synthesise(
         "--infer_mode", "single", "--infer_audio_dir", "my clips",
         "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "out put", cwd=tmp_path,
     )  # fmt: skip
@@ -150,7 +150,7 @@ def test_one_checkpoint_speaks_mels_alone_and_names_the_bad_one(trained, tmp_pat
     np.save(mels / "good.npy", np.full((80, 9), -5.0, dtype=np.float32))
     np.save(mels / "bad.npy", np.full((9, 80), -5.0, dtype=np.float32))
     (checkpoint,) = checkpoints_of(trained.experiment)
-    done = trained.speak(
+    done = trained.synthesise(
         "--infer_mode", "single", "--infer_feature_dir", str(mels),
         "--infer_expt_dir", str(trained.experiment / "checkpoints" / checkpoint),
         "--infer_output_dir", str(tmp_path),

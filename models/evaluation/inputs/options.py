@@ -10,7 +10,7 @@ from models.base.registry import config_of, load_config
 from models.checkpoint.loading import load_model
 from models.evaluation.inputs.references import ReferenceSources
 from models.evaluation.inputs.systems import SINGLE, read_texts
-from models.synthesizer.speak_each import TestingSet, default_output
+from models.synthesizer.synthesis_run import TestingSet, default_output
 from processors.scoring.user_models import UserModels
 from utils.config import overridden
 

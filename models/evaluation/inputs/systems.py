@@ -7,8 +7,8 @@ from typing import Any, Literal, cast
 
 from models.base.result_files import METADATA
 from models.synthesizer.mel_sources import files_of
-from models.synthesizer.results import CopyLine, TextLine, read_rows
-from models.synthesizer.speak_each import TestingSet, utterances_of
+from models.synthesizer.metadata import CopyLine, TextLine, read_rows
+from models.synthesizer.synthesis_run import TestingSet, utterances_of
 from preprocessors.audio_folder import SUFFIXES
 from processors.records import TimedPhone
 from utils.errors import InputError

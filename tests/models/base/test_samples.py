@@ -5,7 +5,7 @@ import torch
 from models.base.acoustic import TtsOutput
 from models.base.assets import Assets
 from models.base.samples import synthesis_samples
-from models.training.validation import evaluation
+from models.training.validation import eval_mode
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.text.symbols import arpabet_vocabulary
@@ -30,7 +30,7 @@ def recordings(*numbers) -> VocoderBatch:
 
 def test_a_vocoder_gives_recordings_and_their_resynthesis_without_padding():
     task, batch = make_gan(), recordings(0, 1, 2)
-    with evaluation(task.networks.values(), CPU):
+    with eval_mode(task.networks.values(), CPU):
         samples = list(task.samples(batch))
         alone = task.networks["generator"](batch.mel[:1, :, : batch.mel_lengths[0]])[0]
 
@@ -44,7 +44,7 @@ def test_a_vocoder_gives_recordings_and_their_resynthesis_without_padding():
 
 def test_both_mels_of_a_vocoder_are_drawn_in_the_same_colours():
     task, batch = make_gan(), recordings(0)
-    with evaluation(task.networks.values(), CPU):
+    with eval_mode(task.networks.values(), CPU):
         (sample,) = task.samples(batch)
     recorded, synthesised = (panel.images[0] for panel in sample.figures["mels"]().axes)
     mel = MelSpectrogram(MEL)(batch.wav)[0]

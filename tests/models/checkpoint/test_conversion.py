@@ -20,7 +20,7 @@ from tests.models.checkpoint.importers.hifigan_originals import (
     folded,
     random_generator,
     scale_discriminators,
-    speak,
+    synthesise,
     write_authors,
 )
 from utils.config import overridden
@@ -48,7 +48,7 @@ def test_the_experiment_gives_the_samples_of_the_checkpoint(tmp_path, source):
 
     torch.manual_seed(1)
     mel = torch.randn(1, 8, 9) - 4
-    expected = speak(random_generator(SIZES), SIZES, mel)
+    expected = synthesise(random_generator(SIZES), SIZES, mel)
     assert torch.allclose(before.network.infer(mel), expected, atol=1e-5)
     assert torch.equal(after.network.infer(mel), before.network.infer(mel))
     assert (after.config, after.assets) == (before.config, before.assets)

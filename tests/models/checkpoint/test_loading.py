@@ -32,14 +32,14 @@ def experiment(trained, tmp_path):
     return Path(shutil.copytree(trained, tmp_path / "moved"))
 
 
-def speak(model):
+def synthesise(model):
     phones = torch.tensor([model.vocabulary.ids(["<sil>", "AA1", "S", "<.>"])])
     durations = torch.tensor([[2, 3, 1, 2]])
     return model.network.infer(phones, torch.tensor([4]), durations=durations).mel
 
 
 def test_a_moved_experiment_loads_without_its_training_data(trained, experiment):
-    before = speak(load_model(trained))
+    before = synthesise(load_model(trained))
     hidden = trained.parents[1] / "data"
     hidden.rename(hidden.with_name("gone"))
     try:
@@ -47,7 +47,7 @@ def test_a_moved_experiment_loads_without_its_training_data(trained, experiment)
     finally:
         hidden.with_name("gone").rename(hidden)
 
-    assert torch.equal(speak(model), before)
+    assert torch.equal(synthesise(model), before)
     assert model.step == 4
     assert model.mel == PREPROCESS.mel
     assert [speaker.name for speaker in model.speakers] == ["anna"]
@@ -66,7 +66,7 @@ def test_a_checkpoint_and_a_published_folder_load_as_well(experiment, tmp_path):
     assert load_model(checkpoint).step == 2
     assert load_model(published).step is None
     assert load_model(published / "model.safetensors").folder == published
-    assert torch.equal(speak(load_model(published)), speak(load_model(str(checkpoint))))
+    assert torch.equal(synthesise(load_model(published)), synthesise(load_model(str(checkpoint))))
 
 
 def test_a_checkpoint_is_found_from_inside_and_through_a_link(experiment, tmp_path, monkeypatch):

@@ -74,7 +74,7 @@ def send(experiment, target=TARGET, *, dry_run=False, licence="mit", with_discri
     publish(package, target, dry_run=dry_run)
 
 
-def speak(model):
+def synthesise(model):
     phones = torch.tensor([model.vocabulary.ids(["<sil>", "AA1", "S", "<.>"])])
     durations = torch.tensor([[2, 3, 1, 2]])
     return model.network.infer(phones, torch.tensor([4]), durations=durations).mel
@@ -87,7 +87,7 @@ def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
         *("speakers.json", "README.md", ".gitattributes"),
     }
     model = load_model("org/voice")
-    assert torch.equal(speak(model), speak(load_model(voice)))
+    assert torch.equal(synthesise(model), synthesise(load_model(voice)))
     assert model.speakers == load_model(voice).speakers
     assert model.origin == f"org/voice@{owner.repos['org/voice'].refs['main']}"
 
@@ -118,7 +118,7 @@ def test_discriminators_go_up_when_asked_and_come_down_for_training_alone(owner,
 def test_the_checkpoint_that_was_given_goes_up(owner, voice):
     older = voice / "checkpoints" / "step-00000002"
     send(older)
-    assert torch.equal(speak(load_model("org/voice")), speak(load_model(older)))
+    assert torch.equal(synthesise(load_model("org/voice")), synthesise(load_model(older)))
     card = owner.files("org/voice")["README.md"].decode()
     assert "for 2 updates." in card
     assert "| validation |" not in card, "that was measured on the newest weights"
@@ -181,7 +181,7 @@ def test_a_branch_is_made_and_main_is_left_alone(owner, voice):
     owner.publish("org/voice", {"README.md": b"---\n---\nold"})
     send(voice, TARGET._replace(branch="v2"))
     assert owner.files("org/voice") == {"README.md": b"---\n---\nold"}
-    assert torch.equal(speak(load_model("org/voice@v2")), speak(load_model(voice)))
+    assert torch.equal(synthesise(load_model("org/voice@v2")), synthesise(load_model(voice)))
     send(voice, TARGET._replace(branch="v2"))
 
 

@@ -7,7 +7,7 @@ import parselmouth
 import pytest
 
 from models.synthesizer.alignments import export_speech
-from models.synthesizer.results import ResultFolder, TextLine
+from models.synthesizer.metadata import ResultFolder, TextLine
 from models.synthesizer.speech import Part, join
 from models.synthesizer.text_synthesis import Settings, TextItem, line_of
 from processors.durations import writer_names

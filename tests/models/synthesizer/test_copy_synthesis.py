@@ -16,9 +16,9 @@ from models.synthesizer.copy_synthesis import (
     CopySynthesis,
     load_copy_synthesis,
     mel_distance,
-    speak_audio,
-    speak_features,
-    speak_split,
+    synthesise_audio,
+    synthesise_features,
+    synthesise_split,
 )
 from models.vocoder.hifigan import build_network
 from modules.mel import MelSpectrogram
@@ -85,7 +85,7 @@ def lines_of(folder: Path) -> list[dict]:
 
 
 def test_a_split_becomes_files_named_by_id_as_long_as_their_mels(tmp_path, store):
-    speak_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
+    synthesise_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "metadata.jsonl", "rec-008.wav", "rec-009.wav",
     ]  # fmt: skip
@@ -95,7 +95,7 @@ def test_a_split_becomes_files_named_by_id_as_long_as_their_mels(tmp_path, store
 
 
 def test_the_record_says_what_was_made_from_what(tmp_path, store):
-    speak_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
+    synthesise_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
     line = lines_of(tmp_path / "out")[0]
     assert line.pop("real_time_factor") > 0
     assert len(line.pop("fingerprint")) == 32
@@ -112,7 +112,7 @@ def test_the_record_says_what_was_made_from_what(tmp_path, store):
 
 def test_half_the_level_is_a_distance_of_ln_2_and_is_told(tmp_path, store, caplog):
     with caplog.at_level("INFO", "arion"):
-        speak_split(make_vocoder(tmp_path, Echo(store, 0.5)), "Anna", "test")
+        synthesise_split(make_vocoder(tmp_path, Echo(store, 0.5)), "Anna", "test")
     for line in lines_of(tmp_path / "out"):
         assert line["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
     assert "mel L1 to the recordings: 0.693" in caplog.text
@@ -134,7 +134,7 @@ def test_audio_files_become_files_of_their_names_in_single(tmp_path, store):
     clips = tmp_path / "my clips"
     for id in store.ids[4:6]:
         write_wav(clips / f"{id}.wav", from_pcm16(store.read(id).wav), 8000)
-    speak_audio(make_vocoder(tmp_path, Echo(store)), clips)
+    synthesise_audio(make_vocoder(tmp_path, Echo(store)), clips)
     lines = lines_of(tmp_path / "out" / "single")
     assert [(x["id"], x["dataset"], x["mel_source"], x["mel_l1"]) for x in lines] == [
         (id, "", str(clips / f"{id}.wav"), 0.0) for id in store.ids[4:6]
@@ -144,7 +144,7 @@ def test_audio_files_become_files_of_their_names_in_single(tmp_path, store):
 def test_a_mel_without_a_recording_has_no_distance(tmp_path, store, caplog):
     np.save(tmp_path / "a mel.npy", store.read("rec-004").mel)
     with caplog.at_level("INFO", "arion"):
-        speak_features(make_vocoder(tmp_path, Echo(store)), tmp_path / "a mel.npy")
+        synthesise_features(make_vocoder(tmp_path, Echo(store)), tmp_path / "a mel.npy")
     (line,) = lines_of(tmp_path / "out" / "single")
     assert (line["id"], line["file"], line["mel_l1"]) == ("a mel", "a mel.wav", None)
     assert "mel L1" not in caplog.text
@@ -155,7 +155,7 @@ def test_a_bad_clip_is_listed_and_the_others_are_spoken(tmp_path, store):
     write_wav(clips / "good.wav", from_pcm16(store.read("rec-004").wav), 8000)
     (clips / "bad.wav").write_bytes(b"")
     with pytest.raises(InputError, match=r"1 of 2 mels .*\n  bad: bad\.wav: the file is empty"):
-        speak_audio(make_vocoder(tmp_path, Echo(store)), clips)
+        synthesise_audio(make_vocoder(tmp_path, Echo(store)), clips)
     assert [line["id"] for line in lines_of(tmp_path / "out" / "single")] == ["good"]
 
 
@@ -164,33 +164,33 @@ def test_a_recording_is_never_overwritten(tmp_path, store):
     write_wav(clips / "a.wav", from_pcm16(store.read("rec-004").wav), 8000)
     before = (clips / "a.wav").read_bytes()
     with pytest.raises(InputError, match=r"a\.wav would be overwritten; choose another"):
-        speak_audio(make_vocoder(tmp_path, Echo(store)), clips)
+        synthesise_audio(make_vocoder(tmp_path, Echo(store)), clips)
     assert (clips / "a.wav").read_bytes() == before
 
 
 def test_values_that_are_not_finite_leave_no_file(tmp_path, store):
     with pytest.raises(InputError, match="gives values that are not finite"):
-        speak_split(make_vocoder(tmp_path, Constant(math.nan)), "Anna", "test")
+        synthesise_split(make_vocoder(tmp_path, Constant(math.nan)), "Anna", "test")
     assert list((tmp_path / "out").glob("*.wav")) == []
 
 
 def test_two_data_sets_with_the_same_ids_do_not_overwrite_each_other(tmp_path, store):
     (tmp_path / "data" / "Bert").symlink_to(tmp_path / "data" / "Anna")
     vocoder = make_vocoder(tmp_path, Echo(store))
-    speak_split(vocoder, "Anna", "test")
+    synthesise_split(vocoder, "Anna", "test")
     with pytest.raises(InputError, match="choose another --infer_output_dir"):
-        speak_split(vocoder, "Bert", "test")
+        synthesise_split(vocoder, "Bert", "test")
 
 
 def test_a_split_that_was_spoken_is_skipped_unless_the_model_changed(tmp_path, store, caplog):
     loud = make_vocoder(tmp_path, Echo(store))
-    speak_split(loud, "Anna", "test")
+    synthesise_split(loud, "Anna", "test")
     quiet = make_vocoder(tmp_path, Echo(store, 0.5))
     with caplog.at_level("INFO", "arion"):
-        speak_split(quiet, "Anna", "test")
+        synthesise_split(quiet, "Anna", "test")
     assert "skipped 2 of 2 mels" in caplog.text
     assert "mel L1 to the recordings: 0.0000" in caplog.text
-    speak_split(quiet._replace(fingerprint="other weights"), "Anna", "test")
+    synthesise_split(quiet._replace(fingerprint="other weights"), "Anna", "test")
     assert lines_of(tmp_path / "out")[0]["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
 
 
@@ -199,7 +199,7 @@ def test_a_file_that_changed_is_spoken_again(tmp_path, store):
     for id in ("rec-008", "rec-009"):
         mel = store.read(id).mel
         np.save(path, mel)
-        speak_features(make_vocoder(tmp_path, Echo(store)), path)
+        synthesise_features(make_vocoder(tmp_path, Echo(store)), path)
         (line,) = lines_of(tmp_path / "out" / "single")
         assert line["seconds"] == pytest.approx(mel.shape[1] * 64 / 8000, abs=1e-4)
 
@@ -288,7 +288,7 @@ def test_a_checkpoint_of_the_authors_speaks_and_its_speech_lies_beside_it(tmp_pa
     hifigan_originals.write_authors(tmp_path / "theirs", weights)
     vocoder = load_copy_synthesis(tmp_path / "theirs", None, [])
     soundfile.write(tmp_path / "a.wav", 0.1 * np.sin(np.arange(9000)), vocoder.mel.sample_rate)
-    speak_audio(vocoder, tmp_path / "a.wav")
+    synthesise_audio(vocoder, tmp_path / "a.wav")
     (line,) = lines_of(tmp_path / "theirs" / "result" / "single")
     hop = vocoder.mel.hop_length
     assert line["seconds"] == pytest.approx(9000 // hop * hop / vocoder.mel.sample_rate, abs=1e-4)

@@ -8,7 +8,7 @@ import soundfile
 
 from config.schema import InferenceConfig, PreprocessConfig
 from models.base.assets import Speaker
-from models.synthesizer.results import ResultFolder, TextLine
+from models.synthesizer.metadata import ResultFolder, TextLine
 from models.synthesizer.speech import Part, Speech, join
 from models.synthesizer.text_synthesis import (
     Settings,
@@ -17,8 +17,8 @@ from models.synthesizer.text_synthesis import (
     line_of,
     numbered,
     read_texts,
-    speak_dataset,
-    speak_texts,
+    synthesise_dataset,
+    synthesise_texts,
 )
 from preprocessors.manifest import Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
@@ -85,7 +85,7 @@ def names_in(folder: Path) -> list[str]:
 def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
     synthesis = make_synthesis(tmp_path)._replace(alignment="textgrid")
     with pytest.raises(InputError, match="1 of 2 texts could not be synthesised"):
-        speak_texts(synthesis, ["Good day.", "unspeakable"], Settings())
+        synthesise_texts(synthesis, ["Good day.", "unspeakable"], Settings())
     assert names_in(tmp_path / "out" / "single") == [
         "metadata.jsonl",
         "text-0001.TextGrid",
@@ -94,7 +94,7 @@ def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
 
 
 def test_texts_become_numbered_files_in_single(tmp_path):
-    speak_texts(make_synthesis(tmp_path), ["Good day.", "And good night."], Settings())
+    synthesise_texts(make_synthesis(tmp_path), ["Good day.", "And good night."], Settings())
     assert names_in(tmp_path / "out" / "single") == [
         "metadata.jsonl",
         "text-0001.wav",
@@ -111,7 +111,7 @@ def test_texts_become_numbered_files_in_single(tmp_path):
 def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
     synthesis = make_synthesis(tmp_path)
     for text in ("first", "second", "first"):
-        speak_texts(synthesis, [text], Settings())
+        synthesise_texts(synthesis, [text], Settings())
     lines = lines_of(tmp_path / "out" / "single")
     assert [(line["file"], line["text"]) for line in lines] == [
         ("text-0001.wav", "first"),
@@ -121,7 +121,7 @@ def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
 
 def test_a_text_is_data_and_never_a_file_name(tmp_path):
     hostile = "../../evil; $(touch evil) * /etc/passwd\n\0"
-    speak_texts(make_synthesis(tmp_path), [hostile], Settings())
+    synthesise_texts(make_synthesis(tmp_path), [hostile], Settings())
     assert names_in(tmp_path) == ["out"]
     assert names_in(tmp_path / "out" / "single") == ["metadata.jsonl", "text-0001.wav"]
     assert lines_of(tmp_path / "out" / "single")[0]["text"] == hostile
@@ -130,13 +130,13 @@ def test_a_text_is_data_and_never_a_file_name(tmp_path):
 def test_a_control_out_of_range_is_refused_before_any_text(tmp_path):
     synthesis = make_synthesis(tmp_path)
     with pytest.raises(InputError, match=r"^pitch_control is 20\.0; expected 0\.1 to 10$"):
-        speak_texts(synthesis, ["Hello.", "Goodbye."], Settings(pitch_control=20.0))
+        synthesise_texts(synthesis, ["Hello.", "Goodbye."], Settings(pitch_control=20.0))
     assert synthesis.synthesizer.calls == []
 
 
 def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
     synthesis = make_synthesis(tmp_path, "one", "two")
-    speak_texts(synthesis, ["Hi."], Settings("two", 1.1, 1.2, 1.3, 7))
+    synthesise_texts(synthesis, ["Hi."], Settings("two", 1.1, 1.2, 1.3, 7))
     assert synthesis.synthesizer.calls == [("Hi.", "two", Settings(None, 1.1, 1.2, 1.3, 7))]
     line = lines_of(tmp_path / "out" / "single")[0]
     wanted = {"speaker": "two", "pitch_control": 1.1, "energy_control": 1.2}
@@ -145,25 +145,25 @@ def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
 
 def test_of_several_speakers_none_is_chosen_for_the_user(tmp_path):
     with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
-        speak_texts(make_synthesis(tmp_path, "one", "two"), ["Hi."], Settings())
+        synthesise_texts(make_synthesis(tmp_path, "one", "two"), ["Hi."], Settings())
 
 
 def test_a_bad_text_is_listed_at_the_end_and_the_others_are_spoken(tmp_path):
     texts = ["Good.", "unspeakable", "Better."]
     with pytest.raises(InputError, match=r"1 of 3 texts .*\n  text-0002: .* nothing to speak"):
-        speak_texts(make_synthesis(tmp_path), texts, Settings())
+        synthesise_texts(make_synthesis(tmp_path), texts, Settings())
     assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good.", "Better."]
 
 
 def test_an_interrupted_run_has_its_files_on_record(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        speak_texts(make_synthesis(tmp_path), ["Good.", "interrupt", "Better."], Settings())
+        synthesise_texts(make_synthesis(tmp_path), ["Good.", "interrupt", "Better."], Settings())
     assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good."]
 
 
 def test_a_split_becomes_files_named_by_id(tmp_path):
     prepare(tmp_path, a="Aa.", b="Bb.")
-    speak_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
+    synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "b.wav", "metadata.jsonl"]
     assert [(x["id"], x["text"], x["dataset"]) for x in lines_of(tmp_path / "out")] == [
         ("a", "Aa.", "Anna"),
@@ -173,29 +173,29 @@ def test_a_split_becomes_files_named_by_id(tmp_path):
 
 def test_golden_test_is_spoken(tmp_path):
     prepare(tmp_path, a="Aa.", b="Bb.")
-    speak_dataset(make_synthesis(tmp_path), "Anna", "golden_test", Settings())
+    synthesise_dataset(make_synthesis(tmp_path), "Anna", "golden_test", Settings())
     assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
 
 
 def test_sentences_are_spoken_by_who_recorded_them_unless_another_is_chosen(tmp_path):
     prepare(tmp_path, a="Aa.")
     synthesis = make_synthesis(tmp_path, "one", "two")
-    speak_dataset(synthesis, "Anna", "test", Settings())
-    speak_dataset(synthesis, "Anna", "test", Settings(speaker="two"))
+    synthesise_dataset(synthesis, "Anna", "test", Settings())
+    synthesise_dataset(synthesis, "Anna", "test", Settings(speaker="two"))
     assert [speaker for _, speaker, _ in synthesis.synthesizer.calls] == ["one", "two"]
 
 
 def test_two_datasets_with_the_same_ids_do_not_overwrite_each_other(tmp_path):
     prepare(tmp_path, "Anna", a="Aa.")
     prepare(tmp_path, "Bert", a="Other.")
-    speak_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
+    synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
     with pytest.raises(InputError, match="choose another --infer_output_dir"):
-        speak_dataset(make_synthesis(tmp_path), "Bert", "test", Settings())
+        synthesise_dataset(make_synthesis(tmp_path), "Bert", "test", Settings())
     assert lines_of(tmp_path / "out")[0]["text"] == "Aa."
 
 
 def test_a_picture_lies_next_to_each_wav_if_wanted(tmp_path):
-    speak_texts(make_synthesis(tmp_path, save_plots=True), ["Hi."], Settings())
+    synthesise_texts(make_synthesis(tmp_path, save_plots=True), ["Hi."], Settings())
     picture = tmp_path / "out" / "single" / "text-0001.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -228,10 +228,10 @@ def test_an_interrupted_split_goes_on_where_it_stopped(tmp_path):
     prepare(tmp_path, a="Aa.", b="interrupt", c="Cc.")
     synthesis = make_synthesis(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        speak_dataset(synthesis, "Anna", "test", Settings())
+        synthesise_dataset(synthesis, "Anna", "test", Settings())
     prepare(tmp_path, a="Aa.", b="Bb.", c="Cc.")
     synthesis = make_synthesis(tmp_path)
-    speak_dataset(synthesis, "Anna", "test", Settings())
+    synthesise_dataset(synthesis, "Anna", "test", Settings())
     assert spoken_texts(synthesis) == ["Bb.", "Cc."]
     assert [line["id"] for line in lines_of(tmp_path / "out")] == ["a", "b", "c"]
 
@@ -253,19 +253,19 @@ def test_a_sentence_is_spoken_again_if_anything_that_it_depends_on_changed(tmp_p
     prepare(tmp_path, a="Aa.")
     synthesis = make_synthesis(tmp_path, "one", "two")
     for _ in range(2):
-        speak_dataset(synthesis, "Anna", "test", Settings())
+        synthesise_dataset(synthesis, "Anna", "test", Settings())
     assert spoken_texts(synthesis) == ["Aa."]
     synthesis.synthesizer.weights = change.get("weights", "of step 1000")
     synthesis = synthesis._replace(**{k: change[k] for k in change if k in synthesis._fields})
     prepare(tmp_path, a=change.get("text", "Aa."))
-    speak_dataset(synthesis, "Anna", "test", change.get("settings", Settings()))
+    synthesise_dataset(synthesis, "Anna", "test", change.get("settings", Settings()))
     assert len(synthesis.synthesizer.calls) == 2
 
 
 def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers(tmp_path):
     synthesis = make_synthesis(tmp_path)
-    speak_texts(synthesis, ["first", "third"], Settings())
-    speak_texts(synthesis, ["first", "second", "third"], Settings())
+    synthesise_texts(synthesis, ["first", "third"], Settings())
+    synthesise_texts(synthesis, ["first", "second", "third"], Settings())
     assert spoken_texts(synthesis) == ["first", "third", "second"]
     lines = lines_of(tmp_path / "out" / "single")
     assert [line["text"] for line in lines] == ["first", "third", "second"]
@@ -273,8 +273,8 @@ def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers
 
 def test_alignments_are_written_of_texts_that_are_skipped(tmp_path):
     synthesis = make_synthesis(tmp_path)
-    speak_texts(synthesis, ["Good day."], Settings())
-    speak_texts(synthesis._replace(alignment="json"), ["Good day."], Settings())
+    synthesise_texts(synthesis, ["Good day."], Settings())
+    synthesise_texts(synthesis._replace(alignment="json"), ["Good day."], Settings())
     assert (tmp_path / "out" / "single" / "text-0001.json").exists()
 
 

@@ -14,8 +14,8 @@ from accelerate.state import AcceleratorState
 from config.schema import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
-from models.training.periodic_scoring import PeriodicScoring
-from models.training.scored_utterances import ValidationUtterance
+from models.training.scoring.periodic import PeriodicScoring
+from models.training.scoring.utterances import ValidationUtterance
 from models.training.state import random_states, restore_random_states
 from processors.scoring.recognition import LabelledSpeech
 from tests.models.training.small_tasks import (

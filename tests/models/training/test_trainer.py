@@ -11,7 +11,7 @@ from accelerate.state import AcceleratorState
 from config.schema import AdamConfig, ScheduleConfig
 from models.base.task import Sample
 from models.checkpoint.folders import steps_of
-from models.training.periodic_scoring import ScoringResult
+from models.training.scoring.periodic import ScoringResult
 from models.training.trainer import last_update
 from models.training.validation import Validation, validate
 from tests.models.training.small_tasks import (
@@ -131,8 +131,8 @@ class Speaking(TinyTask):
 def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog):
     said = []
 
-    def score(speak):
-        said.append(speak(trainer._data.validation_batch(1)).id)
+    def score(synthesise):
+        said.append(synthesise(trainer._data.validation_batch(1)).id)
         return ScoringResult(
             {"mcd": 6.5 + len(said), "fpc": math.nan}, {"mcd": "dB", "fpc": ""}, 1, 0.5
         )

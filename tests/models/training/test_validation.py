@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from models.base.task import MetricTerm
-from models.training.validation import evaluation, validate
+from models.training.validation import eval_mode, validate
 from tests.models.training.small_tasks import TinyTask, make_data, make_processed, train_config
 from utils.seed import seed_everything
 
@@ -62,7 +62,7 @@ def test_a_validation_that_fails_leaves_networks_in_training_mode_as_well():
     network = TinyTask().networks["model"]
 
     def fail():
-        with evaluation([network], torch.device("cpu")):
+        with eval_mode([network], torch.device("cpu")):
             assert not network.training
             assert not torch.is_grad_enabled()
             raise MemoryError
@@ -80,7 +80,7 @@ def test_random_numbers_after_evaluation_are_those_without_it():
     seed_everything(5)
     expected = draw()
     seed_everything(5)
-    with evaluation([], torch.device("cpu")):
+    with eval_mode([], torch.device("cpu")):
         drawn = [draw() for _ in range(3)]
 
     assert drawn[0] == draw() == expected

@@ -18,7 +18,7 @@ from config.schema import AdamConfig, ScheduleConfig
 from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.updates import Updater
-from models.training.validation import evaluation, validate
+from models.training.validation import eval_mode, validate
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
 from tests.models.training.test_state import everything
@@ -295,7 +295,7 @@ def test_validation_measures_each_recording_without_its_padding(store):
     found = validate(task, data.valid, CPU)
     mel_of = MelSpectrogram(MEL)
     distances, n_frames = [], 0
-    with evaluation(task.networks.values(), CPU):
+    with eval_mode(task.networks.values(), CPU):
         for item in range(4):
             recording = store.read(store.ids[8 + item])
             mel = torch.from_numpy(recording.mel)[None]

@@ -125,7 +125,7 @@ def table(length: int) -> Tensor:
     return torch.tensor(rows, dtype=torch.float64).float()
 
 
-def speak(
+def synthesise(
     tensors: dict[str, Tensor],
     ids: list[int],
     speaker: int | None = None,

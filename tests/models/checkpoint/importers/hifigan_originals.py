@@ -77,7 +77,7 @@ def renamed(state):
     }
 
 
-def speak(state, sizes, mel):
+def synthesise(state, sizes, mel):
     """Mel (B, M, T) to wav (B, T * hop)."""
 
     def conv(name, x, dilation=1):

@@ -12,7 +12,12 @@ from models.synthesizer.synthesizer import Synthesizer
 from models.training.finetune import initialise
 from models.tts.fastspeech2 import FastSpeech2Task
 from tests.models.checkpoint.importers import fastspeech2_originals as originals
-from tests.models.checkpoint.importers.fastspeech2_originals import SIZES, Levels, checkpoint, speak
+from tests.models.checkpoint.importers.fastspeech2_originals import (
+    SIZES,
+    Levels,
+    checkpoint,
+    synthesise,
+)
 from utils.errors import InputError
 from utils.files import write_json
 
@@ -82,7 +87,7 @@ def check(model, tensors, speaker=None, levels=originals.PHONES):
     """Durations exactly and the mel to 1e-4, for every text."""
     for text in TEXTS.values():
         ids = model.vocabulary.ids(text.split())
-        expected = speak(tensors, ids, speaker, levels)
+        expected = synthesise(tensors, ids, speaker, levels)
         out = model.network.infer(
             torch.tensor([ids]), torch.tensor([len(ids)]), speaker_ids=torch.tensor([speaker or 0])
         )
@@ -132,7 +137,7 @@ def test_bins_are_those_of_the_checkpoint(experiment, tensors):
 def test_prosody_is_reported_in_hz_and_controls_are_factors_on_it(experiment, tensors):
     model = load_model(experiment)
     ids = model.vocabulary.ids(TEXTS["words"].split())
-    expected = speak(tensors, ids)
+    expected = synthesise(tensors, ids)
     batch = torch.tensor([ids]), torch.tensor([len(ids)])
     out = model.network.infer(*batch)
     hz = expected.pitch * PITCH["std"] + PITCH["mean"]

@@ -16,7 +16,7 @@ from tests.models.checkpoint.importers.fastspeech2_originals import (
     SIZES,
     Levels,
     checkpoint,
-    speak,
+    synthesise,
 )
 from utils.errors import InputError
 from utils.files import write_json
@@ -93,7 +93,7 @@ def check(model, tensors, speaker=None, levels=PHONES):
     """Durations exactly and the mel to 1e-4, for every text."""
     for text in TEXTS:
         ids = model.vocabulary.ids(text.split())
-        expected = speak(tensors, ids, speaker, levels)
+        expected = synthesise(tensors, ids, speaker, levels)
         out = model.network.infer(
             torch.tensor([ids]), torch.tensor([len(ids)]), speaker_ids=torch.tensor([speaker or 0])
         )
@@ -195,7 +195,7 @@ def test_values_in_hz_with_logarithmic_bins(tmp_path):
     check(model, tensors)
     ids = model.vocabulary.ids(TEXTS[0].split())
     out = model.network.infer(torch.tensor([ids]), torch.tensor([len(ids)]))
-    expected = speak(tensors, ids).pitch
+    expected = synthesise(tensors, ids).pitch
     assert float(expected.std()) > 20  # several bins are met
     torch.testing.assert_close(out.pitch[0], expected.clamp(min=0), rtol=1e-4, atol=1e-3)
     assert model.network.scales() == {"pitch.edges": "log", "energy.edges": "linear"}

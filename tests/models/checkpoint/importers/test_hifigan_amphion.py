@@ -18,7 +18,7 @@ from tests.models.checkpoint.importers.hifigan_originals import (
     random_generator,
     renamed,
     scale_discriminators,
-    speak,
+    synthesise,
 )
 from utils.config import ConfigError, overridden
 from utils.errors import InputError
@@ -78,7 +78,7 @@ def published(root, state, prefix=""):
 def test_an_experiment_gives_the_original_s_numbers(tmp_path, mel, weights, sizes):
     state = random_generator(sizes)
     root = accelerate_experiment(tmp_path / "hifigan", state, weights, sizes)
-    expected = speak(state, sizes, mel)
+    expected = synthesise(state, sizes, mel)
     inner = (root, root / "checkpoint", root / "checkpoint" / NEWEST)
 
     for path in (*inner, inner[2] / weights):
@@ -93,7 +93,9 @@ def test_other_forms_of_the_weights_give_the_same(tmp_path, mel, form):
     state = random_generator(SIZES)
     root = accelerate_experiment(tmp_path, form(state))
 
-    assert torch.allclose(load_model(root).network.infer(mel), speak(state, SIZES, mel), atol=1e-5)
+    assert torch.allclose(
+        load_model(root).network.infer(mel), synthesise(state, SIZES, mel), atol=1e-5
+    )
 
 
 def test_the_last_epoch_of_the_same_step_is_newest(tmp_path, mel):
@@ -104,14 +106,14 @@ def test_the_last_epoch_of_the_same_step_is_newest(tmp_path, mel):
 
     model = load_model(root)
     assert model.folder.name == final
-    assert torch.allclose(model.network.infer(mel), speak(state, SIZES, mel), atol=1e-5)
+    assert torch.allclose(model.network.infer(mel), synthesise(state, SIZES, mel), atol=1e-5)
 
 
 @pytest.mark.parametrize("prefix", ["", "module."])
 def test_the_published_layout_gives_the_original_s_numbers(tmp_path, mel, prefix):
     state = random_generator(SIZES)
     root = published(tmp_path / "hifigan_ljspeech", state, prefix)
-    expected = speak(state, SIZES, mel)
+    expected = synthesise(state, SIZES, mel)
     newest = root / "checkpoints" / "step-0560000_loss-51.2373.pt"
 
     for path in (root, root / "checkpoints", newest):
@@ -268,7 +270,7 @@ def test_blocks_of_another_type_are_one_error(tmp_path):
 def test_one_experiment_in_a_folder_is_found_and_several_are_listed(tmp_path, mel):
     state = random_generator(SIZES)
     accelerate_experiment(tmp_path / "hifigan_speech", state)
-    expected = speak(state, SIZES, mel)
+    expected = synthesise(state, SIZES, mel)
     assert torch.allclose(load_model(tmp_path).network.infer(mel), expected, atol=1e-5)
 
     (tmp_path / "ours").mkdir()

@@ -17,7 +17,7 @@ from tests.models.checkpoint.importers.hifigan_originals import (
     random_generator,
     renamed,
     scale_discriminators,
-    speak,
+    synthesise,
     write_authors,
 )
 from utils.errors import InputError
@@ -51,7 +51,7 @@ def small_discriminator(monkeypatch):
 def test_it_gives_the_original_s_numbers(tmp_path, mel, sizes, form):
     state = random_generator(sizes)
     model = load_model(write_authors(tmp_path / "hifigan", form(state), sizes))
-    expected = speak(state, sizes, mel)
+    expected = synthesise(state, sizes, mel)
 
     assert expected.abs().max() > 0.1
     assert torch.allclose(model.network.infer(mel), expected, atol=1e-5)
@@ -65,7 +65,7 @@ def test_half_precision_and_parallel_runs_load_as_well(tmp_path, mel):
     wav = load_model(write_authors(tmp_path, parallel)).network.infer(mel)
 
     assert wav.dtype == torch.float32
-    assert torch.allclose(wav, speak(widened, SIZES, mel), atol=1e-5)
+    assert torch.allclose(wav, synthesise(widened, SIZES, mel), atol=1e-5)
 
 
 def test_lists_longer_than_a_block_has_layers_are_cut_as_the_original_cuts_them(tmp_path, mel):
@@ -73,7 +73,9 @@ def test_lists_longer_than_a_block_has_layers_are_cut_as_the_original_cuts_them(
     longer = SIZES_OF_TYPE_2 | {"resblock_dilation_sizes": [[1, 2, 9], [2, 6, 9]]}
     model = load_model(write_authors(tmp_path, state, longer))
 
-    assert torch.allclose(model.network.infer(mel), speak(state, SIZES_OF_TYPE_2, mel), atol=1e-5)
+    assert torch.allclose(
+        model.network.infer(mel), synthesise(state, SIZES_OF_TYPE_2, mel), atol=1e-5
+    )
 
 
 def test_the_newest_generator_is_taken_whatever_else_lies_there(tmp_path, mel):
@@ -85,7 +87,7 @@ def test_the_newest_generator_is_taken_whatever_else_lies_there(tmp_path, mel):
     newest, named = load_model(tmp_path), load_model(tmp_path / "g_00005000")
 
     assert (newest.step, named.step) == (100_000_000, 5000)
-    expected = speak(random_generator(SIZES, seed=5000), SIZES, mel)
+    expected = synthesise(random_generator(SIZES, seed=5000), SIZES, mel)
     assert torch.allclose(named.network.infer(mel), expected, atol=1e-5)
 
 
@@ -95,7 +97,7 @@ def test_a_generator_converted_to_safetensors_gives_the_originals_numbers(tmp_pa
     save_file(state, tmp_path / "generator.safetensors")
     wav = load_model(tmp_path).network.infer(mel)
 
-    assert torch.allclose(wav, speak(state, SIZES, mel), atol=1e-5)
+    assert torch.allclose(wav, synthesise(state, SIZES, mel), atol=1e-5)
 
 
 def test_a_published_generator_is_found_by_its_name(tmp_path, mel):
@@ -105,7 +107,7 @@ def test_a_published_generator_is_found_by_its_name(tmp_path, mel):
     model = load_model(tmp_path)
 
     assert torch.allclose(
-        model.network.infer(mel), speak(random_generator(SIZES), SIZES, mel), atol=1e-5
+        model.network.infer(mel), synthesise(random_generator(SIZES), SIZES, mel), atol=1e-5
     )
     assert model.step is None
     (tmp_path / "generator_v2").touch()

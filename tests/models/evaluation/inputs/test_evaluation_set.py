@@ -30,7 +30,7 @@ from tests.models.stage_3 import (
 from utils.errors import InputError
 
 
-def speak(folder, *ids, n_samples=900, **changes):
+def synthesise(folder, *ids, n_samples=900, **changes):
     """What stage 3 writes of these sentences."""
     lines = [text_line(id, **changes) for id in ids]
     write_results(folder, lines, [np.full(n_samples, 0.1)] * len(ids))
@@ -39,7 +39,7 @@ def speak(folder, *ids, n_samples=900, **changes):
 
 def folder_of(folder, *ids, **changes):
     """The same, as a folder."""
-    speak(folder, *ids, **changes)
+    synthesise(folder, *ids, **changes)
     return folder
 
 
@@ -53,8 +53,8 @@ def write_files(folder, lengths, rate=RATE):
 def test_files_of_systems_are_paired_in_the_order_of_ids(tmp_path):
     make_store(tmp_path)
     systems = {
-        "one": speak(tmp_path / "a", "rec-002", "rec-001"),
-        "two": speak(tmp_path / "b", "rec-001", "rec-002"),
+        "one": synthesise(tmp_path / "a", "rec-002", "rec-001"),
+        "two": synthesise(tmp_path / "b", "rec-001", "rec-002"),
     }
     items = pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
     assert [item.id for item in items] == ["rec-001", "rec-002"]
@@ -70,7 +70,7 @@ def test_files_of_systems_are_paired_in_the_order_of_ids(tmp_path):
 def test_copies_and_speech_are_compared_with_the_recordings_that_were_copied(tmp_path):
     store = make_store(tmp_path)
     copies = read_system_files(write_copies(tmp_path, store))
-    speech = speak(tmp_path / "speech", *(copy.id for copy in copies))
+    speech = synthesise(tmp_path / "speech", *(copy.id for copy in copies))
     items = pair_files(
         {"speech": speech, "copies": copies}, ReferenceSources(preprocess_of(tmp_path))
     )
@@ -82,8 +82,8 @@ def test_copies_and_speech_are_compared_with_the_recordings_that_were_copied(tmp
 def test_what_a_system_did_not_speak_is_listed(tmp_path):
     make_store(tmp_path)
     systems = {
-        "one": speak(tmp_path / "a", "rec-001", "rec-002"),
-        "two": speak(tmp_path / "b", "rec-002", "rec-003"),
+        "one": synthesise(tmp_path / "a", "rec-001", "rec-002"),
+        "two": synthesise(tmp_path / "b", "rec-002", "rec-003"),
     }
     with pytest.raises(InputError, match=r"only the same utterances") as error:
         pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
@@ -92,15 +92,15 @@ def test_what_a_system_did_not_speak_is_listed(tmp_path):
 
 def test_other_texts_of_the_same_name_are_refused(tmp_path):
     systems = {
-        "one": speak(tmp_path / "a", "text-0001", dataset="", text="Yes."),
-        "two": speak(tmp_path / "b", "text-0001", dataset="", text="No."),
+        "one": synthesise(tmp_path / "a", "text-0001", dataset="", text="Yes."),
+        "two": synthesise(tmp_path / "b", "text-0001", dataset="", text="No."),
     }
     with pytest.raises(InputError, match=r"text-0001: one 'Yes\.', two 'No\.'"):
         pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
 
 
 def test_texts_of_the_users_own_need_no_recording(tmp_path):
-    results = speak(tmp_path / "a", "text-0001", dataset="")
+    results = synthesise(tmp_path / "a", "text-0001", dataset="")
     references = ReferenceSources(preprocess_of(tmp_path), languages={"anna": "en-gb"})
     (item,) = pair_files({"one": results}, references)
     assert (item.recorded, item.phones) == (None, None)
@@ -175,7 +175,7 @@ def test_one_id_of_two_files_is_refused(tmp_path):
 def test_second_readings_join_the_items_of_systems_or_are_added(tmp_path):
     store = make_store(tmp_path)
     references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",))
-    items = pair_files({"one": speak(tmp_path / "a", "rec-001", "rec-002")}, references)
+    items = pair_files({"one": synthesise(tmp_path / "a", "rec-001", "rec-002")}, references)
     n = len(store.read("rec-002").wav)  # as long as the recording, and yet no copy
     write_files(tmp_path / "again", {"rec-002": n, "rec-003": 700})
     readings = sound_files(tmp_path / "again")
@@ -191,7 +191,7 @@ def test_second_readings_join_the_items_of_systems_or_are_added(tmp_path):
 def test_second_readings_of_nothing_and_recordings_themselves_are_refused(tmp_path):
     make_store(tmp_path)
     references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",))
-    items = pair_files({"one": speak(tmp_path / "a", "rec-001")}, references)
+    items = pair_files({"one": synthesise(tmp_path / "a", "rec-001")}, references)
     stranger = write_files(tmp_path / "again", {"stranger": 700})
     with pytest.raises(InputError, match=r"1 of 1 second readings have no data .*\n  stranger"):
         add_natural(items, stranger, references)
@@ -312,7 +312,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(tmp_path,
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("texts.txt", r"--report_dir .*texts\.txt: that is a file; name a folder"),
+        ("texts.txt", r"--report_dir .*texts\.txt: is a file, expected a folder"),
         ("texts.txt/a", r"--report_dir .*a: cannot be created \(Not a directory\)"),
     ],
 )

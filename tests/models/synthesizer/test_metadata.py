@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from models.synthesizer.results import ResultFolder, TextLine, read_rows
+from models.synthesizer.metadata import ResultFolder, TextLine, read_rows
 from tests.models.stage_3 import text_line
 from utils.errors import InputError
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import pytest
 
-from models.synthesizer.results import ResultFolder
-from models.synthesizer.speak_each import (
-    Made,
+from models.synthesizer.metadata import ResultFolder
+from models.synthesizer.synthesis_run import (
+    SynthesisResult,
     default_output,
     experiment_of,
-    speak_each,
+    synthesise_each,
     utterances_of,
 )
 from preprocessors.manifest import Splits, Utterance, write_manifest
@@ -91,27 +91,27 @@ class NumberLine:
     fingerprint: str = ""
 
 
-def write_number(folder: Path, number: Number) -> Made[NumberLine]:
+def write_number(folder: Path, number: Number) -> SynthesisResult[NumberLine]:
     value = int(number.id)
     if value % 2:
         raise InputError(f"{value} is odd")
     folder.mkdir(exist_ok=True)
     (folder / f"{number.id}.wav").write_bytes(b"0")
     line = NumberLine(number.id, f"{number.id}.wav", "", value, number.fingerprint)
-    return Made(line, seconds=2.0, work_s=0.5)
+    return SynthesisResult(line, seconds=2.0, work_s=0.5)
 
 
-def speak_numbers(folder: Path, *ids: str, **options: bool) -> list[NumberLine]:
+def synthesise_numbers(folder: Path, *ids: str, **options: bool) -> list[NumberLine]:
     results = ResultFolder(folder, NumberLine)
     numbers = [Number(id) for id in ids]
-    return speak_each(
+    return synthesise_each(
         numbers, lambda number: write_number(folder, number), results, "numbers", **options
     )
 
 
 def test_what_was_made_is_logged_returned_and_recorded(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"):
-        lines = speak_numbers(tmp_path / "out", "4", "2")
+        lines = synthesise_numbers(tmp_path / "out", "4", "2")
     assert [line.value for line in lines] == [4, 2]
     rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
     assert [json.loads(row)["value"] for row in rows] == [2, 4]
@@ -120,17 +120,17 @@ def test_what_was_made_is_logged_returned_and_recorded(tmp_path, caplog):
 
 def test_one_is_not_many(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"):
-        speak_numbers(tmp_path / "out", "4")
+        synthesise_numbers(tmp_path / "out", "4")
     assert "1 number, 2.0 s of speech" in caplog.text
     with pytest.raises(InputError, match=r"^1 of 1 number could .*:\n  3: 3 is odd$"):
-        speak_numbers(tmp_path / "out", "3")
+        synthesise_numbers(tmp_path / "out", "3")
 
 
 def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, caplog):
-    speak_numbers(tmp_path / "out", "2", "4")
+    synthesise_numbers(tmp_path / "out", "2", "4")
     (tmp_path / "out" / "2.wav").write_bytes(b"as it was")
     with caplog.at_level("INFO", "arion"):
-        lines = speak_numbers(tmp_path / "out", "4", "6", "2")
+        lines = synthesise_numbers(tmp_path / "out", "4", "6", "2")
     assert [line.value for line in lines] == [4, 6, 2]
     assert "skipped 2 of 3 numbers, finished with the same model and" in caplog.text
     assert "--overwrite repeats them" in caplog.text
@@ -140,18 +140,18 @@ def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, cap
 
 
 def test_all_is_spoken_again_if_asked_for(tmp_path, caplog):
-    speak_numbers(tmp_path / "out", "2")
+    synthesise_numbers(tmp_path / "out", "2")
     (tmp_path / "out" / "2.wav").write_bytes(b"as it was")
     with caplog.at_level("INFO", "arion"):
-        speak_numbers(tmp_path / "out", "2", overwrite=True)
+        synthesise_numbers(tmp_path / "out", "2", overwrite=True)
     assert (tmp_path / "out" / "2.wav").read_bytes() == b"0"
     assert "skipped" not in caplog.text
 
 
 def test_scores_stay_where_nothing_is_made(tmp_path):
-    speak_numbers(tmp_path / "out", "4")
+    synthesise_numbers(tmp_path / "out", "4")
     (tmp_path / "out" / "scores.json").write_text("{}")
-    speak_numbers(tmp_path / "out", "4")
+    synthesise_numbers(tmp_path / "out", "4")
     assert (tmp_path / "out" / "scores.json").exists()
 
 
@@ -160,7 +160,7 @@ def test_a_run_that_is_killed_is_continued(tmp_path, caplog):
     script = """
 import os, signal, sys
 from pathlib import Path
-from tests.models.synthesizer import test_speak_each as t
+from tests.models.synthesizer import test_synthesis_run as t
 
 def write(folder, number, made=t.write_number):
     if number.id == "6":
@@ -168,14 +168,14 @@ def write(folder, number, made=t.write_number):
     return made(folder, number)
 
 t.write_number = write
-t.speak_numbers(Path(sys.argv[1]), "4", "2", "6", "8")
+t.synthesise_numbers(Path(sys.argv[1]), "4", "2", "6", "8")
 """
     root = Path(__file__).parents[3]
     command = [sys.executable, "-c", script, str(tmp_path / "out")]
     killed = subprocess.run(command, cwd=root, capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     with caplog.at_level("INFO", "arion"):
-        lines = speak_numbers(tmp_path / "out", "4", "2", "6", "8")
+        lines = synthesise_numbers(tmp_path / "out", "4", "2", "6", "8")
     assert "skipped 2 of 4 numbers" in caplog.text
     assert [line.value for line in lines] == [4, 2, 6, 8]
     rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
@@ -186,20 +186,20 @@ def test_scores_do_not_outlive_what_they_are_of(tmp_path):
     scores = tmp_path / "out" / "scores.json"
     scores.parent.mkdir()
     scores.write_text("{}")
-    speak_numbers(tmp_path / "out", "4")
+    synthesise_numbers(tmp_path / "out", "4")
     assert not scores.exists()
 
 
 def test_what_could_not_be_spoken_is_not_shown_as_done(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"), pytest.raises(InputError, match="2 of 3 numbers"):
-        speak_numbers(tmp_path / "out", "1", "2", "3")
+        synthesise_numbers(tmp_path / "out", "1", "2", "3")
     assert "100 %" not in caplog.text
 
 
 def test_failures_are_counted_and_the_first_of_them_listed_at_the_end(tmp_path):
     odd = [str(number) for number in range(1, 47, 2)]
     with pytest.raises(InputError) as failure:
-        speak_numbers(tmp_path / "out", "2", *odd)
+        synthesise_numbers(tmp_path / "out", "2", *odd)
     lines = str(failure.value).splitlines()
     assert lines[0] == "23 of 24 numbers could not be synthesised:"
     assert lines[1] == "  1: 1 is odd"

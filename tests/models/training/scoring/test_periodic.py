@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from models.base.task import Sample
-from models.training.periodic_scoring import (
+from models.training.scoring.periodic import (
     PeriodicScoring,
     build_scoring,
     check_score_metrics,
     start_stopwatch,
 )
-from models.training.scored_utterances import ValidationUtterance
+from models.training.scoring.utterances import ValidationUtterance
 from modules.mel import MelConfig
 from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch
@@ -249,7 +249,7 @@ def without(monkeypatch, *packages):
 
 @pytest.fixture
 def _utterances(monkeypatch):
-    monkeypatch.setattr("models.training.periodic_scoring.choose_utterances", lambda *_: UTTERANCES)
+    monkeypatch.setattr("models.training.scoring.periodic.choose_utterances", lambda *_: UTTERANCES)
 
 
 @pytest.mark.usefixtures("_utterances")

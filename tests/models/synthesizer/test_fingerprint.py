@@ -4,8 +4,7 @@ import shutil
 import pytest
 from safetensors.torch import load_file, save_file
 
-from models.synthesizer import provenance
-from models.synthesizer.provenance import fingerprint
+from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -65,5 +64,5 @@ def test_another_vocoder_has_another_fingerprint(folder, tmp_path):
 
 def test_code_that_changed_changes_the_fingerprint(folder, monkeypatch):
     before = digest(folder)
-    monkeypatch.setattr(provenance, "_code_digest", lambda: "other code")
+    monkeypatch.setattr("models.synthesizer.fingerprint._code_digest", lambda: "other code")
     assert digest(folder) != before

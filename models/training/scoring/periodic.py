@@ -16,7 +16,7 @@ import numpy as np
 from config.schema import Config
 from models.base.task import Sample
 from models.training.data import TrainingData
-from models.training.scored_utterances import (
+from models.training.scoring.utterances import (
     UnavailableError,
     ValidationUtterance,
     choose_utterances,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from models.base.registry import load_config
-from models.synthesizer.results import L, ResultFolder
+from models.synthesizer.metadata import L, ResultFolder
 from preprocessors.manifest import MANIFEST, Utterance
 from preprocessors.split import read_split
 from utils.errors import InputError
@@ -16,7 +16,7 @@ TestingSet = Literal["train", "test", "golden_test"]
 SHOWN_FAILURES = 20
 
 
-class SpeechItem(Protocol):
+class SynthesisItem(Protocol):
     """Something to be synthesised into one file."""
 
     @property
@@ -28,10 +28,10 @@ class SpeechItem(Protocol):
         """Of all that the sound depends on."""
 
 
-I = TypeVar("I", bound=SpeechItem)  # noqa: E741
+I = TypeVar("I", bound=SynthesisItem)  # noqa: E741
 
 
-class Made(NamedTuple, Generic[L]):
+class SynthesisResult(NamedTuple, Generic[L]):
     """What was written of an item."""
 
     line: L
@@ -99,9 +99,9 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
     return utterances
 
 
-def speak_each(
+def synthesise_each(
     items: Sequence[I],
-    make: Callable[[I], Made[L]],
+    make: Callable[[I], SynthesisResult[L]],
     results: ResultFolder[L],
     noun: str,
     *,
@@ -126,7 +126,7 @@ def speak_each(
         InputError: At the end, if some could not be synthesised: lists them with their reasons.
     """
     failures: list[tuple[str, str]] = []  # id and reason
-    made: list[Made[L]] = []
+    made: list[SynthesisResult[L]] = []
     todo = [i for i in items if overwrite or not results.holds(i.id, i.fingerprint)]
     if len(todo) < len(items):
         get_logger(__name__).info(
@@ -155,7 +155,7 @@ def speak_each(
 
 
 def _report(
-    folder: Path, made: Sequence[Made[L]], failures: Sequence[tuple[str, str]], noun: str
+    folder: Path, made: Sequence[SynthesisResult[L]], failures: Sequence[tuple[str, str]], noun: str
 ) -> None:
     if made:
         spoken_s, work_s = sum(one.seconds for one in made), sum(one.work_s for one in made)

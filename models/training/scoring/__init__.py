@@ -1,0 +1,1 @@
+"""Metrics of stage 4 on validation utterances during training."""
