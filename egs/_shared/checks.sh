@@ -1,5 +1,5 @@
-# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
-# Checks of all flags before any work; evaluation.sh has those of stage 4.
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets the other variables
+# Checks all flags before any work; evaluation.sh checks those of stage 4.
 
 # Sets $first and $last from $stage.
 read_stages() {
@@ -18,9 +18,9 @@ runs_stage() {
     [ "$first" -le "$1" ] && [ "$1" -le "$last" ]
 }
 
-# "$@": what may be given several times.
+# "$@": the flags that can be repeated.
 check_values() {
-    # The recipe's own files can be named from anywhere.
+    # Files of the recipe's folder can be named from any folder.
     if ! in_root "$config" && [ -f "$recipe_dir/$config" ]; then config=$recipe_dir/$config; fi
     in_root "$config" || fail "--config $config: no such file"
     check_gpu
@@ -34,7 +34,7 @@ check_values() {
     if runs_stage 4; then check_evaluation "$@"; fi
 }
 
-# Is there such a file? Python runs at the root, where relative paths start.
+# Whether the file $1 exists; relative paths start at the root, where Python runs.
 in_root() {
     case $1 in
         /*) [ -f "$1" ] ;;
@@ -42,7 +42,7 @@ in_root() {
     esac
 }
 
-# Is there such a file or folder?
+# Whether the file or folder $1 exists.
 exists() (
     cd -- "$root" && [ -e "$1" ]
 )
@@ -59,7 +59,7 @@ check_gpu() {
     esac
 }
 
-# $1: flag; $2: value; $3: pattern of what it cannot hold; $4: what is expected.
+# $1: flag; $2: value; $3: pattern that it must not match; $4: what is expected.
 check_number() {
     # shellcheck disable=SC2254  # the pattern is meant as one
     case $2 in
@@ -82,7 +82,7 @@ check_name() {
 check_training() {
     [ -n "$name" ] || fail "stage 2 needs --name"
     [ -z "$resume" ] || [ -z "$restart$init_from" ] ||
-        fail "--resume goes on: --restart and --init_from exclude it"
+        fail "--resume cannot be combined with --restart or --init_from"
 }
 
 check_inference() {

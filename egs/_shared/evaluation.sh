@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets the other variables
 # Stage 4: its flags, their checks, and its command.
 
 recordings='' natural='' texts='' metrics='' checks='' transcripts='' recogniser=''
@@ -22,7 +22,7 @@ read_evaluation_flag() {
     esac
 }
 
-# "$@": what may be given several times.
+# "$@": the flags that can be repeated.
 check_evaluation() {
     [ -n "$infer_expt_dir$name" ] || [ "$n_outputs" -gt 0 ] ||
         fail "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"
@@ -41,7 +41,7 @@ check_evaluation() {
     check_folder --natural "$natural"
     check_folder --transcripts "$transcripts"
     [ -z "$texts" ] || in_root "$texts" || fail "--texts $texts: no such file"
-    [ ! -e "$report_dir" ] || [ -d "$report_dir" ] || fail "--report_dir $report_dir: that is a file; name a folder"
+    [ ! -e "$report_dir" ] || [ -d "$report_dir" ] || fail "--report_dir $report_dir: is a file, expected a folder"
     check_function --recogniser "$recogniser"
     check_function --speaker_encoder "$speaker_encoder"
     check_yes_or_no --copies "$copies"
@@ -77,7 +77,7 @@ check_function() {
     esac
 }
 
-# A metric is a file, and a check, too. $1: metric or check; $2: names of them; $3: an example.
+# Each metric and each check is a file. $1: metric or check; $2: names; $3: an example.
 check_scorers() {
     [ "$1/$2" != check/none ] || return 0
     names=${2:+$2,}
@@ -95,7 +95,7 @@ check_scorers() {
     done
 }
 
-# $1: metric or check. Prints the names of all, one a line.
+# $1: metric or check. Prints all names, one a line.
 scorers() {
     echo all
     for scorer in "$root/processors/scoring/${1}s"/[a-z]*.py; do
@@ -105,8 +105,8 @@ scorers() {
 }
 
 stage_4() {
-    say "4: scores"
-    # A plug-in may lie in the folder one is in. Last, so that it hides nothing of the repository.
+    log_stage "4: scores"
+    # A plug-in may be in the caller's folder; last, so that it shadows no module of the repository.
     [ -z "$recogniser$speaker_encoder" ] || export PYTHONPATH="$PYTHONPATH:$caller_dir"
     "$python" -m bins.evaluate ${infer_mode:+"--infer_mode=$infer_mode"} \
         ${infer_dataset:+"--infer_dataset=$infer_dataset"} \

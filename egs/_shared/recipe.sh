@@ -1,8 +1,8 @@
 # shellcheck shell=sh
-# What every recipe's run.sh does: read the flags, check them all (checks.sh), run the stages
-# (stages.sh; stage 4, with its flags: evaluation.sh). tts.sh and vocoder.sh hold what only recipes of
-# that kind have; the folder of the recipe, egs/<kind>/<name>, selects one. POSIX sh only. Values are
-# data: they are quoted everywhere and never evaluated.
+# Every recipe's run.sh: reads the flags, checks them all (checks.sh), runs the stages (stages.sh;
+# stage 4 and its flags: evaluation.sh). tts.sh and vocoder.sh hold what only recipes of that kind
+# have; the folder of the recipe, egs/<kind>/<name>, selects one. POSIX sh only. Values are data:
+# they are quoted everywhere and never evaluated.
 
 readonly FIRST_STAGE=0 LAST_STAGE=4
 
@@ -24,7 +24,7 @@ run_recipe() {
     read_parts
     gpu=${CUDA_VISIBLE_DEVICES-0}
 
-    # There are no arrays in sh: what may be given several times is left in "$@" after the loop.
+    # sh has no arrays: the flags that can be repeated are left in "$@" after the loop.
     unread=$# several=''
     while [ "$unread" -gt 0 ]; do
         flag=$1
@@ -77,7 +77,7 @@ run_recipe() {
     run_stages "$@"
 }
 
-# "$@": `--set=KEY=VALUE` and `--infer_output_dir=DIR`, each as often as it was given.
+# "$@": every `--set=KEY=VALUE` and every `--infer_output_dir=DIR`.
 run_stages() {
     n_outputs=0
     for argument do
@@ -105,12 +105,12 @@ run_stages() {
     done
 }
 
-# $1: a folder of wavs: one to be made, or one that is there.
+# $1: a folder of wavs; stage 3 makes it, stage 4 alone needs an existing one.
 place_output() {
     if runs_stage 3; then from_here "$1"; else locate "$1"; fi
 }
 
-# Reads the part for this kind of recipe, and those for all.
+# Reads the functions of this kind of recipe and those of all recipes.
 read_parts() {
     kind=${recipe_dir%/*}
     kind=${kind##*/}
@@ -210,7 +210,7 @@ from_here() {
     esac
 }
 
-# Makes the path of something that exists absolute, and leaves what may be a name on the Hub.
+# Makes the path of an existing file or folder absolute; leaves what may be a name on the Hub.
 locate() {
     case $1 in
         '' | /* | '~'* | ./* | ../* | . | ..) from_here "$1" ;;
@@ -218,7 +218,7 @@ locate() {
             if [ -e "$caller_dir/$1" ]; then
                 printf '%s' "$caller_dir/$1"
             elif [ ! -e "$root/$1" ] && [ -e "$caller_dir/${1%%/*}" ]; then
-                # Nothing there, but in a folder that exists here: no name on the Hub.
+                # Missing, but its first folder exists here: a local path, not a name on the Hub.
                 printf '%s' "$caller_dir/$1"
             else
                 printf '%s' "$1" # Python runs at the root
@@ -239,12 +239,12 @@ prepare_environment() {
         */*) python=$caller_dir/$python ;; # the stages run at the root
     esac
     command -v "$python" >/dev/null || fail "no Python at $python; run make venv, or set PYTHON"
-    # Looks for them only: to import torch takes seconds.
+    # Finds them without importing them: importing torch takes seconds.
     "$python" -c 'import importlib.util as u; assert all(map(u.find_spec, ("torch", "json5")))' \
         >/dev/null 2>&1 ||
         fail "$(command -v "$python") lacks torch or json5; run make venv, or set PYTHON"
     export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
-    # The text on the command line is UTF-8 in every locale.
+    # Text on the command line is read as UTF-8 in every locale.
     export PYTHONUTF8=1
     export CUDA_VISIBLE_DEVICES="$gpu"
     # Spinning threads block a core that another process needs: up to 3 times slower.
@@ -253,7 +253,7 @@ prepare_environment() {
     if runs_stage 2; then count_gpus; fi
 }
 
-# Sets $processes: one for each GPU of --gpu, 0 for the CPU.
+# Sets $processes: the number of GPUs in --gpu, 0 for the CPU.
 count_gpus() {
     processes=0
     [ -n "$gpu" ] || return 0

@@ -1,12 +1,12 @@
-# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
-# What each stage runs, after recipe.sh has read and checked the flags.
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets the other variables
+# The command of each stage, run after recipe.sh has read and checked the flags.
 
 # $1: number and name of the stage, for the log.
-say() {
+log_stage() {
     printf '== stage %s\n' "$1" >&2
 }
 
-# Calls a function ($1) with the overrides alone.
+# Calls a function ($1) with the --set overrides only.
 with_overrides() {
     stage_function=$1
     shift
@@ -20,18 +20,18 @@ with_overrides() {
 # The stages; "$@" are the --set overrides, and for the last two --infer_output_dir. `--flag=value`
 # keeps a value that starts with a dash.
 stage_0() {
-    say "0: corpus"
+    log_stage "0: corpus"
     "$python" -m bins.fetch "--config=$config" "$@"
 }
 
 stage_1() {
-    say "1: data"
+    log_stage "1: data"
     "$python" -m bins.preprocess "--config=$config" ${num_workers:+"--num_workers=$num_workers"} \
         ${from_acoustic:+"--from_acoustic=$from_acoustic"} "$@"
 }
 
 stage_2() {
-    say "2: training"
+    log_stage "2: training"
     set -- -m bins.train "--config=$config" "--name=$name" \
         ${resume:+--resume} ${restart:+--restart} ${init_from:+"--init_from=$init_from"} \
         ${seed:+"--seed=$seed"} "$@"
@@ -51,13 +51,13 @@ stage_2() {
     esac
 }
 
-# Runs a command that saves its work when it is stopped: passes the signal on and waits for the end.
-# One process is started without `accelerate launch`, which would die of the signal alone.
+# Runs a command that saves its work when it is stopped: forwards the signal and waits for the end.
+# One process is started without `accelerate launch`, which would end before the training does.
 supervise() {
     "$@" &
     child=$!
     trap 'kill -TERM "$child"' TERM
-    trap : INT # Ctrl-C reaches the command by itself
+    trap : INT # the terminal sends Ctrl-C to the command as well
     code=0
     wait "$child" || code=$?
     # A signal ends `wait` before the command ends.
@@ -73,7 +73,7 @@ cpu_threads() {
     printf '%s' "${OMP_NUM_THREADS:-$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN || echo 1)}"
 }
 
-# Calls a function ($1) with the flags that name the model, before the other ones ("$@").
+# Calls a function ($1) with the flags that name the model, then the other flags ("$@").
 with_model() {
     stage_function=$1
     shift
@@ -85,8 +85,8 @@ with_model() {
 }
 
 stage_3() {
-    say "3: speech"
-    speak "--infer_mode=$infer_mode" \
+    log_stage "3: speech"
+    synthesise "--infer_mode=$infer_mode" \
         ${infer_dataset:+"--infer_dataset=$infer_dataset"} \
         ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
         ${overwrite:+--overwrite} "$@"

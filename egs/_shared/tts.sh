@@ -1,5 +1,5 @@
-# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
-# The flags and the last stage of text-to-speech recipes.
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets the other variables
+# The flags and stage 3 of text-to-speech recipes.
 
 infer_text='' infer_text_file='' speaker=''
 pitch_control='' energy_control='' duration_control='' save_alignment=''
@@ -27,11 +27,11 @@ read_kind_flag() {
     esac
 }
 
-# $1: flag. Fails with a reason if it is one of the other kind.
+# $1: flag. Fails with a reason if it is a flag of vocoder recipes.
 refuse_foreign() {
     case $1 in
         --from_acoustic | --infer_audio_dir | --infer_feature_dir)
-            fail "$1 goes with recipes of vocoders; this one makes a mel from text (--help lists its flags)"
+            fail "$1 goes with vocoder recipes; this is a text-to-speech recipe (--help lists its flags)"
             ;;
     esac
 }
@@ -57,8 +57,8 @@ check_no_single() {
     [ -z "$infer_text$infer_text_file" ] || fail "--infer_text and --infer_text_file go with --infer_mode single"
 }
 
-# Stage 3; "$@" are the flags that recipes of both kinds have.
-speak() {
+# Stage 3; "$@": the flags that both kinds of recipes have.
+synthesise() {
     "$python" -m bins.inference ${infer_text:+"--infer_text=$infer_text"} \
         ${infer_text_file:+"--infer_text_file=$infer_text_file"} \
         ${vocoder_dir:+"--vocoder_dir=$vocoder_dir"} ${resample:+--resample} \

@@ -1,5 +1,5 @@
-# shellcheck shell=sh disable=SC2154  # recipe.sh sets what is not set here
-# The flags and the last stage of vocoder recipes.
+# shellcheck shell=sh disable=SC2154  # recipe.sh sets the other variables
+# The flags and stage 3 of vocoder recipes.
 
 infer_audio_dir='' infer_feature_dir=''
 
@@ -18,18 +18,18 @@ read_kind_flag() {
     esac
 }
 
-# $1: flag. Fails with a reason if it is one of the other kind.
+# $1: flag. Fails with a reason if it is a flag of text-to-speech recipes.
 refuse_foreign() {
     case $1 in
         --infer_text | --infer_text_file | --vocoder_dir | --speaker | --pitch_control | \
             --energy_control | --duration_control | --resample | --save_alignment)
-            fail "$1 goes with recipes that read text; this one is a vocoder (--help lists its flags)"
+            fail "$1 goes with text-to-speech recipes; this is a vocoder recipe (--help lists its flags)"
             ;;
     esac
 }
 
 check_kind_values() {
-    # Training would not see it: the mels are made in stage 1.
+    # Only stage 1 computes mels; stage 2 would ignore the flag.
     [ -z "$from_acoustic" ] || runs_stage 1 || fail "--from_acoustic goes with stage 1"
 }
 
@@ -49,8 +49,8 @@ check_no_single() {
         fail "--infer_audio_dir and --infer_feature_dir go with --infer_mode single"
 }
 
-# Stage 3; "$@" are the flags that recipes of both kinds have.
-speak() {
+# Stage 3; "$@": the flags that both kinds of recipes have.
+synthesise() {
     "$python" -m bins.vocode ${infer_audio_dir:+"--infer_audio_dir=$infer_audio_dir"} \
         ${infer_feature_dir:+"--infer_feature_dir=$infer_feature_dir"} "$@"
 }

@@ -90,16 +90,16 @@ def test_help_names_the_flags_of_vocoders_and_no_others(recipe, clone):
 
 
 FAULTS = [
-    ((*SINGLE, "--infer_text", "Hi."), "--infer_text goes with recipes that read text"),
-    ((*SINGLE, "--infer_text=Hi."), "--infer_text goes with recipes that read text"),
-    ((*SINGLE, "--infer_text_file", "a"), "--infer_text_file goes with recipes that read text"),
-    ((*SINGLE, "--vocoder_dir", "a/b"), "--vocoder_dir goes with recipes that read text"),
-    ((*SINGLE, "--resample"), "--resample goes with recipes that read text"),
-    ((*SINGLE, "--speaker", "a"), "--speaker goes with recipes that read text"),
-    ((*SINGLE, "--pitch_control", "2"), "--pitch_control goes with recipes that read text"),
-    ((*SINGLE, "--energy_control", "2"), "--energy_control goes with recipes that read text"),
-    ((*SINGLE, "--duration_control", "2"), "--duration_control goes with recipes that read text"),
-    ((*SINGLE, "--save_alignment", "ctm"), "--save_alignment goes with recipes that read text"),
+    ((*SINGLE, "--infer_text", "Hi."), "--infer_text goes with text-to-speech recipes"),
+    ((*SINGLE, "--infer_text=Hi."), "--infer_text goes with text-to-speech recipes"),
+    ((*SINGLE, "--infer_text_file", "a"), "--infer_text_file goes with text-to-speech recipes"),
+    ((*SINGLE, "--vocoder_dir", "a/b"), "--vocoder_dir goes with text-to-speech recipes"),
+    ((*SINGLE, "--resample"), "--resample goes with text-to-speech recipes"),
+    ((*SINGLE, "--speaker", "a"), "--speaker goes with text-to-speech recipes"),
+    ((*SINGLE, "--pitch_control", "2"), "--pitch_control goes with text-to-speech recipes"),
+    ((*SINGLE, "--energy_control", "2"), "--energy_control goes with text-to-speech recipes"),
+    ((*SINGLE, "--duration_control", "2"), "--duration_control goes with text-to-speech recipes"),
+    ((*SINGLE, "--save_alignment", "ctm"), "--save_alignment goes with text-to-speech recipes"),
     ((*SINGLE, "--infer_audio", "a"), "--infer_audio; did you mean --infer_audio_dir?"),
     (MODEL, "stage 3 needs --infer_mode: single or batch"),
     ((*MODEL, "--infer_mode", "infer_from_audio"), "'infer_from_audio': expected single or batch"),
@@ -124,9 +124,9 @@ FAULTS = [
     (("-s", "2", "-n", "a", "--from_acoustic", "a/b"), "--from_acoustic goes with stage 1"),
     (("-s", "1", "--from_acoustic"), "--from_acoustic needs a value"),
     (("-s", "1-2"), "stage 2 needs --name"),
-    (("-s", "2", "-n", "a", "--resume", "--init_from", "b/c"), "exclude it"),
+    (("-s", "2", "-n", "a", "--resume", "--init_from", "b/c"), "cannot be combined with"),
     (("-s", "5"), "--stage 5: the last stage is 4"),
-    (("-s", "4", "-n", "a", "--vocoder_dir", "a/b"), "--vocoder_dir goes with recipes that read"),
+    (("-s", "4", "-n", "a", "--vocoder_dir", "a/b"), "--vocoder_dir goes with text-to-speech"),
 ]
 
 

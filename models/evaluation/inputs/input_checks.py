@@ -121,7 +121,7 @@ def check_folders(folders: Sequence[Path], report_folder: Path | None) -> None:
     try:
         report_folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise InputError(f"--report_dir {report_folder}: that is a file; name a folder") from None
+        raise InputError(f"--report_dir {report_folder}: is a file, expected a folder") from None
     except OSError as error:
         raise InputError(
             f"--report_dir {report_folder}: cannot be created ({error.strerror}); name another"
