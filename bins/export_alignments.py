@@ -11,7 +11,7 @@ Speech of stage 3:
 import argparse
 from pathlib import Path
 
-from processors.durations import writer_names
+from processors.durations import EXPORT_FORMATS
 from utils.cli import Parser, UsageError, add_config_arguments, run
 
 
@@ -27,7 +27,7 @@ def arguments() -> argparse.Namespace:
     add("--dataset", help="with --config; default: the only one of the configuration")
     add("--infer_expt_dir", help="with --config: the voice that was trained with aligner `learned`")
     add("--infer_output_dir", type=Path, help="export speech of stage 3 from this folder")
-    add("--format", choices=writer_names(), required=True)
+    add("--format", choices=EXPORT_FORMATS, required=True)
     add("--output", type=Path, help="folder; default with --infer_output_dir: next to the wavs")
     given = flags.parse_args()
     if (given.config is None) == (given.infer_output_dir is None):

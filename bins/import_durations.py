@@ -6,7 +6,7 @@ python -m bins.import_durations SOURCE --config FILE [--format FORMAT]
 import argparse
 from pathlib import Path
 
-from processors.durations import LAYOUTS, reader_names
+from processors.durations import IMPORT_FORMATS, LAYOUTS
 from utils.cli import Parser, UsageError, add_config_arguments, run
 
 
@@ -16,7 +16,7 @@ def parser() -> Parser:
     add_config_arguments(flags)
     add = flags.add_argument
     add("source", metavar="SOURCE", type=Path, help="folder or file; it is only read")
-    add("--format", choices=reader_names(), help="default: found by the suffixes of the files")
+    add("--format", choices=IMPORT_FORMATS, help="default: found by the suffixes of the files")
     add("--dataset", help="data set of the durations; default: the only one of the configuration")
     add(
         "--output",

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from processors.durations import writer_names
+from processors.durations import EXPORT_FORMATS
 from utils.cli import Parser, UsageError, run
 from utils.inference_flags import add_inference_arguments, check_inference_arguments
 from utils.logging import setup_logging
@@ -30,7 +30,7 @@ def parser() -> Parser:
     add("--seed", type=int, default=0, help="for models that draw random numbers")
     add(
         "--save_alignment",
-        choices=writer_names(),
+        choices=EXPORT_FORMATS,
         help="also write the times of phones and words, next to the wavs",
     )
     return flags

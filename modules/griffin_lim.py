@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from modules.masking import length_mask
-from modules.mel import MelConfig, mel_filter_bank, mel_to_magnitude
+from modules.masking import clear_padding, length_mask
+from modules.mel import MelConfig, mel_filter_bank
+from modules.mel_conversion import mel_to_magnitude
 
 
 class GriffinLim(nn.Module):
@@ -59,9 +60,8 @@ class GriffinLim(nn.Module):
         if mel_lengths is None:
             mel_lengths = torch.full((B,), T, device=mel.device)
         mask = length_mask(mel_lengths, T)  # (B, T)
-        magnitude = mel_to_magnitude(mel.float().exp(), self.filters).mT * mask.unsqueeze(
-            2
-        )  # (B, T, n_fft // 2 + 1)
+        magnitude = mel_to_magnitude(mel.float().exp(), self.filters)  # (B, n_fft // 2 + 1, T)
+        magnitude = clear_padding(magnitude.mT, mask)  # (B, T, n_fft // 2 + 1)
         weight = self._overlap_add(self.window.square() * mask.unsqueeze(2)).clamp(min=1e-3)
         phases = self._first_phases(T).expand_as(magnitude)
         previous = torch.zeros_like(phases)

@@ -1,1 +1,1 @@
-"""Helpers without knowledge of speech: one noun per module."""
+"""Files, configuration files, logging and other helpers that know nothing of speech."""

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from models.base.assets import Assets
 from models.base.interfaces import AcousticModel
+from models.base.plots import plot_mels, plot_synthesis
 from models.base.task import Sample
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.records import timed_phones
-from utils.plots import plot_mels, plot_synthesis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
 
     Args:
         folder: Holds `metadata.jsonl`.
-        format: Of `writer_names`.
+        format: Of `EXPORT_FORMATS`.
         output: SynthesisResult where missing; None: next to the sound files.
 
     Returns:
@@ -39,7 +39,7 @@ def write_alignments(folder: Path, output: Path, format: str) -> int:
     Args:
         folder: Holds `metadata.jsonl`.
         output: SynthesisResult where missing.
-        format: Of `writer_names`.
+        format: Of `EXPORT_FORMATS`.
 
     Raises:
         InputError: If `metadata.jsonl` is something else, or too old.

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 
+from models.base.plots import plot_synthesis
 from models.synthesizer.alignments import write_alignments
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.metadata import ResultFolder, TextLine
@@ -27,7 +28,6 @@ from processors.audio.files import write_wav
 from utils.errors import InputError
 from utils.files import read_text, user_path
 from utils.hub import recorded_as
-from utils.plots import plot_synthesis
 
 _NUMBERED = re.compile(r"text-(\d+)")
 

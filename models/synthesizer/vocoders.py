@@ -14,7 +14,8 @@ from models.base.interfaces import TrainedVocoder, Vocoder
 from models.checkpoint.loading import OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest
 from modules.griffin_lim import GriffinLim
-from modules.mel import MelConfig, MelConverter
+from modules.mel import MelConfig
+from modules.mel_conversion import MelConverter
 from utils.errors import InputError
 from utils.logging import get_logger
 

@@ -34,7 +34,7 @@ def export_store(
     Args:
         config: Of stage 1; `text` determines the words.
         folder: `<processed_dir>/<dataset>`.
-        format: Of `writer_names`.
+        format: Of `EXPORT_FORMATS`.
         output: Folder; made if missing, files in it are replaced.
         find: Adds durations to features that have none.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.durations import writer_names
+from processors.durations import EXPORT_FORMATS
 
 REPOSITORY = Path(__file__).parents[2]
 RECIPE = Path("egs/tts/FastSpeech2")
@@ -287,7 +287,7 @@ def test_all_is_spoken_again_if_asked_for(recipe):
     assert [("--overwrite" in call.arguments) for call in again] == [True, False]
 
 
-@pytest.mark.parametrize("format", writer_names())
+@pytest.mark.parametrize("format", EXPORT_FORMATS)
 def test_alignments_are_saved_in_every_format_that_python_has(recipe, format):
     assert recipe(*SPEAK, "--save_alignment", format).code == 0
 

@@ -18,7 +18,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import Grid
-from processors.durations import reader_names
+from processors.durations import IMPORT_FORMATS
 from processors.records import Alignment, TimedPhone, TimedWord
 from utils.errors import InputError
 
@@ -28,7 +28,7 @@ class Source:
     """Where durations come from."""
 
     path: Path  # file or folder
-    format: str | None = None  # of `reader_names`; None: found by the suffixes of the files
+    format: str | None = None  # of `IMPORT_FORMATS`; None: found by the suffixes of the files
     tiers: Tiers = field(default_factory=Tiers)  # names of the tiers of TextGrids
     name_pattern: str = ""  # form of its names; empty: as in `match_names`
 
@@ -124,7 +124,7 @@ def find_format(source: Path) -> str:
         raise InputError(f"{source}: no such file or folder")
     paths = [source] if source.is_file() else source.rglob("*")
     suffixes = {path.suffix.lower() for path in paths}
-    known = {name: find_reader(name).SUFFIXES for name in reader_names()}
+    known = {name: find_reader(name).SUFFIXES for name in IMPORT_FORMATS}
     found = [name for name, of_format in known.items() if suffixes.intersection(of_format)]
     if len(found) != 1:
         listed = ", ".join(f"{name} ({' '.join(ends)})" for name, ends in known.items())
@@ -134,12 +134,12 @@ def find_format(source: Path) -> str:
 
 
 def find_reader(name: str) -> DurationReader:
-    """The module of a format; one of `reader_names`."""
+    """The module of a format; one of `IMPORT_FORMATS`."""
     return cast(DurationReader, import_module(f"{__name__}.{name}"))
 
 
 def find_writer(name: str) -> AlignmentWriter:
-    """The module of a format; one of `writer_names`."""
+    """The module of a format; one of `EXPORT_FORMATS`."""
     return cast(AlignmentWriter, import_module(f"{__name__}.{name}"))
 
 

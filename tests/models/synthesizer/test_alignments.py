@@ -10,7 +10,7 @@ from models.synthesizer.alignments import export_speech
 from models.synthesizer.metadata import ResultFolder, TextLine
 from models.synthesizer.speech import Part, join
 from models.synthesizer.text_synthesis import Settings, TextItem, line_of
-from processors.durations import writer_names
+from processors.durations import EXPORT_FORMATS
 from processors.durations.formats import Source, find_reader
 from processors.records import Word
 from utils.errors import InputError
@@ -60,7 +60,7 @@ def test_durations_are_the_frames_that_were_spoken(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("format", sorted({*writer_names()} - {"npy"}))
+@pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {"npy"}))
 def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
     (entry,) = find_reader(format).entries(Source(tmp_path / "out"))

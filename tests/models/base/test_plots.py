@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from utils.plots import (
+from models.base.plots import (
     CHARACTER_IN,
     check_lengths,
     label_rows,
@@ -116,7 +116,7 @@ def test_drawing_leaves_pyplot_alone():
     import sys
 
     code = (
-        "import sys, numpy as np; from utils.plots import plot_synthesis;"
+        "import sys, numpy as np; from models.base.plots import plot_synthesis;"
         "plot_synthesis(None, np.zeros((2, 3)), ['A'], [3]);"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )

@@ -61,12 +61,8 @@ def plot_synthesis(
     check_lengths(mel, phones, durations)
     frame = 1.0 if frame_s is None else frame_s
     edges = np.concatenate([[0], np.cumsum(durations)]) * frame  # (N + 1,)
-    curves = {"f0 (Hz)": f0, "energy": energy}
-    shown = {
-        name: np.asarray(values, dtype=np.float32)
-        for name, values in curves.items()
-        if values is not None
-    }  # name -> (T,)
+    curves = (("f0 (Hz)", f0), ("energy", energy))
+    shown = {name: np.asarray(row, np.float32) for name, row in curves if row is not None}
     check_curves(shown, mel.shape[1])
 
     width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
@@ -79,10 +75,7 @@ def plot_synthesis(
     for panel, (name, values) in zip(panels[1:], shown.items(), strict=True):
         draw_curve(panel, values, edges, name, frame)
     panels[-1].set_xlabel("frames" if frame_s is None else "seconds", fontsize=8)
-    if path is not None:
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format="png")
-    return figure
+    return _written(figure, path)
 
 
 def plot_mels(
@@ -116,6 +109,10 @@ def plot_mels(
         panel.set_ylabel(f"{name} (mel band)", fontsize=8)
     panels[-1].set_xlim(0, seconds)
     panels[-1].set_xlabel("seconds", fontsize=8)
+    return _written(figure, path)
+
+
+def _written(figure: "Figure", path: Path | None) -> "Figure":
     if path is not None:
         with replacing(path) as temporary:
             figure.savefig(temporary, format="png")

@@ -1,0 +1,116 @@
+"""From log-mels back to STFT magnitudes, and to the mels of another definition."""
+
+import torch
+from torch import Tensor, nn
+
+from modules.mel import MelConfig, mel_filter_bank
+
+
+def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:
+    """Inverts a mel: non-negative STFT magnitudes with the nearest mel bands.
+
+    Non-negative least squares by the multiplicative updates of Lee and Seung (2001, eq. 4),
+    which never raise the error. They start from the mean level of the bands around each bin; the
+    pseudo-inverse, whose negative values must be cut, is a worse start.
+
+    Args:
+        bands: Not logarithmic, (B, M, T).
+        filters: Of the mel, (M, K).
+        updates: Number of updates.
+
+    Returns:
+        (B, K, T).
+    """
+    levels = bands / filters.sum(dim=1, keepdim=True)
+    reach = filters.sum(dim=0).clamp(min=1e-3)[:, None]  # 0 above f_max
+    magnitude = (filters.T @ levels / reach).clamp(min=1e-5)
+    target = filters.T @ bands
+    for _ in range(updates):
+        given = filters.T @ (filters @ magnitude)
+        magnitude = magnitude * target / given.clamp(min=1e-9)
+    return magnitude
+
+
+class MelConverter(nn.Module):
+    """Converts log-mels to another definition, for a vocoder that was trained on it.
+
+    Magnitudes are estimated from the mel, and the other mel is computed from them. Above the band
+    of the first mel nothing is known, which stays silent, and harmonics closer than its bands blur:
+    the result is worse than a mel computed from the audio.
+
+    Args:
+        source: Definition of the input.
+        target: Definition of the output.
+    """
+
+    filters: Tensor
+    bands_of: Tensor
+
+    def __init__(self, source: MelConfig, target: MelConfig) -> None:
+        super().__init__()
+        self.source = source
+        self.target = target
+        self.register_buffer("filters", mel_filter_bank(source), persistent=False)
+        bands_of = mel_filter_bank(target) @ _bins_between(source, target)
+        self.register_buffer("bands_of", bands_of, persistent=False)
+
+    def lengths(self, mel_lengths: Tensor) -> Tensor:
+        """Frames of the target that cover so many of the source, (B,) -> (B,) int64."""
+        source, target = self.source, self.target
+        per_frame = source.hop_length * target.sample_rate
+        hop = target.hop_length * source.sample_rate
+        return -(-mel_lengths * per_frame // hop)
+
+    @torch.no_grad()
+    def forward(self, mel: Tensor, mel_lengths: Tensor) -> Tensor:
+        """Converts.
+
+        Args:
+            mel: Natural log, (B, M, T).
+            mel_lengths: (B,).
+
+        Returns:
+            (B, M of the target, frames of the longest item); beyond the lengths of the target,
+            the last valid frame.
+        """
+        magnitude = mel_to_magnitude(mel.float().exp(), self.filters)  # (B, K, T)
+        position = self._positions(mel_lengths)  # (B, T of the target)
+        before = position.floor()
+        share = (position - before)[:, None]  # (B, 1, T of the target)
+        last = (mel_lengths - 1)[:, None]
+        first, second = (
+            magnitude.gather(2, _rows(at.long().minimum(last), magnitude))
+            for at in (before, before + 1)
+        )
+        bands = self.bands_of @ torch.lerp(first, second, share)
+        return bands.clamp(min=self.target.log_floor).log()
+
+    def _positions(self, mel_lengths: Tensor) -> Tensor:
+        """Where the frames of the target lie among those of the source, (B, T of the target)."""
+        source, target = self.source, self.target
+        frames = torch.arange(int(self.lengths(mel_lengths).max()), device=mel_lengths.device)
+        seconds = (frames.double() * target.hop_length + _centre(target)) / target.sample_rate
+        position = (seconds * source.sample_rate - _centre(source)) / source.hop_length
+        return position.float().clamp(min=0).minimum((mel_lengths - 1)[:, None])
+
+
+def _rows(frames: Tensor, magnitude: Tensor) -> Tensor:
+    """(B, T) -> (B, K, T), an index for all bins."""
+    return frames[:, None].expand(-1, magnitude.shape[1], -1)
+
+
+def _centre(mel: MelConfig) -> float:
+    """The sample that the first frame is centred on."""
+    return mel.n_fft / 2 - mel.edge_samples[0]
+
+
+def _bins_between(source: MelConfig, target: MelConfig) -> Tensor:
+    """Interpolates magnitudes in frequency: (K of the target, K of the source)."""
+    K_source, K = source.n_fft // 2 + 1, target.n_fft // 2 + 1
+    hz = torch.arange(K, dtype=torch.float64) * target.sample_rate / target.n_fft
+    position = hz * source.n_fft / source.sample_rate
+    bins = torch.arange(K_source, dtype=torch.float64)
+    weights = (1 - (bins - position[:, None]).abs()).clamp(min=0)
+    # the same power per hertz, in another window and at another rate
+    power = target.sample_rate * target.win_length / (source.sample_rate * source.win_length)
+    return (weights * power**0.5).float()
