@@ -9,7 +9,7 @@
     hand_made   a folder of recordings with boundaries made by hand, and of others with HTS labels;
                 the aligner hmm is trained on the demo's clips as well
     nathalie    Dutch with the times of an aligner of Kaldi's (steps of 10 ms); with its phones
-                ("theirs"), and with those of espeak for the text
+                ("reference phones"), and with those of espeak for the text
     speech      1, 6 and 15 minutes of a corpus in LJ Speech layout, against the alignment of
                 all of it, and of its texts synthesised by espeak
 
@@ -104,7 +104,10 @@ def _hand_made(options: argparse.Namespace, folder: Path) -> Iterator[Result]:
 
 
 def _nathalie(options: argparse.Namespace, folder: Path) -> Iterator[Result]:
-    for name, as_aligned in (("Nathalie, nl, theirs", True), ("Nathalie, nl, espeak's", False)):
+    for name, as_aligned in (
+        ("Nathalie, nl, reference phones", True),
+        ("Nathalie, nl, espeak phones", False),
+    ):
         clips = dutch_clips(options.nathalie, as_aligned=as_aligned)
         yield measure("hmm", Reference(name, clips, "espeak", step_s=0.01))
 
