@@ -1,1 +1,1 @@
-"""Command lines: argument parsing and one call each."""
+"""Commands: each parses its arguments and makes one call."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def parser() -> Parser:
-    """The flags of stage 4."""
+    """Builds the parser of stage 4."""
     flags = Parser(
         "Scores what stage 3 wrote, or any wavs, against recordings of the same utterances: prints "
         "a table, and writes scores.json, scores.jsonl with a line for each utterance, and "
@@ -27,13 +27,13 @@ def parser() -> Parser:
     add = flags.add_argument
     add("--metrics", default="all", help="names, as in mel_l1,pesq; default: all that apply")
     add("--checks", help="names, all or none; default: all, and none with --metrics")
-    add("--transcripts", type=Path, help="folder of <id>.txt from a recogniser of yours")
+    add("--transcripts", type=Path, help="folder of <id>.txt from your own recogniser")
     add("--recogniser", metavar="MODULE:FUNCTION", help="speech recogniser; default: pocketsphinx")
     add("--speaker_encoder", metavar="MODULE:FUNCTION", help="embeds speakers, for similarity")
     add(
         "--report_dir",
         type=Path,
-        help="for page and comparison; default: next to the wavs; of several, comparison/ there",
+        help="for page and comparison; default: next to the wavs; several: comparison/ in first",
     )
     add("--page", choices=("yes", "no"), default="yes", help="no: no report.html")
     add("--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)")

@@ -16,10 +16,10 @@ from utils.cli import Parser, UsageError, add_config_arguments, run
 
 
 def arguments() -> argparse.Namespace:
-    """The flags of the command line, once they go together.
+    """Parses and checks the flags.
 
     Raises:
-        UsageError: If they do not; the message names them.
+        UsageError: If they contradict each other; the message names them.
     """
     flags = Parser("Exports alignments: of recordings after stage 1, or of speech after stage 3.")
     add_config_arguments(flags, required=False)

@@ -11,7 +11,7 @@ from utils.cli import Parser, UsageError, add_config_arguments, run
 
 
 def parser() -> Parser:
-    """The flags."""
+    """Builds the parser."""
     flags = Parser("Imports phone durations of other programs for stage 1.")
     add_config_arguments(flags)
     add = flags.add_argument
@@ -58,10 +58,10 @@ def parser() -> Parser:
 
 
 def arguments() -> argparse.Namespace:
-    """The flags of the command line, checked.
+    """Parses and checks the flags.
 
     Raises:
-        UsageError: If they do not fit together; the message names them.
+        UsageError: If they contradict each other; the message names them.
     """
     given = parser().parse_args()
     if (given.hop_size is None) != (given.sample_rate is None):

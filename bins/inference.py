@@ -13,7 +13,7 @@ _SINGLE = ("infer_text", "infer_text_file")
 
 
 def parser() -> Parser:
-    """The flags of stage 3."""
+    """Builds the parser of stage 3."""
     flags = Parser("Synthesises texts with a trained model.")
     add_inference_arguments(flags, "a text", "the sentences of a data set")
     add = flags.add_argument
@@ -37,10 +37,10 @@ def parser() -> Parser:
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """The flags of the command line, or these, once they go together.
+    """Parses and checks the flags.
 
     Raises:
-        UsageError: If they do not; the message names them.
+        UsageError: If they contradict each other; the message names them.
     """
     given = parser().parse_args(words)
     check_inference_arguments(given, _SINGLE)
@@ -72,7 +72,7 @@ def main() -> None:
         given.overrides,
         resample=given.resample,
     )
-    # a text that was just typed is always synthesised
+    # --infer_text is never skipped
     overwrite = given.overwrite or given.infer_text is not None
     synthesis = synthesis._replace(alignment=given.save_alignment, overwrite=overwrite)
     if given.infer_mode == "batch":

@@ -1,4 +1,4 @@
-"""Stage 3 of vocoders: makes speech from mels with a trained vocoder."""
+"""Stage 3 of vocoders: synthesises speech from mels with a trained vocoder."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ _SINGLE = ("infer_audio_dir", "infer_feature_dir")
 
 
 def parser() -> Parser:
-    """The flags of stage 3."""
-    flags = Parser("Makes speech from mels with a trained vocoder.")
-    add_inference_arguments(flags, "files of the user's", "the recordings of a data set")
+    """Builds the parser of stage 3."""
+    flags = Parser("Synthesises speech from mels with a trained vocoder.")
+    add_inference_arguments(flags, "your own files", "the recordings of a data set")
     add = flags.add_argument
     add("--infer_audio_dir", type=Path, help="single: a recording, or a folder of them")
     add(
@@ -26,10 +26,10 @@ def parser() -> Parser:
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """The flags of the command line, or these, once they go together.
+    """Parses and checks the flags.
 
     Raises:
-        UsageError: If they do not; the message names them.
+        UsageError: If they contradict each other; the message names them.
     """
     given = parser().parse_args(words)
     check_inference_arguments(given, _SINGLE)

@@ -1,1 +1,1 @@
-"""Networks with their training steps, and what trains, stores, uses and scores them."""
+"""Networks with their training steps; training, checkpoints, synthesis and evaluation."""

@@ -1,1 +1,1 @@
-"""What all models share: task, interfaces, assets, registry, and the jointly trained aligner."""
+"""Shared by all models: task, interfaces, assets, registry, and the jointly trained aligner."""

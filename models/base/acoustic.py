@@ -1,4 +1,4 @@
-"""What acoustic models share: their output, and their values from assets and batches."""
+"""Shared by acoustic models: their output, and values that they read from assets and batches."""
 
 from typing import NamedTuple
 

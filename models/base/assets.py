@@ -1,6 +1,6 @@
-"""What a model needs besides config and weights: mel definition, phones, speakers, statistics.
+"""Assets of a model: mel definition, phones, speakers, statistics.
 
-Assets are kept in the experiment's folder, so that it does not depend on the processed data.
+They are stored in the experiment's folder, so that it does not depend on the processed data.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,9 +80,9 @@ class Assets:
         """
         return cls(
             mel=_read(folder / AUDIO, lambda plain: MelConfig(**plain)),
-            vocabulary=_read_if_there(folder / VOCABULARY, Vocabulary.from_plain),
-            speakers=_read_if_there(folder / SPEAKERS, _speakers) or (),
-            stats=_read_if_there(folder / "stats.json", CorpusStats.from_plain),
+            vocabulary=_read_if_exists(folder / VOCABULARY, Vocabulary.from_plain),
+            speakers=_read_if_exists(folder / SPEAKERS, _speakers) or (),
+            stats=_read_if_exists(folder / "stats.json", CorpusStats.from_plain),
             lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,
         )
 
@@ -112,5 +112,5 @@ def _read(path: Path, parse: Callable[[Any], T]) -> T:
         raise InputError(f"{path}: unexpected content: {error}") from error
 
 
-def _read_if_there(path: Path, parse: Callable[[Any], T]) -> T | None:
+def _read_if_exists(path: Path, parse: Callable[[Any], T]) -> T | None:
     return _read(path, parse) if path.exists() else None

@@ -1,4 +1,4 @@
-"""What a model provides to the trainer: networks, and a generator of optimizer steps."""
+"""Interface between a model and the trainer: networks, and a generator of optimizer steps."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Scheduled(Protocol):
 
 
 class Task(Protocol, Generic[Batch]):
-    """What the trainer needs from a model: a plain object, no base class.
+    """Interface of a model in training: a plain object, no base class.
 
     Mixed precision applies to `forward` only, so training_step and validation_step must call
     networks through it. Each network has its own optimizer.

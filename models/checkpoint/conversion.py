@@ -58,6 +58,6 @@ def convert_to_experiment(source: str, target: Path) -> None:
 
 
 def _storable(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Under today's names of weight normalisation, each tensor in its own memory."""
+    """Gives tensors the current names of weight normalisation, and memory of their own."""
     named = adapt_weight_norm(tensors, ())
     return {n: t.detach().clone(memory_format=torch.contiguous_format) for n, t in named.items()}

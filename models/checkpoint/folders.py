@@ -80,7 +80,7 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
 
 
 def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
-    """Why a checkpoint cannot be used; empty if it can.
+    """Explains why a checkpoint cannot be used; empty if it can.
 
     Args:
         checkpoint: Its folder.
@@ -119,7 +119,7 @@ def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
     if steps:
         raise InputError(
             f"{folder}: none of its {len(steps)} checkpoints is whole; copy them again, or train"
-            " anew with --restart"
+            " again with --restart"
         )
     raise InputError(f"{folder}: no checkpoint in it; train first")
 

@@ -1,4 +1,4 @@
-"""Which files of a repository on the Hugging Face Hub a model needs.
+"""Selects the files of a model in a repository on the Hugging Face Hub.
 
 Repositories also hold older checkpoints, states of optimizers, logs and audio.
 """
@@ -15,7 +15,7 @@ from utils.errors import InputError
 from utils.hub import resolve
 
 # An experiment of Arion: published in its root, or as training left it.
-_OURS = re.compile(r"(?P<folder>(checkpoints/step-\d{8,}/)?)model\.safetensors")
+_OWN_WEIGHTS = re.compile(r"(?P<folder>(checkpoints/step-\d{8,}/)?)model\.safetensors")
 _SETTINGS = re.compile(r".+\.(json5?|ya?ml|txt)|checkpoint|symbols\.dict|utt2spk")
 _RESULTS = {"log", "logs", "result", "results"}
 _SHOWN = 5  # file names in messages
@@ -45,10 +45,10 @@ def needed_files(names: Sequence[str], *, for_training: bool = False) -> list[st
     Raises:
         InputError: If it holds no known model, or several and none is the newest.
     """
-    if chosen := _ours(names, for_training=for_training):
+    if chosen := _own_files(names, for_training=for_training):
         return sorted(chosen)
     for importer in importers.importers():
-        if chosen := _foreign(importer.HUB_FILES, names, for_training=for_training):
+        if chosen := _foreign_files(importer.HUB_FILES, names, for_training=for_training):
             return sorted(chosen)
     some = ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise InputError(
@@ -57,9 +57,9 @@ def needed_files(names: Sequence[str], *, for_training: bool = False) -> list[st
     )
 
 
-def _ours(names: Sequence[str], *, for_training: bool) -> set[str]:
+def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
     """The files of an experiment of Arion, without pickled ones; empty if it is none."""
-    folders = [match["folder"] for name in names if (match := _OURS.fullmatch(name))]
+    folders = [match["folder"] for name in names if (match := _OWN_WEIGHTS.fullmatch(name))]
     if not folders or not {"config.json", AUDIO} <= set(names):
         return set()
     folder = "" if "" in folders else max(folders, key=age_of)
@@ -68,7 +68,7 @@ def _ours(names: Sequence[str], *, for_training: bool) -> set[str]:
     return {name for name in names if needed.fullmatch(name)}
 
 
-def _foreign(kind: HubFiles, names: Sequence[str], *, for_training: bool) -> set[str]:
+def _foreign_files(kind: HubFiles, names: Sequence[str], *, for_training: bool) -> set[str]:
     """The files of a checkpoint of another project; empty if there is none of this kind."""
     paths = [path for path in map(PurePosixPath, names) if not _RESULTS & {*path.parts[:-1]}]
     weights = [path for path in paths if kind.weights.fullmatch(path.name)]

@@ -110,7 +110,7 @@ def load_model(reference: str | Path, device: str | torch.device = "cpu") -> Loa
 def open_model(reference: str | Path) -> OpenedModel:
     """Finds a trained model, so that it can be checked before its network is built.
 
-    Our weights are not read yet; checkpoints of other projects are read whole.
+    Weights of Arion are not read yet; checkpoints of other projects are read whole.
 
     Args:
         reference: As for `load_model`.
@@ -204,7 +204,7 @@ def _home_of(folder: Path) -> Path:
 
 
 def _homes(folder: Path) -> Iterator[Path]:
-    """Possible folders of config.json: that of the weights, or the experiment of a checkpoint."""
+    """Yields the folders that may hold config.json: that of the weights, and the experiment."""
     yield folder
     for path in (folder, folder.resolve()):  # it may be given by a link, or from inside
         if path.name == CHECKPOINTS:

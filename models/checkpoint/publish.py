@@ -22,8 +22,8 @@ from utils.logging import get_logger
 CARD = "README.md"
 _ASSETS = (AUDIO, VOCABULARY, "stats.json", SPEAKERS, LEXICON)
 _NETWORKS = (WEIGHTS, "discriminator.safetensors", "aligner.safetensors")
-# A push removes those of an earlier one that it lacks: they would be loaded with the others.
-_OURS = {*_NETWORKS, "config.json", *_ASSETS, CARD, SCORES}
+# A push removes these files of an earlier push unless it has them: they would be loaded, too.
+_REPLACED = {*_NETWORKS, "config.json", *_ASSETS, CARD, SCORES}
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 
 
@@ -114,7 +114,7 @@ def publish(package: Package, target: Target, *, dry_run: bool) -> None:
     if dry_run:
         log.info("--dry_run: nothing was sent to %s", target)
     else:
-        push(package.files, target, replaces=_OURS)
+        push(package.files, target, replaces=_REPLACED)
 
 
 def write(package: Package, target: Path) -> None:

@@ -19,7 +19,7 @@ SafeGlobal = Callable[..., Any] | tuple[Callable[..., Any], str]
 _HALVES = (torch.float16, torch.bfloat16)
 _FLOATS = (*_HALVES, torch.float32, torch.float64)
 _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool)
-_FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in the error of torch for such a file
+_FORBIDDEN = re.compile(r"GLOBAL (\S+)")  # in torch's error for a file that names a function
 _PARALLEL = "module."  # prefix of all names in a network saved inside DataParallel
 _SHOWN = 5  # names in messages
 
@@ -96,7 +96,7 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
 
 
 def misfits(own: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
-    """Why stored tensors do not fit a network; empty if they do.
+    """Explains why stored tensors do not fit a network; empty if they do.
 
     Args:
         own: `state_dict` of the network.
@@ -108,16 +108,16 @@ def misfits(own: Mapping[str, Tensor], stored: Mapping[str, Tensor]) -> str:
         "missing": [name for name in own if name not in stored],
         "left over": [name for name in stored if name not in own],
         "of another shape": [
-            f"{n} {tuple(theirs.shape)} instead of {tuple(ours.shape)}"
-            for n, (ours, theirs) in both.items()
+            f"{n} {tuple(found.shape)} instead of {tuple(expected.shape)}"
+            for n, (expected, found) in both.items()
             if n not in alike
         ],
         "of another type": [
-            f"{n} {_name_of(theirs.dtype)} instead of {_name_of(ours.dtype)}"
-            for n, (ours, theirs) in alike.items()
-            if theirs.is_floating_point() != ours.is_floating_point()
+            f"{n} {_name_of(found.dtype)} instead of {_name_of(expected.dtype)}"
+            for n, (expected, found) in alike.items()
+            if found.is_floating_point() != expected.is_floating_point()
         ],
-        "with infinity or NaN": not_finite({n: theirs for n, (_, theirs) in alike.items()}),
+        "with infinity or NaN": not_finite({n: found for n, (_, found) in alike.items()}),
     }
     return "; ".join(f"{what}: {listed(names)}" for what, names in faults.items() if names)
 
@@ -140,20 +140,20 @@ def weights_digest(*networks: nn.Module) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
+    """Lists the first names, and the number of the others."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _widened(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """Half precision as float32; refuses tensors that cannot be weights."""
+    """Converts half precision to float32; refuses tensors that cannot be weights."""
     for name, tensor in tensors.items():
-        if fault := _oddity(tensor):
+        if fault := _fault_of(tensor):
             raise InputError(f"{where}: {name} {fault}; expected plain numbers")
     return {n: t.float() if t.dtype in _HALVES else t for n, t in tensors.items()}
 
 
-def _oddity(tensor: Tensor) -> str:
+def _fault_of(tensor: Tensor) -> str:
     if tensor.dtype not in (*_FLOATS, *_INTEGERS):
         return f"is of type {_name_of(tensor.dtype)}"
     if tensor.layout != torch.strided or tensor.is_meta:

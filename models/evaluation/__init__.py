@@ -1,1 +1,1 @@
-"""Stage 4: scores of what stage 3 wrote, and the page that shows them."""
+"""Stage 4: scores the speech of stage 3, and writes a page of results."""

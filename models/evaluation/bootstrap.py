@@ -88,14 +88,14 @@ def _estimate(
 
 
 def _means_of(sums: np.ndarray, n_sides: int) -> np.ndarray:
-    """Sums of values and of weights, (R, sides * 2K), become means (R, K)."""
+    """Divides sums of values by sums of weights, (R, sides * 2K) -> (R, K)."""
     values, weights, *second = np.split(sums, 2 * n_sides, axis=1)
     means = values / weights
     return means - second[0] / second[1] if second else means
 
 
 def _estimate_of(mean: float, resampled: np.ndarray, n: int) -> Estimate:
-    """With the interval of the resampled means, (R,)."""
+    """Adds the interval of the resampled means, (R,), to a mean."""
     if n == 1:
         return Estimate(mean, None, None, n)
     outside = _outside(n)
@@ -114,7 +114,7 @@ def _outside(n: int) -> float:
 
 
 def _draws(n: int) -> Iterator[np.ndarray]:
-    """How often each utterance was drawn, (resamples, n) at a time."""
+    """Yields how often each utterance was drawn, (resamples, n) at a time."""
     generator = np.random.default_rng(_SEED)
     offsets = np.arange(_AT_ONCE)[:, None] * n  # (resamples, 1)
     for _ in range(_RESAMPLES // _AT_ONCE):

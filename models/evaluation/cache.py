@@ -29,7 +29,7 @@ from utils.files import read_json, sha256_of, write_json
 class ScoreCache:
     """Scores of utterances on disk.
 
-    Nothing is cached when a function of the user's is used: what it depends on is unknown.
+    With a user's recogniser or speaker encoder nothing is cached: its dependencies are unknown.
     """
 
     folder: Path
@@ -70,14 +70,14 @@ class ScoreCache:
         write_json(self._path_of(key), {**names, "scored": plain})
 
     def clear(self) -> None:
-        """Removes all."""
+        """Removes all cached scores."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path_of(self, key: str) -> Path:
         return self.folder / f"{key}.json"
 
     def _scored(self, cached: Mapping[str, Any]) -> UtteranceScores:
-        """Scores as they were before they became JSON, by the metrics and checks of the task."""
+        """Parses cached scores, those by metrics and checks of the task only."""
         names = [column.name for column in columns_of(self.task.metrics)]
         found = cached["values"]
         values = {name: Value(*found[name]) for name in names if name in found}

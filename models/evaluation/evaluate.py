@@ -77,7 +77,7 @@ def _score_all(
 
     Raises:
         InputError: If utterances cannot be scored; lists them. Stops early if there are many, and
-            at once if a function of the user's fails.
+            at once if the user's recogniser or speaker encoder fails.
     """
     scored: dict[str, list[UtteranceScores]] = {}
     faults: list[str] = []
@@ -90,7 +90,7 @@ def _score_all(
                 n_cached += outcome.was_cached
                 for system, one in outcome.scored.items():
                     scored.setdefault(system, []).append(one)
-                    _warn_of_failed(system, one, warned)
+                    _warn_of_first_failures(system, one, warned)
             faults += [outcome.fault for outcome in chunk.result if outcome.fault]
             faults += [_crash(item) for item in chunk.lost]
             n_tried += 1
@@ -103,7 +103,7 @@ def _score_all(
     return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}
 
 
-def _warn_of_failed(system: str, scored: UtteranceScores, warned: set[str]) -> None:
+def _warn_of_first_failures(system: str, scored: UtteranceScores, warned: set[str]) -> None:
     """Logs the first failure of a metric or check at once: it may fail everywhere."""
     for name, error in scored.failed:
         if name not in warned:

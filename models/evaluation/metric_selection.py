@@ -171,7 +171,7 @@ def _lack(metric: Metric, traits: SystemTraits, user_models: UserModels) -> str:
     if missing := metric.missing():
         return f"not installed (pip install {' '.join(missing)})"
     if metric.user_model and getattr(user_models, metric.user_model) is None:
-        return f"needs a function of yours: --speaker_{metric.user_model} package.module:function"
+        return f"needs your own function: --speaker_{metric.user_model} package.module:function"
     if metric.input == "copy" and not traits.copies:
         return "compares copies with their recordings; this speech has its own timing"
     if metric.input != "speech" and not traits.recorded:

@@ -53,7 +53,7 @@ class System:
     is_reference: bool = False  # it was added only to compare with
 
     def unchecked(self, check: str) -> int:
-        """How many utterances a check did not apply to."""
+        """Counts the utterances that a check did not apply to."""
         return sum(flag.check == check for one in self.scored.values() for flag in one.unchecked)
 
 
@@ -99,20 +99,20 @@ def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[
 
     Args:
         systems: They have the same utterances.
-        columns: What is compared.
+        columns: The scores to compare.
     """
     comparisons = []
     for first, second in combinations(systems, 2):
         ids = [id for id in first.scored if id in second.scored]
-        ours, our_weights = _arrays(columns, [first.scored[id] for id in ids])
-        theirs, their_weights = _arrays(columns, [second.scored[id] for id in ids])
-        estimates = estimate_differences(ours, theirs, our_weights, their_weights)
+        values, weights = _arrays(columns, [first.scored[id] for id in ids])
+        others, other_weights = _arrays(columns, [second.scored[id] for id in ids])
+        estimates = estimate_differences(values, others, weights, other_weights)
         comparisons.append(Comparison(first.name, second.name, _rounded(columns, estimates)))
     return tuple(comparisons)
 
 
 def verdict_of(difference: MeanScore) -> Verdict:
-    """How the first of two systems compares with the second.
+    """Returns the verdict on the first of two systems.
 
     "unclear" if the interval holds 0; "differs" if not, and neither direction is better; "too few"
     with fewer than six utterances, which may agree by chance.

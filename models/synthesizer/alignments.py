@@ -14,7 +14,7 @@ from utils.errors import InputError
 
 
 def export_speech(folder: Path, format: str, output: Path | None) -> int:
-    """Writes the alignments of what stage 3 spoke into a folder.
+    """Writes the alignments of the speech that stage 3 wrote into a folder.
 
     Args:
         folder: Holds `metadata.jsonl`.
@@ -22,7 +22,7 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
         output: SynthesisResult where missing; None: next to the sound files.
 
     Returns:
-        How many there are.
+        Number of alignments.
 
     Raises:
         InputError: If nothing was synthesised, or by a version that did not record frames.
@@ -34,7 +34,7 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
 
 
 def write_alignments(folder: Path, output: Path, format: str) -> int:
-    """Writes the alignments of all texts in a folder; gives their number, which may be 0.
+    """Writes the alignments of all texts in a folder; returns their number, which may be 0.
 
     Args:
         folder: Holds `metadata.jsonl`.

@@ -1,4 +1,4 @@
-"""Splits a text of any length into clauses that a model speaks in one forward pass."""
+"""Splits a text of any length into clauses that a model synthesises in one forward pass."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class ClauseSplitter:
         """
         check_unicode(text)
         sentences = [
-            self._clauses(sentence, language) for sentence in with_words(split_sentences(text))
+            self._clauses(sentence, language) for sentence in merge_wordless(split_sentences(text))
         ]
         if not sentences:
             raise InputError(f"there is no word in {text[:80]!r}")
@@ -51,8 +51,8 @@ class ClauseSplitter:
         spoken = frontend(sentence)
         if len(spoken.phones) <= self._max_phones:
             return [spoken]
-        chunks = with_words(split_long(sentence, self._max_phones))
-        return linked([frontend(chunk) for chunk in chunks])
+        chunks = merge_wordless(split_long(sentence, self._max_phones))
+        return link_clauses([frontend(chunk) for chunk in chunks])
 
 
 def check_unicode(text: str) -> None:
@@ -65,7 +65,7 @@ def check_unicode(text: str) -> None:
         ) from error
 
 
-def with_words(pieces: Sequence[str]) -> list[str]:
+def merge_wordless(pieces: Sequence[str]) -> list[str]:
     """Joins pieces of a text without a letter or digit ("...", "-") to their neighbours.
 
     Alone they cannot be synthesised, but they may contain a sign that is read as a word.
@@ -84,17 +84,17 @@ def has_word(piece: str) -> bool:
     return any(character.isalnum() for character in piece)
 
 
-def linked(clauses: Sequence[SpokenText]) -> list[SpokenText]:
-    """Clauses of one sentence: only the last one ends in a full stop, the others in a comma.
+def link_clauses(clauses: Sequence[SpokenText]) -> list[SpokenText]:
+    """Makes all clauses of a sentence but the last end in a comma instead of a full stop.
 
-    Where the front end ends a text without a pause, the others end in `<sp>`.
+    A clause that the front end ends without a pause gets `<sp>`.
     """
     inner = [dataclasses.replace(clause, phones=_open(clause.phones)) for clause in clauses[:-1]]
     return [*inner, clauses[-1]]
 
 
 def _open(phones: tuple[str, ...]) -> tuple[str, ...]:
-    """Phones that end as if the sentence went on."""
+    """Replaces the final full stop by a comma; without a final pause, adds a short one."""
     if phones[-1] == FULL_STOP:
         return (*phones[:-1], COMMA)
     return phones if phones[-1] in PAUSES else (*phones, SHORT_PAUSE)

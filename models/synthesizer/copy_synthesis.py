@@ -1,4 +1,4 @@
-"""Stage 3 of vocoders: mels become speech, which is compared with the recordings they are of."""
+"""Stage 3 of vocoders: synthesises mels, and measures the mel distance to their recordings."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
 
 
 class CopySynthesis(NamedTuple):
-    """A loaded vocoder, and where its speech goes."""
+    """A loaded vocoder, its output folder and settings."""
 
     network: Vocoder
     mel: MelConfig
@@ -61,7 +61,7 @@ def load_copy_synthesis(
 
     Args:
         reference: Experiment folder, a checkpoint in it, or a name on the Hub.
-        output: Where the sound goes; None: `result` in the experiment's folder.
+        output: Folder of the wavs; None: `result` in the experiment's folder.
         overrides: `key.path=value` for the experiment's own configuration.
 
     Raises:
@@ -215,12 +215,12 @@ def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray
 
 
 def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | None:
-    """The metric `mel_l1` of a file, of which a piece at a time is read.
+    """Computes the metric `mel_l1` of a file, reading one piece at a time.
 
     Args:
-        path: What was synthesised.
+        path: The synthesised file.
         wav: The recording, (T * hop_length,).
-        mel: Where it computes.
+        mel: Computes the mels, on its device.
     """
     with soundfile.SoundFile(path) as file:
         pieces = (

@@ -1,4 +1,4 @@
-"""What synthesised speech depends on, as one digest: stage 3 skips what was made from the same."""
+"""Fingerprint of synthesised speech: by it, stage 3 skips files of the same model and settings."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ from models.checkpoint.tensors import weights_digest
 from utils.config import to_plain
 from utils.files import sha256_of, user_path
 
-# Whose code and data change the sound.
+# Folders whose code and data change the sound.
 _SOURCES = (
     "models/base",
     "models/synthesizer",
@@ -32,7 +32,7 @@ def fingerprint(*facts: object) -> str:
 
 
 def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]:
-    """What a model's output depends on, except its input.
+    """Lists what a model's output depends on, except its input.
 
     Args:
         model: The weights and assets are used.

@@ -56,7 +56,7 @@ class MelSource:
 def sources_of_split(
     processed: Path, dataset: str, testing_set: TestingSet, mel: MelConfig
 ) -> list[MelSource]:
-    """The recordings of one split of a data set, with the mels that stage 1 made.
+    """Lists the recordings of one split of a data set, with their mels from stage 1, as sources.
 
     Args:
         processed: Where stage 1 writes.
@@ -76,7 +76,7 @@ def sources_of_split(
 
 
 def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
-    """Recordings of any length and rate.
+    """Lists audio files of any length and sample rate as sources.
 
     Args:
         path: An audio file, or a folder of them.
@@ -94,7 +94,7 @@ def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
 
 
 def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
-    """Mels as acoustic models make them.
+    """Lists files of mels, such as acoustic models predict, as sources.
 
     Args:
         path: A `.npy` file of a natural log-mel (M, T), or a folder of them.
@@ -111,7 +111,7 @@ def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
 
 
 def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
-    """The file itself, or the files in a folder with one of these suffixes, sorted.
+    """Lists the file itself, or the files in a folder with one of these suffixes, sorted.
 
     Hidden files are left out, and so are folders in the folder.
 

@@ -1,4 +1,4 @@
-"""What stage 3 wrote into a folder: sound files, and `metadata.jsonl` with a line for each."""
+"""Results folders of stage 3: sound files, and `metadata.jsonl` with a line for each."""
 
 import shutil
 from collections.abc import Collection, Iterable
@@ -23,7 +23,7 @@ class TextLine:
     text: str  # as given
     normalized: str
     speaker: str
-    dataset: str  # of a recorded sentence; empty for a text of the user's
+    dataset: str  # of a recorded sentence; empty for the user's own text
     pitch_control: float
     energy_control: float
     duration_control: float
@@ -41,11 +41,11 @@ class TextLine:
 
 @dataclass(frozen=True)
 class CopyLine:
-    """The line of `metadata.jsonl` about one mel that a vocoder made speech of."""
+    """The line of `metadata.jsonl` about one mel that a vocoder synthesised."""
 
     id: str
     file: str  # name of the sound file, next to metadata.jsonl
-    dataset: str  # of a recording; empty for a file of the user's
+    dataset: str  # of a recording; empty for the user's own file
     mel_source: str  # the folder of stage 1, or the file, that the mel comes from
     vocoder: str
     seconds: float
@@ -68,7 +68,7 @@ class ResultFolder(Generic[L]):
         kind: What a line of its `metadata.jsonl` holds.
 
     Attributes:
-        lines: What is known about each file, by id.
+        lines: The line about each file, by id.
 
     Raises:
         InputError: If its `metadata.jsonl` holds something else.
@@ -99,7 +99,7 @@ class ResultFolder(Generic[L]):
                 )
 
     def holds(self, id: str, fingerprint: str) -> bool:
-        """Whether the file of an utterance is here and was made from the same.
+        """Whether the file of an utterance exists and was made from the same inputs.
 
         Args:
             id: Of the utterance.
@@ -109,9 +109,9 @@ class ResultFolder(Generic[L]):
         return line is not None and line.fingerprint == fingerprint != ""
 
     def begin(self, ids: Collection[str]) -> None:
-        """Prepares for files that are about to be made: no score or fingerprint may outlive them.
+        """Removes scores and fingerprints of files that are about to be replaced.
 
-        Until its new line is added, a file may be the old or the new one.
+        Without a fingerprint, a file counts as unfinished until its new line is added.
         """
         for id in self.lines.keys() & set(ids):
             self.lines[id] = replace(self.lines[id], fingerprint="")
@@ -130,7 +130,7 @@ class ResultFolder(Generic[L]):
         append_jsonl(self.folder / METADATA, vars(line))
 
     def save(self) -> None:
-        """Orders `metadata.jsonl` by id; what another run added meanwhile stays."""
+        """Sorts `metadata.jsonl` by id; keeps lines that another run has added."""
         on_disk = {line.id: line for line in read_lines(self.folder, self._kind)}
         self._write(on_disk | self._added)
 
@@ -155,7 +155,7 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
         lines = [kind(**row) for row in read_rows(folder)]  # checked by name only
     except TypeError as error:
         raise InputError(
-            f"{path} is not a list of what this stage makes ({error}); move it away, or choose "
+            f"{path} was not written by this stage ({error}); move it away, or choose "
             "another --infer_output_dir"
         ) from error
     return [line for line in lines if (folder / line.file).exists()]

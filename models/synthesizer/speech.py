@@ -13,7 +13,7 @@ PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clippe
 
 @dataclass(frozen=True)
 class Part:
-    """What one forward pass gives for one sentence, or a pause. N phones, T frames, M mels."""
+    """Output of one forward pass for one sentence, or a pause. N phones, T frames, M mels."""
 
     normalized: str  # the text in words; empty for a pause
     phones: tuple[str, ...]  # phone and pause names, N of them

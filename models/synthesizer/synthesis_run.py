@@ -17,7 +17,7 @@ SHOWN_FAILURES = 20
 
 
 class SynthesisItem(Protocol):
-    """Something to be synthesised into one file."""
+    """A text or mel to be synthesised into one file."""
 
     @property
     def id(self) -> str:
@@ -25,14 +25,14 @@ class SynthesisItem(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Of all that the sound depends on."""
+        """Digest of all that the sound depends on."""
 
 
 I = TypeVar("I", bound=SynthesisItem)  # noqa: E741
 
 
 class SynthesisResult(NamedTuple, Generic[L]):
-    """What was written of an item."""
+    """The line about a synthesised item, and its times."""
 
     line: L
     seconds: float  # of sound
@@ -113,11 +113,11 @@ def synthesise_each(
     skipped.
 
     Args:
-        items: What is to be synthesised.
-        make: Synthesises one of them and writes its files.
-        results: Where these are.
-        noun: What the items are, in messages: "texts".
-        overwrite: Skip nothing.
+        items: Texts or mels.
+        make: Synthesises an item and writes its files.
+        results: The folder of the files.
+        noun: Plural noun of the items in messages, such as "texts".
+        overwrite: Whether to repeat finished items.
 
     Returns:
         The lines about all items, finished now or before.
@@ -147,7 +147,7 @@ def synthesise_each(
                     failures.append((item.id, str(error)))
                 else:
                     results.add(made[-1].line)
-                    bar.advance()  # what could not be synthesised is not done
+                    bar.advance()  # failed items do not count as done
     finally:
         results.save()
     _report(results.folder, made, failures, noun)

@@ -32,7 +32,7 @@ from utils.errors import InputError
 from utils.logging import get_logger
 
 CONTROL_RANGE = (0.1, 10.0)
-_CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: the first is heard soon
+_CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 
 
 class Controls(NamedTuple):
@@ -43,7 +43,7 @@ class Controls(NamedTuple):
     duration: float = 1.0
 
     def checked(self) -> "Controls":
-        """These controls.
+        """Returns these controls after a check of their range.
 
         Raises:
             InputError: If one is not a number from 0.1 to 10.
@@ -156,7 +156,7 @@ class Synthesizer:
         A vocoder that is a network gives pieces of a sentence, Griffin-Lim whole sentences.
 
         Args:
-            text: As for a call; so are the others.
+            text: As in `__call__`.
             speaker: Name.
             pitch_control: Factor on f0 in Hz.
             energy_control: Factor on the energy.
@@ -164,12 +164,12 @@ class Synthesizer:
             seed: For models that draw random numbers; each sentence starts from it.
 
         Returns:
-            Pieces of the wav, (n,) float32 in [-1, 1]. They join up to the wav that a call gives,
-            except where a call scales it down: later peaks are not known yet, so samples beyond
+            Pieces of the wav, (n,) float32 in [-1, 1]. Joined, they are the wav of `__call__`,
+            except where that scales it down: later peaks are not known yet, so samples beyond
             full scale are clipped.
 
         Raises:
-            InputError: At once as a call does; later if a model gives values that are not finite.
+            InputError: At once as `__call__`; later if a model gives values that are not finite.
         """
         controls = Controls(pitch_control, energy_control, duration_control).checked()
         index = choose_speaker(self.speakers, speaker)
@@ -177,7 +177,7 @@ class Synthesizer:
         return self._pieces(sentences, index, controls, seed)
 
     def fingerprint(self) -> str:
-        """Digest of all that speech depends on, except the arguments of a call."""
+        """Digest of all that speech depends on, except the arguments of `__call__`."""
         return fingerprint(
             *model_facts(self.model, self.config, self._device.type),
             *self._opened_vocoder.facts(self._vocoder, self.config.inference),
@@ -198,7 +198,7 @@ class Synthesizer:
     ) -> Iterator[np.ndarray]:
         with self._seeded(seed):
             mel = self._mels([clause], speaker, controls).mel  # (1, M, T)
-        pieces = (array(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES))
+        pieces = (to_numpy(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES))
         n_samples = mel.shape[2] * self.model.mel.hop_length
         for piece in faded_pieces(pieces, n_samples, self.model.mel.sample_rate):
             _check_finite(clause, piece)
@@ -207,7 +207,7 @@ class Synthesizer:
     def _synthesise(
         self, clauses: Sequence[SpokenText], speaker: int, controls: Controls
     ) -> list[Part]:
-        """Parts in the order of the clauses; clauses of like length share a forward pass."""
+        """Synthesises clauses, in their order; those of similar length share a forward pass."""
         by_length = sorted(range(len(clauses)), key=lambda i: len(clauses[i].phones))
         parts: dict[int, Part] = {}
         size = self.config.inference.batch_size
@@ -220,15 +220,15 @@ class Synthesizer:
     def _forward(
         self, clauses: Sequence[SpokenText], speaker: int, controls: Controls
     ) -> list[Part]:
-        """One forward pass of the acoustic model and the vocoder."""
+        """Runs the acoustic model and the vocoder on one batch."""
         out = self._mels(clauses, speaker, controls)
         wavs = self._vocoder.infer(out.mel, out.mel_lengths)  # (B, T * hop)
         outputs = (out.durations, out.mel, *out.contours_per_frame(), wavs)
-        arrays = [array(output) for output in outputs]
+        arrays = [to_numpy(output) for output in outputs]
         return [self._part(clause, *(x[i] for x in arrays)) for i, clause in enumerate(clauses)]
 
     def _mels(self, clauses: Sequence[SpokenText], speaker: int, controls: Controls) -> TtsOutput:
-        """One forward pass of the acoustic model."""
+        """Runs the acoustic model on one batch."""
         rows = [torch.tensor(self._vocabulary.ids(clause.phones)) for clause in clauses]
         phone_ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, N)
         phone_lengths = torch.tensor([len(row) for row in rows])  # (B,)
@@ -250,7 +250,7 @@ class Synthesizer:
         energy: np.ndarray,
         wav: np.ndarray,
     ) -> Part:
-        """One item of a batch without its padding."""
+        """Cuts the padding off one item of a batch."""
         durations = durations[: len(clause.phones)].astype(np.int64)
         n_frames = int(durations.sum())
         part = Part(
@@ -289,7 +289,7 @@ class Synthesizer:
 
     @contextmanager
     def _seeded(self, seed: int) -> Iterator[None]:
-        """Inference whose random numbers follow from the seed, and disturb no others."""
+        """Inference mode with seeded random generators, which are restored afterwards."""
         devices = [self._device] if self._device.type == "cuda" else []
         with torch.random.fork_rng(devices), torch.inference_mode():
             torch.manual_seed(seed)
@@ -328,7 +328,7 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
 
 
 def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
-    """The index of the speaker called `name`, or of the only one.
+    """Returns the index of the speaker with this name, or of the only speaker.
 
     Args:
         speakers: Of the model.
@@ -348,6 +348,6 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
     return names.index(name)
 
 
-def array(tensor: Tensor) -> np.ndarray:
-    """A tensor of any device and float type as an array of float32 or integers."""
+def to_numpy(tensor: Tensor) -> np.ndarray:
+    """Converts a tensor of any device and float type to an array of float32 or integers."""
     return (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()

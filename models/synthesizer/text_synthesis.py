@@ -1,4 +1,4 @@
-"""Stage 3 of acoustic models: synthesises texts, and writes wavs and what is known of them."""
+"""Stage 3 of acoustic models: synthesises texts, and writes wavs, plots and metadata."""
 
 import re
 import time
@@ -49,12 +49,12 @@ class TextItem(NamedTuple):
     id: str
     text: str
     speaker: str
-    dataset: str = ""  # of a recorded sentence; empty for a text of the user's
+    dataset: str = ""  # of a recorded sentence; empty for the user's own text
     fingerprint: str = ""
 
 
 class TextSynthesis(NamedTuple):
-    """A loaded model, and where its speech goes."""
+    """A loaded model, its output folder and settings."""
 
     synthesizer: Synthesizer
     vocoder: str  # name, for the records
@@ -76,7 +76,7 @@ def load_text_synthesis(
     Args:
         reference: Experiment folder, a checkpoint in it, or a name on the Hub.
         vocoder: The same for a vocoder; None: Griffin-Lim.
-        output: Where the sound goes; None: `result` in the experiment's folder.
+        output: Folder of the wavs; None: `result` in the experiment's folder.
         overrides: `key.path=value` for the experiment's own configuration.
         resample: Use the vocoder also if it was made for another mel or sample rate.
 
@@ -107,7 +107,7 @@ def synthesise_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: S
     speakers = synthesis.synthesizer.speakers
     speaker = speakers[choose_speaker(speakers, settings.speaker)].name
     results = ResultFolder(synthesis.output / "single", TextLine)
-    ids = numbered(results, texts, speaker, settings)
+    ids = assign_ids(results, texts, speaker, settings)
     items = [TextItem(id, text, speaker) for id, text in zip(ids, texts, strict=True)]
     _synthesise_all(synthesis, items, results, settings)
 
@@ -154,19 +154,19 @@ def read_texts(path: Path) -> list[str]:
     return texts
 
 
-def numbered(
+def assign_ids(
     results: ResultFolder[TextLine], texts: Sequence[str], speaker: str, settings: Settings
 ) -> Iterator[str]:
-    """The ids of texts of the user: `text-0001` and so on.
+    """Yields ids for the user's texts: `text-0001` and so on.
 
-    A text that is here already, by the same speaker with the same controls and seed, keeps its id.
-    Any other text gets a number that was never used here: no run overwrites another text, and no
-    file is named after a text.
+    A text that was synthesised by the same speaker with the same controls and seed keeps its id.
+    Any other text gets a new number: no run overwrites another text, and no file is named after a
+    text.
 
     Args:
         results: What was synthesised before.
-        texts: Of the user; one that is given twice gets two ids.
-        speaker: Who speaks.
+        texts: The user's texts; one that is given twice gets two ids.
+        speaker: Name of the speaker.
         settings: Controls and seed.
     """
     known: dict[tuple[object, ...], list[str]] = defaultdict(list)
@@ -250,7 +250,7 @@ def line_of(
 
     Args:
         item: The text.
-        speech: The same as speech.
+        speech: Its synthesis.
         settings: Controls and seed.
         vocoder: Name.
         work_s: Seconds that the model worked.

@@ -1,1 +1,1 @@
-"""Stage 2: the one trainer, its data, its optimizers, its validation."""
+"""Stage 2: trainer, data, updates, validation, scores; mels that an acoustic model predicts."""

@@ -64,7 +64,7 @@ def dataset_folders(config: Config) -> list[Path]:
 
 
 def collect_assets(config: Config) -> Assets:
-    """What a model needs besides its config and weights, from all datasets of an experiment.
+    """Collects the assets of a model from all datasets of an experiment.
 
     Raises:
         InputError: If stage 1 was not run or not finished for one of them, or with another mel or
@@ -121,7 +121,7 @@ def _vocabulary(config: Config, folders: Sequence[Path]) -> Vocabulary:
 
 
 def make_collator(task: str, mel: MelConfig) -> Collator:
-    """What makes a batch of items.
+    """Returns a function that makes a batch of items.
 
     Args:
         task: "tts" or "vocoder".
@@ -204,8 +204,8 @@ def data_of(
     """Batches of two datasets.
 
     Args:
-        training: What to train on.
-        validation: What to validate on; may be empty.
+        training: Training items.
+        validation: Validation items; may be none.
         collator: Makes a batch of items.
         train: The `train` section.
         place: This process.
@@ -252,7 +252,7 @@ def data_of(
 
 
 def _plan_validation(dataset: ValidationItems, budget: int, place: ProcessRank) -> list[list[Draw]]:
-    """Those of one process; the numbers of batches may differ by one between processes."""
+    """Validation batches of one process; their number may differ by one between processes."""
     if not len(dataset):
         return []
     plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)

@@ -1,4 +1,4 @@
-"""What the processes of one training run exchange: sums, gradients, initial weights.
+"""Exchange between the processes of a training run: sums, gradients, initial weights.
 
 Gradients are added up here, once per update, and not by DistributedDataParallel: its hooks expect
 one forward and one backward pass per network and step, and a GAN task that accumulates gradients

@@ -1,4 +1,4 @@
-"""Signals that end a training run: the trainer saves a checkpoint first, its loaders outlive it."""
+"""Signals that end a training run: the trainer saves a checkpoint before its loaders end."""
 
 import os
 import signal

@@ -30,7 +30,7 @@ from utils.logging import Progress, get_logger, progress
 
 
 class Observers(NamedTuple):
-    """What reports on a run; only the first process uses them."""
+    """Tracker, model card and scoring of a run; only the first process uses them."""
 
     tracker: Tracker  # takes curves and samples
     # called after each checkpoint, with the position, and the losses of the last validation and the
@@ -240,9 +240,9 @@ class Trainer:
             self._observers.tracker.log_samples(samples, self.position.step)
 
     def _score(self) -> None:
-        """Scores some validation utterances; other processes wait for the first one meanwhile.
+        """Scores some validation utterances in the first process; the others wait.
 
-        `train.score_seconds` keeps that far below the timeout of the other processes.
+        `train.score_seconds` keeps the wait far below their timeout.
         """
         self._scored = self.position.step
         scoring = self._observers.scoring

@@ -198,7 +198,7 @@ class Updater:
         self.scaler.update()
 
     def _fault(self, losses: Mapping[str, float], backward: _Backward, norm: float) -> str:
-        """What is not finite; empty if all is, or if fp16 is still lowering its scale."""
+        """Names what is not finite; empty if all is, or if fp16 is still lowering its scale."""
         bad = [name for name in backward.terms if not math.isfinite(losses[name])]
         if bad:
             return f"loss {', '.join(bad)}"

@@ -341,7 +341,7 @@ class FastSpeech2(nn.Module):
         return (log_durations.exp() - 1).clamp(0, _LONGEST_PHONE_FRAMES)
 
     def _contours(self, level: Level) -> list[tuple[str, Contour]]:
-        """Those of pitch and energy that have one value per phone, or per frame."""
+        """Pitch, energy or both: the contours with one value per phone, or per frame."""
         both = (("pitch", self.pitch), ("energy", self.energy))
         return [(name, contour) for name, contour in both if contour.level == level]
 
@@ -373,9 +373,9 @@ class FastSpeech2Task:
     """Training: one step, five losses of weight 1 (Amphion's; section 2.2 with an L1 mel loss).
 
     Args:
-        network: Trains.
+        network: The network to train.
         assets: Mel definition and vocabulary, for the samples.
-        aligner_training: Learns the durations; None where the batches have them.
+        aligner_training: Finds the durations; None where the batches have them.
     """
 
     exported = "model"
@@ -400,7 +400,7 @@ class FastSpeech2Task:
         return count_valid(batch)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
-        """One update of the network, after one of the aligner if durations are learned."""
+        """Yields the update of the network, after that of the aligner if durations are learned."""
         if self.aligner_training is not None:
             found = self.aligner_training.align(batch)
             yield Update(ALIGNER, self.aligner_training.losses(found, batch))

@@ -5,7 +5,7 @@ departs from that in that
 - each item of a batch gives what it gives alone: padding is masked;
 - losses are means per segment, so that they do not depend on how a batch is split;
 - a generator can first be trained without discriminators, on the mel and the multi-resolution STFT
-  loss (`adversarial: false`), which is where a small machine should start a GAN from.
+  loss (`adversarial: false`), a good start on a small machine.
 
 The generator is in _hifigan_generator.py, the discriminators in modules/discriminators.py.
 """
@@ -129,7 +129,7 @@ class HiFiGANTask:
         return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
-        """One step of the discriminators, then one of the generator."""
+        """Yields the update of the discriminators, then that of the generator."""
         wav_hat = self.networks["generator"](batch.mel)  # (B, S)
         if "discriminator" not in self.networks:
             yield Update("generator", self.reconstruction_losses(batch.wav, wav_hat))

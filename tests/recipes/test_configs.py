@@ -45,7 +45,7 @@ def test_the_folder_recipe_names_the_format_that_reads_folders():
 
 
 def generator_of(path):
-    """Configuration and network of a vocoder that speaks."""
+    """Configuration and network of the vocoder."""
     config = load_config(path, CORPUS)
     assets = Assets(config.preprocess.mel)
     return config, find(config.task, config.model_type).build_network(config, assets)

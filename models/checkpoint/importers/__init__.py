@@ -21,19 +21,19 @@ from utils.errors import InputError
 class TrainingNetworks:
     """The networks of a checkpoint that only training needs."""
 
-    # by our names, of each network by its name in the task, such as "discriminator"
+    # by Arion's names, of each network by its name in the task, such as "discriminator"
     tensors: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     unused: tuple[str, ...] = ()  # a line for each tensor or group of tensors that Arion cannot use
 
 
 @dataclass(frozen=True)
 class ImportedModel:
-    """A checkpoint of another project in our terms."""
+    """A checkpoint of another project, converted to Arion's config, assets and tensor names."""
 
     # the tree of an ordinary `config.json`, with the keys of config/schema.py
     config: Mapping[str, object]
     assets: Assets  # mel definition, vocabulary, speakers and statistics
-    # of the inference network, by our names; weight normalisation in any form. They are checked
+    # of the inference network, by Arion's names; weight normalisation in any form; checked
     # when the network is filled
     tensors: dict[str, Tensor]
     weights: Path  # the file of the tensors; its folder is LoadedModel.folder

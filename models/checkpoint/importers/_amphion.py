@@ -114,7 +114,7 @@ def _only_one(path: Path, found: Iterable[Path]) -> Checkpoint | None:
 
 
 def _described(weights: Path) -> Checkpoint | None:
-    """With its args.json; None if that is missing and the name is not one of Amphion's."""
+    """Finds args.json of weights; None if it is missing and the name is not one of Amphion's."""
     name = _name_of(weights)
     above = (*weights.parents[: _LEVELS + 1], *upwards(weights.resolve().parent, _LEVELS))
     if (args := first_file(folder / ARGS for folder in above)) is not None:

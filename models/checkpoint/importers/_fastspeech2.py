@@ -24,7 +24,7 @@ from utils.config import Tree, plain_tree
 from utils.errors import InputError
 
 _QUANTITIES = ("pitch", "energy")  # in the order of the statistics of a speaker
-_SECTIONS = {  # their names and keys are ours
+_SECTIONS = {  # with the names and keys of Arion
     "transformer": TransformerConfig,
     "variance_predictor": VariancePredictorConfig,
     "variance_embedding": VarianceEmbeddingConfig,
@@ -40,19 +40,19 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True)
 class FastSpeech2Settings:
-    """The settings of a checkpoint in our terms."""
+    """The settings of a checkpoint by Arion's names."""
 
     path: Path  # their file, for messages
     model_path: Path  # the file of `model`; it may be the same
     datasets: tuple[str, ...]  # names
-    # values of our `preprocess` section; mel and pitch, without the text
+    # values of Arion's `preprocess` section; mel and pitch, without the text
     preprocess: Mapping[str, object]
     # sections `transformer`, `variance_predictor` and `variance_embedding`, and `max_seq_len`,
     # unchanged
     model: Mapping[str, object]
     levels: Levels  # of pitch and energy
     language: str = "en-us"  # espeak language code
-    # their keys by ours where they differ, for messages
+    # keys in the file by Arion's keys where they differ, for messages
     names: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -172,7 +172,7 @@ def _config(
 def _sizes(
     settings: FastSpeech2Settings, weights: Weights, stats: Mapping[str, tuple[Stat, Stat]]
 ) -> dict[str, object]:
-    """The sections of the model: our keys, which the weights do not imply (number of heads ...)."""
+    """The sections of the model: keys that the weights do not imply, such as number of heads."""
     sizes: dict[str, object] = {}
     for name, cls in _SECTIONS.items():
         section = settings.model.get(name)

@@ -23,7 +23,7 @@ _SILENCES = (SHORT_PAUSE, NOISE, SILENCE)
 _N_PINYIN = 209
 _SPARE = "<unused>"  # their embeddings have one row more than symbols
 _BLOCK = r"(encoder|decoder)\.layer_stack\.(\d+)\."
-_NAMES = (  # their names and ours
+_NAMES = (  # patterns of stored names, and the names in Arion
     (r"encoder\.src_word_emb\.", "phone_embedding."),
     (_BLOCK + r"slf_attn\.w_([qkv])s\.", r"\1.layers.\2.attention.\3."),
     (_BLOCK + r"slf_attn\.fc\.", r"\1.layers.\2.attention.fc."),
@@ -55,7 +55,7 @@ _TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 @dataclass(frozen=True)
 class Weights:
-    """The tensors of a checkpoint under our names."""
+    """The tensors of a checkpoint under Arion's names."""
 
     tensors: dict[str, Tensor]  # all but the statistics of pitch and energy
     path: Path  # their file
@@ -90,44 +90,44 @@ def _symbols(n_pinyin: int) -> tuple[str, ...]:
 
 
 def translate(tensors: Mapping[str, Tensor], path: Path) -> Weights:
-    """Brings tensors to our names and shapes.
+    """Converts tensors to Arion's names and shapes.
 
     Args:
-        tensors: By their names.
+        tensors: By the names in the file.
         path: Their file, for messages.
 
     Raises:
         InputError: If they are of another architecture, or incomplete.
     """
-    if foreign := sorted(name for name in tensors if _our_name(name) == ""):
+    if foreign := sorted(name for name in tensors if _own_name(name) == ""):
         raise InputError(
             f"{path}: tensors that FastSpeech 2 does not have: {listed(foreign)}; it is of another "
             "architecture"
         )
     _check_dimensions(tensors, path)
-    ours = {_our_name(name): tensor for name, tensor in tensors.items()}
-    _join_attention(ours, path)
-    max_seq_len, stored = _take_positions(ours, path)
-    n_speakers = _take_speakers(ours, path)
-    _check_edges(ours, path)
+    own = {_own_name(name): tensor for name, tensor in tensors.items()}
+    _join_attention(own, path)
+    max_seq_len, stored = _take_positions(own, path)
+    n_speakers = _take_speakers(own, path)
+    _check_edges(own, path)
     tables = [] if stored else [name for name in tensors if name.endswith("position_enc")]
     unused = tuple(f"{name}: sinusoids, which are computed" for name in tables)
-    return Weights(ours, path, max_seq_len, stored, n_speakers, unused)
+    return Weights(own, path, max_seq_len, stored, n_speakers, unused)
 
 
-def _our_name(name: str) -> str:
-    """Our name of a tensor; "" if FastSpeech 2 has no such part."""
-    for theirs, ours in _NAMES:
-        if match := re.match(theirs, name):
-            prefix, rest = match.expand(ours), name[match.end() :]
+def _own_name(name: str) -> str:
+    """Arion's name of a tensor; "" if FastSpeech 2 has no such part."""
+    for pattern, own in _NAMES:
+        if match := re.match(pattern, name):
+            prefix, rest = match.expand(own), name[match.end() :]
             return prefix + _in_predictor(rest) if prefix.endswith("predictor.") else prefix + rest
     return ""
 
 
 def _in_predictor(name: str) -> str:
-    for theirs, ours in _PREDICTOR_NAMES:
-        if match := re.match(theirs, name):
-            return match.expand(ours) + name[match.end() :]
+    for pattern, own in _PREDICTOR_NAMES:
+        if match := re.match(pattern, name):
+            return match.expand(own) + name[match.end() :]
     return name
 
 
@@ -159,7 +159,7 @@ def _join_attention(tensors: dict[str, Tensor], path: Path) -> None:
 def _take_positions(tensors: dict[str, Tensor], path: Path) -> tuple[int | None, bool]:
     """Removes sinusoids; gives the number of positions, and whether the tables are learnt."""
     names = [f"{part}.positions" for part in ("encoder", "decoder")]
-    # The last row of a table, (1, L + 1, H), is never read: longer inputs have theirs computed.
+    # The last row of a table, (1, L + 1, H), is never read: further positions are computed.
     tables = [tensors.pop(name).flatten(0, -2)[:-1] for name in names if name in tensors]
     if len(tables) == 1:
         raise InputError(f"{path}: only one of encoder and decoder has a position_enc")

@@ -1,4 +1,4 @@
-"""HiFi-GAN of other projects in our terms: settings, generator and discriminators."""
+"""Converts HiFi-GAN of other projects: settings, generator and discriminators."""
 
 import json
 import re
@@ -48,17 +48,17 @@ _SPECTRAL = (  # torch.nn.utils.spectral_norm, and the names of parametrizations
 
 @dataclass(frozen=True)
 class HiFiGANSettings:
-    """The settings of a checkpoint in our terms."""
+    """The settings of a checkpoint by Arion's names."""
 
     path: Path  # their file
     where: str  # file and section of the generator's settings, for messages
     generator: Mapping[str, object]  # the keys GENERATOR_KEYS
-    # mel definition, by our keys; `fmax` may be None: half of the sample rate
+    # mel definition, by Arion's keys; `fmax` may be None: half of the sample rate
     preprocess: Mapping[str, object]
-    train: Mapping[str, object]  # known settings of its training, by our keys
-    adam: Mapping[str, object]  # known settings of its optimizer, by our keys
+    train: Mapping[str, object]  # known settings of its training, by Arion's keys
+    adam: Mapping[str, object]  # known settings of its optimizer, by Arion's keys
     dataset: Sequence[str]  # names of its training data; empty: unknown
-    names: Mapping[str, str]  # their keys by ours where they differ, for messages
+    names: Mapping[str, str]  # keys in the file by Arion's, where they differ
 
 
 def assemble(
@@ -101,11 +101,11 @@ def assemble(
 
 
 def adam_of(values: Mapping[str, object], lr: str) -> dict[str, object]:
-    """Known settings of the optimizer, by our keys.
+    """Known settings of the optimizer, by Arion's keys.
 
     Args:
-        values: Their section.
-        lr: Their key of the learning rate.
+        values: The section of the optimizer.
+        lr: The key of the learning rate there.
     """
     betas = [values[name] for name in ("adam_b1", "adam_b2") if name in values]
     return renamed(values, {"lr": lr}) | ({"betas": betas} if len(betas) == 2 else {})
@@ -149,7 +149,7 @@ def unused_in(values: Mapping[str, object], path: Path, why: str = "") -> tuple[
 
 
 def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetworks:
-    """Discriminators for fine-tuning, if they are the same networks as ours.
+    """Reads discriminators for fine-tuning, if they are the same networks as Arion's.
 
     Args:
         parts: Tensors of "mpd" and "msd", by the authors' names.
@@ -159,18 +159,18 @@ def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetwor
         InputError: If a part holds other things than tensors.
     """
     with torch.random.fork_rng([]):  # the random numbers of training do not depend on it
-        ours = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
+        own = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
     fitting: dict[str, Tensor] = {}
     unused: list[str] = []
     for part, value in parts.items():
-        theirs = named_tensors(value, f"{path}: {part}")
-        tensors = {f"{part}.{name}": t for name, t in _with_new_names(theirs).items()}
-        tensors = adapt_weight_norm(tensors, ours)
-        wanted = {name: shape for name, shape in ours.items() if name.startswith(f"{part}.")}
+        stored = named_tensors(value, f"{path}: {part}")
+        tensors = {f"{part}.{name}": t for name, t in _with_new_names(stored).items()}
+        tensors = adapt_weight_norm(tensors, own)
+        wanted = {name: shape for name, shape in own.items() if name.startswith(f"{part}.")}
         if {name: tensor.shape for name, tensor in tensors.items()} == wanted:
             fitting |= tensors
         else:
-            unused += unused_in({part: value}, path, "its layers or shapes differ from ours")
+            unused += unused_in({part: value}, path, "its layers or shapes differ from Arion's")
     return TrainingNetworks({"discriminator": fitting} if fitting else {}, tuple(unused))
 
 

@@ -39,17 +39,17 @@ def required(values: Mapping[str, object], where: Path | str, *keys: str) -> dic
 
 
 def renamed(values: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
-    """The settings that exist, under our names.
+    """The settings that exist, under Arion's names.
 
     Args:
         values: The section.
-        names: Their names by ours.
+        names: Names in the file by Arion's names.
     """
-    return {ours: values[theirs] for ours, theirs in names.items() if theirs in values}
+    return {own: values[name] for own, name in names.items() if name in values}
 
 
 def upper_edge(f_max: object, sample_rate: object) -> object:
-    """The upper edge of the mel, Hz: half of the sample rate where their settings have null.
+    """The upper edge of the mel, Hz: half of the sample rate where the settings have null.
 
     Args:
         f_max: Hz, or None.

@@ -46,7 +46,7 @@ _CHECKPOINTS = ("*", "ckpt/*", "ckpt/*/*", "output/ckpt/*/*")  # below the given
 _LEVELS = 4  # folders from a checkpoint, <root>/output/ckpt/<dataset>, up to the root and above
 _LANGUAGES = {"en": "en-us", "zh": "cmn"}
 _LEVEL_NAMES: dict[object, Level] = {"phoneme_level": "phone", "frame_level": "frame"}
-_MEL_KEYS = {  # of our `preprocess`: section and key of their `preprocessing`
+_MEL_KEYS = {  # of Arion's `preprocess`: section and key in the `preprocessing` of the file
     "sample_rate": ("audio", "sampling_rate"),
     "n_fft": ("stft", "filter_length"),
     "hop_size": ("stft", "hop_length"),
@@ -55,9 +55,8 @@ _MEL_KEYS = {  # of our `preprocess`: section and key of their `preprocessing`
     "fmin": ("mel", "mel_fmin"),
     "fmax": ("mel", "mel_fmax"),
 }
-_NAMES = {  # their keys by ours
-    f"preprocess.{ours}": f"preprocessing.{part}.{theirs}"
-    for ours, (part, theirs) in _MEL_KEYS.items()
+_NAMES = {  # keys in the file by Arion's keys
+    f"preprocess.{own}": f"preprocessing.{part}.{key}" for own, (part, key) in _MEL_KEYS.items()
 }
 _F0 = {"f0_min": 71.0, "f0_max": 800.0}  # Hz, the defaults of WORLD, with which it was measured
 
@@ -180,7 +179,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _numpy_scalars() -> list[SafeGlobal]:
-    """What rebuilds a NumPy number: the optimizer's learning rate is one."""
+    """Functions and types that rebuild a NumPy number, as which the learning rate is stored."""
     scalar = np.float64(0).__reduce__()[0]
     names = [f"numpy.{core}.multiarray.scalar" for core in ("core", "_core")]
     types = (np.dtypes.Float64DType, np.dtypes.Float32DType, np.dtypes.Int64DType)
@@ -213,11 +212,11 @@ def _settings(values: Mapping[str, object], files: _Files) -> FastSpeech2Setting
 
 
 def _mel(values: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Keys of our `preprocess` section; the mels are centred, as Tacotron 2's."""
+    """Keys of Arion's `preprocess` section; the mels are centred, as Tacotron 2's."""
     mel: dict[str, object] = {"mel_padding": "centre"}
-    for ours, (part, theirs) in _MEL_KEYS.items():
+    for own, (part, key) in _MEL_KEYS.items():
         known = section(values, "preprocessing", part)
-        mel[ours] = required(known, f"{path}: preprocessing.{part}", theirs)[theirs]
+        mel[own] = required(known, f"{path}: preprocessing.{part}", key)[key]
     return mel | {"fmax": upper_edge(mel["fmax"], mel["sample_rate"])}
 
 

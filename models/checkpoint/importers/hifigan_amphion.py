@@ -1,6 +1,6 @@
 """HiFi-GAN of Amphion, saved by accelerate or, by older versions, in one `*.pt`.
 
-Amphion's multi-period discriminator has our shapes and other strides (3 instead of 1 in the last of
+Amphion's multi-period discriminator has the same shapes and other strides (3, not 1, in the last of
 its five layers): it is another network, and listed as unused.
 """
 
@@ -31,7 +31,7 @@ KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {ARGS})"
 HUB_FILES = _amphion.HUB_FILES
 _NAMES = {f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS}
 _NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
-_OTHER_STRIDES = "its last layer has stride 3, ours 1: another network of the same shapes"
+_OTHER_STRIDES = "its last layer has stride 3, Arion's 1: another network of the same shapes"
 _UNKNOWN = "Arion has no such discriminator"
 
 

@@ -41,10 +41,10 @@ _PREPROCESS = {
     "fmax": "fmax",
 }
 _TRAINING = {"batch_size": "batch_size", "random_seed": "seed"}
-_NAMES = {  # their keys by ours
-    **{f"preprocess.{ours}": theirs for ours, theirs in _PREPROCESS.items()},
+_NAMES = {  # keys in the file by Arion's keys
+    **{f"preprocess.{own}": key for own, key in _PREPROCESS.items()},
     **{f"model.generator.{key}": key for key in GENERATOR_KEYS},
-    **{f"train.{ours}": theirs for ours, theirs in _TRAINING.items()},
+    **{f"train.{own}": key for own, key in _TRAINING.items()},
     "train.cut_mel_frame": "segment_size",
     "train.adam.lr": "learning_rate",
     "train.lr_scheduler.gamma": "lr_decay",
@@ -65,7 +65,7 @@ def recognises(path: Path) -> bool:
             f"{weights}: no {_CONFIG} in its folder; copy the one that training wrote there, or the"
             f" config_v1.json, config_v2.json or config_v3.json that was trained, to {config}"
         )
-    # one of them is enough: what is missing is named when it is read
+    # one of them is enough: `read` names the missing ones
     return not {"resblock", "upsample_rates"}.isdisjoint(read_values(config))
 
 

@@ -1,1 +1,1 @@
-"""What stage 4 scores: systems, the references of their utterances, and checks before the work."""
+"""Inputs of stage 4: systems, the references of their utterances, and checks before the work."""

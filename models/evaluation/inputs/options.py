@@ -1,4 +1,4 @@
-"""What a run of stage 4 scores, where its references are, and which metrics it computes."""
+"""Inputs and options of stage 4: folders of systems, references, metrics and checks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ class EvaluationInputs(NamedTuple):
     inference: InferenceConfig = InferenceConfig()  # of the vocoder that resynthesises recordings
 
     def of_single(self) -> "EvaluationInputs":
-        """What stage 3 wrote in its mode `single`."""
+        """The same inputs with the folders of mode `single`."""
         return self._replace(folders=tuple(folder / SINGLE for folder in self.folders))
 
     def with_texts(self, table: Path) -> "EvaluationInputs":
@@ -60,11 +60,11 @@ def inputs_of_model(
     overrides: Sequence[str] = (),
     recordings: Path | None = None,
 ) -> EvaluationInputs:
-    """What stage 3 wrote with a model.
+    """Builds the inputs for speech that stage 3 wrote with a model.
 
     Args:
         reference: Experiment folder, a checkpoint in it, or a name on the Hub.
-        outputs: Where stage 3 wrote; none: `result` in the folder of the experiment.
+        outputs: Folders of stage 3; none: `result` in the folder of the experiment.
         overrides: `key.path=value` for the configuration of the experiment.
         recordings: Folder of recordings; None: those that stage 1 read.
 
@@ -84,7 +84,7 @@ def inputs_of_config(
     overrides: Sequence[str] = (),
     recordings: Path | None = None,
 ) -> EvaluationInputs:
-    """What was written with a model that is not available.
+    """Builds the inputs for speech whose model is not available.
 
     Args:
         config: Configuration file: data sets and mel.
@@ -101,7 +101,7 @@ def inputs_of_config(
 def _inputs(
     folders: tuple[Path, ...], config: Config, languages: dict[str, str], recordings: Path | None
 ) -> EvaluationInputs:
-    """Unknown speakers get the language of the data sets, if all have the same."""
+    """Builds the inputs; unknown speakers get the common language of the data sets, if any."""
     corpora = [config.preprocess.corpus.get(name, CorpusConfig()) for name in config.dataset]
     of_datasets = {corpus.language for corpus in corpora}
     common = {"": of_datasets.pop()} if len(of_datasets) == 1 else {}

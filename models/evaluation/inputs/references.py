@@ -67,7 +67,7 @@ class ReferenceFinder:
     def find(self, file: SystemFile) -> Reference:
         """Finds the recording, text and phones of a file.
 
-        A text of the user's own and a file of no data set have no recording, unless
+        The user's own texts and files of no data set have no recording, unless
         `sources.recordings` is given.
 
         Raises:
@@ -96,7 +96,7 @@ class ReferenceFinder:
         return Reference(recorded, audio, text, language, speaker, phones, file.text)
 
     def _folder_of(self, file: SystemFile) -> Path:
-        """Where stage 1 prepared the utterance; of a copy: the source of its mel."""
+        """Returns the folder of stage 1 of an utterance; of a copy: the source of its mel."""
         if file.kind == "copy":
             return cast("Path", file.source)
         names = self._sources.datasets if file.kind == "file" else ()

@@ -22,7 +22,7 @@ from utils.logging import progress
 from utils.parallel import Backend, n_cores, run_chunks
 
 EMBEDDED_BYTES = 20_000_000  # of sounds and pictures in a page; more go to a folder next to it
-_OURS = re.compile(r"\d+-\d+\.(flac|png)")
+_PAGE_FILE = re.compile(r"\d+-\d+\.(flac|png)")
 
 
 def write_page(
@@ -47,7 +47,7 @@ def write_page(
     contents = contents_of(systems, evaluation.items)
     path.parent.mkdir(parents=True, exist_ok=True)
     final = path.with_name(f"{path.stem}_files")
-    _check_ours(final)
+    _check_replaceable(final)
     with tempfile.TemporaryDirectory(prefix=f".{path.stem}", dir=path.parent) as name:
         folder = Path(name) / final.name
         folder.mkdir()
@@ -85,9 +85,9 @@ def _write_files(
     return [tracks[key] for key in chunks]
 
 
-def _check_ours(folder: Path) -> None:
-    """Makes sure that no file of the user's is replaced."""
+def _check_replaceable(folder: Path) -> None:
+    """Makes sure that a folder holds only files of an earlier page."""
     files = folder.iterdir() if folder.is_dir() else ()
-    others = (file.name for file in files if not _OURS.fullmatch(file.name))
+    others = (file.name for file in files if not _PAGE_FILE.fullmatch(file.name))
     if name := next(others, None):
         raise InputError(f"{folder} holds {name}, which is not of a page: move it away")

@@ -30,7 +30,7 @@ class ShownSystem(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """A kind of score."""
+    """A column of scores in the list of utterances."""
 
     name: str
     label: str

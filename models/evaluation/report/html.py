@@ -193,7 +193,7 @@ def _title(own: Sequence[System]) -> str:
 
 
 def _policy(script: str, *, embedded: bool) -> str:
-    """What a browser may load and run: this one script, and nothing from elsewhere."""
+    """Content security policy: this one script, and nothing from other places."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     places = "data:" if embedded else "'self' file:"
     return (

@@ -27,7 +27,7 @@ C = TypeVar("C")
 
 @dataclass(frozen=True)
 class PageRow(Generic[C]):
-    """A kind of score of all systems, or differences of all comparisons."""
+    """A row of a table: one score of all systems, or its differences in all comparisons."""
 
     label: str
     unit: str
@@ -124,7 +124,7 @@ def _format_interval(score: MeanScore, digits: int) -> str:
 
 
 def _scale(scores: Sequence[MeanScore]) -> Callable[[float], float]:
-    """From values to percent of the width of a chart."""
+    """Returns a function from values to percent of the width of a chart."""
     ends = [end for score in scores for end in ends_of(score)]
     low, high = min(ends, default=0.0), max(ends, default=0.0)
     width = (high - low) or 1.0

@@ -47,7 +47,7 @@ class _Source(NamedTuple):
 
 
 class _Analysis(NamedTuple):
-    """What is drawn of a sound."""
+    """Mel and f0 of a sound, as they are drawn."""
 
     mel: np.ndarray  # (M, T)
     f0: np.ndarray  # (T,) Hz

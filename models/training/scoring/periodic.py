@@ -29,11 +29,11 @@ from utils.config import nearest
 from utils.errors import InputError, UtteranceError
 from utils.logging import get_logger
 
-if TYPE_CHECKING:  # it reads audio files, which training can do without
+if TYPE_CHECKING:  # it imports packages that training does not need
     from processors.scoring.utterance_scorer import ReferenceSpeech
 
 _LONGEST = 3.0  # times the recording, plus a second; the rest of endless speech is cut
-_FIRST_BUDGETS = 1.5  # of the first scoring, which also reads and analyses the recordings
+_FIRST_FACTOR = 1.5  # on the budget of the first scoring, which also reads the recordings
 # Of the utterances that fit, if not all do; otherwise small variations would drop more each time.
 _KEPT = 0.8
 # Other processes wait with a timeout of ten minutes, so the longest scoring must stay far below.
@@ -94,7 +94,7 @@ class PeriodicScoring:
         self.utterances = list(utterances)
         self._mel = mel
         self._seconds = seconds
-        self._limit = _FIRST_BUDGETS * seconds
+        self._limit = _FIRST_FACTOR * seconds
         self._start = start
         self._originals: dict[str, ReferenceSpeech] = {}
 
@@ -156,8 +156,8 @@ class PeriodicScoring:
             return {}
         is_copy = isinstance(utterance.batch, VocoderBatch)
         spoken = replace(recorded, wav=wav, phones=sample.phones, recorded=False)
-        judge = UtteranceScorer(Path(utterance.id), spoken, original, is_copy, self._mel)
-        values = {c: value for name in self.metrics for c, value in judge.values(name).items()}
+        scorer = UtteranceScorer(Path(utterance.id), spoken, original, is_copy, self._mel)
+        values = {c: value for name in self.metrics for c, value in scorer.values(name).items()}
         return {c: value for c, value in values.items() if value and math.isfinite(value.value)}
 
     def _summarise(self, rows: Sequence[Mapping[str, Value]], seconds: float) -> ScoringResult:
@@ -222,7 +222,7 @@ def check_score_metrics(config: Config) -> None:
 
     Raises:
         InputError: If one is unknown or listed twice, compares resynthesis while an acoustic model
-            is trained, or needs a function of the user's.
+            is trained, or needs the user's own function.
     """
     names, known = config.train.score_metrics, metric_names()
     for name in names:
@@ -238,7 +238,7 @@ def check_score_metrics(config: Config) -> None:
         if metric.input == "copy" and config.task != "vocoder":
             _refuse(f"{name} needs resynthesised recordings; an acoustic model has its own timing")
         if metric.user_model:
-            _refuse(f"{name} needs a function of yours, which only stage 4 accepts")
+            _refuse(f"{name} needs your own function, which only stage 4 accepts")
 
 
 def _refuse(fault: str) -> None:

@@ -277,7 +277,7 @@ def test_an_imported_model_keeps_its_story(owner, voice):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"licence": "CC BY"}, r"--license 'CC BY': expected an identifier"),
         ({"target": Target("voice")}, "'voice': expected the name of a repository"),
@@ -286,8 +286,8 @@ def test_an_imported_model_keeps_its_story(owner, voice):
         ({"with_discriminators": True}, "no networks for --with_discriminators"),
     ],
 )
-def test_what_cannot_go_is_refused(owner, voice, change, said):
-    with pytest.raises(InputError, match=said):
+def test_what_cannot_go_is_refused(owner, voice, change, message):
+    with pytest.raises(InputError, match=message):
         send(voice, **change)
     assert owner.repos == {}
 

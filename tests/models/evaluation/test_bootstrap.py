@@ -24,13 +24,13 @@ def test_a_mean_is_weighted_and_leaves_out_what_is_missing():
 def test_the_interval_is_that_of_scipy():
     stats = pytest.importorskip("scipy.stats")
     values = np.random.default_rng(2).gamma(2.0, size=200)
-    theirs = stats.bootstrap(
+    reference = stats.bootstrap(
         (values,), np.mean, n_resamples=20000, method="percentile", random_state=1
     ).confidence_interval
     estimate = one(values)
-    width = theirs.high - theirs.low
-    assert estimate.low == pytest.approx(theirs.low, abs=0.05 * width)
-    assert estimate.high == pytest.approx(theirs.high, abs=0.05 * width)
+    width = reference.high - second_values.low
+    assert estimate.low == pytest.approx(reference.low, abs=0.05 * width)
+    assert estimate.high == pytest.approx(reference.high, abs=0.05 * width)
 
 
 def test_intervals_hold_the_true_mean_as_often_as_they_say():
@@ -61,10 +61,10 @@ def test_intervals_of_differences_hold_the_true_one_as_often_as_they_say():
     generator = np.random.default_rng(4)
     shape = (100, 1000)
     hard = 5 * generator.exponential(size=shape)  # what both find hard
-    ours = hard + generator.normal(0.5, 1, size=shape)
-    theirs = hard + generator.normal(0.0, 1, size=shape)
+    first_values = hard + generator.normal(0.5, 1, size=shape)
+    second_values = hard + generator.normal(0.0, 1, size=shape)
     weights = np.ones(shape)
-    estimates = estimate_differences(ours, theirs, weights, weights)
+    estimates = estimate_differences(first_values, second_values, weights, weights)
     held = np.mean([estimate.low <= 0.5 <= estimate.high for estimate in estimates])
     assert 0.92 <= held <= 0.97
     found = np.mean([estimate.low > 0 for estimate in estimates])
@@ -73,17 +73,20 @@ def test_intervals_of_differences_hold_the_true_one_as_often_as_they_say():
 
 def test_a_paired_interval_is_that_of_the_differences():
     generator = np.random.default_rng(5)
-    ours, theirs = generator.normal(size=(2, 60, 1))
+    first_values, second_values = generator.normal(size=(2, 60, 1))
     weights = generator.integers(1, 20, size=(60, 1)).astype(float)
-    (paired,) = estimate_differences(ours, theirs, weights, weights)
-    (of_differences,) = estimate_means(ours - theirs, weights)
+    (paired,) = estimate_differences(first_values, second_values, weights, weights)
+    (of_differences,) = estimate_means(first_values - second_values, weights)
     assert paired == pytest.approx(of_differences, abs=1e-12)
 
 
 def test_a_difference_is_that_of_the_means_also_where_weights_differ():
-    ours, theirs = np.array([[1.0], [5.0], [9.0]]), np.array([[2.0], [2.0], [np.nan]])
+    first_values, second_values = (
+        np.array([[1.0], [5.0], [9.0]]),
+        np.array([[2.0], [2.0], [np.nan]]),
+    )
     first, second = np.array([[3.0], [1.0], [1.0]]), np.array([[1.0], [1.0], [1.0]])
-    (estimate,) = estimate_differences(ours, theirs, first, second)
+    (estimate,) = estimate_differences(first_values, second_values, first, second)
     assert estimate.n == 2  # the third has no partner
     assert estimate.mean == pytest.approx((3 * 1 + 5) / 4 - 2)
 

@@ -56,7 +56,7 @@ def test_each_system_has_what_can_be_computed_of_it_and_reasons_for_the_rest(cap
         "alone": ["check gone", "copied", "distant", "encoded", "paired"],
     }
     assert "without distant, check gone: not installed (pip install no-such-package)" in caplog.text
-    assert "without encoded: needs a function of yours: --speaker_encoder" in caplog.text
+    assert "without encoded: needs your own function: --speaker_encoder" in caplog.text
     assert "without copied of speech, alone: compares copies with their" in caplog.text
     assert "without paired of alone: there are no recordings to compare with" in caplog.text
     assert [column.name for column in found.columns("alone")] == [
@@ -75,7 +75,7 @@ def test_the_users_encoder_is_used():
     [
         ("distant", "--metrics distant: not installed"),
         ("copied", "--metrics copied: compares copies with their recordings"),
-        ("encoded", "--metrics encoded: needs a function of yours"),
+        ("encoded", "--metrics encoded: needs your own function"),
     ],
 )
 def test_a_metric_that_was_asked_for_must_be_possible(metric, message):

@@ -90,13 +90,13 @@ def test_every_two_systems_are_compared_by_utterance():
     comparisons = compare(systems, [WER])
     assert [(one.first, one.second) for one in comparisons] == [("a", "b"), ("a", "c"), ("b", "c")]
     for one, other, comparison in zip((0, 0, 1), (1, 2, 2), comparisons, strict=True):
-        ours, theirs = (
+        first_values, second_values = (
             np.array([scored.values["wer"].value for scored in systems[which].scored.values()])
             for which in (one, other)
         )
         difference = comparison.differences["wer"]
-        assert difference.mean == pytest.approx((ours - theirs).mean(), abs=1e-6)
-        margin = 1.96 * (ours - theirs).std() / np.sqrt(50)
+        assert difference.mean == pytest.approx((first_values - second_values).mean(), abs=1e-6)
+        margin = 1.96 * (first_values - second_values).std() / np.sqrt(50)
         assert difference.low == pytest.approx(difference.mean - margin, abs=0.15)
         assert difference.high == pytest.approx(difference.mean + margin, abs=0.15)
         assert (difference.n, difference.unit, difference.better) == (50, "%", "lower")

@@ -20,8 +20,8 @@ def test_clauses_of_a_long_sentence_end_as_if_it_went_on(pauses, inner, final):
 @pytest.mark.parametrize("pauses", ["classes", "sp"])
 def test_no_word_is_lost_and_every_phone_is_in_a_word_or_a_pause(pauses):
     sentences = ClauseSplitter(TextConfig(pauses=pauses), max_phones=20)(LONG, "en-us")
-    said = " ".join(word.text for clauses in sentences for c in clauses for word in c.words)
-    assert said == LONG.replace(",", "").replace(".", "")
+    words = " ".join(word.text for clauses in sentences for c in clauses for word in c.words)
+    assert words == LONG.replace(",", "").replace(".", "")
     for clause in (clause for clauses in sentences for clause in clauses):
         gaps = [(a.end, b.start) for a, b in pairwise(clause.words)]
         assert all(stop - start in (0, 1) for start, stop in gaps)

@@ -86,7 +86,7 @@ def batched(voice: Synthesizer, batch_size: int) -> Synthesizer:
 
 def test_every_word_of_a_long_text_is_spoken_in_order(voice):
     speech = voice(LONG_TEXT)
-    said = " ".join(word.text.lower() for word in speech.words)
+    words = " ".join(word.text.lower() for word in speech.words)
     for phrase in (
         "in eighteen thirteen the first of forty two books was printed",
         "was it beautiful",
@@ -94,7 +94,7 @@ def test_every_word_of_a_long_text_is_spoken_in_order(voice):
         "fifty cents nobody read it however because the letters which were cut in wood",
         "ran from edge to edge were long the end",
     ):
-        assert phrase in said.replace("-", " ")
+        assert phrase in words.replace("-", " ")
 
 
 def test_words_and_phones_have_rising_times_within_the_wav(voice):

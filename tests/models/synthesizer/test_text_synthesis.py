@@ -14,8 +14,8 @@ from models.synthesizer.text_synthesis import (
     Settings,
     TextItem,
     TextSynthesis,
+    assign_ids,
     line_of,
-    numbered,
     read_texts,
     synthesise_dataset,
     synthesise_texts,
@@ -299,7 +299,7 @@ def test_a_line_holds_what_was_spoken_and_when():
 
 def ids_for(folder: Path, *texts: str, speaker: str = "one", settings: Settings | None = None):
     results = ResultFolder(folder, TextLine)
-    return [*numbered(results, texts, speaker, settings or Settings())]
+    return [*assign_ids(results, texts, speaker, settings or Settings())]
 
 
 def hold(folder: Path, id: str, text: str) -> None:

@@ -129,12 +129,12 @@ class Speaking(TinyTask):
 
 
 def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog):
-    said = []
+    scored = []
 
     def score(synthesise):
-        said.append(synthesise(trainer._data.validation_batch(1)).id)
+        scored.append(synthesise(trainer._data.validation_batch(1)).id)
         return ScoringResult(
-            {"mcd": 6.5 + len(said), "fpc": math.nan}, {"mcd": "dB", "fpc": ""}, 1, 0.5
+            {"mcd": 6.5 + len(scored), "fpc": math.nan}, {"mcd": "dB", "fpc": ""}, 1, 0.5
         )
 
     config = train_config(max_steps=5, score_steps=2)
@@ -143,7 +143,7 @@ def test_scores_come_every_few_updates_and_at_the_end(store, checkpoints, caplog
     with caplog.at_level(logging.INFO):
         trainer.fit()
 
-    assert said == ["utt-011"] * 3
+    assert scored == ["utt-011"] * 3
     assert [line for line in caplog.messages if "scores of" in line] == [
         "update 2: scores of 1 utterances: mcd 7.5 dB, fpc - (0.5 s)",
         "update 4: scores of 1 utterances: mcd 8.5 dB, fpc - (0.5 s)",

@@ -1,4 +1,4 @@
-"""FastSpeech 2 as Amphion and ming024 compute it, and small checkpoints of theirs.
+"""FastSpeech 2 as Amphion and ming024 compute it, and small checkpoints in their formats.
 
 Written with functions of torch from a description of these networks, for one utterance at a time,
 so that nothing of what is tested takes part in it.
@@ -137,24 +137,24 @@ def synthesise(
     if speaker is not None:
         x = x + tensors["speaker_emb.weight"][speaker]
     log_durations = predict(tensors, "duration", x)
-    said = {}
+    contours = {}
     x = add_contours(
-        tensors, x, said, [n for n in ("pitch", "energy") if getattr(levels, n) == "phone"]
+        tensors, x, contours, [n for n in ("pitch", "energy") if getattr(levels, n) == "phone"]
     )
     durations = torch.clamp(torch.round(torch.exp(log_durations) - 1), min=0)
     x = torch.repeat_interleave(x, durations.long(), dim=0)  # (T, H)
     x = add_contours(
-        tensors, x, said, [n for n in ("pitch", "energy") if getattr(levels, n) == "frame"]
+        tensors, x, contours, [n for n in ("pitch", "energy") if getattr(levels, n) == "frame"]
     )
     x = transformer(tensors, "decoder", x)
     mel = F.linear(x, tensors["mel_linear.weight"], tensors["mel_linear.bias"]).T  # (M, T)
-    return Spoken(mel + postnet(tensors, mel), durations.long(), **said)
+    return Spoken(mel + postnet(tensors, mel), durations.long(), **contours)
 
 
-def add_contours(tensors, x, said, names):
+def add_contours(tensors, x, contours, names):
     for name in names:
-        said[name] = predict(tensors, name, x)
-        bins = torch.bucketize(said[name], tensors[f"variance_adaptor.{name}_bins"])
+        contours[name] = predict(tensors, name, x)
+        bins = torch.bucketize(contours[name], tensors[f"variance_adaptor.{name}_bins"])
         x = x + tensors[f"variance_adaptor.{name}_embedding.weight"][bins]
     return x
 

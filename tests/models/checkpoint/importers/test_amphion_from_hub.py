@@ -56,7 +56,7 @@ def generator(seed):
 
 
 def write_hifigan(folder):
-    """The layout of amphion/hifigan_ljspeech: args.json is not beside the weights."""
+    """The layout of amphion/hifigan_ljspeech: args.json is not next to the weights."""
     (folder / "checkpoints").mkdir(parents=True)
     dump = {
         "generator_state_dict": {

@@ -161,7 +161,7 @@ def test_positions_that_are_no_sinusoids_are_kept(tmp_path, tensors):
     changed = tensors | {"encoder.position_enc": tensors["encoder.position_enc"] * 0.9}
     model = load_model(write(tmp_path, changed))
     check(model, changed)
-    assert len(model.network.encoder.positions) == SIZES["max_seq_len"]  # theirs have one more
+    assert len(model.network.encoder.positions) == SIZES["max_seq_len"]  # the file has one more
     assert fastspeech2_amphion.read(tmp_path).unused == ()
 
 
@@ -333,7 +333,7 @@ def test_a_missing_setting_is_named_and_has_no_default(tmp_path, tensors, key, w
 
 def test_phones_that_are_not_those_of_a_lexicon_are_refused(tmp_path, tensors):
     root = write(tmp_path, tensors, phone_extractor="espeak")
-    assert load_model(root).step == 97902  # it was said, and the phones of an aligner used
+    assert load_model(root).step == 97902  # without symbols.dict it is read
     (root / "symbols.dict").touch()
     with pytest.raises(InputError, match=r"phone_extractor: its phones are those of symbols.dict"):
         load_model(root)
@@ -392,10 +392,10 @@ def test_fine_tuning_takes_phones_over_by_name(experiment, voice):
     own = type(assets)(assets.mel, arpabet_vocabulary(), assets.speakers, assets.stats)
     network = model_of("tts", "fastspeech2").build_network(voice.model.config, own)
     transfer = initialise(FastSpeech2Task(network, own), own, experiment)
-    theirs = voice.model.network.phone_embedding.weight
+    original = voice.model.network.phone_embedding.weight
     for phone in ("AA1", "<sp>", "<sil>", "ZH"):
         (old,), (new,) = assets.vocabulary.ids([phone]), own.vocabulary.ids([phone])
-        assert network.phone_embedding.weight[new].equal(theirs[old])
+        assert network.phone_embedding.weight[new].equal(original[old])
     assert [n for n in transfer.new if n.startswith("phone_embedding")] == [
         f"phone_embedding.weight: {mark}" for mark in ("<,>", "<.>", "<?>", "<!>")
     ]

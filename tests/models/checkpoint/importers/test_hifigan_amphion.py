@@ -173,7 +173,7 @@ def test_the_scale_discriminator_is_imported_and_the_others_are_listed(tmp_path,
         assert torch.equal(tensor, scales[f"{name}.weight_{theirs}"])
     assert sorted(others.unused) == sorted(
         [
-            f"{form.format(2)}: mpd (90 tensors): its last layer has stride 3, ours 1: another "
+            f"{form.format(2)}: mpd (90 tensors): its last layer has stride 3, Arion's 1: another "
             "network of the same shapes",
             f"{form.format(3)}: msstftd (1 tensors): Arion has no such discriminator",
             "optimizer_1.bin: state of training",

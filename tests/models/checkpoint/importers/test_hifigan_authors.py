@@ -183,7 +183,7 @@ def test_discriminators_of_other_shapes_are_listed(tmp_path):
 
     assert {name.split(".")[0] for name in others.tensors["discriminator"]} == {"msd"}
     assert others.unused == (
-        "do_00000100: mpd (90 tensors): its layers or shapes differ from ours",
+        "do_00000100: mpd (90 tensors): its layers or shapes differ from Arion's",
     )
 
 

@@ -234,7 +234,7 @@ def test_metrics_that_do_not_fit_the_model_are_refused(metrics, fault):
 def test_a_metric_that_needs_the_users_function_is_refused(monkeypatch):
     monkeypatch.setattr(v_uv_f1, "METRIC", replace(v_uv_f1.METRIC, user_model="encoder"))
     with pytest.raises(
-        InputError, match="v_uv_f1 needs a function of yours, which only stage 4 accepts"
+        InputError, match="v_uv_f1 needs your own function, which only stage 4 accepts"
     ):
         check_score_metrics(config_of(score_metrics=("v_uv_f1",)))
 
