@@ -59,7 +59,7 @@ class Call(NamedTuple):
 
 class Result(NamedTuple):
     code: int
-    said: str
+    output: str
     calls: list[Call]
 
 
@@ -74,8 +74,8 @@ def shell(request):
 def clone(tmp_path):
     """A clone in a folder with spaces and quotes in its name."""
     root = tmp_path / "my clone's $HOME *"
-    judges = ("processors/scoring/metrics", "processors/scoring/checks")
-    for folder in ("egs/_shared", "egs/tts", "egs/vocoder", *judges):
+    scorers = ("processors/scoring/metrics", "processors/scoring/checks")
+    for folder in ("egs/_shared", "egs/tts", "egs/vocoder", *scorers):
         shutil.copytree(REPOSITORY / folder, root / folder)
     return root
 

@@ -201,8 +201,8 @@ def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
 
 def test_metadata_holds_every_word_and_adds_up(trained):
     line = next(x for x in lines_of(trained.experiment / "result") if x["id"] == "LJ011-0202")
-    said = " ".join(word["word"].lower() for word in line["words"])
-    assert said == "the uncle claimed her the husband resisted"
+    words = " ".join(word["word"].lower() for word in line["words"])
+    assert words == "the uncle claimed her the husband resisted"
     frames = soundfile.info(trained.experiment / "result" / line["file"]).frames
     assert line["seconds"] == pytest.approx(frames / 22050, abs=1e-3)
     total = sum(phone["duration_s"] for phone in line["phones"])

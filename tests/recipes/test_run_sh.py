@@ -80,7 +80,7 @@ def test_gpus_that_a_scheduler_gave_are_kept(recipe):
 def test_more_gpus_than_there_are_is_an_error_before_any_work(recipe):
     result = recipe("--stage", "1-2", "-n", "a", "--gpu", "0,1", FAKE_GPUS="1")
     assert (result.code, result.calls) == (2, [])
-    assert "this machine has only 1 of these" in result.said
+    assert "this machine has only 1 of these" in result.output
 
 
 @pytest.mark.parametrize(
@@ -193,13 +193,13 @@ def test_folders_to_be_scored_may_lie_at_the_root_and_one_to_be_written_does_not
     assert [call.module for call in calls] == ["bins.inference", "bins.evaluate"]
 
 
-def test_only_the_last_two_stages_are_told_where_the_wavs_are(recipe):
+def test_only_the_last_two_stages_get_the_folder_of_the_wavs(recipe):
     calls = recipe(
         "-s", "0-4", "-n", "a", "--infer_mode", "single", "--infer_text", "Hi.",
         "--set", "a.b=1", "--infer_output_dir=out", "--set=c=--infer_output_dir=2",
     ).calls  # fmt: skip
-    told = [sum(x.startswith("--infer_output_dir=") for x in call.arguments) for call in calls]
-    assert told == [0, 0, 0, 1, 1]
+    counts = [sum(x.startswith("--infer_output_dir=") for x in call.arguments) for call in calls]
+    assert counts == [0, 0, 0, 1, 1]
     assert all("--set=c=--infer_output_dir=2" in call.arguments for call in calls)
 
 
@@ -372,7 +372,7 @@ def test_help_names_every_flag_and_does_nothing_else(recipe, clone, flag):
     script = "".join((clone / "egs/_shared" / name).read_text() for name in parts)
     known = set(re.findall(r"^ +(?:-\w \| )?(--\w+)\)", script, re.MULTILINE))
     assert {"--infer_text", "--gpu", "--set", "--resume"} < known
-    assert [f for f in known if f not in result.said] == []
+    assert [f for f in known if f not in result.output] == []
 
 
 FAULTS = [
@@ -492,21 +492,21 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("flags", "said"), FAULTS, ids=[" ".join(f)[:60] for f, _ in FAULTS])
-def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags, said):
+@pytest.mark.parametrize(("flags", "output"), FAULTS, ids=[" ".join(f)[:60] for f, _ in FAULTS])
+def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags, output):
     result = recipe(*flags)
     assert (result.code, result.calls) == (2, [])
-    assert result.said.startswith("error: ")
-    assert result.said.count("\n") == 1
-    assert said in result.said
+    assert result.output.startswith("error: ")
+    assert result.output.count("\n") == 1
+    assert output in result.output
 
 
 def test_a_metric_that_is_no_file_is_answered_by_those_that_are(recipe, clone):
     (clone / "processors" / "scoring" / "metrics" / "loudness.py").touch()
-    said = recipe("-s", "4", "-n", "a", "--metrics", "loud").said
+    output = recipe("-s", "4", "-n", "a", "--metrics", "loud").output
     assert "--checks=none" in recipe("-s", "4", "-n", "a", "--checks", "none").calls[0].arguments
-    assert "no such metric; did you mean loudness? (known: all " in said
-    listed = said.rstrip(")\n").split("(known: all ")[1].split()
+    assert "no such metric; did you mean loudness? (known: all " in output
+    listed = output.rstrip(")\n").split("(known: all ")[1].split()
     assert {"loudness", "mel_l1", "wer"} <= {*listed}
     assert not any(name.startswith("_") for name in listed)
 
@@ -514,7 +514,7 @@ def test_a_metric_that_is_no_file_is_answered_by_those_that_are(recipe, clone):
 def test_a_python_that_is_missing_is_named(recipe):
     result = recipe("--stage", "1", PYTHON="/none/python")
     assert result.code == 2
-    assert "no Python at /none/python; run make venv, or set PYTHON" in result.said
+    assert "no Python at /none/python; run make venv, or set PYTHON" in result.output
 
 
 @pytest.mark.parametrize("stage", ["1", "3", "4"])
@@ -528,8 +528,8 @@ def test_a_python_without_the_packages_is_named_before_any_work(recipe, tmp_path
     for chosen in (str(python), ""):  # a clone has no virtual environment
         result = recipe(*flags, PYTHON=chosen, PATH=path)
         assert (result.code, result.calls) == (2, [])
-        said = f"error: {python} lacks torch or json5; run make venv, or set PYTHON"
-        assert result.said.splitlines() == [said]
+        output = f"error: {python} lacks torch or json5; run make venv, or set PYTHON"
+        assert result.output.splitlines() == [output]
 
 
 def test_a_relative_path_of_a_python_starts_in_the_folder_one_is_in(recipe, listening):

@@ -74,7 +74,7 @@ def test_mels_of_an_acoustic_model_are_a_matter_of_stage_1(recipe):
 
 
 def test_help_names_the_flags_of_vocoders_and_no_others(recipe, clone):
-    said = recipe("--help").said
+    output = recipe("--help").output
     script, scores, own, foreign = (
         (clone / "egs" / "_shared" / f"{name}.sh").read_text()
         for name in ("recipe", "evaluation", "vocoder", "tts")
@@ -83,10 +83,10 @@ def test_help_names_the_flags_of_vocoders_and_no_others(recipe, clone):
     others = set(re.findall(r"^ +(--\w+)\)", foreign, re.MULTILINE))
     assert {"--infer_audio_dir", "--from_acoustic", "--set"} < known
     assert {"--infer_text", "--vocoder_dir"} < others
-    shown = set(re.findall(r"--\w+", said)) - {"--flag"}
+    shown = set(re.findall(r"--\w+", output)) - {"--flag"}
     assert known <= shown
     assert not shown & others
-    assert not re.search(r"^\w+\|", said, re.MULTILINE)
+    assert not re.search(r"^\w+\|", output, re.MULTILINE)
 
 
 FAULTS = [
@@ -130,17 +130,17 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("flags", "said"), FAULTS, ids=[" ".join(f)[:60] for f, _ in FAULTS])
-def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags, said):
+@pytest.mark.parametrize(("flags", "output"), FAULTS, ids=[" ".join(f)[:60] for f, _ in FAULTS])
+def test_a_wrong_flag_is_one_line_and_exit_code_2_before_any_work(recipe, flags, output):
     result = recipe(*flags)
     assert (result.code, result.calls) == (2, [])
-    assert result.said.startswith("error: ")
-    assert result.said.count("\n") == 1
-    assert said in result.said
+    assert result.output.startswith("error: ")
+    assert result.output.count("\n") == 1
+    assert output in result.output
 
 
 def test_a_recipe_of_an_unknown_kind_is_refused(run_sh, clone):
     (clone / "egs" / "vocoder").rename(clone / "egs" / "music")
     result = run_sh("egs/music/HiFiGAN", "--stage", "1")
     assert (result.code, result.calls) == (2, [])
-    assert "expected a recipe in egs/tts or egs/vocoder" in result.said
+    assert "expected a recipe in egs/tts or egs/vocoder" in result.output
