@@ -4,7 +4,8 @@ Key names follow Amphion's `exp_config.json` where the meaning is the same. The 
 the config dataclass of the model that `model_type` names and lives in that model's file.
 """
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from modules.mel import MelConfig, mel_filter_bank
@@ -141,6 +142,10 @@ class PreprocessConfig:
                 f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, n_mel, fmin and"
                 " fmax"
             ) from error
+
+    def of_any_length(self) -> "PreprocessConfig":
+        """The same keys for recordings of any length."""
+        return replace(self, min_seconds=0.0, max_seconds=math.inf)
 
     @property
     def mel(self) -> MelConfig:

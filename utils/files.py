@@ -216,6 +216,19 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def source_digest(root: Path, files: Iterable[Path]) -> str:
+    """SHA-256 of small files and of their paths below a folder, in hexadecimal.
+
+    Args:
+        root: Folder of the files.
+        files: In any order.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
 def size_and_time(path: Path) -> tuple[int, int]:
     """Size in bytes and modification time in ns, to detect changes; -1 without a file."""
     try:

@@ -22,7 +22,7 @@ from processors.scoring.utterance_scorer import (
     UtteranceScores,
     columns_of,
 )
-from utils.files import read_json, sha256_of, write_json
+from utils.files import read_json, sha256_of, source_digest, write_json
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,4 @@ def _code() -> str:
     """Digest of the source of metrics, checks and all that they import."""
     root = Path(__file__).parents[2]
     files = [*(root / "processors").rglob("*.py"), *(root / "modules").glob("*.py")]
-    digest = hashlib.sha256()
-    for file in sorted(files):
-        digest.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
-    return digest.hexdigest()
+    return source_digest(root, files)

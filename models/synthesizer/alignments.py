@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
 from models.base.result_files import METADATA
 from models.synthesizer.metadata import TextLine, read_lines
 from processors.durations.formats import AlignedSpeech, find_writer
-from processors.records import TimedPhone, TimedWord, timed_phones
+from processors.records import TimedWord, timed_phones
 from utils.errors import InputError
 
 
@@ -68,22 +67,17 @@ def _all_aligned(folder: Path, lines: Sequence[TextLine]) -> Iterator[AlignedSpe
 
 def _aligned(line: TextLine) -> AlignedSpeech:
     frame_s = line.hop_length / line.sample_rate
-    phones = [_phone(row) for row in cast("list[dict[str, Any]]", line.phones)]
+    phones = line.timed_phones()
     # times are rounded in the file; frames are not
     edges = np.array([*(phone.start_s for phone in phones), phones[-1].end_s]) / frame_s
     frames = np.diff(np.round(edges).astype(np.int64))  # (N,)
-    words = cast("list[dict[str, Any]]", line.words)
     return AlignedSpeech(
         id=line.id,
         text=line.text,
         seconds=int(frames.sum()) * frame_s,
         phones=timed_phones([phone.name for phone in phones], frames, frame_s),
-        words=tuple(TimedWord(w["word"], w["start_s"], w["end_s"]) for w in words),
+        words=tuple(TimedWord(w["word"], w["start_s"], w["end_s"]) for w in line.words),
         frames=frames,
         hop_length=line.hop_length,
         sample_rate=line.sample_rate,
     )
-
-
-def _phone(row: dict[str, Any]) -> TimedPhone:
-    return TimedPhone(row["phone"], row["start_s"], row["start_s"] + row["duration_s"])

@@ -12,7 +12,7 @@ from config.schema import Config
 from models.checkpoint.loading import LoadedModel
 from models.checkpoint.tensors import weights_digest
 from utils.config import to_plain
-from utils.files import sha256_of, user_path
+from utils.files import sha256_of, source_digest, user_path
 
 # Folders whose code and data change the sound.
 _SOURCES = (
@@ -58,9 +58,5 @@ def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]
 @functools.cache
 def _code_digest() -> str:
     root = Path(__file__).parents[2]
-    digest = hashlib.sha256()
-    for folder in _SOURCES:
-        for file in sorted((root / folder).rglob("*.*")):
-            if file.suffix in (".py", ".txt"):
-                digest.update(file.relative_to(root).as_posix().encode() + file.read_bytes())
-    return digest.hexdigest()
+    files = (file for folder in _SOURCES for file in (root / folder).rglob("*.*"))
+    return source_digest(root, (file for file in files if file.suffix in (".py", ".txt")))

@@ -86,8 +86,7 @@ def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
         InputError: If there is none, or two have the same name.
     """
     files = files_of(path, SUFFIXES)
-    unlimited = dataclasses.replace(config, min_seconds=0.0, max_seconds=math.inf)
-    read = partial(_recorded, config=unlimited, mel=MelSpectrogram(config.mel))
+    read = partial(_recorded, config=config.of_any_length(), mel=MelSpectrogram(config.mel))
     return [
         MelSource(file.stem, "", file, size_and_time(file), partial(read, file)) for file in files
     ]

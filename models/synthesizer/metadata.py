@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UNFINISHED, UTTERANCES
+from processors.records import TimedPhone
 from utils.errors import InputError
 from utils.files import append_jsonl, read_jsonl, write_jsonl
 
@@ -31,12 +32,22 @@ class TextLine:
     vocoder: str
     seconds: float
     real_time_factor: float  # seconds of work per second of speech
-    words: list[dict[str, object]]  # word, start_s, end_s
-    phones: list[dict[str, object]]  # phone, start_s, duration_s
+    words: list[dict[str, Any]]  # word, start_s, end_s
+    phones: list[dict[str, Any]]  # phone, start_s, duration_s
     out_of_vocabulary: list[str]
     hop_length: int = 0  # samples of a frame, of which durations are multiples; 0: not known
     sample_rate: int = 0  # Hz
     fingerprint: str = ""  # of all that the sound depends on; empty: not known
+
+    def timed_phones(self) -> tuple[TimedPhone, ...]:
+        """The phones with their times.
+
+        Raises:
+            LookupError: If a phone lacks a value.
+            TypeError: If a time is no number.
+        """
+        starts = [(row["phone"], row["start_s"], row["duration_s"]) for row in self.phones]
+        return tuple(TimedPhone(name, start_s, start_s + s) for name, start_s, s in starts)
 
 
 @dataclass(frozen=True)

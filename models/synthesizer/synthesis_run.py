@@ -127,15 +127,7 @@ def synthesise_each(
     """
     failures: list[tuple[str, str]] = []  # id and reason
     made: list[SynthesisResult[L]] = []
-    todo = [i for i in items if overwrite or not results.holds(i.id, i.fingerprint)]
-    if len(todo) < len(items):
-        get_logger(__name__).info(
-            "skipped %d of %s, finished with the same model and settings in %s; --overwrite repeats"
-            " them",
-            len(items) - len(todo),
-            _counted(len(items), noun),
-            results.folder,
-        )
+    todo = list(items) if overwrite else _unfinished(items, results, noun)
     try:
         if todo:
             results.begin([item.id for item in todo])
@@ -152,6 +144,20 @@ def synthesise_each(
         results.save()
     _report(results.folder, made, failures, noun)
     return [results.lines[item.id] for item in items]
+
+
+def _unfinished(items: Sequence[I], results: ResultFolder[L], noun: str) -> list[I]:
+    """The items without a finished file; logs how many are skipped."""
+    todo = [item for item in items if not results.holds(item.id, item.fingerprint)]
+    if len(todo) < len(items):
+        get_logger(__name__).info(
+            "skipped %d of %s, finished with the same model and settings in %s; --overwrite repeats"
+            " them",
+            len(items) - len(todo),
+            _counted(len(items), noun),
+            results.folder,
+        )
+    return todo
 
 
 def _report(

@@ -134,14 +134,14 @@ def make_collator(task: str, mel: MelConfig) -> Collator:
 
 
 def load_data(
-    config: Config, assets: Assets, place: ProcessRank, device: torch.device
+    config: Config, assets: Assets, process: ProcessRank, device: torch.device
 ) -> TrainingData:
     """Opens what stage 1 wrote for training.
 
     Args:
         config: The experiment.
         assets: Its mel, vocabulary and speakers.
-        place: This process.
+        process: This process.
         device: Where batches will go.
 
     Raises:
@@ -150,7 +150,7 @@ def load_data(
     make = _vocoder_datasets if config.task == "vocoder" else _tts_datasets
     training, validation = make(config, assets)
     collator = make_collator(config.task, assets.mel)
-    return data_of(training, validation, collator, config.train, place, device)
+    return data_of(training, validation, collator, config.train, process, device)
 
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
@@ -198,7 +198,7 @@ def data_of(
     validation: ValidationItems,
     collator: Collator,
     train: TrainConfig,
-    place: ProcessRank,
+    process: ProcessRank,
     device: torch.device,
 ) -> TrainingData:
     """Batches of two datasets.
@@ -208,7 +208,7 @@ def data_of(
         validation: Validation items; may be none.
         collator: Makes a batch of items.
         train: The `train` section.
-        place: This process.
+        process: This process.
         device: Where batches will go.
 
     Raises:
@@ -216,31 +216,30 @@ def data_of(
     """
     budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
     window, seed = train.gradient_accumulation_step, train.random_seed
-    rank, processes = place
+    rank, processes = process
     sampler = FrameBudgetSampler(
         training.lengths, budget, seed=seed, window=window, processes=processes, rank=rank
     )
     chosen = range(min(train.valid_samples, len(validation)))
     samples = [validation[Draw(0, item)] for item in chosen]
     options = train.dataloader
-    loader: DataLoader[Any] = DataLoader(
-        training,
-        batch_sampler=sampler,
-        collate_fn=collator,
-        num_workers=options.num_worker,
-        pin_memory=options.pin_memory and device.type == "cuda",
-        persistent_workers=options.num_worker > 0,
-        worker_init_fn=leave_signals_to_trainer,
-        # iterators draw a seed; from the global generator, that would change the dropout of a
-        # resumed run
-        generator=torch.Generator().manual_seed(derived_seed("loader", seed)),
-    )
     return TrainingData(
-        train=loader,
+        train=DataLoader(
+            training,
+            batch_sampler=sampler,
+            collate_fn=collator,
+            num_workers=options.num_worker,
+            pin_memory=options.pin_memory and device.type == "cuda",
+            persistent_workers=options.num_worker > 0,
+            worker_init_fn=leave_signals_to_trainer,
+            # iterators draw a seed; from the global generator, that would change the dropout of a
+            # resumed run
+            generator=torch.Generator().manual_seed(derived_seed("loader", seed)),
+        ),
         sampler=sampler,
         valid=DataLoader(
             validation,
-            batch_sampler=_plan_validation(validation, budget, place),
+            batch_sampler=_plan_validation(validation, budget, process),
             collate_fn=collator,
             generator=torch.Generator(),
         ),
@@ -251,12 +250,15 @@ def data_of(
     )
 
 
-def _plan_validation(dataset: ValidationItems, budget: int, place: ProcessRank) -> list[list[Draw]]:
+def _plan_validation(
+    dataset: ValidationItems, budget: int, process: ProcessRank
+) -> list[list[Draw]]:
     """Validation batches of one process; their number may differ by one between processes."""
     if not len(dataset):
         return []
     plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)
-    return [[Draw(0, item) for item in batch] for batch in plan[place.rank :: place.n_processes]]
+    own = plan[process.rank :: process.n_processes]
+    return [[Draw(0, item) for item in batch] for batch in own]
 
 
 def _fingerprint(dataset: TrainingItems, budget: int, window: int, n_processes: int) -> str:

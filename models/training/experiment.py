@@ -104,8 +104,8 @@ def train(
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         seed_everything(config.train.random_seed)
         task = find(config.task, config.model_type).build_task(config, assets)
-        place = ProcessRank(accelerator.process_index, accelerator.num_processes)
-        data = load_data(config, assets, place, accelerator.device)
+        process = ProcessRank(accelerator.process_index, accelerator.num_processes)
+        data = load_data(config, assets, process, accelerator.device)
         history = History.load(folder) if resume else history_of(config, dataset_folders(config))
         if init_from is not None:
             transfer = initialise(task, assets, init_from)
@@ -122,7 +122,7 @@ def train(
         checkpoints = folder / CHECKPOINTS
         trainer = Trainer(task, data, config.train, accelerator, checkpoints, observers)
         # each process has its own dropout; a checkpoint restores the generators of each process
-        seed_everything(derived_seed("process", config.train.random_seed, place.rank))
+        seed_everything(derived_seed("process", config.train.random_seed, process.rank))
         if checkpoint is not None:
             trainer.resume(checkpoint)
         _log_sizes(task, data, accelerator)

@@ -1,8 +1,6 @@
 """References: the recording of an utterance, its text, and its phones with their times."""
 
-import dataclasses
 import functools
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -181,8 +179,7 @@ def _read_stored(folder: Path, mel: MelConfig, id: str) -> np.ndarray:
 
 
 def _read(path: Path, preprocess: PreprocessConfig) -> np.ndarray:
-    unlimited = dataclasses.replace(preprocess, min_seconds=0.0, max_seconds=math.inf)
     try:
-        return read_audio(path, unlimited).wav
+        return read_audio(path, preprocess.of_any_length()).wav
     except AudioError as error:
         raise InputError(f"{path.parent}: {error}") from error

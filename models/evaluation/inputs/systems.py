@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal
 
 from models.base.result_files import METADATA
 from models.synthesizer.mel_sources import files_of
@@ -79,13 +79,8 @@ def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
 
 
 def _of_text(folder: Path, line: TextLine) -> SystemFile:
-    phones = []
-    for phone in cast("list[dict[str, Any]]", line.phones):
-        start_s = float(phone["start_s"])
-        end_s = start_s + float(phone["duration_s"])
-        phones.append(TimedPhone(str(phone["phone"]), start_s, end_s))
     facts = line.dataset, line.text, line.normalized, line.speaker, line.vocoder
-    return SystemFile(line.id, folder / line.file, "text", *facts, tuple(phones))
+    return SystemFile(line.id, folder / line.file, "text", *facts, line.timed_phones())
 
 
 def _of_copy(folder: Path, line: CopyLine) -> SystemFile:

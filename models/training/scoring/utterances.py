@@ -1,8 +1,6 @@
 """The validation utterances that are scored during training, and their recordings."""
 
-import dataclasses
 import importlib.util
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -99,10 +97,9 @@ def _read_span(
     from processors.audio.files import read_audio
     from processors.audio.frames import cut_span
 
-    unlimited = dataclasses.replace(preprocess, min_seconds=0.0, max_seconds=math.inf)
-    mel = preprocess.mel
-    T = features.mel.shape[1]
-    wav = cut_span(read_audio(utterance.audio, unlimited).wav, features.start, T, mel)
+    mel, T = preprocess.mel, features.mel.shape[1]
+    audio = read_audio(utterance.audio, preprocess.of_any_length())
+    wav = cut_span(audio.wav, features.start, T, mel)
     phones = features.timed_phones(mel.hop_length / mel.sample_rate)
     text, language = utterance.text, utterance.language
     return LabelledSpeech(wav, mel.sample_rate, text, language, phones, utterance.id, recorded=True)
