@@ -5,7 +5,7 @@ out. The id of a recording is its path below the folder with `_` for `/`: `anna/
 `anna_001`. Where a path holds other characters than an id may, they become `_` and a few digits of
 the path's checksum follow: `My take 1.wav` is `My_take_1-acd551e4`.
 
-All of it is by the dataset's speaker (`preprocess.corpus.<dataset>.speaker`, or its name).
+All recordings are by the dataset's speaker (`preprocess.corpus.<dataset>.speaker`, or its name).
 """
 
 import hashlib
@@ -29,7 +29,7 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     Args:
         root: The folder.
         dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section; the speaker and the language count.
+        options: Its `preprocess.corpus` section; only speaker and language are used.
 
     Raises:
         InputError: If there are none, two of them have the same id, or a folder cannot be read.

@@ -1,4 +1,4 @@
-"""What every corpus reader shares: checks of ids, texts and files, and the search for audio."""
+"""Shared parts of corpus readers: checks of ids, texts and files, and the search for audio."""
 
 import codecs
 from pathlib import Path, PurePosixPath
@@ -97,7 +97,7 @@ class Collector:
         self._rejected.append(Rejection(id, "corpus", reason))
 
     def unlisted(self, names: list[str]) -> None:
-        """Takes note of audio files that no text belongs to."""
+        """Adds a notice about audio files without a text."""
         if names:
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
             self.notices.append(
@@ -213,7 +213,7 @@ class AudioFiles:
 
 
 def audio_in(folder: Path) -> dict[str, Path]:
-    """The audio files of a folder by name without ending; .wav wins over .flac, sorted.
+    """The audio files of a folder by name without ending; .wav takes precedence over .flac; sorted.
 
     Hidden files are left out: macOS adds `._name.wav` to each file on disks of other systems.
     """

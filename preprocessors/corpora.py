@@ -1,4 +1,4 @@
-"""Finding and reading corpora. A format is a module of this package that has `utterances`."""
+"""Finds and reads corpora. A format is a module of this package that has `utterances`."""
 
 import pkgutil
 from collections.abc import Mapping

@@ -88,7 +88,7 @@ def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]
             reason = getattr(error, "reason", error)
             if attempt == attempts:
                 raise InputError(
-                    f"{url}: {reason}; run stage 0 again to go on from where it stopped, or put the"
+                    f"{url}: {reason}; run stage 0 again to continue the download, or put the"
                     f" file to {path} yourself"
                 ) from error
             _log.warning("%s: %s; trying again", url, reason)
@@ -141,7 +141,7 @@ def _copy(source: IO[bytes], target: IO[bytes], start: int, total: int, name: st
 
 
 def _unpack(path: Path, root: Path, complete: str) -> None:
-    """Unpacks next to `root`, then moves in; `complete` last, so that it proves all is there."""
+    """Unpacks next to `root`, then moves in; `complete` last, as the proof of a whole corpus."""
     folder = root.with_name(f"{root.name}.unpacking")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -144,7 +144,7 @@ def _columns_by_count(path: Path, dataset: str, rows: list[TableRow]) -> tuple[s
 
 
 def _check_no_speakers(path: Path, dataset: str, rows: list[TableRow]) -> None:
-    """Makes sure that id|speaker|text is not taken for id|text|normalized: one would not notice."""
+    """Refuses id|speaker|text without column names: it would be read as id|text|normalized."""
     middle = Counter(row.cells[1] for row in rows if len(row.cells) == 3)
     # The name of a speaker is one word and repeats in many lines; few texts repeat.
     in_one_word = all(len(name.split()) == 1 for name in middle)
@@ -166,7 +166,7 @@ def _add(row: TableRow, columns: tuple[str, ...], collector: Collector, files: A
     cells = dict(zip(columns, row.cells, strict=True))
     name = _without_suffix(cells["id"])
     if not all(is_safe_id(part) for part in name.split("/")):
-        # The bare id goes to the collector, which refuses it; the disk is never asked.
+        # the collector rejects the name; no file is looked up by it
         collector.add(name, "", None, row.source)
         return
     text = cells["normalized"] if "normalized" in cells else cells["text"]

@@ -16,23 +16,14 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 @dataclass(frozen=True)
 class Utterance:
-    """One recording and its text.
+    """One recording and its text."""
 
-    Attributes:
-        id: Unique in its dataset; safe as a file name (`check_id`).
-        audio: Audio file.
-        text: Its words, as the corpus writes them.
-        speaker: Speaker name, unique over all datasets (`LJSpeech`, `VCTK_p225`).
-        language: espeak language code, such as `en-us`.
-        source: Place of the text, for messages: `metadata.csv:12`.
-    """
-
-    id: str
-    audio: Path
-    text: str
-    speaker: str
-    language: str = "en-us"
-    source: str = ""
+    id: str  # unique in its dataset; safe as a file name (`check_id`)
+    audio: Path  # audio file
+    text: str  # its words, as the corpus writes them
+    speaker: str  # speaker name, unique over all datasets (`LJSpeech`, `VCTK_p225`)
+    language: str = "en-us"  # espeak language code, such as `en-us`
+    source: str = ""  # place of the text, for messages: `metadata.csv:12`
 
 
 class Rejection(NamedTuple):

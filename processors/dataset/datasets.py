@@ -25,13 +25,13 @@ class FeatureDataset(Dataset[TtsItem]):
         ids: Utterances to use, per store.
         vocabulary: Phone names to ids.
         speakers: Speaker names in the order of their ids.
-        crop_phones: Give random runs of this many phones, the frames cut along; 0: whole
+        crop_phones: Take random runs of this many phones with their frames; 0: whole
             utterances. The run is a function of (seed, epoch, utterance id).
         seed: Seed of the crops.
 
     Attributes:
         ids: Utterance ids, in the order of the items.
-        lengths: Frames of each item, int64. Of crops, what is expected on average.
+        lengths: Frames of each item, int64; for crops the expected number.
 
     Raises:
         InputError: If an utterance is not in its store, or has an unknown speaker; if crops are

@@ -108,7 +108,7 @@ def shard_writer(path: Path, ids: Collection[str], mel: MelConfig) -> Iterator[S
 
 
 def tensors_of(record: Features | MelWav) -> dict[str, np.ndarray]:
-    """What is stored of an utterance, by name, in the order in which it is written.
+    """The stored tensors of an utterance, by name, in the order in which they are written.
 
     Phone names are one text tensor of bytes (UTF-8, separated by spaces), since safetensors holds
     numbers only.

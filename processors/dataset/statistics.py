@@ -41,20 +41,13 @@ class SpeakerStats:
     """Statistics of one speaker, or of several together.
 
     Where durations are not known, those over phones are the ones over frames.
-
-    Attributes:
-        f0_frame: Voiced frames, Hz.
-        f0_phone: Means over phones of the interpolated contour, Hz; without unvoiced utterances.
-        energy_frame: L2 norm of the STFT magnitude, every frame.
-        energy_phone: Means over phones.
-        seconds: Audio counted.
     """
 
-    f0_frame: Stat
-    f0_phone: Stat
-    energy_frame: Stat
-    energy_phone: Stat
-    seconds: float
+    f0_frame: Stat  # voiced frames, Hz
+    f0_phone: Stat  # means over phones of the interpolated contour, Hz; without unvoiced utterances
+    energy_frame: Stat  # L2 norm of the STFT magnitude, every frame
+    energy_phone: Stat  # means over phones
+    seconds: float  # audio counted
 
     def merge(self, other: "SpeakerStats") -> "SpeakerStats":
         """Statistics of both together."""
@@ -90,7 +83,7 @@ class CorpusStats:
         return CorpusStats(merged)
 
     def to_plain(self) -> dict[str, object]:
-        """JSON-ready form, the pooled statistics included for the reader's sake."""
+        """JSON-ready form; the pooled statistics are included for human readers."""
         plain: dict[str, object] = {
             "speakers": {name: asdict(self.speakers[name]) for name in sorted(self.speakers)}
         }

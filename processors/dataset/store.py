@@ -3,7 +3,7 @@
 A dataset's folder holds `audio.json` (the mel definition) and, in `features/`, the shards
 `shard-00000.safetensors` ... and `index.jsonl`. A shard has a few tensors per utterance, named
 `<id>/mel`, `<id>/f0`, ...: any safetensors reader opens it. Acoustic models are trained on
-Features, vocoders on Recordings; a folder holds either.
+Features, vocoders on MelWavs; a folder holds either.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from config.schema import PreprocessConfig
 from modules.mel import MelConfig
-from processors.dataset.shard_file import IndexRow, checksum, shard_writer
+from processors.dataset.shard_file import IndexRow
 from processors.records import Features, MelWav
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl, user_path, write_json, write_jsonl
@@ -31,7 +31,7 @@ class Prosody(NamedTuple):
 
 
 def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
-    """Where stage 1 writes a dataset.
+    """Folder of a dataset that stage 1 prepared.
 
     Args:
         config: Stage 1.
@@ -41,7 +41,7 @@ def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
 
 
 def features_folder(folder: Path) -> Path:
-    """Where a dataset's folder holds its shards."""
+    """Folder of the shards, in that of the dataset."""
     return folder / "features"
 
 
@@ -53,25 +53,6 @@ def write_mel_config(folder: Path, mel: MelConfig) -> None:
         mel: The definition.
     """
     write_json(folder / "audio.json", asdict(mel))
-
-
-def write_shard(
-    path: Path, records: Sequence[Features] | Sequence[MelWav], mel: MelConfig
-) -> list[IndexRow]:
-    """Writes one shard, whole or not at all.
-
-    Args:
-        path: `<folder>/features/shard-00000.safetensors`.
-        records: Utterances, in the order of the index.
-        mel: Definition of their mels.
-
-    Returns:
-        The rows of the index.
-    """
-    with shard_writer(path, [record.id for record in records], mel) as writer:
-        for record in records:
-            writer.add(record)
-    return writer.rows
 
 
 def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
@@ -150,26 +131,8 @@ class Store:
             raise InputError(f"{self.folder}: no features of {id!r}; run stage 1 again") from None
 
     def checksum(self, id: str) -> int:
-        """CRC-32 of what was written of an utterance."""
+        """CRC-32 of the stored tensors of an utterance."""
         return self._checksums[self.index_of(id)]
-
-    def verify(self) -> list[str]:
-        """Compares every record with its checksum.
-
-        Returns:
-            One line per record that cannot be read or has changed: its id and what is wrong.
-        """
-        return [line for i in range(len(self)) if (line := self._fault(i))]
-
-    def _fault(self, position: int) -> str:
-        try:
-            tensors = self._tensors(position, self._names)
-        except InputError as error:
-            return f"{self.ids[position]}: {error}"
-        if checksum(tensors) != self._checksums[position]:
-            shard = self._shards[position]
-            return f"{self.ids[position]}: its data in {shard} differ from what was written"
-        return ""
 
     @property
     def _names(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What the output of stage 1 was made from: with the same fingerprint there is nothing to do."""
+"""Fingerprints of the output of stage 1: with the same one there is nothing to do."""
 
 import hashlib
 import json
@@ -25,25 +25,17 @@ _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What the processed data of one dataset depend on.
+    """What the processed data of one dataset depend on."""
 
-    Attributes:
-        features: Config keys, and what else records depend on. A key is here unless it is known to
-            have no effect, so that a new key is never forgotten.
-        finishing: Config keys that only splits, statistics and limits depend on.
-        listing: Digest of rejections and notices of the corpus reader, and of all texts.
-        shards: Digest of each shard's utterances and `features`.
-        task: What they are made for, "tts" or "vocoder".
-        version: Of the store.
-        finished: Whether all of it is made; False while a run is at work, and after it was killed.
-    """
-
+    # Config keys, and what else records depend on. A key is here unless it is known to have no
+    # effect, so that a new key is never forgotten.
     features: dict[str, object]
-    finishing: dict[str, object]
-    listing: str
-    shards: dict[str, str]
-    task: str = "tts"  # the only one there was in version 1
-    version: int = VERSION
+    finishing: dict[str, object]  # config keys that only splits, statistics and limits depend on
+    listing: str  # digest of rejections and notices of the corpus reader, and of all texts
+    shards: dict[str, str]  # digest of each shard's utterances and `features`
+    task: str = "tts"  # or "vocoder"; version 1 had only "tts"
+    version: int = VERSION  # of the store
+    # whether all of it is made; False while a run is at work, and after it was killed
     finished: bool = True
 
 
@@ -107,7 +99,7 @@ def _digest(value: object) -> str:
 
 
 def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
-    """What differs, one line each, for the log.
+    """Describes the differences, one line each, for the log.
 
     Args:
         old: Of the data on disk.
@@ -146,7 +138,7 @@ def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:
 
 
 def read_fingerprint(folder: Path) -> Fingerprint | None:
-    """What a folder holds, finished or not; None if there is no valid record of it."""
+    """Reads the fingerprint of a folder, finished or not; None if there is no valid one."""
     try:
         return Fingerprint(**cast("dict[str, Any]", read_json(folder / _FILE)))
     except (InputError, TypeError):

@@ -1,4 +1,4 @@
-"""What follows from all utterances of a dataset together: splits, speakers, report."""
+"""The last steps of stage 1: splits, speakers and the report of a dataset."""
 
 from collections import Counter
 from collections.abc import Sequence

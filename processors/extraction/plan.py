@@ -1,4 +1,4 @@
-"""One run of stage 1 over one dataset: what is to be done, and a summary of what was done."""
+"""The plan of a run of stage 1 over one dataset, and its summary."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,72 +19,46 @@ Work = Callable[[str, Sequence[Utterance]], ShardReport]
 
 @dataclass(frozen=True)
 class Product:
-    """What stage 1 makes of a dataset in addition to the store; by default nothing.
+    """Outputs of stage 1 in addition to the store; by default none."""
 
-    Attributes:
-        outputs: Names of its files.
-        mels_from: Model that predicted the mels; empty: they are those of the recordings.
-        splits: Splits to use; None: split by id.
-        before_split: Writes what follows from the reports on all shards; raises InputError if they
-            contradict each other.
-        after_split: Writes what depends on the splits, from the finished store.
-    """
-
-    outputs: tuple[str, ...] = ()
-    mels_from: str = ""
-    splits: Splits | None = None
+    outputs: tuple[str, ...] = ()  # names of its files
+    mels_from: str = ""  # model that predicted the mels; empty: they are those of the recordings
+    splits: Splits | None = None  # splits to use; None: split by id
+    # writes what follows from the reports on all shards; raises InputError if they contradict each
+    # other
     before_split: Callable[["Run", ShardReport], None] | None = None
+    # writes what depends on the splits, from the finished store
     after_split: Callable[["Run", Splits], None] | None = None
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is to be done for one dataset.
+    """The plan of stage 1 for one dataset."""
 
-    Attributes:
-        config: Stage 1.
-        dataset: Its name.
-        folder: `<processed_dir>/<dataset>`.
-        listing: The utterances.
-        shards: The same by name of their shard.
-        fingerprint: What the result depends on.
-        product: What is made in addition to the store.
-        work: Makes a shard, given its name and utterances.
-        backend: How the work is spread over processes.
-        check: Raises InputError if the work cannot be done; called before anything is removed.
-        prepare: Called with the number of processes before the first shard is made.
-    """
-
-    config: PreprocessConfig
-    dataset: str
-    folder: Path
-    listing: Listing
-    shards: dict[str, list[Utterance]]
-    fingerprint: Fingerprint
-    product: Product
-    work: Work
-    backend: Backend
+    config: PreprocessConfig  # stage 1
+    dataset: str  # its name
+    folder: Path  # `<processed_dir>/<dataset>`
+    listing: Listing  # the utterances
+    shards: dict[str, list[Utterance]]  # the same by name of their shard
+    fingerprint: Fingerprint  # what the result depends on
+    product: Product  # what is made in addition to the store
+    work: Work  # makes a shard, given its name and utterances
+    backend: Backend  # how the work is spread over processes
+    # raises InputError if the work cannot be done; called before anything is removed
     check: Callable[[], None] | None = None
+    # called with the number of processes before the first shard is made
     prepare: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What stage 1 made of a dataset.
+    """Counts of a run of stage 1 over one dataset."""
 
-    Attributes:
-        n_extracted: Utterances that this run worked on; the others were finished before.
-        n_usable: Utterances with a record in the store.
-        n_rejected: Utterances without.
-        hours: Audio in the store, hours.
-        wall_seconds: Time that this run took.
-    """
-
-    n_extracted: int
-    n_usable: int
-    n_rejected: int
-    hours: float
-    wall_seconds: float
+    n_extracted: int  # utterances that this run worked on; the others were finished before
+    n_usable: int  # utterances with a record in the store
+    n_rejected: int  # utterances without
+    hours: float  # audio in the store, hours
+    wall_seconds: float  # time that this run took
 
 
 def choose_dataset(config: Config, name: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Stage 1: from corpora on disk to everything that training needs."""
+"""Runs stage 1: shards in parallel, then splits, statistics and the report."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ from utils.locks import locked
 from utils.logging import get_logger, progress
 from utils.parallel import ChunkResult, run_chunks
 
-_OF_THE_RUN = ("rejected.jsonl", "report.json")  # removed first: they describe one run only
+_OF_THE_RUN = ("rejected.jsonl", "report.json")  # removed first: each run writes them anew
 _OUTPUTS = (
     *("manifest.jsonl", "audio.json", "speakers.json", *_OF_THE_RUN),
     "features/index.jsonl",

@@ -26,27 +26,19 @@ Record = TypeVar("Record", bound=Features | MelWav)
 
 @dataclass
 class Trace:
-    """Progress of the work on one utterance, and what was found in it, for the report.
+    """Progress of the work on one utterance, and what was found in it, for the report."""
 
-    Attributes:
-        part: What is being done: "audio", "text", "alignment", "mel", "f0", "network" or "store".
-        cpu_seconds: CPU time of this process by part.
-        audio_seconds: Length of the recording; 0 while it is not read.
-        score: How well the recording fits its text, where the aligner scores it.
-        notices: About the audio. This and what follows is set when the work has succeeded.
-        phones: Of the alignment.
-        text_phones: From the text frontend; an aligner may have others.
-        out_of_vocabulary: Words pronounced by rule.
-    """
-
+    # what is being done: "audio", "text", "alignment", "mel", "f0", "network" or "store"
     part: str = "audio"
-    cpu_seconds: dict[str, float] = field(default_factory=dict)
-    audio_seconds: float = 0.0
+    cpu_seconds: dict[str, float] = field(default_factory=dict)  # CPU time of this process by part
+    audio_seconds: float = 0.0  # length of the recording; 0 while it is not read
+    # how well the recording fits its text, where the aligner scores it
     score: AlignmentScore | None = None
+    # About the audio. This and what follows is set when the work has succeeded.
     notices: tuple[str, ...] = ()
-    phones: tuple[str, ...] = ()
-    text_phones: tuple[str, ...] = ()
-    out_of_vocabulary: tuple[str, ...] = ()
+    phones: tuple[str, ...] = ()  # of the alignment
+    text_phones: tuple[str, ...] = ()  # from the text frontend; an aligner may have others
+    out_of_vocabulary: tuple[str, ...] = ()  # words pronounced by rule
     _since: float = field(default_factory=time.process_time)
 
     def start(self, part: str) -> None:
@@ -63,32 +55,23 @@ class Trace:
 
 @dataclass
 class ShardReport:
-    """Result of the work on a shard; written next to it, as `shard-00000.json`.
+    """Result of the work on a shard; written next to it, as `shard-00000.json`."""
 
-    Attributes:
-        rows: Its part of the index.
-        rejected: Utterances that it does not hold.
-        audio_seconds: Length of each readable recording, by id.
-        phones: Phones and pauses, counted.
-        text_phones: Those of the text frontend, counted.
-        out_of_vocabulary: Words pronounced by rule, counted.
-        notices: About audio, counted.
-        cpu_seconds: CPU time by part of the work.
-        scores: How well each recording fits its text, by id, where the aligner scores it; also of
-            rejected ones.
-        fingerprint: Of what it was made from.
-    """
-
-    rows: list[IndexRow] = field(default_factory=list)
-    rejected: list[Rejection] = field(default_factory=list)
+    rows: list[IndexRow] = field(default_factory=list)  # its part of the index
+    rejected: list[Rejection] = field(default_factory=list)  # utterances that it does not hold
+    # length of each readable recording, by id
     audio_seconds: dict[str, float] = field(default_factory=dict)
-    phones: Counter[str] = field(default_factory=Counter)
+    phones: Counter[str] = field(default_factory=Counter)  # phones and pauses, counted
+    # phones of the text frontend, counted
     text_phones: Counter[str] = field(default_factory=Counter)
+    # words pronounced by rule, counted
     out_of_vocabulary: Counter[str] = field(default_factory=Counter)
-    notices: Counter[str] = field(default_factory=Counter)
-    cpu_seconds: Counter[str] = field(default_factory=Counter)
+    notices: Counter[str] = field(default_factory=Counter)  # about audio, counted
+    cpu_seconds: Counter[str] = field(default_factory=Counter)  # CPU time by part of the work
+    # how well each recording fits its text, by id, where the aligner scores it; also of rejected
+    # ones
     scores: dict[str, AlignmentScore] = field(default_factory=dict)
-    fingerprint: str = ""
+    fingerprint: str = ""  # of what it was made from
 
     def add_utterance(self, id: str, trace: Trace) -> None:
         """Adds what was found in one utterance and the time it took.
@@ -148,7 +131,7 @@ def _linear_hash(key: int, n_shards: int) -> int:
 
 
 class Tools(Protocol):
-    """What a process needs to extract any number of utterances; built once per process."""
+    """Extracts records of utterances; built once per process."""
 
     def prepare(self, utterances: Sequence[Utterance]) -> None:
         """Gets ready for these utterances; raises InputError for what is no fault of one."""
@@ -164,19 +147,14 @@ class Tools(Protocol):
 
 @dataclass(frozen=True)
 class ShardWork:
-    """Makes shards; what workers are given to do.
+    """Makes one shard at a time; it is sent to the worker processes."""
 
-    Attributes:
-        make_tools: Called once per process; its `repr` tells one dataset's from another's.
-        folder: Where processed data go.
-        mel: Definition of the mels.
-        other: What tools depend on that is not in that `repr`, such as the content of a file:
-            processes outlive a run, and must not go on with what an earlier one read.
-    """
-
+    # called once per process; datasets differ in its `repr`
     make_tools: Callable[[], Tools]
-    folder: Path
-    mel: MelConfig
+    folder: Path  # where processed data go
+    mel: MelConfig  # definition of the mels
+    # what tools depend on that is not in that `repr`, such as the content of a file: processes
+    # outlive a run, and must not reuse what an earlier run read
     other: Mapping[str, object] = field(default_factory=dict)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
@@ -186,8 +164,8 @@ class ShardWork:
             name: Of the shard.
             utterances: What it holds.
 
-        A fault of one utterance becomes a rejection, and so does a bug that one utterance brings to
-        light: it must not cost a day of work. Faults of the disk and of the tools end the work.
+        A fault of one utterance becomes a rejection, and so does an unexpected exception: one
+        utterance must not cost a day of work. Faults of the disk and of the tools end the work.
         """
         tools = _tools_for(self)
         tools.prepare(utterances)
@@ -255,21 +233,21 @@ def shard_path(folder: Path, name: str) -> Path:
 
 
 def write_shard_report(path: Path, report: ShardReport) -> None:
-    """Marks a shard as finished; written after it.
+    """Writes the report on a shard, which marks it as finished.
 
     Args:
         path: The shard.
-        report: On it.
+        report: On the shard.
     """
     write_json(path.with_suffix(".json"), vars(report))
 
 
 def read_shard_report(path: Path, fingerprint: str) -> ShardReport | None:
-    """The report on a finished shard; None if it is not finished or made from something else.
+    """Reads the report on a shard; None if it is not finished, or has another fingerprint.
 
     Args:
         path: The shard.
-        fingerprint: Expected of what it was made from.
+        fingerprint: The expected one.
     """
     if not path.is_file() or not path.with_suffix(".json").is_file():
         return None

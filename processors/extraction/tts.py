@@ -69,7 +69,7 @@ def plan_tts(config: Config, dataset: str) -> Run:
 
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:
-    """What features depend on.
+    """Lists what features depend on, for the fingerprint.
 
     Args:
         config: Stage 1.
@@ -100,7 +100,7 @@ def _lexicon(config: PreprocessConfig) -> dict[str, object]:
 
 
 class FeatureTools:
-    """What a process needs to extract any number of utterances; built once, as it takes seconds.
+    """Extracts features of utterances; built once per process, since that takes seconds.
 
     Args:
         config: Stage 1.

@@ -46,7 +46,7 @@ def _identity(utterance: Utterance) -> list[object]:
 
 
 class MelWavTools:
-    """What a process needs to extract any number of recordings.
+    """Extracts mels of recordings; built once per process.
 
     Args:
         config: Stage 1; only sample rate, mel and limits of length have an effect.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.checkpoint.folders import fault_of
-from processors.dataset.store import FeatureStore, write_shard
+from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import (
     PREPROCESS,
     make_features,
@@ -17,6 +17,7 @@ from tests.models.training.small_tasks import (
     write_corpus,
     write_voice_config,
 )
+from tests.processors.stores import write_shard
 
 ROOT = Path(__file__).parents[2]
 

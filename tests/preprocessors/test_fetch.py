@@ -131,10 +131,10 @@ def test_an_interrupted_download_goes_on_where_it_ended(server, tmp_path):
     assert tree(tmp_path / "tiny") == UNPACKED
 
 
-def test_a_later_run_goes_on_where_an_earlier_one_gave_up(server, tmp_path):
+def test_a_later_run_continues_the_download(server, tmp_path):
     server.break_after = [60]
     archive = server.archive("tiny.tar.bz2")
-    with pytest.raises(InputError, match=r"ended after 60 of \d+ bytes; run stage 0 again to go"):
+    with pytest.raises(InputError, match=r"ended after 60 of \d+ bytes; run stage 0 again to"):
         fetch(archive, tmp_path / "tiny", attempts=1)
     fetch(archive, tmp_path / "tiny")
     assert server.requests == [None, "bytes=60-"]
@@ -183,7 +183,7 @@ def test_a_server_that_is_busy_is_asked_again(server, tmp_path):
 
 def test_a_server_that_cannot_be_reached_is_an_error(server, tmp_path):
     archive = server.archive("tiny.tar.bz2")._replace(url="http://127.0.0.1:1/tiny.tar.bz2")
-    with pytest.raises(InputError, match=r"Connection refused.*; run stage 0 again to go on"):
+    with pytest.raises(InputError, match=r"Connection refused.*; run stage 0 again to continue"):
         fetch(archive, tmp_path / "tiny", attempts=2)
 
 

@@ -9,8 +9,9 @@ import torch
 
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.pcm import from_pcm16, to_pcm16
-from processors.dataset.store import MelWavStore, write_index, write_mel_config, write_shard
+from processors.dataset.store import MelWavStore, write_index, write_mel_config
 from processors.records import MelWav
+from tests.processors.stores import write_shard
 
 MEL = MelConfig(
     sample_rate=8000,

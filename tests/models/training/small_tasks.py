@@ -28,9 +28,10 @@ from processors.audio.files import write_wav
 from processors.dataset.batch import collate
 from processors.dataset.datasets import FeatureDataset
 from processors.dataset.statistics import corpus_stats
-from processors.dataset.store import FeatureStore, Store, write_index, write_mel_config, write_shard
+from processors.dataset.store import FeatureStore, Store, write_index, write_mel_config
 from processors.records import Features
 from processors.text.symbols import Vocabulary, arpabet_vocabulary
+from tests.processors.stores import write_shard
 from utils.config import to_plain
 from utils.seed import seed_everything
 

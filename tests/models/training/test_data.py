@@ -8,7 +8,7 @@ import torch
 from config.schema import DataLoaderConfig
 from models.base.registry import load_config
 from models.training.data import ProcessRank, collect_assets, load_data, windows
-from processors.dataset.store import write_index, write_shard
+from processors.dataset.store import write_index
 from processors.text.symbols import MARKS, arpabet_vocabulary
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -20,6 +20,7 @@ from tests.models.training.small_tasks import (
     write_voice_config,
 )
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
+from tests.processors.stores import write_shard
 from utils.config import to_plain
 from utils.errors import InputError
 

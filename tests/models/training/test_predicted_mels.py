@@ -24,6 +24,7 @@ from preprocessors.split import read_splits
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
 from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
+from tests.processors.stores import damaged_ids
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
@@ -119,7 +120,7 @@ def test_mels_are_predicted_and_wavs_are_those_of_the_features(place):
     store, features = store_of(place), FeatureStore(place / "data/LJSpeech")
     model = load_model(place / "ckpts/voice")
     assert list(store.ids) == IDS
-    assert store.verify() == []
+    assert damaged_ids(store) == []
     assert store.frames.tolist() == features.frames.tolist()
     for id in IDS:
         record, truth = store.read(id), features.read(id)

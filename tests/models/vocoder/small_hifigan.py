@@ -23,9 +23,10 @@ from modules.mel import MelSpectrogram
 from processors.audio.pcm import from_pcm16, to_pcm16
 from processors.dataset.batch import VocoderBatch
 from processors.dataset.datasets import MelWavDataset, SegmentDataset
-from processors.dataset.store import MelWavStore, write_index, write_mel_config, write_shard
+from processors.dataset.store import MelWavStore, write_index, write_mel_config
 from processors.records import MelWav
 from tests.models.training.small_tasks import PREPROCESS, make_trainer, train_config
+from tests.processors.stores import write_shard
 from utils.config import to_plain
 
 MEL = PREPROCESS.mel

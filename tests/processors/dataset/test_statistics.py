@@ -21,9 +21,9 @@ from processors.dataset.store import (
     features_folder,
     write_index,
     write_mel_config,
-    write_shard,
 )
 from processors.records import Features
+from tests.processors.stores import write_shard
 
 ALL_VALUES = PreprocessConfig(pitch_remove_outlier=False, energy_remove_outlier=False)
 

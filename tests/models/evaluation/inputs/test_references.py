@@ -9,7 +9,7 @@ from models.evaluation.inputs.systems import read_system_files
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.pcm import from_pcm16
-from processors.dataset.store import features_folder, write_index, write_mel_config, write_shard
+from processors.dataset.store import features_folder, write_index, write_mel_config
 from processors.records import Features
 from tests.models.stage_3 import (
     RATE,
@@ -21,6 +21,7 @@ from tests.models.stage_3 import (
     write_copies,
     write_results,
 )
+from tests.processors.stores import write_shard
 from utils.errors import InputError
 
 

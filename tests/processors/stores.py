@@ -1,0 +1,32 @@
+"""Stores for tests: written shard by shard, and compared with their checksums."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from modules.mel import MelConfig
+from processors.dataset.shard_file import IndexRow, checksum, shard_writer, tensors_of
+from processors.dataset.store import FeatureStore, MelWavStore
+from processors.records import Features, MelWav
+from utils.errors import InputError
+
+
+def write_shard(
+    path: Path, records: Sequence[Features] | Sequence[MelWav], mel: MelConfig
+) -> list[IndexRow]:
+    """Writes one shard and gives its rows of the index."""
+    with shard_writer(path, [record.id for record in records], mel) as writer:
+        for record in records:
+            writer.add(record)
+    return writer.rows
+
+
+def damaged_ids(store: FeatureStore | MelWavStore) -> list[str]:
+    """Ids of the records that cannot be read, or differ from their checksums."""
+
+    def is_damaged(id: str) -> bool:
+        try:
+            return checksum(tensors_of(store.read(id))) != store.checksum(id)
+        except InputError:
+            return True
+
+    return [id for id in store.ids if is_damaged(id)]
