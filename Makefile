@@ -31,8 +31,8 @@ venv: .venv/.installed
 	.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[dev]'
 	@touch $@
 
-# Trains the demonstration voice, or goes on where it was interrupted, and speaks ten sentences.
-# With TEXT="...", speaks that; the voice is trained first where there is none.
+# Trains the demonstration voice, or continues interrupted training, and synthesises ten sentences.
+# With TEXT="...", synthesises that text; the voice is trained first if there is none.
 demo: .venv/.installed
 	@if [ -z "$$TEXT" ] || [ ! -e $(SPOKEN) ]; then \
 		set --; \
@@ -67,11 +67,11 @@ check: .venv/.installed
 	.venv/bin/mypy .
 	find egs -name '*.sh' -exec .venv/bin/shellcheck -s sh -x {} +
 
-# One thread: on two, a busy neighbour decides the figures.
+# One thread: with two, other processes on the machine change the figures.
 bench: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 
-# Boundaries of the aligners beside those that are known: four CPU minutes, and more with
+# Errors of the aligners against known boundaries: four CPU minutes, and more with
 # FLAGS="--nathalie DIR ...".
 bench-align: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment $(FLAGS)
@@ -81,19 +81,19 @@ bench-trust: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.mislabelled $(CORPUS) \
 		$(if $(FORMAT),--format $(FORMAT))
 
-# Voices trained on the durations of each aligner, three seeds each; an hour or more of a core.
+# Trains voices on the durations of each aligner, three seeds each; an hour or more of a core.
 bench-align-voices: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.aligner_voices
 
-# HiFi-GAN beside the plain way to write it.
+# Speed of HiFi-GAN compared with a plain implementation.
 bench-vocoder: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.vocoder
 
-# One training step of a vocoder beside the plain way to write it; some minutes, 11 GB of memory.
+# One training step of a vocoder compared with a plain one; some minutes, 11 GB of memory.
 bench-gan: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.gan_step
 
-# Word error of the demo's ten sentences beside that of their recordings.
+# Word error of the demo's ten sentences and of their recordings.
 bench-demo: $(SPOKEN)
 	$(RECIPE) --stage 4 --metrics wer --recordings egs/_demo/LJSpeech-mini
 

@@ -17,7 +17,7 @@ setup(
         "models.evaluation.report": ["static/*"],
     },
     install_requires=[
-        "torch>=2.6",  # from here on torch.load reads nothing but tensors unless told otherwise
+        "torch>=2.6",  # from this version on torch.load reads only tensors by default
         "numpy>=1.26",
         "accelerate>=1.2",
         "safetensors>=0.4.3",

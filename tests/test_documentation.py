@@ -14,6 +14,8 @@ from processors.scoring.metrics import find, metric_names
 
 REPOSITORY = Path(__file__).parents[1]
 EVALUATION = (REPOSITORY / "docs" / "evaluation.md").read_text(encoding="utf-8")
+PAGES = [path for glob in ("*.md", "docs/*.md", "egs/*/*/*.md") for path in REPOSITORY.glob(glob)]
+FOLDERS = "bins|config|egs|models|modules|preprocessors|processors|tests|utils"
 KINDS = {"copy": "copies", "pair": "pairs", "speech": "speech"}
 
 
@@ -51,10 +53,26 @@ def test_what_the_examples_in_python_import_and_name_is_there():
     assert {"evaluate", "inputs_of_model", "write_page", "score"} <= {call.func.id for call in ours}
 
 
-@pytest.mark.parametrize("page", [*REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("egs/*/*/*.md")])
+@pytest.mark.parametrize("page", PAGES)
 def test_links_to_files_lead_to_files(page):
     links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)[)#]", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_of_the_code_that_a_page_names_exist(page):
+    named = re.findall(
+        rf"`((?:{FOLDERS})/[\w./]+\.(?:py|sh|json))`", page.read_text(encoding="utf-8")
+    )
+    assert [name for name in named if not (REPOSITORY / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_that_a_page_names_exist(page):
+    text = page.read_text(encoding="utf-8")
+    commands = re.findall(r"python -m ((?:bins|tests)(?:\.\w+)+)", text)
+    files = [REPOSITORY / f"{command.replace('.', '/')}.py" for command in commands]
+    assert [path for path in files if not path.exists()] == []
 
 
 def test_the_tables_of_durations_hold_each_format():

@@ -3,6 +3,7 @@
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -110,18 +111,25 @@ def import_durations(
         interpretation = replace(interpretation, table=exported_table)
     fitter = Fitter(config.preprocess, interpretation, matches.entries, utterances)
     outcome = Outcome(matches)
+    with _replaced(target) as folder:
+        json.write(folder, _fitted(fitter, utterances, outcome))
+        _write_report(folder, source.path, format, str(fitter.rate), outcome)
+    _log_outcome(target, fitter, outcome)
+    ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
+    _check_rejected(target, outcome, allowed_faults(len(utterances), ratio), len(utterances))
+
+
+@contextmanager
+def _replaced(target: Path) -> Iterator[Path]:
+    """Yields a new folder that replaces `target` at the end."""
     staging = target.with_name(f"{target.name}.new")
     if _is_import(staging):  # of a process that was killed
         shutil.rmtree(staging)
     with new_folder(staging) as folder:
-        json.write(folder, _fitted(fitter, utterances, outcome))
-        _write_report(folder, source.path, format, str(fitter.rate), outcome)
+        yield folder
     if target.is_dir():
         shutil.rmtree(target)
     staging.replace(target)
-    _log_outcome(target, fitter, outcome)
-    ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
-    _check_rejected(target, outcome, allowed_faults(len(utterances), ratio), len(utterances))
 
 
 def _is_import(folder: Path) -> bool:

@@ -32,7 +32,7 @@ def zip_of(files):
 
 
 class Server(HTTPServer):
-    """Serves one file at any path, with ranges; breaks off when told to."""
+    """Serves one file at any path, with ranges; breaks the connection on request."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)

@@ -70,7 +70,7 @@ def place_of(number):
 
 
 def before(chain, emissions, place, n_frames):
-    """Best way through all that stands before a place in so many frames, and away from there."""
+    """Best path through all states before a place in so many frames, and out of them."""
     ends = [place_of(place) + N_STATES - 1] + ([place_of(place) - 1] if place else [])
     if n_frames == 0:
         return 0.0 if place == 0 else -np.inf
@@ -86,7 +86,7 @@ def before(chain, emissions, place, n_frames):
 
 
 def after(chain, emissions, place, start):
-    """Best way through all that stands after a place, from a frame to the last one."""
+    """Best path through all states after a place, from a frame to the last one."""
     n_frames = len(emissions) - start
     last = place_of(place) == len(chain.pdfs) - N_STATES
     if n_frames == 0:

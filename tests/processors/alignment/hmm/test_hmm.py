@@ -46,7 +46,7 @@ def utterance(id, root=DEMO, speaker="LJSpeech"):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where a model has been learnt from the shortest recordings."""
+    """Folder of a model trained on the shortest recordings."""
     place = tmp_path_factory.mktemp("processed")
     plan_training(CONFIG, [utterance(id) for id in SHORTEST], place).carry_out(1)
     return place
@@ -146,12 +146,12 @@ def test_a_model_is_kept_for_the_same_corpus_and_a_tenth_more(folder):
 
 
 def test_a_model_that_another_run_put_there_meanwhile_is_replaced(folder, tmp_path, monkeypatch):
-    learnt = load_model(folder / MODEL_FILE)
+    trained = load_model(folder / MODEL_FILE)
     shutil.copy2(folder / MODEL_FILE, tmp_path)
     plan = plan_training(CONFIG, [utterance(id) for id in SHORTEST], tmp_path)
-    save_model(tmp_path / MODEL_FILE, learnt, plan.origin | {"config": "another"})
+    save_model(tmp_path / MODEL_FILE, trained, plan.origin | {"config": "another"})
     monkeypatch.setattr(hmm, "_example", lambda *args: ())
-    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: learnt)
+    monkeypatch.setattr(hmm, "train", lambda examples, n_threads: trained)
     plan.carry_out(1)
     assert read_origin(tmp_path / MODEL_FILE) == plan.origin
 
@@ -230,10 +230,10 @@ def test_stage_1_learns_once_and_aligns_everything(tmp_path):
     assert scores[0]["misfit"] == max(row["misfit"] for row in scores)
     assert prepare_dataset(config, "LJSpeech", 1) is None
     model = tmp_path / "data/LJSpeech" / MODEL_FILE
-    learnt = model.read_bytes()
+    trained = model.read_bytes()
     write_texts(root, {id: texts()[id] for id in ids})
     assert prepare_dataset(config, "LJSpeech", 1).n_extracted < 13
-    assert model.read_bytes() == learnt
+    assert model.read_bytes() == trained
 
 
 def test_stage_1_refuses_a_wrong_transcript_lists_it_and_warns(folder, tmp_path, caplog):
