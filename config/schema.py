@@ -35,7 +35,7 @@ def require_share(section: object, *keys: str) -> None:
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """How a corpus on disk is read."""
+    """Options for reading a corpus on disk."""
 
     format: str = ""  # preprocessor; empty: the one with the name of the dataset
     language: str = "en-us"  # espeak language code of the text
@@ -191,7 +191,7 @@ class ScheduleConfig:
 
 @dataclass(frozen=True)
 class DataLoaderConfig:
-    """How batches reach the training process."""
+    """Loader processes and memory of batches."""
 
     num_worker: int = 2  # loader processes; 0 loads in the training process
     pin_memory: bool = True  # used on GPUs only

@@ -86,7 +86,7 @@ class MelConverter(nn.Module):
         return bands.clamp(min=self.target.log_floor).log()
 
     def _positions(self, mel_lengths: Tensor) -> Tensor:
-        """Where the frames of the target lie among those of the source, (B, T of the target)."""
+        """Positions of the target's frames in frames of the source, (B, T of the target)."""
         source, target = self.source, self.target
         frames = torch.arange(int(self.lengths(mel_lengths).max()), device=mel_lengths.device)
         seconds = (frames.double() * target.hop_length + _centre(target)) / target.sample_rate

@@ -73,7 +73,7 @@ def _side_by_side(signal: Tensor, stride: int, length: int) -> Tensor:
 
 
 class _Context(Protocol):
-    """What autograd saves of a call."""
+    """The context of a call, as autograd passes it."""
 
     saved_tensors: tuple[Tensor, Tensor]  # signal, weight
     needs_input_grad: tuple[bool, ...]

@@ -1,4 +1,4 @@
-"""Utterances: what a corpus holds, as typed records."""
+"""Utterances of a corpus as typed records, and the manifest of stage 1."""
 
 import re
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ class Rejection(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What a corpus reader found."""
+    """The result of a corpus reader."""
 
     utterances: list[Utterance]  # sorted by id
     rejected: list[Rejection]

@@ -1,4 +1,4 @@
-"""Which utterances train, validate and test. Depends on ids and seed alone, never on order."""
+"""Splits for training, validation and test: functions of ids and seed, never of order."""
 
 import hashlib
 from collections.abc import Iterable, Mapping

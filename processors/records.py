@@ -65,7 +65,7 @@ class SpokenText:
 
 
 class AlignmentScore(NamedTuple):
-    """How well a recording fits its text."""
+    """Score of the fit of a recording and its text."""
 
     misfit: float  # nats by which something else than the text fits better at the worst place
     words: str  # there; "in ... the" where the recording has more speech between two words

@@ -1,4 +1,4 @@
-"""What every command shares: its flags, and how it ends on wrong input."""
+"""Shared parts of commands: flags, and messages for wrong input."""
 
 import argparse
 import atexit

@@ -1,4 +1,4 @@
-"""Models by name: a folder here, or a repository on the Hugging Face Hub."""
+"""Finds models by name: a local folder, or a repository on the Hugging Face Hub."""
 
 import glob
 import os

@@ -54,10 +54,10 @@ class TrainingPlan(Protocol):
 
     @property
     def identity(self) -> dict[str, object]:
-        """What alignments depend on besides the config's keys, for the fingerprint."""
+        """Dependences of alignments other than keys of the config, for the fingerprint."""
 
     def carry_out(self, n_jobs: int) -> None:
-        """Trains in `n_jobs` processes, unless that was done before."""
+        """Trains in `n_jobs` processes, unless the model exists already."""
 
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> Aligner:

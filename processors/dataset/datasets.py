@@ -1,4 +1,4 @@
-"""What training reads from stores: utterances, crops of them, recordings and segments of them."""
+"""Datasets over stores, for training: utterances, crops, recordings and segments."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which utterances make up each batch: length buckets that fill a frame budget.
+"""Samplers of batches: length buckets that fill a frame budget.
 
 Random batches waste a third of LJSpeech on padding; batches of similar length, under 3 %.
 """
@@ -15,7 +15,7 @@ JITTER = 0.03  # lengths are perturbed by up to this share before sorting: new n
 
 
 class Draw(NamedTuple):
-    """One utterance in one epoch: what the sampler asks the dataset for.
+    """One utterance in one epoch, as the sampler requests it from the dataset.
 
     The epoch travels with the item, so that random crops are right in worker processes too.
     """

@@ -30,7 +30,7 @@ from processors.text.symbols import PAUSES
 
 @dataclass(frozen=True)
 class Interpretation:
-    """How the durations of a source are interpreted; all but `names` is about frames."""
+    """Options for reading a source; all but `names` apply to sources of frames only."""
 
     tokens: Layout = "all"  # which of stage 1's phones have a token
     end_token: bool = False  # there is one more token at the end

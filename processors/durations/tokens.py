@@ -54,7 +54,7 @@ class Table(NamedTuple):
 
 
 def token_places(spoken: SpokenText, layout: Layout) -> list[int]:
-    """Which of stage 1's phones have a token in a layout.
+    """Indices of the phones of stage 1 that have a token in a layout.
 
     Args:
         spoken: The text.

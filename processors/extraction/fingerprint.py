@@ -25,7 +25,7 @@ _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What the processed data of one dataset depend on."""
+    """Everything that the processed data of one dataset depend on."""
 
     # Config keys, and what else records depend on. A key is here unless it is known to have no
     # effect, so that a new key is never forgotten.
@@ -40,7 +40,7 @@ class Fingerprint:
 
 
 class Dependence(NamedTuple):
-    """What a kind of store depends on."""
+    """Everything that a kind of store depends on."""
 
     task: str
     ignored: Collection[str]  # keys of `preprocess` without effect, in addition to the common ones

@@ -19,7 +19,7 @@ _SHOWN = 5  # reasons; the file holds all of them
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
-    """How many utterances of a corpus may be unusable.
+    """Largest number of unusable utterances of a corpus.
 
     Args:
         n_utterances: Size of the corpus.
@@ -58,7 +58,7 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
 
 
 def log_notices(run: Run, total: ShardReport) -> None:
-    """Logs how recordings had to be changed and what is suspicious; the report has all of it.
+    """Logs the most frequent notices about recordings; the report has all of them.
 
     Args:
         run: What is done.

@@ -141,7 +141,7 @@ def _finished_shards(run: Run) -> dict[str, ShardReport]:
 
 
 def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
-    """Removes what is out of date, so that an unfinished store is not mistaken for a whole one."""
+    """Removes outdated files, so that an unfinished store is not mistaken for a whole one."""
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_fingerprint(run.folder, replace(run.fingerprint, finished=False))

@@ -134,7 +134,7 @@ class Tools(Protocol):
     """Extracts records of utterances; built once per process."""
 
     def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Gets ready for these utterances; raises InputError for what is no fault of one."""
+        """Loads what the utterances need; raises InputError for faults of no single utterance."""
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features | MelWav:
         """Makes the record of one utterance; raises UtteranceError or InputError for its faults.

@@ -1,4 +1,4 @@
-"""Speech with its labels, and what a recogniser hears in it.
+"""Speech with its labels, and its recognition.
 
 The recogniser is pocketsphinx with the English model of its wheel, unless the user gives another or
 transcripts. It runs offline; it is old and misreads about a fifth of the words of clean recordings.

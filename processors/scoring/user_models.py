@@ -1,4 +1,4 @@
-"""Models that the user brings as Python functions: a speech recogniser, a speaker encoder."""
+"""The user's own models as Python functions: a speech recogniser, a speaker encoder."""
 
 import functools
 import importlib
@@ -29,7 +29,7 @@ class UserFunctionError(InputError):
 
 @dataclass(frozen=True)
 class UserModels:
-    """What the user brings for scoring. It may be sent to other processes."""
+    """Functions and transcripts of the user, for scoring. May be sent to other processes."""
 
     # speech recogniser; None for pocketsphinx, which has English only
     recogniser: Recogniser | None = None

@@ -78,7 +78,7 @@ class UtteranceScores(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoringTask:
-    """How utterances are scored."""
+    """Metrics, checks and models by which utterances are scored."""
 
     metrics: tuple[str, ...]  # names. Metrics of copies or pairs score the utterances that are such
     mel: MelConfig  # mel that copies were made from; also the sample rate of recordings

@@ -111,12 +111,12 @@ class HmmTraining:
 
     @property
     def known(self) -> bool:
-        """Whether the file holds this model already."""
+        """Whether the file contains this model already."""
         return read_origin(self.path) == self.origin
 
     @property
     def identity(self) -> dict[str, object]:
-        """What alignments depend on besides the config's keys, for the fingerprint."""
+        """Dependences of alignments other than keys of the config, for the fingerprint."""
         return {"preprocess.aligner.model": f"sha256 {_digest([FORMAT, self.origin])[:16]}"}
 
     def carry_out(self, n_jobs: int) -> None:

@@ -1,4 +1,4 @@
-"""Where a recording differs from its text: a likelihood-ratio test of every short edit.
+"""Finds where a recording differs from its text, by a likelihood-ratio test of every short edit.
 
 At every place up to `MOST_WORDS` words of the text, or none, are replaced by arbitrary sound, as
 the background model scores it. Text and recording differ, if at all, at the place of the largest
@@ -37,7 +37,7 @@ class Edit(NamedTuple):
 def score_of(
     found: HmmAlignment, chain: Chain, segments: Sequence[Segment], spoken: SpokenText
 ) -> AlignmentScore:
-    """How well a recording fits its text.
+    """Scores how well a recording fits its text.
 
     Args:
         found: Its alignment.

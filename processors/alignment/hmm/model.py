@@ -183,7 +183,7 @@ def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
 
 
 def read_origin(path: Path) -> dict[str, Any] | None:
-    """What a model was trained on; None if there is no file, or none that can be read."""
+    """Reads the origin of a model, as `save_model` wrote it; None without a readable file."""
     try:
         return dict(_read_about(path)["origin"])
     except InputError:

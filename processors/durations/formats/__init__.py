@@ -25,7 +25,7 @@ from utils.errors import InputError
 
 @dataclass(frozen=True)
 class Source:
-    """Where durations come from."""
+    """A file or folder of durations."""
 
     path: Path  # file or folder
     format: str | None = None  # of `IMPORT_FORMATS`; None: found by the suffixes of the files

@@ -20,7 +20,7 @@ from utils.errors import InputError, described
 
 @dataclass(frozen=True)
 class Check:
-    """What a check looks for."""
+    """Description and requirements of a check."""
 
     finds: str  # the failure, in a few words, for messages and legends
     needs: str = ""  # what an utterance must have besides its signal, for messages

@@ -82,5 +82,5 @@ def _upper(wav: np.ndarray) -> Iterator[FlatTop]:
 
 
 def _steepest_round(n: int) -> float:
-    """How far below its peak a parabola's next sample is, if n samples are within tolerance."""
+    """Distance from a parabola's peak to the sample next to n samples within tolerance of it."""
     return _TOLERANCE * ((n + 1) / (n - 1)) ** 2

@@ -50,7 +50,7 @@ class Fault(NamedTuple):
 
 
 class _Jump(NamedTuple):
-    """Where the speech does not continue with the next word of the text."""
+    """A place where the speech does not continue with the next word of the text."""
 
     after: int  # number of recognised words before it
     expected: int  # index of the next word of the text

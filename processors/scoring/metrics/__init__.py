@@ -28,7 +28,7 @@ Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of 
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric measures."""
+    """Unit, direction and requirements of a metric."""
 
     unit: str  # unit of its values; empty for plain numbers
     better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
