@@ -70,7 +70,7 @@ def plot_synthesis(
     figure = Figure(figsize=(width_in, 1), dpi=100)
     heights_in = PANEL_IN[: 1 + len(shown)]
     panels = add_panels(figure, heights_in, max(rows, default=0) + 1, wrap(title, width_in))
-    draw_mel(panels[0], mel, edges, contrast([mel]))
+    draw_mel(panels[0], mel, edges, colour_limits([mel]))
     draw_labels(panels[0], phones, edges, rows)
     for panel, (name, values) in zip(panels[1:], shown.items(), strict=True):
         draw_curve(panel, values, edges, name, frame)
@@ -105,7 +105,7 @@ def plot_mels(
     figure = Figure(figsize=(width_in, 1), dpi=100)
     panels = add_panels(figure, [PANEL_IN[0]] * len(arrays), 0, wrap(title, width_in))
     for panel, (name, mel) in zip(panels, arrays.items(), strict=True):
-        draw_mel(panel, mel, np.array([0, mel.shape[1] * frame_s]), contrast(arrays.values()))
+        draw_mel(panel, mel, np.array([0, mel.shape[1] * frame_s]), colour_limits(arrays.values()))
         panel.set_ylabel(f"{name} (mel band)", fontsize=8)
     panels[-1].set_xlim(0, seconds)
     panels[-1].set_xlabel("seconds", fontsize=8)
@@ -225,11 +225,11 @@ def add_panels(
     return panels
 
 
-def contrast(mels: Iterable[np.ndarray]) -> tuple[float, float]:
-    """The limits of the colour scale for mels (M, T) that are drawn together."""
+def colour_limits(mels: Iterable[np.ndarray]) -> tuple[float, float]:
+    """Computes the limits of the colour scale for mels (M, T) that are drawn together."""
     values = np.concatenate([mel.ravel() for mel in mels])
     low, high = np.percentile(values, [2, 99.8])  # robust to a few silent frames
-    return float(low), max(float(high), float(low) + 1e-3)
+    return float(low), max(float(high), float(low) + 1.0)
 
 
 def draw_mel(

@@ -81,10 +81,3 @@ def _palette() -> bytes:
     positions = np.linspace(0, len(anchors) - 1, _COLOURS)
     channels = [np.interp(positions, np.arange(len(anchors)), channel) for channel in anchors.T]
     return np.rint(np.stack(channels, axis=1)).astype(np.uint8).tobytes()
-
-
-def contrast(mels: list[np.ndarray]) -> tuple[float, float]:
-    """The darkest and the brightest level of mels (M, T) that share their colours."""
-    values = np.concatenate([mel.ravel() for mel in mels])
-    low, high = np.percentile(values, [2, 99.8])  # a few silent frames must not set it
-    return float(low), max(float(high), float(low) + 1.0)

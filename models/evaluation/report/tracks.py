@@ -10,7 +10,8 @@ import numpy as np
 import soxr
 import torch
 
-from models.evaluation.report.media import contrast, write_flac, write_mel_picture
+from models.base.plots import colour_limits
+from models.evaluation.report.media import write_flac, write_mel_picture
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.pitch import extract_f0
 from processors.records import TimedPhone
@@ -73,7 +74,7 @@ def write_tracks(
 def _write(key: str, item: EvaluatedUtterance, folder: Path, mel: MelConfig) -> list[Track]:
     sources = _sources_of(item, mel)
     analyses = [_analyse(source.sound, mel) for source in sources]
-    low, high = contrast([analysis.mel for analysis in analyses])
+    low, high = colour_limits([analysis.mel for analysis in analyses])
     tracks = []
     for n, (source, analysis) in enumerate(zip(sources, analyses, strict=True)):
         audio, picture = f"{key}-{n}.flac", f"{key}-{n}.png"

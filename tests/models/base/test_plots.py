@@ -6,6 +6,7 @@ import pytest
 from models.base.plots import (
     CHARACTER_IN,
     check_lengths,
+    colour_limits,
     label_rows,
     plot_mels,
     plot_synthesis,
@@ -34,6 +35,12 @@ def test_durations_that_do_not_fit_the_mel_are_refused():
 def test_a_mel_without_frames_is_refused():
     with pytest.raises(ValueError, match="at least one frame"):
         plot_synthesis(None, np.zeros((80, 0)), [], [])
+
+
+def test_the_colour_scale_of_silence_is_not_empty():
+    low, high = colour_limits([np.full((80, 10), -11.5)])
+    assert low == -11.5
+    assert high == pytest.approx(-10.5)
 
 
 @pytest.mark.parametrize("width_in", [1.0, 5.0, 30.0])

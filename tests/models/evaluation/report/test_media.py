@@ -6,7 +6,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from models.evaluation.report.media import contrast, write_flac, write_mel_picture
+from models.evaluation.report.media import write_flac, write_mel_picture
 from tests.models.evaluation.report.evaluations import tone
 
 
@@ -34,12 +34,6 @@ def test_brightness_grows_with_the_level(tmp_path):
 def test_what_is_no_mel_is_refused(tmp_path, shape, high):
     with pytest.raises(ValueError, match=r"expected \(M, T\) and low < high"):
         write_mel_picture(tmp_path / "mel.png", np.zeros(shape), 0.0, high)
-
-
-def test_the_contrast_of_silence_is_not_empty():
-    low, high = contrast([np.full((80, 10), -11.5)])
-    assert low == -11.5
-    assert high == pytest.approx(-10.5)
 
 
 def blocks_of(content):

@@ -3,7 +3,7 @@ import pytest
 import torch
 from PIL import Image
 
-from models.evaluation.report.media import contrast
+from models.base.plots import colour_limits
 from models.evaluation.report.tracks import write_tracks
 from modules.mel import MelSpectrogram
 from processors.audio.files import write_wav
@@ -44,7 +44,7 @@ def test_the_pictures_of_an_utterance_have_the_same_colours(tmp_path):
     spectrogram = MelSpectrogram(MEL)
     sounds = [tone(140.0, 0.5), 0.5 * tone(150)]
     mels = [spectrogram(torch.from_numpy(wav)[None])[0].numpy() for wav in sounds]
-    low, high = contrast(mels)
+    low, high = colour_limits(mels)
     for track, mel in zip((recording, voice), mels, strict=True):
         pixels = np.asarray(Image.open(tmp_path / track.picture)).astype(float)[::-1]
         expected = 63 * ((mel - low) / (high - low)).clip(0, 1)
