@@ -74,3 +74,10 @@ CONFIG = Config(
 def test_a_value_that_cannot_work_is_refused_before_any_work(section, key, value, message):
     with pytest.raises(ValueError, match=message):
         replace(section, **{key: value})
+
+
+def test_recordings_of_any_length_keep_all_other_keys():
+    config = PreprocessConfig(min_seconds=1.0, max_seconds=2.0, sample_rate=24000)
+    unlimited = config.of_any_length()
+    assert (unlimited.min_seconds, unlimited.max_seconds) == (0.0, float("inf"))
+    assert replace(unlimited, min_seconds=1.0, max_seconds=2.0) == config

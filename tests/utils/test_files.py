@@ -12,6 +12,7 @@ from utils.files import (
     read_text,
     replacing,
     sha256_of,
+    source_digest,
     sync_folder,
     user_path,
     write_json,
@@ -164,3 +165,15 @@ def test_a_line_that_is_not_json_is_an_error_where_it_is_not_the_last(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"a"\n{}\n')
     with pytest.raises(InputError, match=r"a.jsonl:1: not JSON"):
         read_jsonl(tmp_path / "a.jsonl", unfinished_end=True)
+
+
+def test_a_digest_of_sources_depends_on_names_and_contents_and_not_on_their_order(tmp_path):
+    a, b = tmp_path / "a.py", tmp_path / "b.py"
+    a.write_text("1")
+    b.write_text("2")
+    before = source_digest(tmp_path, [a, b])
+    assert source_digest(tmp_path, [b, a]) == before
+    b.write_text("3")
+    assert source_digest(tmp_path, [a, b]) != before
+    b.write_text("2")
+    assert source_digest(tmp_path, [a, b.rename(tmp_path / "c.py")]) != before
