@@ -58,7 +58,7 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
 
 
 def count_valid(batch: TtsBatch) -> dict[Unit, int]:
-    """Valid elements of a batch, by unit; waits for the GPU if the batch is on one."""
+    """Counts the valid elements of a batch, by unit; waits for the GPU if the batch is on one."""
     return {
         "frames": int(batch.mel_lengths.sum()),
         "phones": int(batch.phone_lengths.sum()),
@@ -67,7 +67,7 @@ def count_valid(batch: TtsBatch) -> dict[Unit, int]:
 
 
 def durations_in(batch: TtsBatch) -> Tensor:
-    """The durations of a batch, (B, N).
+    """Returns the durations of a batch, (B, N).
 
     Raises:
         ValueError: If it has none.
@@ -78,7 +78,7 @@ def durations_in(batch: TtsBatch) -> Tensor:
 
 
 def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
-    """The speaker ids of a batch, by default those of a single-speaker model.
+    """Returns the speaker ids of a batch, by default those of a single-speaker model.
 
     Args:
         speaker_ids: (B,), or None.

@@ -41,7 +41,7 @@ class Assets:
     lexicon: str | None = None
 
     def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:
-        """The vocabulary of an acoustic model.
+        """Returns the vocabulary of an acoustic model.
 
         Args:
             folder: Where the assets were read from, for the message.
@@ -88,7 +88,7 @@ class Assets:
 
 
 def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
-    """The speakers of datasets that stage 1 prepared, each once, sorted by name.
+    """Reads the speakers of datasets that stage 1 prepared, each once, sorted by name.
 
     Raises:
         InputError: If a speakers.json is missing or holds something else.

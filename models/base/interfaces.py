@@ -34,7 +34,7 @@ class AcousticModel(Protocol):
         """
 
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
-        """The mel (B, M, T) for the prosody of the batch; the log floor beyond the lengths."""
+        """Predicts the mel (B, M, T) from the batch's prosody; the log floor beyond the lengths."""
 
 
 class Vocoder(Protocol):
@@ -69,4 +69,4 @@ class TrainedVocoder(Vocoder, Protocol):
     """Interface of every network of task `vocoder`."""
 
     def for_inference(self, precision: Literal["fp32", "mixed", "bf16"] = "fp32") -> Vocoder:
-        """A copy that is optimised for synthesis."""
+        """Returns a copy that is optimised for synthesis."""

@@ -183,7 +183,7 @@ class AlignerTraining:
         return AlignerOutput(log_attention, monotonic_durations(log_attention, *lengths))
 
     def losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Forward-sum and binarization loss (equations in modules/aligner_losses.py).
+        """Computes the forward-sum and binarization loss (equations in modules/aligner_losses.py).
 
         Args:
             found: What `align` gave for the batch.
@@ -198,7 +198,7 @@ class AlignerTraining:
         }
 
     def validation_losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """The same losses with weight 0: they do not choose the best checkpoint.
+        """Computes the losses with weight 0: they do not choose the best checkpoint.
 
         Args:
             found: What `align` gave for the batch.
@@ -209,7 +209,7 @@ class AlignerTraining:
 
 
 def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
-    """The aligner of an experiment, with random weights.
+    """Builds the aligner of an experiment, with random weights.
 
     Args:
         aligner: Sizes.
@@ -225,7 +225,7 @@ def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
 def build_aligner_training(
     config: Config, assets: Assets, aligner: JointAlignerConfig
 ) -> AlignerTraining | None:
-    """The training of an experiment's aligner; None if stage 1 stored durations.
+    """Builds the training of an experiment's aligner; None if stage 1 stored durations.
 
     Args:
         config: The experiment.

@@ -28,7 +28,7 @@ def model_names(task: str) -> list[str]:
 
 
 def find(task: str, name: str) -> ModuleType:
-    """The module of a model.
+    """Imports the module of a model.
 
     Args:
         task: "tts" or "vocoder".

@@ -78,7 +78,7 @@ class Task(Protocol, Generic[Batch]):
     exported: str  # key of the network used for synthesis: saved as model.safetensors
 
     def counts(self, batch: Batch) -> dict[Unit, int]:
-        """Valid elements of the batch, by unit."""
+        """Counts the valid elements of the batch, by unit."""
 
     def training_step(self, batch: Batch) -> Iterator[Update]:
         """Yields one Update per optimizer step, in order."""

@@ -100,7 +100,7 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
 
 
 def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
-    """The newest whole checkpoint; warns of newer ones that are damaged.
+    """Finds the newest whole checkpoint; warns of newer ones that are damaged.
 
     Args:
         folder: The experiment's `checkpoints`.

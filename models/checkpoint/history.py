@@ -45,13 +45,13 @@ class History:
     best_step: int | None = None  # the update of the smallest validation loss
 
     def at(self, step: int | None) -> "History":
-        """The history of the weights of another update, without what was measured on these."""
+        """Returns the history of another update's weights, without the losses of these weights."""
         if step is None or step == self.step:
             return self
         return replace(self, step=step, epoch=None, losses={}, best=None, best_step=None)
 
     def trained(self, position: Position, losses: Mapping[str, float]) -> "History":
-        """The history after more training.
+        """Returns the history after more training.
 
         Args:
             position: How far training is.
@@ -90,7 +90,7 @@ class History:
 
 
 def history_of(config: Config, folders: Sequence[Path]) -> History:
-    """The history of a model before its training: the data, from the reports of stage 1.
+    """Starts the history of a model with its data, from the reports of stage 1.
 
     Args:
         config: The experiment.

@@ -22,7 +22,7 @@ _SHOWN = 5  # file names in messages
 
 
 def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
-    """The local path of a model; files on the Hub are downloaded to its cache.
+    """Returns the local path of a model; downloads files on the Hub to its cache.
 
     Args:
         reference: A local path, or `org/name` or `org/name@revision` on the Hub.
@@ -36,7 +36,7 @@ def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
 
 
 def needed_files(names: Sequence[str], *, for_training: bool = False) -> list[str]:
-    """The files of a repository that a model needs: its newest checkpoint and its settings.
+    """Selects the files of a repository that a model needs: newest checkpoint and settings.
 
     Args:
         names: All files of the repository.

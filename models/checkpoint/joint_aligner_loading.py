@@ -22,7 +22,7 @@ from utils.errors import InputError
 
 
 def load_joint_aligner(voice: LoadedModel) -> JointAligner:
-    """The joint aligner of a voice, on the CPU and in eval mode.
+    """Loads the joint aligner of a voice, on the CPU and in eval mode.
 
     Raises:
         InputError: If the voice was trained or published without one.
@@ -46,7 +46,7 @@ def load_joint_aligner(voice: LoadedModel) -> JointAligner:
 
 
 def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features], Features]:
-    """A function that adds durations to features of the data that a voice was trained on.
+    """Returns a function that adds durations to features of the data that a voice was trained on.
 
     Args:
         reference: The voice: an experiment, a checkpoint or a name on the Hub.

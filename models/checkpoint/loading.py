@@ -80,7 +80,7 @@ class OpenedModel(NamedTuple):
     build: Callable[[], LoadedModel]  # builds and fills the network
 
     def load(self, device: str | torch.device = "cpu") -> LoadedModel:
-        """The model with its network, on the device and in eval mode.
+        """Builds the network, on the device and in eval mode.
 
         Raises:
             InputError: If the weights are missing or do not fit the network.
@@ -124,7 +124,7 @@ def open_model(reference: str | Path) -> OpenedModel:
 
 
 def importer_of(path: Path) -> Importer | None:
-    """The importer of a checkpoint; None for an experiment of Arion or an unknown kind.
+    """Finds the importer of a checkpoint; None for an experiment of Arion or an unknown kind.
 
     Raises:
         InputError: If a file of a known kind is missing.

@@ -73,7 +73,7 @@ def write_card(folder: Path, card: Card) -> None:
 def card_writer(
     folder: Path, config: Config, assets: Assets, history: History
 ) -> Callable[[Position, Mapping[str, float]], None]:
-    """A function that writes the card of an experiment while it is trained.
+    """Returns a function that writes the card of an experiment while it is trained.
 
     Args:
         folder: The experiment.
@@ -93,14 +93,14 @@ def card_writer(
 
 
 def notes_in(path: Path) -> str:
-    """The user's notes: the text of a card below its heading `Notes`."""
+    """Reads the user's notes: the text of a card below its heading `Notes`."""
     if not path.exists():
         return _FIRST_NOTE
     return read_text(path).partition(_NOTES)[2].lstrip("\n") or _FIRST_NOTE
 
 
 def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
-    """The text of a card: Markdown under a header in YAML.
+    """Formats a card as Markdown under a header in YAML.
 
     Args:
         card: The content.

@@ -34,7 +34,7 @@ class Package(NamedTuple):
     warnings: tuple[str, ...]  # for the user to read first
 
     def size_of(self, name: str) -> int:
-        """Bytes."""
+        """Size of a file in bytes."""
         source = self.files[name]
         return len(source) if isinstance(source, bytes) else source.stat().st_size
 
@@ -138,7 +138,7 @@ def write(package: Package, target: Path) -> None:
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
-    """JSON without paths of this machine.
+    """Removes paths of this machine from JSON.
 
     Paths that are absolute, or begin with `~` or `..`, keep their last part only. The folders of
     the corpora, `dataset_path`, are removed.

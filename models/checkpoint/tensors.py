@@ -71,7 +71,7 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
 
 
 def named_tensors(value: object, where: str) -> dict[str, Tensor]:
-    """The tensors of a `state_dict`, without the prefix `module.` of parallel training, as float32.
+    """Reads a `state_dict` as float32, without the prefix `module.` of parallel training.
 
     Args:
         value: A part of what `read_pickled` returned.
@@ -130,7 +130,7 @@ def not_finite(tensors: Mapping[str, Tensor]) -> list[str]:
 
 
 def weights_digest(*networks: nn.Module) -> str:
-    """SHA-256 of all tensors of networks and their names, in hexadecimal."""
+    """Computes the SHA-256 of all tensors of networks and their names, in hexadecimal."""
     digest = hashlib.sha256()
     for network in networks:
         for name, tensor in sorted(network.state_dict().items()):

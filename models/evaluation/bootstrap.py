@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
 
 
 def estimate_means(values: np.ndarray, weights: np.ndarray) -> list[Estimate | None]:
-    """Weighted means of columns over the utterances that have a value there.
+    """Estimates weighted means of columns over the utterances that have a value there.
 
     Args:
         values: (n, K), NaN where an utterance has none.
@@ -48,7 +48,7 @@ def estimate_means(values: np.ndarray, weights: np.ndarray) -> list[Estimate | N
 def estimate_differences(
     first: np.ndarray, second: np.ndarray, first_weights: np.ndarray, second_weights: np.ndarray
 ) -> list[Estimate | None]:
-    """The mean of one system minus that of another, over utterances with a value of both.
+    """Estimates the mean of one system minus that of another, over utterances that both have.
 
     Resamples hold the same utterances of both, so that what makes a sentence hard for both cancels
     out. With equal weights it is the weighted mean of the differences.

@@ -36,7 +36,7 @@ class ScoreCache:
     task: ScoringTask  # scores by more metrics and checks serve fewer as well
 
     def key_of(self, item: EvaluatedUtterance) -> str:
-        """Digest of what the scores of an utterance depend on; empty if they are not cached.
+        """Computes a digest of all that the scores depend on; empty if they are not cached.
 
         Raises:
             InputError: If its recording cannot be read.
@@ -46,7 +46,7 @@ class ScoreCache:
         return "" if has_function else _digest(item, self.task)
 
     def read(self, key: str) -> dict[str, UtteranceScores] | None:
-        """The scores of an utterance by system; None if they are not cached."""
+        """Reads the scores of an utterance by system; None if they are not cached."""
         path = self._path_of(key)
         if not key or not path.is_file():
             return None

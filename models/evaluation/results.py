@@ -85,7 +85,7 @@ class Evaluation:
 def mean_scores(
     columns: Sequence[ScoreColumn], scored: Sequence[UtteranceScores]
 ) -> dict[str, MeanScore]:
-    """The mean of each column that has a value.
+    """Computes the mean of each column that has a value.
 
     Args:
         columns: Names and units.
@@ -95,7 +95,7 @@ def mean_scores(
 
 
 def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[Comparison, ...]:
-    """Paired differences of every two systems.
+    """Estimates paired differences of every two systems.
 
     Args:
         systems: They have the same utterances.

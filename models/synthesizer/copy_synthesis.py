@@ -174,7 +174,7 @@ def _synthesise(
     work_s = 0.0
 
     def blocks() -> Iterator[np.ndarray]:
-        """The speech of the mel; counts the time that it takes."""
+        """Yields the speech of the mel; adds up its time in `work_s`."""
         nonlocal work_s
         start = time.perf_counter()
         for block in _blocks_of(synthesis, content.mel):

@@ -27,7 +27,7 @@ _SOURCES = (
 
 
 def fingerprint(*facts: object) -> str:
-    """Digest of values that JSON can hold."""
+    """Computes a digest of values that JSON can hold."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 

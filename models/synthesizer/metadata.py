@@ -150,7 +150,7 @@ class ResultFolder(Generic[L]):
 
 
 def read_lines(folder: Path, kind: type[L]) -> list[L]:
-    """The lines of a folder's `metadata.jsonl` whose sound files are still there, sorted by id.
+    """Reads the lines of a folder's `metadata.jsonl` whose sound files exist, sorted by id.
 
     Args:
         folder: May not exist.
@@ -173,7 +173,7 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a folder's `metadata.jsonl` as plain values, sorted by id.
+    """Reads the lines of a folder's `metadata.jsonl` as plain values, sorted by id.
 
     Stage 3 may be running or killed: of several lines about a file the last one counts, and a last
     line that is not whole is left out.

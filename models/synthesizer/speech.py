@@ -57,7 +57,7 @@ class Speech:
 
 
 def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:
-    """A pause as a part: one phone, the mel at its floor, and no sound.
+    """Builds a pause as a part: one phone, the mel at its floor, and no sound.
 
     Args:
         name: Of the phone.
@@ -109,7 +109,7 @@ def faded_pieces(
 
 
 def limiting_gain(wav: np.ndarray) -> float:
-    """The factor that brings the peak of a wav (S,) down to `PEAK`; 1 if it is within [-1, 1]."""
+    """Returns the factor that lowers a wav's peak (S,) to `PEAK`; 1 if it is within [-1, 1]."""
     peak = float(np.abs(wav).max(initial=0.0))
     return PEAK / peak if peak > 1.0 else 1.0
 

@@ -40,7 +40,7 @@ class SynthesisResult(NamedTuple, Generic[L]):
 
 
 def default_output(reference: str | Path, folder: Path) -> Path:
-    """`result` in the folder of a local experiment.
+    """Returns `result` in the folder of a local experiment.
 
     Args:
         reference: The model as the user named it.
@@ -57,7 +57,7 @@ def default_output(reference: str | Path, folder: Path) -> Path:
 
 
 def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Path:
-    """The folder of the experiment with this configuration and name.
+    """Finds the folder of the experiment with this configuration and name.
 
     Args:
         config_path: The configuration file; its `log_dir` holds the experiments.
@@ -74,7 +74,7 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
 
 
 def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
-    """The utterances of one split of a prepared data set, sorted by id.
+    """Reads the utterances of one split of a prepared data set, sorted by id.
 
     Args:
         processed: Where stage 1 writes.

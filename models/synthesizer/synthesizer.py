@@ -305,7 +305,7 @@ def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
 
 
 def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
-    """The configuration that a model came with, some keys replaced.
+    """Applies overrides to the configuration that a model came with.
 
     The lexicon is the one kept with the model, unless an override names another.
 

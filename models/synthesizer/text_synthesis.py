@@ -142,7 +142,7 @@ def synthesise_dataset(
 
 
 def read_texts(path: Path) -> list[str]:
-    """The texts of a file, one a line; empty lines are left out.
+    """Reads the texts of a file, one a line; empty lines are left out.
 
     Raises:
         InputError: If the file cannot be read, is not UTF-8, or holds no text.
@@ -246,7 +246,7 @@ def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, fold
 def line_of(
     item: TextItem, speech: Speech, settings: Settings, *, vocoder: str, work_s: float
 ) -> TextLine:
-    """The line about one synthesised text.
+    """Builds the line about one synthesised text.
 
     Args:
         item: The text.

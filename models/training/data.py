@@ -54,12 +54,12 @@ class TrainingData:
     plan: str  # fingerprint of utterances, batches and processes
 
     def validation_batch(self, item: int) -> TtsBatch | VocoderBatch:
-        """A batch of one validation utterance."""
+        """Makes a batch of one validation utterance."""
         return cast("Collator", self.valid.collate_fn)([self.validation[Draw(0, item)]])
 
 
 def dataset_folders(config: Config) -> list[Path]:
-    """The folder that stage 1 wrote for each dataset."""
+    """Lists the folder of stage 1 of each dataset."""
     return [processed_folder(config.preprocess, name) for name in config.dataset]
 
 
@@ -201,7 +201,7 @@ def data_of(
     process: ProcessRank,
     device: torch.device,
 ) -> TrainingData:
-    """Batches of two datasets.
+    """Plans the batches of both datasets.
 
     Args:
         training: Training items.
@@ -267,7 +267,7 @@ def _fingerprint(dataset: TrainingItems, budget: int, window: int, n_processes: 
 
 
 def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
-    """The micro-batches of each update.
+    """Yields the micro-batches of each update.
 
     Args:
         loader: Its sampler gives whole windows only.

@@ -17,7 +17,7 @@ def n_processes() -> int:
 
 
 def sum_over_processes(values: Sequence[float] | Tensor, device: torch.device) -> Tensor:
-    """Element-wise sums over all processes, in float64 where the device has it.
+    """Sums element-wise over all processes, in float64 where the device has it.
 
     Args:
         values: Of this process, (K,).

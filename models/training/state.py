@@ -71,7 +71,7 @@ def pack(
     position: Position,
     randomness: list[dict[str, Any]],
 ) -> dict[str, bytes]:
-    """The files of a checkpoint.
+    """Serialises the training state as the files of a checkpoint.
 
     Args:
         files: Networks by file name.

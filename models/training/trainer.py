@@ -280,7 +280,7 @@ class Trainer:
 
 
 def last_update(config: TrainConfig, n_batches: int) -> int:
-    """The update at which training will end.
+    """Computes the update at which training will end.
 
     Args:
         config: `max_steps`, `max_epoch` and `gradient_accumulation_step` are read.

@@ -16,7 +16,7 @@ from modules.normalisation import refine_norms
 
 
 def build_optimizer(parameters: Iterable[nn.Parameter], config: TrainConfig) -> torch.optim.Adam:
-    """Adam or AdamW over the trainable parameters, as a fused kernel where there is one.
+    """Builds Adam or AdamW over the trainable parameters, as a fused kernel where there is one.
 
     Args:
         parameters: Those of one network, frozen ones included.
@@ -37,7 +37,7 @@ def build_optimizer(parameters: Iterable[nn.Parameter], config: TrainConfig) -> 
 
 
 def learning_rate(config: TrainConfig, update: int, epoch: int, last_update: int) -> float:
-    """The learning rate of an update. It has no state, so a resumed run needs none.
+    """Computes the learning rate of an update, without state: a resumed run needs none.
 
     Args:
         config: `adam.lr`, `scheduler` and `lr_scheduler` are read.
@@ -220,7 +220,7 @@ def _count_valid(
 
 
 def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) -> Tensor:
-    """The loss of a batch: the weighted sum of its terms, each divided by its count.
+    """Computes the loss of a batch: the weighted sum of its terms, each divided by its count.
 
     Args:
         losses: Terms, by name.

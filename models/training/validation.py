@@ -24,7 +24,7 @@ class Validation(NamedTuple):
 
 
 def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> Validation:
-    """Losses per valid element, and metrics per item, over the batches of all processes.
+    """Computes losses per valid element and metrics per item, over the batches of all processes.
 
     Afterwards networks are in training mode again, and random generators as before.
 
@@ -70,7 +70,7 @@ def _means(
 
 @contextmanager
 def eval_mode(networks: Iterable[nn.Module], device: torch.device) -> Iterator[None]:
-    """Evaluation mode without gradients; afterwards training mode, and generators as before.
+    """Enters evaluation mode without gradients; restores training mode and generators at the end.
 
     Args:
         networks: In training mode.

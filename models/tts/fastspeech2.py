@@ -317,7 +317,7 @@ class FastSpeech2(nn.Module):
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
-        """The mel with the true durations, pitch and energy, (B, M, T); call `eval()` first.
+        """Predicts the mel (B, M, T) from true durations, pitch and energy; call `eval()` first.
 
         Beyond the lengths it is the log floor.
 
@@ -396,7 +396,7 @@ class FastSpeech2Task:
             self.aligner_training.step = step
 
     def counts(self, batch: TtsBatch) -> dict[Unit, int]:
-        """Valid elements of the batch, by unit."""
+        """Counts the valid elements of the batch, by unit."""
         return count_valid(batch)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
@@ -429,7 +429,7 @@ class FastSpeech2Task:
 
     @torch.no_grad()
     def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
-        """The losses of training, with teacher forcing."""
+        """Computes the losses of training, with teacher forcing."""
         if self.aligner_training is None:
             return self.losses(batch)
         found = self.aligner_training.align(batch)
@@ -449,7 +449,7 @@ CONFIG = FastSpeech2Config
 
 
 def build_network(config: Config, assets: Assets) -> FastSpeech2:
-    """The network of an experiment, with fresh weights.
+    """Builds the network of an experiment, with random weights.
 
     Args:
         config: The experiment.
@@ -470,7 +470,7 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
 
 
 def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
-    """The training task of an experiment.
+    """Builds the training task of an experiment.
 
     Args:
         config: The experiment.

@@ -288,7 +288,7 @@ class HiFiGAN(nn.Module):
         return wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
 
     def for_inference(self, precision: Precision = "fp32") -> "HiFiGAN":
-        """A copy that runs faster and cannot be trained.
+        """Returns a copy that runs faster and cannot be trained.
 
         Args:
             precision: "bf16": all stages, "mixed": all but the last in bfloat16, which takes less

@@ -125,7 +125,7 @@ class HiFiGANTask:
         self._stft = MultiResolutionStft()
 
     def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
-        """Valid elements of the batch, by unit."""
+        """Counts the valid elements of the batch, by unit."""
         return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
 
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
@@ -230,7 +230,7 @@ CONFIG = HiFiGANConfig
 
 
 def build_network(config: Config, assets: Assets) -> HiFiGAN:
-    """The generator with fresh weights, without weight normalisation.
+    """Builds the generator with random weights, without weight normalisation.
 
     Args:
         config: The experiment.
@@ -240,7 +240,7 @@ def build_network(config: Config, assets: Assets) -> HiFiGAN:
 
 
 def build_task(config: Config, assets: Assets) -> HiFiGANTask:
-    """The training task of an experiment.
+    """Builds the training task of an experiment.
 
     Args:
         config: The experiment.

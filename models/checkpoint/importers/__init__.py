@@ -69,7 +69,7 @@ class Importer(Protocol):
 
 
 def find(path: Path) -> Importer | None:
-    """The importer of a checkpoint; None if its kind is unknown.
+    """Finds the importer of a checkpoint; None if its kind is unknown.
 
     Raises:
         InputError: If no importer accepts it and some miss a file.
@@ -87,12 +87,12 @@ def find(path: Path) -> Importer | None:
 
 
 def importers() -> list[Importer]:
-    """All importers, by name."""
+    """Imports all importers, sorted by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     modules = [importlib.import_module(f"{__name__}.{n}") for n in names if not n.startswith("_")]
     return cast("list[Importer]", modules)
 
 
 def kinds() -> str:
-    """The kinds of checkpoints that can be imported, in one line."""
+    """Lists the kinds of checkpoints that can be imported, in one line."""
     return "; ".join(importer.KIND for importer in importers())

@@ -72,7 +72,7 @@ def locate(path: Path) -> Checkpoint | None:
 
 
 def read_args(checkpoint: Checkpoint) -> dict[str, object]:
-    """The settings in args.json, a json5 file that already includes those of its `base_config`."""
+    """Reads args.json, a json5 file that already includes the settings of its `base_config`."""
     values = read_values(checkpoint.args)
     values.pop("base_config", None)
     return values

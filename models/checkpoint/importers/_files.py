@@ -24,7 +24,7 @@ class HubFiles(NamedTuple):
 
 
 def first_file(paths: Iterable[Path]) -> Path | None:
-    """The first file that exists; paths of another machine may be too long or not readable."""
+    """Finds the first file that exists; skips paths that are too long or not readable."""
     for path in paths:
         try:
             if path.is_file():
@@ -35,7 +35,7 @@ def first_file(paths: Iterable[Path]) -> Path | None:
 
 
 def upwards(folder: Path, levels: int) -> list[Path]:
-    """A folder, links resolved, and its parents.
+    """Lists a folder, links resolved, and its parents.
 
     Args:
         folder: The lowest folder.
@@ -46,7 +46,7 @@ def upwards(folder: Path, levels: int) -> list[Path]:
 
 
 def named_part(weights: P) -> P:
-    """The path that is named after a checkpoint: accelerate's folder, or the file itself."""
+    """Returns the path that is named after a checkpoint: accelerate's folder, or the file."""
     return weights.parent if weights.name in ACCELERATE_WEIGHTS else weights
 
 
@@ -66,7 +66,7 @@ def age_of(name: str) -> tuple[int, int, str]:
 
 
 def several_models(place: object, names: Iterable[object]) -> InputError:
-    """The error for a place with several models of which none is the newest.
+    """Returns the error for a folder with several models of which none is the newest.
 
     Args:
         place: A folder.

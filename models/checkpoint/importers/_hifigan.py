@@ -101,7 +101,7 @@ def assemble(
 
 
 def adam_of(values: Mapping[str, object], lr: str) -> dict[str, object]:
-    """Known settings of the optimizer, by Arion's keys.
+    """Selects the known settings of the optimizer, by Arion's keys.
 
     Args:
         values: The section of the optimizer.
@@ -112,7 +112,7 @@ def adam_of(values: Mapping[str, object], lr: str) -> dict[str, object]:
 
 
 def generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """The generator's tensors in a file, and a line for each other part of it.
+    """Reads the generator's tensors in a file, and a line for each other part of it.
 
     Args:
         value: The content: the tensors, or a dict with them under `key`.
@@ -134,7 +134,7 @@ def generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor]
 
 
 def unused_in(values: Mapping[str, object], path: Path, why: str = "") -> tuple[str, ...]:
-    """A line for each unused part of a file.
+    """Describes each unused part of a file in one line.
 
     Args:
         values: The parts by name.

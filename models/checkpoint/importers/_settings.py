@@ -7,7 +7,7 @@ from utils.errors import InputError
 
 
 def section(values: Mapping[str, object], *names: str) -> Mapping[str, object]:
-    """A nested section, such as `section(args, "model", "hifigan")`; empty if it is missing.
+    """Selects a section, such as `section(args, "model", "hifigan")`; empty if it is missing.
 
     Args:
         values: The settings.
@@ -20,7 +20,7 @@ def section(values: Mapping[str, object], *names: str) -> Mapping[str, object]:
 
 
 def required(values: Mapping[str, object], where: Path | str, *keys: str) -> dict[str, object]:
-    """Values of a section that must exist.
+    """Selects values of a section that must exist.
 
     Args:
         values: The section.
@@ -39,7 +39,7 @@ def required(values: Mapping[str, object], where: Path | str, *keys: str) -> dic
 
 
 def renamed(values: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
-    """The settings that exist, under Arion's names.
+    """Selects the settings that exist, under Arion's names.
 
     Args:
         values: The section.
@@ -49,7 +49,7 @@ def renamed(values: Mapping[str, object], names: Mapping[str, str]) -> dict[str,
 
 
 def upper_edge(f_max: object, sample_rate: object) -> object:
-    """The upper edge of the mel, Hz: half of the sample rate where the settings have null.
+    """Returns the upper edge of the mel, Hz: half of the sample rate for null.
 
     Args:
         f_max: Hz, or None.

@@ -29,7 +29,7 @@ class EvaluationInputs(NamedTuple):
         return self._replace(folders=tuple(folder / SINGLE for folder in self.folders))
 
     def with_texts(self, table: Path) -> "EvaluationInputs":
-        """The same with a table of texts, for files that stage 3 did not write.
+        """Adds a table of texts, for files that stage 3 did not write.
 
         Raises:
             InputError: If the table cannot be read.

@@ -94,7 +94,7 @@ def select_files(
     testing_set: TestingSet | None,
     processed: Path,
 ) -> Sequence[SystemFile]:
-    """The files of a data set or split. Files of unknown origin are assumed to be of it.
+    """Selects the files of a data set or split; files of unknown origin count as part of it.
 
     Args:
         files: All files of a folder.
@@ -127,7 +127,7 @@ def select_files(
 
 
 def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
-    """Name of the vocoder of all files; empty if unknown.
+    """Returns the name of the vocoder of all files; empty if unknown.
 
     Args:
         folder: Where the files are, for the message.

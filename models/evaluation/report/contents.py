@@ -74,7 +74,7 @@ class Contents:
 
 
 def ordered(systems: Iterable[System]) -> list[System]:
-    """The references, next to the recording, then the systems."""
+    """Sorts references before systems."""
     return sorted(systems, key=lambda system: not system.is_reference)
 
 
@@ -95,7 +95,7 @@ def contents_of(systems: Sequence[System], items: Sequence[EvaluatedUtterance]) 
 
 
 def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[MarkedTranscript]:
-    """The recogniser's output for an utterance, with differences from its text marked.
+    """Marks where the recogniser's output for an utterance differs from its text.
 
     Args:
         item: The utterance.
@@ -177,7 +177,7 @@ def digits_for(scores: Iterable[MeanScore]) -> int:
 
 
 def ends_of(score: MeanScore) -> tuple[float, float]:
-    """The ends of the interval; the mean twice if there is none."""
+    """Returns the ends of the interval; the mean twice if there is none."""
     if score.low is None or score.high is None:
         return score.mean, score.mean
     return score.low, score.high

@@ -48,7 +48,7 @@ class MediaFolder(NamedTuple):
 
 
 def script_json(value: object) -> "Markup":
-    """JSON that is safe inside a script element: it holds no `<`, `>` or `&`."""
+    """Formats JSON for a script element: without `<`, `>` and `&`."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -64,7 +64,7 @@ def data_of(
     mel: MelConfig,
     media: MediaFolder,
 ) -> "Markup":
-    """JSON of an utterance, which the page reads when it comes near the window.
+    """Formats an utterance as JSON, which the page reads when it scrolls near the window.
 
     Args:
         item: The utterance.

@@ -69,7 +69,7 @@ class FlagRow(NamedTuple):
 def score_rows(
     columns: Sequence[ShownColumn], shown: Sequence[ShownSystem], systems: Sequence[System]
 ) -> list[PageRow[MeanCell]]:
-    """A row for each column.
+    """Builds a row for each column.
 
     Args:
         columns: The scores.
@@ -107,7 +107,7 @@ def _mean_cell(
 
 
 def format_number(value: float, digits: int) -> str:
-    """A number for people; its minus sign is as wide as a digit.
+    """Formats a number for display; its minus sign is as wide as a digit.
 
     Args:
         value: The number.
@@ -138,7 +138,7 @@ def difference_rows(
     shown: Sequence[ShownSystem],
     comparisons: Sequence[Comparison],
 ) -> list[PageRow[DifferenceCell]]:
-    """A row for each column that any comparison has.
+    """Builds a row for each column that any comparison has.
 
     Args:
         columns: The scores.
@@ -171,7 +171,7 @@ def _difference_cell(
 
 
 def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
-    """A row for each check that was made, whether it flagged anything or not."""
+    """Builds a row for each check that was made, whether it flagged anything or not."""
     own = next((system for system in systems if not system.is_reference), None)
     recorded: Mapping[str, int] = own.report.recorded_flags if own else {}
     counts = [recorded, *(system.report.flags for system in systems)]
@@ -188,7 +188,7 @@ def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
 
 
 def meanings_of(columns: Sequence[ShownColumn], flags: Sequence[FlagRow]) -> list[tuple[str, str]]:
-    """Labels of metrics and checks with the first line of their docstrings.
+    """Pairs labels of metrics and checks with the first line of their docstrings.
 
     Args:
         columns: The scores.

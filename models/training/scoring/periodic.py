@@ -174,7 +174,7 @@ class PeriodicScoring:
 
 
 def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
-    """The scoring of an experiment; logs the number of utterances and the metrics.
+    """Builds the scoring of an experiment; logs the number of utterances and the metrics.
 
     Args:
         config: The experiment.

@@ -36,7 +36,7 @@ def missing_audio_packages() -> list[str]:
 
 
 def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtterance]:
-    """The first `train.score_utterances` validation utterances in a random, fixed order.
+    """Takes the first `train.score_utterances` validation utterances in a random, fixed order.
 
     The random order spreads them over speakers and datasets, and so also the first few of them.
 
