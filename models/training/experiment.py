@@ -16,7 +16,7 @@ from config.schema import Config
 from models.base.assets import Assets
 from models.base.registry import find, load_config
 from models.base.task import Task
-from models.checkpoint.folders import latest_checkpoint, remove_partial, steps_of
+from models.checkpoint.folders import latest_checkpoint, remove_partial, step_of, steps_of
 from models.checkpoint.history import History, history_of
 from models.checkpoint.loading import CHECKPOINTS
 from models.checkpoint.model_card import card_writer
@@ -113,14 +113,13 @@ def train(
         if accelerator.is_main_process:
             _prepare_folder(folder, config, assets, restart=restart)
         accelerator.wait_for_everyone()
-        step = 0 if checkpoint is None else int(checkpoint.name.removeprefix("step-"))
+        step = 0 if checkpoint is None else step_of(checkpoint) or 0
         observers = Observers(
             Tracker(accelerator, config.train.tracker, folder, assets.mel.sample_rate, step),
             card_writer(folder, config, assets, history),
             build_scoring(config, data) if accelerator.is_main_process else None,
         )
-        checkpoints = folder / CHECKPOINTS
-        trainer = Trainer(task, data, config.train, accelerator, checkpoints, observers)
+        trainer = Trainer(task, data, config.train, accelerator, folder / CHECKPOINTS, observers)
         # each process has its own dropout; a checkpoint restores the generators of each process
         seed_everything(derived_seed("process", config.train.random_seed, process.rank))
         if checkpoint is not None:
