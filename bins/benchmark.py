@@ -52,11 +52,16 @@ class Setting(NamedTuple):
 def main() -> None:
     """Logs a line per measurement."""
     parser = Parser("Measures the speed of training, inference and start-up; run by `make bench`.")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads")
     parser.add_argument("--batch_size", type=int, default=16, help="mean utterances per batch")
     parser.add_argument("--steps", type=int, default=4, help="training steps to measure")
     arguments = parser.parse_args()
+    for flag in ("threads", "batch_size", "steps"):
+        if (value := getattr(arguments, flag)) < 1:
+            parser.error(f"--{flag} is {value}, expected 1 or more")
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device cuda: PyTorch finds no GPU here")
     setup_logging()
     torch.set_num_threads(arguments.threads)
     settings = [

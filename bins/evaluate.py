@@ -25,7 +25,7 @@ def parser() -> Parser:
     _add_systems(flags)
     _add_references(flags)
     add = flags.add_argument
-    add("--metrics", default="all", help="names, as in mel_l1,pesq; default: all that apply")
+    add("--metrics", default="all", help="names, as in mcd,wer; default: all that apply")
     add("--checks", help="names, all or none; default: all, and none with --metrics")
     add("--transcripts", type=Path, help="folder of <id>.txt from your own recogniser")
     add("--recogniser", metavar="MODULE:FUNCTION", help="speech recogniser; default: pocketsphinx")

@@ -21,7 +21,9 @@ def parser() -> Parser:
     add("--infer_text_file", type=Path, help="single: a UTF-8 file with one text a line")
     add("--vocoder_dir", help="vocoder, given as for --infer_expt_dir; default: Griffin-Lim")
     add(
-        "--resample", action="store_true", help="use a vocoder of another mel or rate: sounds worse"
+        "--resample",
+        action="store_true",
+        help="convert mels for a vocoder of another mel or sample rate, at some cost of quality",
     )
     add("--speaker", help="name of the speaker; batch: default as recorded")
     add("--pitch_control", type=float, default=1.0, help="1.2 is 20 %% higher")

@@ -46,7 +46,7 @@ check_evaluation() {
     check_function --speaker_encoder "$speaker_encoder"
     check_yes_or_no --copies "$copies"
     check_yes_or_no --page "$page"
-    check_scorers metric "$metrics" mel_l1,wer
+    check_scorers metric "$metrics" mcd,wer
     check_scorers check "$checks" silence,words
 }
 

@@ -38,6 +38,7 @@ class TextLine:
     hop_length: int = 0  # samples of a frame, of which durations are multiples; 0: not known
     sample_rate: int = 0  # Hz
     fingerprint: str = ""  # of all that the sound depends on; empty: not known
+    n_bytes: int = 0  # size of the file; 0: not known
 
     def timed_phones(self) -> tuple[TimedPhone, ...]:
         """The phones with their times.
@@ -63,6 +64,7 @@ class CopyLine:
     real_time_factor: float  # seconds of work per second of speech
     mel_l1: float | None  # distance to the mel of the recording; None where there is none
     fingerprint: str = ""  # of all that the sound depends on; empty: not known
+    n_bytes: int = 0  # size of the file; 0: not known
 
 
 L = TypeVar("L", TextLine, CopyLine)
@@ -110,14 +112,16 @@ class ResultFolder(Generic[L]):
                 )
 
     def holds(self, id: str, fingerprint: str) -> bool:
-        """Whether the file of an utterance exists and was made from the same inputs.
+        """Whether the file of an utterance exists, is whole and was made from the same inputs.
 
         Args:
             id: Of the utterance.
             fingerprint: Of all that its sound would depend on now.
         """
         line = self.lines.get(id)
-        return line is not None and line.fingerprint == fingerprint != ""
+        if line is None or not line.fingerprint == fingerprint != "":
+            return False
+        return (self.folder / line.file).stat().st_size == line.n_bytes
 
     def begin(self, ids: Collection[str]) -> None:
         """Removes scores and fingerprints of files that are about to be replaced.
@@ -137,8 +141,9 @@ class ResultFolder(Generic[L]):
 
     def add(self, line: L) -> None:
         """Appends the line about a file that was written."""
-        self.lines[line.id] = self._added[line.id] = line
-        append_jsonl(self.folder / METADATA, vars(line))
+        n_bytes = (self.folder / line.file).stat().st_size
+        self.lines[line.id] = self._added[line.id] = replace(line, n_bytes=n_bytes)
+        append_jsonl(self.folder / METADATA, vars(self.lines[line.id]))
 
     def save(self) -> None:
         """Sorts `metadata.jsonl` by id; keeps lines that another run has added."""
@@ -164,7 +169,7 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
         return []
     try:
         lines = [kind(**row) for row in read_rows(folder)]  # checked by name only
-    except TypeError as error:
+    except (InputError, TypeError) as error:
         raise InputError(
             f"{path} was not written by this stage ({error}); move it away, or choose "
             "another --infer_output_dir"

@@ -1,6 +1,7 @@
+import pytest
 import torch
 
-from bins.benchmark import _random_batch, _random_batches
+from bins.benchmark import _random_batch, _random_batches, main
 
 
 def test_durations_of_a_random_batch_sum_to_its_frames():
@@ -18,3 +19,20 @@ def test_batches_have_the_mean_size_and_lengths_of_ljspeech():
     for batch in batches:
         assert 1 <= len(batch.ids) <= 40
         assert 90 <= int(batch.mel_lengths.min()) <= int(batch.mel_lengths.max()) <= 880
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--steps", "0"], "--steps is 0, expected 1 or more"),
+        (["--threads", "-1"], "--threads is -1, expected 1 or more"),
+        (["--device", "tpu"], "invalid choice: 'tpu'"),
+    ],
+)
+def test_wrong_flags_are_one_line(flags, message, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["benchmark", *flags])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

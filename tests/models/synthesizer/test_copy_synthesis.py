@@ -107,6 +107,7 @@ def test_the_record_says_what_was_made_from_what(tmp_path, store):
         "vocoder": "a vocoder",
         "seconds": 48 * 64 / 8000,
         "mel_l1": 0.0,
+        "n_bytes": 44 + 2 * 48 * 64,
     }
 
 

@@ -54,7 +54,7 @@ def test_a_sentence_of_another_dataset_is_not_overwritten(tmp_path):
         results.check_dataset("Bert", ["0001", "0002"])
 
 
-@pytest.mark.parametrize("content", ['{"id": "a"}\n', '{"ID": "a"}\n', "[1]\n", "7\n"])
+@pytest.mark.parametrize("content", ['{"id": "a"}\n', "garbage\n", '{"ID": "a"}\n', "[1]\n", "7\n"])
 def test_another_metadata_file_is_refused(tmp_path, content: str):
     (tmp_path / "metadata.jsonl").write_text(content)
     with pytest.raises(InputError, match=r"was not written by this stage .*infer_output_dir"):
@@ -67,6 +67,12 @@ def test_a_file_is_held_if_it_was_made_from_the_same_and_is_still_there(tmp_path
     assert not folder_of(tmp_path).holds("a", "g")
     assert not folder_of(tmp_path).holds("b", "f")
     (tmp_path / "a.wav").unlink()
+    assert not folder_of(tmp_path).holds("a", "f")
+
+
+def test_a_file_that_was_cut_short_is_not_held(tmp_path):
+    keep(folder_of(tmp_path), "a", fingerprint="f")
+    (tmp_path / "a.wav").write_bytes(b"")
     assert not folder_of(tmp_path).holds("a", "f")
 
 

@@ -89,6 +89,7 @@ class NumberLine:
     dataset: str
     value: int
     fingerprint: str = ""
+    n_bytes: int = 0
 
 
 def write_number(folder: Path, number: Number) -> SynthesisResult[NumberLine]:
@@ -128,7 +129,7 @@ def test_one_is_not_many(tmp_path, caplog):
 
 def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, caplog):
     synthesise_numbers(tmp_path / "out", "2", "4")
-    (tmp_path / "out" / "2.wav").write_bytes(b"as it was")
+    (tmp_path / "out" / "2.wav").write_bytes(b"9")
     with caplog.at_level("INFO", "arion"):
         lines = synthesise_numbers(tmp_path / "out", "4", "6", "2")
     assert [line.value for line in lines] == [4, 6, 2]
@@ -136,12 +137,12 @@ def test_what_is_done_is_skipped_and_counts_in_no_real_time_factor(tmp_path, cap
     assert "--overwrite repeats them" in caplog.text
     assert "1 number, 2.0 s of speech in 0.5 s" in caplog.text
     assert "1/1 (100 %)" in caplog.text
-    assert (tmp_path / "out" / "2.wav").read_bytes() == b"as it was"
+    assert (tmp_path / "out" / "2.wav").read_bytes() == b"9"
 
 
 def test_all_is_spoken_again_if_asked_for(tmp_path, caplog):
     synthesise_numbers(tmp_path / "out", "2")
-    (tmp_path / "out" / "2.wav").write_bytes(b"as it was")
+    (tmp_path / "out" / "2.wav").write_bytes(b"9")
     with caplog.at_level("INFO", "arion"):
         synthesise_numbers(tmp_path / "out", "2", overwrite=True)
     assert (tmp_path / "out" / "2.wav").read_bytes() == b"0"
