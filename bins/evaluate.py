@@ -33,7 +33,7 @@ def parser() -> Parser:
     add(
         "--report_dir",
         type=Path,
-        help="for page and comparison; default: next to the wavs; several: comparison/ in first",
+        help="folder of the page; default: that of the wavs, or comparison/ in the first of several",
     )
     add("--page", choices=("yes", "no"), default="yes", help="no: no report.html")
     add("--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)")

@@ -21,28 +21,32 @@ def parser() -> Parser:
     add(
         "--output",
         type=Path,
-        help="folder to make; default: preprocess.imported_dir, or alignments in the data set's",
+        help="folder to make; default: preprocess.imported_dir, or <data set>/alignments",
     )
     add("--name_pattern", default="", help="form of the file names, as in '{id}_phones'")
-    add("--phone_tier", default="", help="of TextGrids; default: phones")
-    add("--word_tier", default="", help="of TextGrids; default: words")
+    add("--phone_tier", default="", help="TextGrids: name of the tier of phones (default: phones)")
+    add("--word_tier", default="", help="TextGrids: name of the tier of words (default: words)")
     add(
         "--names",
         choices=("source", "text"),
         default="source",
         help="names of the phones: those of the source or, in order, of the text (default: source)",
     )
-    add("--hop_size", type=int, help="of frames: samples; default: found from the recordings")
-    add("--sample_rate", type=int, help="of frames: Hz; goes with --hop_size")
+    add("--hop_size", type=int, help="frame counts: hop in samples; default: from the recordings")
+    add("--sample_rate", type=int, help="frame counts: sample rate in Hz; needs --hop_size")
     add(
         "--tokens",
         choices=LAYOUTS,
         default="all",
-        help="which phones of stage 1 have frames: all; no_start, all but the first silence;"
-        " no_edges, nor the last pause; no_pauses, no pause at all (default: all)",
+        help="frame counts: the phones of stage 1 that have one: all; no_start: without the first"
+        " silence; no_edges: also without the last pause; no_pauses: no pauses (default: all)",
     )
-    add("--end_token", action="store_true", help="of frames: one more token at the end")
-    add("--phones_file", type=Path, help="names of the tokens instead, lines of id|P1 P2 ...")
+    add(
+        "--end_token",
+        action="store_true",
+        help="frame counts: the source has one more token at the end",
+    )
+    add("--phones_file", type=Path, help="file with the names of the tokens, lines of id|P1 P2 ...")
     add(
         "--tolerance",
         type=int,

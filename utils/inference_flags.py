@@ -27,7 +27,11 @@ def add_inference_arguments(parser: argparse.ArgumentParser, single: str, batch:
     )
     add("--infer_dataset", help="batch: a data set that stage 1 has prepared")
     add("--infer_testing_set", choices=("train", "test", "golden_test"), help="batch: its split")
-    add("--infer_output_dir", type=Path, help="where the wavs go; default: result/ in the model's")
+    add(
+        "--infer_output_dir",
+        type=Path,
+        help="folder of the wavs; default: result/ in that of the model",
+    )
     add(
         "--overwrite",
         action="store_true",
