@@ -33,7 +33,7 @@ def parser() -> Parser:
     add(
         "--report_dir",
         type=Path,
-        help="folder of the page; default: that of the wavs, or comparison/ in the first of several",
+        help="folder of the page; default: that of the wavs; several: comparison/ in the first",
     )
     add("--page", choices=("yes", "no"), default="yes", help="no: no report.html")
     add("--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)")
