@@ -277,16 +277,22 @@ def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -
     return F.embedding(owners, F.pad(phones, (0, 0, 0, 1)).reshape(B * (N + 1), H))
 
 
-def round_durations(durations: Tensor) -> Tensor:
+def round_durations(durations: Tensor, max_frames: Tensor | None = None) -> Tensor:
     """Rounds durations to whole frames (half to even), at least one per item.
 
     Args:
-        durations: (B, N) frames with fractions, 0 for padding.
+        durations: (B, N) frames with fractions, 0 for padding; NaN, of a network that diverged,
+            counts as 0.
+        max_frames: (B,), at least 1: phones end here at the latest; None: no limit.
 
     Returns:
         (B, N) int64. An item that rounds to 0 frames gets one, in its longest phone.
     """
+    durations = durations.nan_to_num(0)
     frames = durations.round().long()
+    if max_frames is not None:
+        ends = frames.cumsum(dim=1).minimum(max_frames[:, None])
+        frames = ends.diff(dim=1, prepend=torch.zeros_like(ends[:, :1]))
     empty = frames.sum(dim=1, keepdim=True) == 0
     return frames.scatter_add(1, durations.argmax(dim=1, keepdim=True), empty.long())
 

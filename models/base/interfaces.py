@@ -21,6 +21,7 @@ class AcousticModel(Protocol):
         pitch_control: float = 1.0,
         energy_control: float = 1.0,
         duration_control: float = 1.0,
+        max_frames: Tensor | None = None,
     ) -> TtsOutput:
         """Synthesises a mel of at least one frame per item.
 
@@ -31,6 +32,7 @@ class AcousticModel(Protocol):
             pitch_control: Factor on pitch in Hz.
             energy_control: Factor on linear energy.
             duration_control: Factor on durations: above 1 is slower.
+            max_frames: (B,), where the speech is cut off; None: nowhere.
         """
 
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

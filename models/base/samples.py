@@ -20,21 +20,30 @@ from processors.records import timed_phones
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# times the recording: an untrained or diverged model can give every phone seconds
+_LONGEST_SAMPLE = 3
 _GRIFFIN_LIM_ITERATIONS = 30  # enough to follow training, in half the time of 60
 
 
 def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> Iterator[Sample]:
     """Synthesises utterances from their phones with Griffin-Lim; figures show mel, f0 and energy.
 
+    Speech of more than three times the length of the recording is cut off there.
+
     Args:
         network: In evaluation mode, on the batch's device.
-        batch: Its phones and speakers are used.
+        batch: Its phones, speakers and lengths of recordings are used.
         assets: Mel definition and vocabulary.
 
     Raises:
         InputError: If there is no vocabulary.
     """
-    out = network.infer(batch.phone_ids, batch.phone_lengths, speaker_ids=batch.speaker_ids)
+    out = network.infer(
+        batch.phone_ids,
+        batch.phone_lengths,
+        speaker_ids=batch.speaker_ids,
+        max_frames=_LONGEST_SAMPLE * batch.mel_lengths,
+    )
     device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
     vocoder = GriffinLim(assets.mel, _GRIFFIN_LIM_ITERATIONS).to(device)
     wavs = vocoder.infer(out.mel.float().to(device), out.mel_lengths.to(device)).cpu()  # (B, S)

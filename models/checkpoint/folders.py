@@ -2,7 +2,7 @@
 
 A checkpoint is written to a folder with a temporary name. `manifest.json` with the SHA-256 of the
 others comes last; all files are flushed to disk, and then the folder is renamed. A checkpoint
-that is incomplete or has changed since is never loaded.
+that is incomplete, has changed since, or holds NaN or infinity is never loaded.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from models.checkpoint.tensors import listed, not_finite, read_tensors
 from utils.errors import InputError
 from utils.files import read_json, sha256_of, sync_folder, write_json
 from utils.logging import get_logger
@@ -54,7 +55,7 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         The checkpoint's folder.
 
     Raises:
-        InputError: If the disk is full or not writable; older checkpoints are kept.
+        InputError: If the disk is full or not writable; older checkpoints, if any, are kept.
     """
     final = step_folder(folder, step)
     partial = folder / (final.name + _PARTIAL)
@@ -72,9 +73,10 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         sync_folder(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
+        older = "older checkpoints are intact; free disk space, then continue with --resume"
+        remedy = older if steps_of(folder) else "free disk space, then train again"
         raise InputError(
-            f"{final}: the checkpoint could not be written: {error.strerror}; older checkpoints "
-            "are intact; free disk space, then continue with --resume"
+            f"{final}: the checkpoint could not be written: {error.strerror}; {remedy}"
         ) from error
     return final
 
@@ -88,10 +90,16 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
     """
     try:
         manifest = cast("dict[str, Any]", read_json(checkpoint / "manifest.json"))
-        chosen = names or manifest
+        chosen = names or list(manifest)
         for name in chosen:
             if sha256_of(checkpoint / name) != manifest[name]:
                 return f"{name} has changed since it was written"
+            if name.endswith(".safetensors"):
+                bad = not_finite(read_tensors(checkpoint / name))
+                if bad:
+                    return f"{name} holds NaN or infinity in {listed(bad)}"
+        if not chosen:
+            return "incomplete (manifest.json names no file)"
     except InputError as error:
         return str(error)
     except (OSError, KeyError, TypeError) as error:

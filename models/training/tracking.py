@@ -150,7 +150,10 @@ class Tracker:
 
     def _send(self, sample: Sample, step: int) -> None:
         tracker = self._accelerator.get_tracker(self._kind, unwrap=True)
-        audio = {f"samples/{sample.id}/{n}": wav.clamp(-1, 1) for n, wav in sample.audio.items()}
+        audio = {
+            f"samples/{sample.id}/{n}": wav.nan_to_num(0).clamp(-1, 1)
+            for n, wav in sample.audio.items()
+        }
         figures = {f"samples/{sample.id}/{name}": draw() for name, draw in sample.figures.items()}
         if self._kind == "tensorboard":
             for name, figure in figures.items():

@@ -14,8 +14,9 @@ from accelerate.utils import gather_object, send_to_device
 
 from config.schema import TrainConfig
 from models.base.task import Sample, Scheduled, Task
-from models.checkpoint.folders import prune, write_checkpoint
+from models.checkpoint.folders import prune, steps_of, write_checkpoint
 from models.checkpoint.history import Position
+from models.checkpoint.tensors import listed, not_finite
 from models.training.data import TrainingData, windows
 from models.training.processes import take_from_first
 from models.training.scoring.periodic import PeriodicScoring
@@ -118,7 +119,8 @@ class Trainer:
             The signal that ended it, after a checkpoint was saved; None at the planned end.
 
         Raises:
-            InputError: If too many updates in a row are not finite, or a file cannot be written.
+            InputError: If weights or too many updates in a row are not finite, or a file cannot be
+                written.
         """
         position, config = self.position, self._config
         if self._is_finished():
@@ -161,6 +163,7 @@ class Trainer:
         """Writes a checkpoint, unless this update has one, and removes superfluous ones."""
         if self._saved == self.position.step:
             return
+        self._check_weights()
         self._saved = self.position.step
         randomness = gather_object([random_states()])
         if self._accelerator.is_main_process:
@@ -200,6 +203,7 @@ class Trainer:
             self._bad_in_a_row = 0
             return
         self._bad_in_a_row += 1
+        self._check_weights()
         fault = "; ".join(f"{name}: {what}" for name, what in report.faults.items())
         step, ids = self.position.step, ", ".join(report.utterances)
         get_logger(__name__).warning(
@@ -208,9 +212,24 @@ class Trainer:
         if self._bad_in_a_row >= self._config.max_bad_steps:
             raise InputError(
                 f"training stopped at update {step}: {self._bad_in_a_row} updates in a row were "
-                f"not finite ({fault}), the last with utterances {ids}; earlier checkpoints are "
-                "kept: check these utterances, or lower train.adam.lr"
+                f"not finite ({fault}), the last with utterances {ids}; {self._kept()}. Check "
+                "these utterances, or lower train.adam.lr"
             )
+
+    def _check_weights(self) -> None:
+        """Stops if weights are not finite: they stay so, and no sound follows from them."""
+        networks = self._task.networks.items()
+        bad = [f"{net}.{name}" for net, n in networks for name in not_finite(n.state_dict())]
+        if bad:
+            raise InputError(
+                f"training stopped at update {self.position.step}: these weights are not finite: "
+                f"{listed(bad)}; they are not saved, {self._kept()}. Lower train.adam.lr and train "
+                "again"
+            )
+
+    def _kept(self) -> str:
+        steps = steps_of(self._checkpoints)
+        return f"the checkpoint of update {steps[-1]} is kept" if steps else "no checkpoint exists"
 
     def _log(self, report: WindowReport, rate: float) -> None:
         self._meter.add(report)
@@ -220,6 +239,7 @@ class Trainer:
 
     def _validate(self) -> None:
         """Measures the validation loss; the best update so far gets a checkpoint."""
+        self._check_weights()
         self._validated = self.position.step
         found = validate(self._task, self._data.valid, self._accelerator.device)
         loss, self.losses = found.loss, {**found.losses, **found.metrics}
@@ -244,6 +264,7 @@ class Trainer:
 
         `train.score_seconds` keeps the wait far below their timeout.
         """
+        self._check_weights()
         self._scored = self.position.step
         scoring = self._observers.scoring
         if scoring is None or not self._accelerator.is_main_process:

@@ -269,6 +269,7 @@ class FastSpeech2(nn.Module):
         pitch_control: float | Tensor = 1.0,
         energy_control: float | Tensor = 1.0,
         duration_control: float | Tensor = 1.0,
+        max_frames: Tensor | None = None,
         durations: Tensor | None = None,
         pitch: Tensor | None = None,
         energy: Tensor | None = None,
@@ -285,6 +286,7 @@ class FastSpeech2(nn.Module):
             pitch_control: On Hz; 1.2 is 20 % higher.
             energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
+            max_frames: (B,), where the speech is cut off; None: nowhere.
             durations: Frames, (B, N), instead of the predicted ones.
             pitch: Hz, (B, N), or (B, T) at level "frame", instead of the predicted.
             energy: As pitch.
@@ -299,7 +301,7 @@ class FastSpeech2(nn.Module):
         phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         if durations is None:
             durations = self._predict_durations(phones, phone_mask)
-        durations = round_durations(durations * duration_control * phone_mask)
+        durations = round_durations(durations * duration_control * phone_mask, max_frames)
         for name, contour in self._contours("phone"):
             phones, values[name] = contour.infer(
                 phones, phone_mask, durations, speaker_ids, *controls[name]

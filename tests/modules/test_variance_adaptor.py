@@ -205,3 +205,14 @@ def test_length_is_the_longest_item_unless_given():
 def test_durations_are_rounded_and_an_item_never_ends_without_a_frame():
     durations = torch.tensor([[1.4, 1.6, 0.0], [0.1, 0.4, 0.0], [0.0, 0.0, 0.0]])
     assert round_durations(durations).tolist() == [[1, 2, 0], [0, 1, 0], [1, 0, 0]]
+
+
+def test_phones_end_at_the_largest_number_of_frames():
+    durations = torch.tensor([[2.0, 3.0, 4.0], [1.0, 1.0, 0.0]])
+    frames = round_durations(durations, max_frames=torch.tensor([4, 9]))
+    assert frames.tolist() == [[2, 2, 0], [1, 1, 0]]
+
+
+def test_durations_that_are_not_numbers_count_as_none():
+    durations = torch.tensor([[torch.nan, 2.0], [torch.nan, torch.nan]])
+    assert round_durations(durations).tolist() == [[0, 2], [1, 0]]

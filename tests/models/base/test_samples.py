@@ -58,7 +58,7 @@ def test_both_mels_of_a_vocoder_are_drawn_in_the_same_colours():
 class Speaker(torch.nn.Module):
     """Gives every phone three frames."""
 
-    def infer(self, phone_ids, phone_lengths, *, speaker_ids=None):
+    def infer(self, phone_ids, phone_lengths, *, speaker_ids=None, max_frames=None):
         B, N = phone_ids.shape
         mel = torch.zeros(B, MEL.n_mels, 3 * N)
         durations = torch.full((B, N), 3)
@@ -70,9 +70,8 @@ def phones(*lengths) -> TtsBatch:
     none = torch.zeros(0)
     ids = torch.arange(1, N + 1).expand(len(lengths), N)
     names = tuple(f"utt-{n}" for n in lengths)
-    return TtsBatch(
-        names, ids, torch.tensor(lengths), torch.zeros(len(lengths)), none, none, none, none, none
-    )
+    frames = torch.tensor(lengths)
+    return TtsBatch(names, ids, frames, torch.zeros(len(lengths)), none, none, frames, none, none)
 
 
 def test_samples_of_an_acoustic_model_have_audio_and_labelled_figures():
@@ -100,6 +99,18 @@ def test_samples_have_timed_phones_and_figures_are_drawn_on_demand(
     assert [phone.end_s for phone in sample.phones] == pytest.approx(
         [3 * frame_s, 6 * frame_s, 9 * frame_s, 12 * frame_s]
     )
+
+
+def test_samples_are_cut_off_at_three_times_the_length_of_the_recording():
+    limits = []
+
+    class Measured(Speaker):
+        def infer(self, *positional, max_frames, **named):
+            limits.append(max_frames.tolist())
+            return super().infer(*positional, **named)
+
+    list(synthesis_samples(Measured(), phones(4, 9), Assets(MEL, arpabet_vocabulary())))
+    assert limits == [[12, 27]]
 
 
 def test_an_acoustic_model_without_a_vocabulary_is_an_input_error():

@@ -1,3 +1,4 @@
+import errno
 import json
 import logging
 import os
@@ -8,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save
 
 from models.checkpoint.folders import (
     fault_of,
@@ -20,7 +23,7 @@ from models.checkpoint.folders import (
 )
 from utils.errors import InputError
 
-FILES = {"model.safetensors": b"weights", "trainer_state.json": b"{}"}
+FILES = {"model.safetensors": save({"w": torch.zeros(2)}), "trainer_state.json": b"{}"}
 
 
 def test_a_checkpoint_is_written_whole_with_a_manifest(tmp_path):
@@ -44,6 +47,8 @@ def test_a_checkpoint_is_written_whole_with_a_manifest(tmp_path):
         (lambda p: (p / "trainer_state.json").unlink(), "incomplete"),
         (lambda p: (p / "manifest.json").unlink(), "manifest.json"),
         (lambda p: (p / "manifest.json").write_text('{"model'), "not JSON"),
+        (lambda p: (p / "manifest.json").write_text("{}"), "manifest.json names no file"),
+        (lambda p: (p / "manifest.json").write_text("[]"), "manifest.json names no file"),
     ],
 )
 def test_a_broken_checkpoint_is_passed_over_with_a_warning(tmp_path, caplog, damage, fault):
@@ -55,6 +60,16 @@ def test_a_broken_checkpoint_is_passed_over_with_a_warning(tmp_path, caplog, dam
         assert latest_checkpoint(tmp_path) == older
     assert "step-00000002 is not used" in caplog.text
     assert fault in caplog.text
+
+
+def test_a_checkpoint_that_holds_nan_is_passed_over(tmp_path, caplog):
+    older = write_checkpoint(tmp_path, 1, FILES)
+    bad = save({"w": torch.zeros(2), "v": torch.tensor([1, torch.nan])})
+    write_checkpoint(tmp_path, 2, FILES | {"discriminator.safetensors": bad})
+
+    with caplog.at_level(logging.WARNING):
+        assert latest_checkpoint(tmp_path) == older
+    assert "discriminator.safetensors holds NaN or infinity in v" in caplog.text
 
 
 def test_without_a_whole_checkpoint_there_is_an_error_and_no_fresh_start(tmp_path):
@@ -114,6 +129,15 @@ def test_a_full_disk_keeps_older_checkpoints_and_leaves_nothing_behind(tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == [older.name]
     assert fault_of(older) == ""
+
+
+def test_a_disk_that_is_full_at_the_first_save_speaks_of_no_older_checkpoint(tmp_path, monkeypatch):
+    def full(*_arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InputError, match="No space left on device; free disk space, then train a"):
+        write_checkpoint(tmp_path, 1, FILES)
 
 
 _SAVE_LOOP = """

@@ -2,6 +2,7 @@ import logging
 import math
 import os
 import signal
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -188,9 +189,45 @@ def test_too_many_bad_steps_in_a_row_stop_training_with_the_last_good_checkpoint
     config = train_config(max_steps=20, save_steps=2, max_bad_steps=3)
     trainer = make_trainer(store, checkpoints, config, task)
 
-    with pytest.raises(InputError, match=r"stopped at update 6: 3 updates in a row .* utt-\d+"):
+    with pytest.raises(
+        InputError, match=r"update 6: 3 updates in a row .* utt-\d+; .* of update 4 is"
+    ):
         trainer.fit()
     assert steps_of(checkpoints)[0] == 2
+
+
+class Overflowing(TinyTask):
+    """Its weights become infinite in the third update."""
+
+    def training_step(self, batch):
+        yield from super().training_step(batch)
+        self.updates = getattr(self, "updates", 0) + 1
+        if self.updates == 3:
+            self.networks["model"].mel.weight.data[0, 0] = math.inf
+
+
+@pytest.mark.parametrize("due", ["save_steps", "valid_steps", "score_steps"])
+def test_weights_that_are_not_finite_stop_training_before_they_are_used(
+    store, checkpoints, monkeypatch, due
+):
+    config = train_config(max_steps=20, save_steps=2)
+    make_trainer(store, checkpoints, replace(config, max_steps=2)).fit()
+    monkeypatch.setattr("models.training.trainer.validate", lambda *_: pytest.fail("validated"))
+    scoring = SimpleNamespace(run=lambda _: pytest.fail("scored"))
+    config = replace(config, **{"save_steps": 0, due: 3})
+    trainer = make_trainer(store, checkpoints, config, Overflowing(), scoring=scoring)
+
+    match = r"update 3: these weights .*: model\.mel\.weight; .* the checkpoint of update 2 is kept"
+    with pytest.raises(InputError, match=match):
+        trainer.fit()
+    assert steps_of(checkpoints) == [2]
+
+
+def test_the_first_skipped_update_stops_training_if_the_weights_are_not_finite(store, checkpoints):
+    trainer = make_trainer(store, checkpoints, train_config(max_steps=20), Overflowing())
+
+    with pytest.raises(InputError, match=r"at update 4: these weights .* no checkpoint exists"):
+        trainer.fit()
 
 
 def test_a_signal_saves_a_checkpoint_and_ends_training(store, checkpoints):
