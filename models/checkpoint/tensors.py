@@ -64,7 +64,7 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
         with torch.serialization.safe_globals(list(allowed)), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecated storages in old files
             return torch.load(path, map_location="cpu", weights_only=True, mmap=is_zip)
-    except OSError as error:
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     except Exception as error:  # damaged files raise errors of many types
         raise InputError(f"{path}: {_why(error)}") from error

@@ -106,7 +106,7 @@ def train(
         task = find(config.task, config.model_type).build_task(config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
-        history = History.load(folder) if resume else history_of(config, dataset_folders(config))
+        history = _history(folder if resume else None, config)
         if init_from is not None:
             transfer = initialise(task, assets, init_from)
             history = replace(history, initialised_from=transfer.source)
@@ -126,6 +126,16 @@ def train(
             trainer.resume(checkpoint)
         _log_sizes(task, data, accelerator)
         return trainer.fit()
+
+
+def _history(resumed: Path | None, config: Config) -> History:
+    """The history of a new model, or of a resumed one; only the model card needs it."""
+    try:
+        if resumed is not None:
+            return History.load(resumed)
+    except InputError as error:
+        get_logger(__name__).warning("the model card begins again: %s", error)
+    return history_of(config, dataset_folders(config))
 
 
 def _experiment_folder(config: Config, name: str) -> Path:

@@ -7,7 +7,6 @@ Learning rates are functions of the step and need no state.
 
 import io
 import json
-import pickle
 import random
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -21,9 +20,10 @@ from torch import nn
 
 from models.checkpoint.history import Position
 from models.checkpoint.loading import WEIGHTS
-from models.checkpoint.tensors import read_tensors
+from models.checkpoint.tensors import read_pickled, read_tensors
 from models.training.updates import Updater
-from utils.errors import InputError
+from utils.config import build, plain_tree
+from utils.errors import InputError, described
 from utils.files import read_json
 
 STATE = "training_state.pt"
@@ -111,34 +111,28 @@ def unpack(
         The position of the run.
 
     Raises:
-        InputError: If it belongs to another model.
+        InputError: If it belongs to another model, or a file is damaged.
     """
-    tensors = read_state(checkpoint / STATE)
+    # generators of torch stay on the CPU; optimizers move their state to the parameters
+    tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE))
     plain = cast("dict[str, Any]", read_json(checkpoint / POSITION))
-    randomness = plain.pop("random")
     try:
         for name, network in files.items():
             network.load_state_dict(read_tensors(checkpoint / name))
         for name, optimizer in updater.optimizers.items():
             optimizer.load_state_dict(tensors["optimizers"][name])
-    except (KeyError, ValueError, RuntimeError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             f"{checkpoint}: saved by another model than that of this config: {error}"
         ) from error
-    updater.scaler.load_state_dict(tensors["scaler"])
-    if rank < len(randomness):
-        restore_random_states(randomness[rank] | tensors["random"][rank])
-    return Position(**plain)
-
-
-def read_state(path: Path) -> dict[str, Any]:
-    """Reads training_state.pt: tensors and plain values, never code.
-
-    Raises:
-        InputError: If it holds anything else.
-    """
     try:
-        # generators of torch stay on the CPU; optimizers move their state to the parameters
-        return torch.load(path, weights_only=True, map_location="cpu")
-    except (pickle.UnpicklingError, RuntimeError) as error:
-        raise InputError(f"{path}: not a training state of tensors only: {error}") from error
+        randomness = plain.pop("random")
+        updater.scaler.load_state_dict(tensors["scaler"])
+        if rank < len(randomness):
+            restore_random_states(randomness[rank] | tensors["random"][rank])
+        return build(Position, plain_tree(plain, checkpoint / POSITION))
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{checkpoint}: {STATE} or {POSITION} is damaged ({described(error)}); remove this "
+            "checkpoint to resume from an older one"
+        ) from error

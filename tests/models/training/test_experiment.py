@@ -164,6 +164,16 @@ def test_resuming_from_broken_checkpoints_only_is_refused(root):
         run(root, resume=True)
 
 
+def test_a_damaged_history_does_not_stop_a_resumed_run(root, caplog):
+    run(root)
+    path = root / "ckpts" / "voice" / "history.json"
+    path.write_text("{")
+    run(root, "train.max_steps=5", resume=True)
+
+    assert "history.json: not JSON" in caplog.text
+    assert json.loads(path.read_text())["step"] == 5
+
+
 def test_training_needs_what_stage_1_writes(root):
     shutil.rmtree(root / "data")
 

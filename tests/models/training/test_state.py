@@ -177,6 +177,31 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
         trainer.resume(latest_checkpoint(tmp_path / "run"))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("trainer_state.json", b"{}", r"damaged \(KeyError: 'random'\); remove this checkpoint"),
+        ("trainer_state.json", b"[]", "is damaged"),
+        (
+            "trainer_state.json",
+            b'{"random": [], "step": "x"}',
+            'step is "x", expected a whole numb',
+        ),
+        ("training_state.pt", b"", "not a file of tensors"),
+        ("training_state.pt", None, "not a file of tensors"),
+    ],
+)
+def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, content, message):
+    run(store, tmp_path / "run", max_steps=1)
+    trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
+    checkpoint = latest_checkpoint(tmp_path / "run")
+    whole = (checkpoint / name).read_bytes()
+    (checkpoint / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
+
+    with pytest.raises(InputError, match=message):
+        trainer.resume(checkpoint)
+
+
 def test_restored_generators_give_the_same_numbers():
     states = random_states()
     first = [random.random(), np.random.rand(), torch.rand(2).tolist()]  # noqa: NPY002
