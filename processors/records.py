@@ -62,6 +62,7 @@ class SpokenText:
     # the words in order; the spans of words and pauses cover `phones` exactly
     words: tuple[Word, ...]
     out_of_vocabulary: tuple[str, ...] = ()  # words that are in no lexicon, pronounced by rule
+    unspoken: tuple[str, ...] = ()  # signs without a word, such as emoji, which are left out
 
 
 class AlignmentScore(NamedTuple):

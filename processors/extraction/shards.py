@@ -34,7 +34,7 @@ class Trace:
     audio_seconds: float = 0.0  # length of the recording; 0 while it is not read
     # how well the recording fits its text, where the aligner scores it
     score: AlignmentScore | None = None
-    # About the audio. This and what follows is set when the work has succeeded.
+    # About audio and text. This and what follows is set when the work has succeeded.
     notices: tuple[str, ...] = ()
     phones: tuple[str, ...] = ()  # of the alignment
     text_phones: tuple[str, ...] = ()  # from the text frontend; an aligner may have others
@@ -66,7 +66,7 @@ class ShardReport:
     text_phones: Counter[str] = field(default_factory=Counter)
     # words pronounced by rule, counted
     out_of_vocabulary: Counter[str] = field(default_factory=Counter)
-    notices: Counter[str] = field(default_factory=Counter)  # about audio, counted
+    notices: Counter[str] = field(default_factory=Counter)  # about audio and text, counted
     cpu_seconds: Counter[str] = field(default_factory=Counter)  # CPU time by part of the work
     # how well each recording fits its text, by id, where the aligner scores it; also of rejected
     # ones

@@ -169,7 +169,8 @@ class FeatureTools:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)
         features = self._analyse(utterance, alignment, audio.wav, trace)
-        trace.notices, trace.phones = audio.notices, features.phones
+        trace.notices = (*audio.notices, *_text_notices(spoken))
+        trace.phones = features.phones
         trace.text_phones, trace.out_of_vocabulary = spoken.phones, spoken.out_of_vocabulary
         trace.stop()
         return features
@@ -204,6 +205,10 @@ class FeatureTools:
             energy=energy[0].numpy(),
             start=start,
         )
+
+
+def _text_notices(spoken: SpokenText) -> list[str]:
+    return [f"the text holds the sign {sign}, which is not spoken" for sign in spoken.unspoken]
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:

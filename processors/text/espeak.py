@@ -51,6 +51,10 @@ class EspeakPhonemizer:
         """See `is_ipa`."""
         return is_ipa(symbol)
 
+    def reads(self, sign: str) -> bool:
+        """Whether espeak has a word for a sign in this language."""
+        return bool(_voice(self.language).alone(sign))
+
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause, in its context.
 

@@ -8,9 +8,22 @@ from typing import Protocol
 from config.schema import TextConfig
 from processors.records import SpokenText, Word
 from processors.text.lexicon import Pronunciation, read_lexicon
-from processors.text.normalize import clean_characters, is_english, normalize_english
+from processors.text.normalize import (
+    clean_characters,
+    has_name,
+    is_english,
+    name_signs,
+    normalize_english,
+)
 from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
-from processors.text.tokens import Token, merge_pauses, split_inline, tokenize
+from processors.text.tokens import (
+    Token,
+    is_sign,
+    is_word,
+    merge_pauses,
+    split_inline,
+    tokenize,
+)
 from utils.errors import InputError
 
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
@@ -27,12 +40,15 @@ class Phonemizer(Protocol):
     def known_phone(self, symbol: str) -> bool:
         """Whether a symbol belongs to the phone set."""
 
+    def reads(self, sign: str) -> bool:
+        """Whether a sign can be given as a word."""
+
 
 class TextFrontend:
     """Turns text into a SpokenText; the same text always gives the same phones.
 
     The normaliser `english` applies to English only: in other languages only characters are
-    cleaned, and espeak-ng reads the numbers.
+    cleaned, a few signs become words, and espeak-ng reads the numbers and the other signs.
 
     Attributes:
         config: The `preprocess.text` section.
@@ -42,12 +58,13 @@ class TextFrontend:
     def __init__(self, config: TextConfig, language: str) -> None:
         self.config = config
         self.language = language
-        english = config.normalizer == "english" and is_english(language)
         self._phonemize = _make_phonemizer(config, language)
-        own_words = frozenset(self._phonemize.user_lexicon)
-        self._normalize: Callable[[str], str] = (
-            partial(normalize_english, own_words=own_words) if english else clean_characters
-        )
+        self._normalize: Callable[[str], str] = self._name_signs
+        self._says: Callable[[str], bool] = self._reads
+        if config.normalizer == "english" and is_english(language):
+            own_words = frozenset(self._phonemize.user_lexicon)
+            self._normalize = partial(normalize_english, own_words=own_words)
+            self._says = has_name
 
     def __call__(self, text: str) -> SpokenText:
         """The phones of a text.
@@ -81,7 +98,8 @@ class TextFrontend:
             phones.append(FULL_STOP)
         if phones[-1] == SHORT_PAUSE:
             phones.pop()
-        return SpokenText(text, normalized, tuple(phones), tuple(words), tuple(unknown))
+        unspoken = self._unspoken(text)
+        return SpokenText(text, normalized, tuple(phones), tuple(words), tuple(unknown), unspoken)
 
     def _read(self, text: str) -> tuple[str, list[Token]]:
         """The normalised text and its tokens."""
@@ -97,6 +115,24 @@ class TextFrontend:
                 normalized += words
                 tokens += tokenize(words)
         return " ".join(normalized.split()), merge_pauses(tokens)
+
+    def _name_signs(self, text: str) -> str:
+        """Text of another language without the signs that espeak-ng cannot read."""
+        named = name_signs(clean_characters(text), self.language)
+        return "".join(" " if is_sign(char) and not self._reads(char) else char for char in named)
+
+    def _reads(self, sign: str) -> bool:
+        return is_word(sign) and self._phonemize.reads(sign)
+
+    def _unspoken(self, text: str) -> tuple[str, ...]:
+        """The signs of a text that are left out, each once."""
+        signs = [char for char in dict.fromkeys(text) if not char.isascii() or is_sign(char)]
+        if not signs:
+            return ()
+        plain = "".join(piece for inline, piece in split_inline(text) if not inline)
+        named = name_signs(clean_characters(plain), self.language)
+        found = dict.fromkeys(char for char in named if is_sign(char))
+        return tuple(char for char in found if not self._says(char))
 
     def _after_phones(self, text: str) -> str:
         """Normalises as if after a word: the meaning of punctuation depends on what precedes it."""

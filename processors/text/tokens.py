@@ -84,6 +84,16 @@ def merge_pauses(tokens: list[Token]) -> list[Token]:
     return merged
 
 
+def is_sign(char: str) -> bool:
+    """Whether a character is a sign that may carry meaning: no letter, digit or punctuation."""
+    return char in "%&@#§‰" or (unicodedata.category(char)[0] == "S" and char not in "|`")
+
+
+def is_word(char: str) -> bool:
+    """Whether `tokenize` keeps a character as part of a word."""
+    return _kind(char) == "word"
+
+
 @lru_cache(maxsize=4096)
 def _kind(char: str) -> str:
     """The kind of a character: "word", a pause class, or empty for separators."""

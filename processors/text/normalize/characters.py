@@ -1,5 +1,6 @@
 """Normalisation of characters: Unicode forms, control characters, accents."""
 
+import re
 import unicodedata
 
 from utils.errors import InputError
@@ -7,9 +8,14 @@ from utils.errors import InputError
 _SAME = str.maketrans(
     dict.fromkeys("’‘‛ʼ´`′＇", "'")
     | dict.fromkeys("“”„‟«»″", '"')
-    | dict.fromkeys("‐‑−﹣－", "-")
-    | {"²": "^2", "³": "^3", "º": "°", "⁄": "/", "\u2028": "\n", "\u2029": "\n"}
+    | dict.fromkeys("‐‑﹣－", "-")
+    | dict.fromkeys("\ufe0e\ufe0f\u20e3🏻🏼🏽🏾🏿", "")  # variants of the sign before them
+    | {"−": " − ", "º": "°", "⁄": "/", "\u2028": "\n", "\u2029": "\n"}
 )
+MINUS = "−"  # the mathematical sign, always apart from what is next to it
+_DASH_MINUS = re.compile(r"(?<![^\s(\[<>=^])–(?=[.,]?\d)")
+_EXPONENT = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_RAISED = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 # Latin letters that Unicode does not decompose into a base letter and a mark.
 _LATIN = str.maketrans(
     {
@@ -25,12 +31,15 @@ def clean_characters(text: str) -> str:
     """Text in one Unicode form (NFKC), without control and format characters.
 
     Typographic apostrophes, quotes and hyphens become ASCII, decimal digits of all scripts become
-    0 to 9, "½" becomes "1/2", and any white space one space.
+    0 to 9, "½" becomes "1/2", "10⁻³" becomes "10^-3", and any white space one space. A minus sign,
+    also an en dash before a number, becomes `MINUS` with spaces around it.
 
     Args:
         text: Text of any language.
     """
     if not text.isascii():
+        text = _EXPONENT.sub(lambda match: "^" + match[0].translate(_RAISED), text)
+        text = _DASH_MINUS.sub(MINUS, text)
         text = "".join(_plain(char) for char in text.translate(_SAME))
         text = unicodedata.normalize("NFKC", text).translate(_SAME)
     text = "".join(char if char.isprintable() else _blank(char) for char in text)

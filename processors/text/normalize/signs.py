@@ -14,6 +14,7 @@ _SAID = {
     "‰": "per mille",
     "₹": "rupees", "₽": "rubles", "₩": "won", "∙": "times", "−": "minus",
 }  # fmt: skip
+_MARKUP = "~`*|_"  # read as words by some rules, otherwise without meaning
 _SIGN = re.compile("[" + re.escape("".join(_SAID)) + "]")
 _CLUSTER = re.compile(r"\s*[,.;:?!](?:[\s,.;:?!]*[,.;:?!])?")
 _STRENGTH = ",:;.!?"
@@ -47,7 +48,7 @@ _PUNCTUATION = (
 
 
 def say_signs(text: str) -> str:
-    """Replaces signs by their names; symbols without one, such as emoji, are removed later.
+    """Replaces signs by their names; those without one (`has_name`) are removed later.
 
     Args:
         text: Text whose numbers are already in words.
@@ -55,6 +56,11 @@ def say_signs(text: str) -> str:
     if not _PLAIN.fullmatch(text):
         text = _SIGN.sub(lambda match: f" {_SAID[match[0]]} ", text)
     return text
+
+
+def has_name(sign: str) -> bool:
+    """Whether a sign is read as a word, or is markup; emoji and arrows are neither."""
+    return sign in _SAID or sign in _MARKUP
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9\s,.;:?!'-]*")

@@ -135,6 +135,12 @@ def test_the_trace_measures_every_part(tools):
     assert trace.audio_seconds == pytest.approx(1.9, abs=0.05)
 
 
+def test_signs_that_are_not_spoken_are_a_notice(tools):
+    trace = Trace()
+    tools.extract(Utterance(**{**vars(UTTERANCE), "text": f"{TEXT} \U0001f600"}), trace)
+    assert trace.notices == ("the text holds the sign \U0001f600, which is not spoken",)
+
+
 def test_a_language_without_a_frontend_is_an_error_of_the_user(tools):
     with pytest.raises(InputError):
         tools.frontend("xx-none")

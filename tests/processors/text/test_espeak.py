@@ -78,6 +78,11 @@ def test_other_symbols(symbol):
     assert not is_ipa(symbol)
 
 
+def test_signs_without_a_word_in_a_language_are_known():
+    assert [sign for sign in "%=√" if EspeakPhonemizer("de").reads(sign)] == ["%", "=", "√"]
+    assert [sign for sign in "%=√" if EspeakPhonemizer("ar").reads(sign)] == []
+
+
 def test_the_users_lexicon_comes_first():
     phonemizer = EspeakPhonemizer("en-us", {"gif": ("dʒ", "ˈɪ", "f")})
     assert phonemizer(["a", "GIF"])[1].phones == ("dʒ", "ˈɪ", "f")

@@ -173,6 +173,44 @@ def test_other_languages_are_read_by_espeak_with_their_own_numbers():
     assert spoken.phones[-1] == "<!>"
 
 
+@pytest.mark.parametrize(
+    "language", ["de", "en-us", "nl", "fr-fr", "cmn", "ru", "ja", "ar", "hi", "es", "tr"]
+)
+@pytest.mark.parametrize("text", ["-5 7", "\u22125 7", "10^-3 7", "10⁻³ 7", "-0,5 7", "(-5) 7"])
+def test_a_minus_is_spoken_in_every_language(language, text):
+    frontend = TextFrontend(TextConfig(phone_extractor="espeak"), language)
+    without = text.replace("-", "").replace("\u2212", "").replace("⁻", "")
+    assert len(frontend(text).phones) > len(frontend(without).phones)
+
+
+SIGNS = "%&@#§°+=<>±×÷^$€£¥√∞≤≥≠≈‰Ω©®™→∑₹₽¢¬😀👍❤🇩"
+
+
+@pytest.mark.parametrize(
+    "language", ["", "en-us", "de", "nl", "fr-fr", "cmn", "ru", "ja", "ar", "hi", "pl"]
+)
+def test_every_sign_of_any_text_is_spoken_or_named(language, english):
+    espeak = TextConfig(phone_extractor="espeak")
+    frontend = TextFrontend(espeak, language) if language else english
+    generator = random.Random(7)
+    for _ in range(100):
+        pieces = [*generator.choices(["da", "no", "5", "12", "3,5", "x"], k=3), "me"]
+        signs = generator.sample(SIGNS, k=3)
+        gaps = [generator.choice([f"{sign} ", f" {sign} ", f" {sign}", sign]) for sign in signs]
+        text = "".join(piece + gap for piece, gap in zip(pieces, [*gaps, ""], strict=True))
+        spoken = frontend(text)
+        for sign in signs:
+            plain = frontend(text.replace(sign, " "))
+            assert sign in spoken.unspoken or spoken.phones != plain.phones, (text, sign)
+
+
+def test_signs_without_a_word_are_left_out_and_named(english, ipa):
+    for frontend in (english, ipa):
+        spoken = frontend("Well 😀 done ✓ now.")
+        assert spoken.unspoken == ("😀", "✓")
+        assert not set("😀✓") & set(" ".join(word.text for word in spoken.words))
+
+
 def test_the_lexicon_refuses_other_languages():
     with pytest.raises(InputError, match=r"text is 'de'; set preprocess\.text\.phone_extractor to"):
         TextFrontend(TextConfig(), "de")

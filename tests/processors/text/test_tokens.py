@@ -1,6 +1,6 @@
 import pytest
 
-from processors.text.tokens import split_inline, tokenize
+from processors.text.tokens import is_sign, is_word, split_inline, tokenize
 from utils.errors import InputError
 
 
@@ -43,3 +43,8 @@ def test_inline_phones_are_cut_out():
 def test_unbalanced_or_empty_braces_are_refused(text):
     with pytest.raises(InputError, match="HH AH0 L OW1"):
         split_inline(text)
+
+
+def test_signs_are_neither_letters_nor_punctuation():
+    assert [char for char in "a5-.,'|/%+€😀" if is_sign(char)] == ["%", "+", "€", "😀"]
+    assert [char for char in "a%😀." if is_word(char)] == ["a", "%"]

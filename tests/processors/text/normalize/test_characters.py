@@ -12,3 +12,16 @@ def test_fractions_do_not_melt_into_the_number_before():
 
 def test_accents_go_and_ligatures_part():
     assert to_ascii_letters("Čapek, naïve, Æsop, straße") == "Capek, naive, Aesop, strasse"
+
+
+def test_powers_do_not_melt_into_their_base():
+    assert clean_characters("10⁶, 10⁻³ and m²") == "10^6, 10^-3 and m^2"
+
+
+def test_a_minus_sign_is_told_from_a_hyphen_and_a_dash():
+    assert clean_characters("\u22125, 7\u22122, –3") == "\u2212 5, 7 \u2212 2, \u2212 3"
+    assert clean_characters("5–10 – so") == "5–10 – so"
+
+
+def test_variants_of_a_sign_are_stripped():
+    assert clean_characters("❤️ 5️⃣ 👍🏽") == "❤ 5 👍"

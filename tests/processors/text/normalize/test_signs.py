@@ -1,6 +1,6 @@
 import pytest
 
-from processors.text.normalize.signs import say_signs, tidy_punctuation
+from processors.text.normalize.signs import has_name, say_signs, tidy_punctuation
 
 
 @pytest.mark.parametrize(
@@ -14,3 +14,7 @@ from processors.text.normalize.signs import say_signs, tidy_punctuation
 )
 def test_signs_are_said_and_marks_are_tidied(text, spoken):
     assert tidy_punctuation(say_signs(text)) == spoken
+
+
+def test_emoji_and_arrows_have_no_name():
+    assert [sign for sign in "%=−~😀→" if not has_name(sign)] == ["😀", "→"]
