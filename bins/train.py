@@ -6,7 +6,7 @@ from utils.cli import Parser, add_config_arguments, leave, run
 
 
 def main() -> None:
-    """Parses the flags and trains; the exit code is 130 after SIGINT and 143 after SIGTERM."""
+    """Parses the flags and trains; after a signal, the exit code is 128 and its number."""
     parser = Parser("Stage 2: trains an experiment; run it by `accelerate launch`, or directly.")
     add_config_arguments(parser)
     add = parser.add_argument

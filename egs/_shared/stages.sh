@@ -51,12 +51,13 @@ stage_2() {
     esac
 }
 
-# Runs a command that saves its work when it is stopped: forwards the signal and waits for the end.
+# Runs a command that saves its work when it is stopped, also by a terminal that closes: forwards
+# the signal and waits for the end.
 # One process is started without `accelerate launch`, which would end before the training does.
 supervise() {
     "$@" &
     child=$!
-    trap 'kill -TERM "$child"' TERM
+    trap 'kill -TERM "$child"' TERM HUP
     trap : INT # the terminal sends Ctrl-C to the command as well
     code=0
     wait "$child" || code=$?
@@ -65,7 +66,7 @@ supervise() {
         code=0
         wait "$child" || code=$?
     done
-    trap - TERM INT
+    trap - TERM HUP INT
     return "$code"
 }
 

@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Interrupts:
-    """Records SIGINT and SIGTERM instead of ending; a second Ctrl-C ends the program at once.
+    """Records signals instead of ending: SIGINT, SIGTERM, and SIGHUP of a terminal that closes.
 
-    A second SIGTERM does not: a scheduler sends it to the whole process group, and so does the
-    recipe.
+    A second Ctrl-C ends the program at once. A second SIGTERM does not: a scheduler sends it to the
+    whole process group, and so does the recipe. A program that ignores SIGHUP, by nohup, goes on.
 
     Attributes:
         received: Number of the last signal; 0 without one.
@@ -22,8 +22,9 @@ class Interrupts:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupts":
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._previous[number] = signal.signal(number, self._record)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                self._previous[number] = signal.signal(number, self._record)
         return self
 
     def _record(self, number: int, _frame: FrameType | None) -> None:
@@ -39,10 +40,12 @@ class Interrupts:
 def leave_signals_to_trainer(_worker: int) -> None:
     """Makes a loader's process end only when the trainer ends it.
 
-    A terminal sends Ctrl-C, and a cluster SIGTERM, to all processes of a run. The trainer then
-    still needs the batches of its current update, and ends its workers after the checkpoint.
+    A terminal sends Ctrl-C and SIGHUP, and a cluster SIGTERM, to all processes of a run. The
+    trainer then still needs the batches of its current update, and ends its workers after the
+    checkpoint.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "sigwaitinfo"):  # macOS has none
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         threading.Thread(target=_end_on_parent_sigterm, daemon=True).start()

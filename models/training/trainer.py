@@ -113,7 +113,7 @@ class Trainer:
             self.position.batch = 0
 
     def fit(self) -> int | None:
-        """Trains until max_steps or max_epoch, or until SIGINT or SIGTERM.
+        """Trains until max_steps or max_epoch, or until SIGINT, SIGTERM or SIGHUP.
 
         Returns:
             The signal that ended it, after a checkpoint was saved; None at the planned end.

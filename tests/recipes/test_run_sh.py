@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from functools import partial
@@ -215,8 +216,9 @@ def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):
     assert [call.module for call in result.calls] == ["bins.preprocess"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_training_that_is_stopped_may_save_before_the_script_ends(
-    clone, shell, listening, tmp_path
+    clone, shell, listening, tmp_path, number
 ):
     ready = tmp_path / "ready"
     os.mkfifo(ready)
@@ -225,7 +227,7 @@ def test_training_that_is_stopped_may_save_before_the_script_ends(
         env=listening | {"READY": str(ready)},
     )
     assert ready.read_text() == "ready"
-    script.terminate()
+    script.send_signal(number)
     assert script.wait(timeout=20) == 143
     assert Path(listening["RECORD"]).read_text() == "saved"
 

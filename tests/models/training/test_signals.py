@@ -30,6 +30,20 @@ def test_a_second_ctrl_c_interrupts_at_once():
             os.kill(os.getpid(), signal.SIGINT)
 
 
+def test_a_terminal_that_closes_is_recorded_unless_nohup_ignores_it():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert interrupts.received == signal.SIGHUP
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert interrupts.received == 0
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_signal_handlers_are_restored():
     before = signal.getsignal(signal.SIGTERM)
     with Interrupts():

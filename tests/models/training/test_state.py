@@ -255,10 +255,10 @@ def test_a_killed_run_resumes_bit_equal_to_an_uninterrupted_one(store, tmp_path)
     assert parts == run(store, tmp_path / "whole", max_steps=end)
 
 
-@pytest.mark.parametrize(("number", "n_workers"), [(signal.SIGTERM, 1), (signal.SIGINT, 1)])
-def test_an_interrupted_run_saves_and_resumes_bit_equal(store, tmp_path, number, n_workers):
-    """A terminal sends Ctrl-C, and a cluster SIGTERM, to the loader's processes as well."""
-    assert interrupted(store, tmp_path / "parts", number, n_workers) == 128 + number
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_an_interrupted_run_saves_and_resumes_bit_equal(store, tmp_path, number):
+    """A terminal sends Ctrl-C and SIGHUP, and a cluster SIGTERM, to the loader's processes too."""
+    assert interrupted(store, tmp_path / "parts", number, n_workers=1) == 128 + number
     end = steps_of(tmp_path / "parts")[-1] + 3
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
 
