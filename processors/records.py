@@ -93,6 +93,7 @@ class Alignment:
     boundaries_s: np.ndarray
     words: tuple[Word, ...]  # words with spans into `phones`
     score: AlignmentScore | None = None  # how well they fit; None where the aligner does not score
+    notices: tuple[str, ...] = ()  # what was changed to fit the recording
 
     @property
     def has_times(self) -> bool:

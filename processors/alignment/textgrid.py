@@ -4,7 +4,8 @@ Particulars of MFA's files, and how they are treated:
 
 - Silence is `sp`, `sil`, an empty label or a gap: all are equal here.
 - Unknown words are `<unk>`, and their phones `spn`: these become `<spn>`.
-- Intervals and tiers end up to half a second after or before the audio's end: they are cut.
+- Tiers and silences end up to half a second after or before the audio's end: they are cut. A phone
+  is cut by 50 ms at most.
 - Intervals may have no length: such phones last 0 s.
 - Words are spelt differently from the text: they are matched by their letters.
 - Without a tier of words, phones are matched instead.

@@ -9,6 +9,7 @@ Phones keep the names of the source. There are two kinds of sources:
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
@@ -24,6 +25,8 @@ from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import NOISE, PAUSES, PUNCTUATION_PAUSES, SILENCE
 
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
+MAX_CUT_S = 0.05  # of a phone past the end of the audio: the analysis window of an aligner
+_ROUNDING_S = 0.001  # of times in files
 MIN_PHONE_RATIO = 0.5  # of the source's phones to those of the text; and its inverse
 MAX_OVERLAP_S = 0.0101  # start and length are often rounded to 10 ms, each by itself
 _SHOWN = 40  # letters of a text in a message
@@ -116,7 +119,8 @@ def align_grid(
 
     Raises:
         AlignmentError: If a time is not a number, the source differs from the audio by more than
-            `MAX_MISMATCH_S`, or it has no phones, or phones or words of another text.
+            `MAX_MISMATCH_S`, a phone ends more than `MAX_CUT_S` after the audio, or it has no
+            phones, or phones or words of another text.
     """
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
@@ -126,8 +130,9 @@ def align_grid(
     _check_words(grid, spoken)
     if grid.is_complete:
         return _complete(grid, spoken)
+    notices = _check_end(grid.phones[-1], duration_s)
     words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)
-    return merge(words, duration_s, edge_silence_s)
+    return replace(merge(words, duration_s, edge_silence_s), notices=notices)
 
 
 class FileAligner:
@@ -204,6 +209,19 @@ def _check_duration(grid: Grid, duration_s: float) -> None:
             f"it lasts {longest:.2f} s, the recording {duration_s:.2f} s (more than"
             f" {MAX_MISMATCH_S} s of difference); does it belong to this recording?"
         )
+
+
+def _check_end(last: Interval, duration_s: float) -> tuple[str, ...]:
+    """Refuses phones after the end of the audio; a small part of the last one may be cut."""
+    surplus_s = last.end_s - duration_s
+    if surplus_s > MAX_CUT_S or last.end_s > last.start_s >= duration_s:
+        raise AlignmentError(
+            f"its last phone, {last.label}, lasts from {last.start_s:.3f} to {last.end_s:.3f} s,"
+            f" and the recording ends at {duration_s:.3f} s; align this recording again"
+        )
+    limit = f"{1000 * MAX_CUT_S:.0f} ms"
+    cut = f"the last phone of the alignment ended up to {limit} after the recording and was cut"
+    return (cut,) if surplus_s > _ROUNDING_S else ()
 
 
 def _check_phones(grid: Grid, spoken: SpokenText) -> None:

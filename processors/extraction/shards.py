@@ -34,7 +34,7 @@ class Trace:
     audio_seconds: float = 0.0  # length of the recording; 0 while it is not read
     # how well the recording fits its text, where the aligner scores it
     score: AlignmentScore | None = None
-    # About audio and text. This and what follows is set when the work has succeeded.
+    # About audio, text and alignment. This and what follows is set when the work has succeeded.
     notices: tuple[str, ...] = ()
     phones: tuple[str, ...] = ()  # of the alignment
     text_phones: tuple[str, ...] = ()  # from the text frontend; an aligner may have others

@@ -157,10 +157,32 @@ def test_phones_without_length_last_0_s(tmp_path):
     assert durations(alignment)[2] == 0
 
 
-def test_intervals_past_the_end_of_the_audio_are_cut(tmp_path):
-    alignment = align(tmp_path, long_form({"words": WORDS, "phones": PHONES}), duration_s=0.75)
+def test_silence_past_the_end_of_the_audio_is_cut(tmp_path):
+    alignment = align(tmp_path, long_form({"words": WORDS, "phones": PHONES}), duration_s=0.8)
+    assert alignment.boundaries_s[-3:] == pytest.approx([0.7, 0.8, 0.8])
+    assert alignment.notices == ()
+
+
+def test_a_phone_is_cut_by_50_ms_at_most_and_with_a_notice(tmp_path):
+    content = long_form({"words": WORDS, "phones": PHONES})
+    alignment = align(tmp_path, content, duration_s=0.76)
     assert alignment.phones == SPOKEN.phones
-    assert alignment.boundaries_s[-3:] == pytest.approx([0.7, 0.75, 0.75])
+    assert alignment.boundaries_s[-3:] == pytest.approx([0.7, 0.76, 0.76])
+    assert alignment.notices == (
+        "the last phone of the alignment ended up to 50 ms after the recording and was cut",
+    )
+    with pytest.raises(
+        AlignmentError,
+        match=r"u1\.TextGrid: its last phone, UW1, lasts from 0\.700 to 0\.800 s, and the recording"
+        r" ends at 0\.740 s; align this recording again",
+    ):
+        align(tmp_path, content, duration_s=0.74)
+
+
+def test_phones_that_begin_after_the_audio_are_refused(tmp_path):
+    phones = [*PHONES[:-2], (0.76, 0.8, "UW1"), (0.8, 1, "")]
+    with pytest.raises(AlignmentError, match=r"UW1, lasts from 0\.760 to 0\.800 s"):
+        align(tmp_path, long_form({"words": WORDS, "phones": phones}), duration_s=0.755)
 
 
 def test_intervals_past_the_end_of_their_tier_are_read(tmp_path):
