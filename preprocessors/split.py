@@ -1,7 +1,7 @@
 """Splits for training, validation and test: functions of ids and seed, never of order."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from config.schema import SplitConfig
@@ -10,16 +10,21 @@ from utils.errors import InputError
 from utils.files import read_json, write_json
 
 
-def split_ids(seconds: Mapping[str, float], options: SplitConfig) -> Splits:
+def split_ids(
+    seconds: Mapping[str, float],
+    options: SplitConfig,
+    speakers: Mapping[str, str] | None = None,
+) -> Splits:
     """Splits utterances into train, valid and test, and picks the golden test set.
 
     Ids are ranked by a hash of seed and id; the first ones are the test split, the next ones the
     validation split. Shares are of all utterances, rounded, at least one. Lists of exact ids come
-    first. What is left trains.
+    first. What is left trains, and so does one utterance of each speaker who would have none there.
 
     Args:
         seconds: Duration of each usable utterance, by id.
         options: The config's `preprocess.split` section.
+        speakers: Speaker of each utterance, by id; None: they do not matter.
 
     Returns:
         Sorted ids; train, valid and test hold every id exactly once.
@@ -28,20 +33,27 @@ def split_ids(seconds: Mapping[str, float], options: SplitConfig) -> Splits:
         InputError: If listed ids are unknown, are in two splits, or nothing is left to train on.
     """
     test, valid = _listed(seconds, options)
-    listed = test | valid
-    ranked = sorted(seconds.keys() - listed, key=lambda id: _rank(options.seed, id))
-    if not options.test_ids:
-        size = _size(options.test, seconds)
-        test, ranked = set(ranked[:size]), ranked[size:]
-    if not options.valid_ids:
-        size = _size(options.valid, seconds)
-        valid, ranked = set(ranked[:size]), ranked[size:]
-    if not ranked:
+    ranked = sorted(seconds.keys() - (test | valid), key=lambda id: _rank(options.seed, id))
+    n_test = 0 if options.test_ids else _size(options.test, seconds)
+    n_held = n_test + (0 if options.valid_ids else _size(options.valid, seconds))
+    test, valid = test | {*ranked[:n_test]}, valid | {*ranked[n_test:n_held]}
+    if not ranked[n_held:]:
         raise InputError(
             f"preprocess.split: of {len(seconds)} utterances, {len(test)} test and {len(valid)}"
             " validate, none are left to train on; at least 3 are needed"
         )
-    return Splits(sorted(ranked), sorted(valid), sorted(test), _golden(seconds, test, options))
+    train = set(ranked[n_held:])
+    if speakers is not None:
+        train |= _only_ones(ranked[:n_held], train, speakers)
+    test, valid = test - train, valid - train
+    return Splits(sorted(train), sorted(valid), sorted(test), _golden(seconds, test, options))
+
+
+def _only_ones(held: Sequence[str], train: set[str], speakers: Mapping[str, str]) -> set[str]:
+    """The last of the ranked utterances of each speaker without a training utterance."""
+    trained = {speakers[id] for id in train}
+    last = {speakers[id]: id for id in held if speakers[id] not in trained}
+    return set(last.values())
 
 
 def _listed(seconds: Mapping[str, float], options: SplitConfig) -> tuple[set[str], set[str]]:

@@ -51,7 +51,11 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
     missing = [speaker.name for speaker in assets.speakers if speaker.name not in known]
     if missing or not assets.speakers:
         names = ", ".join(missing) or "any speaker"
-        raise InputError(f"no pitch and energy statistics of {names}; run stage 1 again")
+        raise InputError(
+            f"no pitch and energy statistics of {names}: stage 1 found no utterance to train on;"
+            " delete stats.json in the data set's folder and run stage 1 again, which leaves such"
+            " speakers out"
+        )
     stats = [getattr(known[speaker.name], quantity) for speaker in assets.speakers]
     keys = ("mean", "std", "min", "max")
     return ContourStats(*(torch.tensor([getattr(stat, key) for stat in stats]) for key in keys))

@@ -1,7 +1,7 @@
 """The last steps of stage 1: splits, speakers and the report of a dataset."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from preprocessors.manifest import Rejection, Splits
 from preprocessors.split import split_ids
@@ -72,7 +72,8 @@ def usable_splits(run: Run, total: ShardReport) -> Splits:
     """Splits all readable recordings and leaves out the unusable ones afterwards.
 
     The split of an utterance does then not depend on which others another aligner or text frontend
-    rejects: what one model is tested on, no other model of the same corpus was trained on.
+    rejects: what one model is tested on, no other model of the same corpus was trained on. An
+    acoustic model knows the speakers that it is trained on: others are left out.
 
     Args:
         run: What is done.
@@ -81,28 +82,47 @@ def usable_splits(run: Run, total: ShardReport) -> Splits:
     Raises:
         InputError: If nothing is left to train on.
     """
-    splits = run.product.splits or split_ids(total.audio_seconds, run.config.split)
+    speakers = {u.id: u.speaker for u in run.listing.utterances}
+    if run.fingerprint.task == "vocoder":  # does not distinguish them
+        speakers = dict.fromkeys(speakers, "")
+    splits = run.product.splits or split_ids(total.audio_seconds, run.config.split, speakers)
     usable = {row.id for row in total.rows}
     splits = Splits(*([id for id in ids if id in usable] for ids in splits))
     if not splits.train:
         raise InputError(
             f"{run.dataset}: no usable utterance is left to train on; see rejected.jsonl"
         )
+    splits = _of_trained_speakers(splits, speakers, run.dataset)
     for name, ids in splits._asdict().items():
         if not ids:
             _log.warning("%s: no usable utterance is left in the %s split", run.dataset, name)
     return splits
 
 
-def write_speakers(run: Run, total: ShardReport) -> None:
-    """Writes name and language of each speaker who has usable utterances, sorted by name.
+def _of_trained_speakers(splits: Splits, speakers: Mapping[str, str], dataset: str) -> Splits:
+    """The splits without utterances of speakers who have none to train on."""
+    trained = {speakers[id] for id in splits.train}
+    kept = Splits(*([id for id in ids if speakers[id] in trained] for ids in splits))
+    if unknown := sorted({speakers[id] for ids in splits for id in ids} - trained):
+        _log.warning(
+            "%s: %d speakers have no usable utterance in the train split and are left out: %s%s",
+            dataset,
+            len(unknown),
+            ", ".join(unknown[:_SHOWN]),
+            ", ..." if len(unknown) > _SHOWN else "",
+        )
+    return kept
+
+
+def write_speakers(run: Run, splits: Splits) -> None:
+    """Writes name and language of each speaker who has utterances in a split, sorted by name.
 
     Args:
         run: What is done.
-        total: Report on all shards.
+        splits: Of the usable utterances.
     """
-    usable = {row.id for row in total.rows}
-    languages = {u.speaker: u.language for u in run.listing.utterances if u.id in usable}
+    split = {id for ids in splits for id in ids}
+    languages = {u.speaker: u.language for u in run.listing.utterances if u.id in split}
     speakers = [{"name": name, "language": languages[name]} for name in sorted(languages)]
     write_json(run.folder / "speakers.json", speakers)
 

@@ -47,6 +47,28 @@ def test_two_utterances_cannot_be_split():
         split_ids({"a": 1.0, "b": 2.0}, SplitConfig())
 
 
+def test_every_speaker_keeps_an_utterance_to_train_on():
+    speakers = dict.fromkeys(SECONDS, "many") | {"u070": "a", "u064": "b", "u134": "b"}
+    splits = split_ids(SECONDS, SplitConfig(), speakers)
+    plain = split_ids(SECONDS, SplitConfig())
+    assert splits.test == [id for id in TEST_IDS if id != "u070"] == splits.golden_test
+    assert len(set(VALID_IDS) - set(splits.valid)) == 1
+    assert {speakers[id] for id in splits.train} == {"many", "a", "b"}
+    assert set(plain.train) < set(splits.train)
+    assert split_ids(SECONDS, SplitConfig(), dict.fromkeys(SECONDS, "one")) == plain
+
+
+def test_speakers_of_one_utterance_each_are_all_trained_on():
+    splits = split_ids(SECONDS, SplitConfig(), {id: id for id in SECONDS})
+    assert [len(ids) for ids in splits] == [200, 0, 0, 0]
+
+
+def test_listed_ids_are_held_out_even_of_a_speaker_without_others():
+    options = SplitConfig(test_ids=("u070",), valid_ids=("u064",))
+    splits = split_ids(SECONDS, options, {id: id for id in SECONDS})
+    assert (splits.test, splits.valid) == (["u070"], ["u064"])
+
+
 def test_listed_ids_make_up_their_split():
     options = SplitConfig(test_ids=("u007", "u003"), valid_ids=("u100",))
     splits = split_ids(SECONDS, options)
