@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch.utils.data import DataLoader
@@ -20,7 +20,8 @@ from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vo
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
 from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
 from processors.dataset.statistics import CorpusStats
-from processors.dataset.store import FeatureStore, MelWavStore, processed_folder
+from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
+from processors.extraction.fingerprint import check_made_with
 from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
 from utils.errors import InputError
 from utils.files import read_json, read_text
@@ -30,6 +31,7 @@ from utils.seed import derived_seed
 TrainingItems = FeatureDataset | SegmentDataset
 ValidationItems = FeatureDataset | MelWavDataset
 Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
+S = TypeVar("S", bound=Store)
 _LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
 
 
@@ -67,16 +69,15 @@ def collect_assets(config: Config) -> Assets:
     """Collects the assets of a model from all datasets of an experiment.
 
     Raises:
-        InputError: If stage 1 was not run or not finished for one of them, or with another mel or
-            another kind of aligner; if the lexicon is missing.
+        InputError: If stage 1 was not run or not finished for one of them, or with other keys of
+            `preprocess`; if the lexicon is missing.
     """
     folders, mel = dataset_folders(config), config.preprocess.mel
     if config.task == "vocoder":
-        for folder in folders:
-            MelWavStore(folder, mel)  # refuses an unfinished one, or another mel
+        _open_stores(config, MelWavStore, mel)  # refuses those of another configuration
         return Assets(mel, speakers=read_speakers(folders))
     lexicon = config.preprocess.text.lexicon_path
-    _open_feature_stores(config, mel)  # refuses unfinished ones, or another mel or aligner
+    _open_stores(config, FeatureStore, mel)
     stats = [CorpusStats.from_plain(read_json(folder / "stats.json")) for folder in folders]
     return Assets(
         mel,
@@ -87,23 +88,11 @@ def collect_assets(config: Config) -> Assets:
     )
 
 
-def _open_feature_stores(config: Config, mel: MelConfig) -> list[FeatureStore]:
-    """The features of all datasets, with durations exactly if the experiment needs them."""
-    stores = [FeatureStore(folder, mel) for folder in dataset_folders(config)]
-    aligner = config.preprocess.aligner
+def _open_stores(config: Config, kind: type[S], mel: MelConfig) -> list[S]:
+    """What stage 1 made of each dataset with this configuration."""
+    stores = [kind(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
-        if store.timed and aligner == "learned":
-            raise InputError(
-                f"{store.folder} holds phones and durations of an aligner, and with"
-                " preprocess.aligner learned the model finds its own: run stage 1 with this"
-                " configuration, or set preprocess.aligner to what stage 1 was run with"
-            )
-        if not store.timed and aligner != "learned":
-            raise InputError(
-                f"{store.folder} holds no durations, since stage 1 was run with preprocess.aligner"
-                f" learned, and this configuration has {aligner}: run stage 1 with it, or set"
-                " preprocess.aligner to learned"
-            )
+        check_made_with(store.folder, config.preprocess)
     return stores
 
 
@@ -155,7 +144,7 @@ def load_data(
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
     """Utterances to train and to validate on."""
-    stores = _open_feature_stores(config, assets.mel)
+    stores = _open_stores(config, FeatureStore, assets.mel)
     splits = [read_splits(store.folder) for store in stores]
     vocabulary = assets.required_vocabulary()
     speakers = [speaker.name for speaker in assets.speakers]
@@ -179,7 +168,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
             f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
             f"shorter than one analysis window of {mel.n_fft}; use more frames"
         )
-    stores = [MelWavStore(folder, mel) for folder in dataset_folders(config)]
+    stores = _open_stores(config, MelWavStore, mel)
     splits = [read_splits(store.folder) for store in stores]
     training = SegmentDataset(
         stores,

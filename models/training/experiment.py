@@ -17,7 +17,7 @@ from models.base.assets import Assets
 from models.base.registry import find, load_config
 from models.base.task import Task
 from models.checkpoint.folders import latest_checkpoint, remove_partial, step_of, steps_of
-from models.checkpoint.history import History, history_of
+from models.checkpoint.history import HISTORY, History, history_of
 from models.checkpoint.loading import CHECKPOINTS
 from models.checkpoint.model_card import card_writer
 from models.training.data import (
@@ -106,7 +106,7 @@ def train(
         task = find(config.task, config.model_type).build_task(config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
-        history = _history(folder if resume else None, config)
+        history = _history(config, folder, resume=resume)
         if init_from is not None:
             transfer = initialise(task, assets, init_from)
             history = replace(history, initialised_from=transfer.source)
@@ -126,16 +126,6 @@ def train(
             trainer.resume(checkpoint)
         _log_sizes(task, data, accelerator)
         return trainer.fit()
-
-
-def _history(resumed: Path | None, config: Config) -> History:
-    """The history of a new model, or of a resumed one; only the model card needs it."""
-    try:
-        if resumed is not None:
-            return History.load(resumed)
-    except InputError as error:
-        get_logger(__name__).warning("the model card begins again: %s", error)
-    return history_of(config, dataset_folders(config))
 
 
 def _experiment_folder(config: Config, name: str) -> Path:
@@ -162,6 +152,30 @@ def _check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | 
         )
     if resume and not steps:
         raise InputError(f"{folder}: no checkpoint to continue from; train without --resume")
+
+
+def _history(config: Config, folder: Path, *, resume: bool) -> History:
+    """The history so far; refuses to resume on mels of another kind or of another model."""
+    data = history_of(config, dataset_folders(config))
+    if not (resume and (folder / HISTORY).exists()):
+        return data
+    try:
+        history = History.load(folder)
+    except InputError as error:
+        get_logger(__name__).warning("the model card begins again: %s", error)
+        return data
+    if history.mels_from != data.mels_from:
+        before, now = (_kind_of_mels(one.mels_from) for one in (history, data))
+        raise InputError(
+            f"--resume: {folder.name} was trained on {before}, and stage 1 now holds {now}; run"
+            " stage 1 as before (with or without --from_acoustic), or train under another --name"
+            " with --init_from"
+        )
+    return history
+
+
+def _kind_of_mels(model: str) -> str:
+    return f"mels predicted by {model}" if model else "mels of recordings"
 
 
 def _check_unchanged(old: Config, new: Config) -> None:

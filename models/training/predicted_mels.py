@@ -34,7 +34,7 @@ from processors.dataset.datasets import FeatureDataset
 from processors.dataset.sampler import Draw
 from processors.dataset.shard_file import shard_writer
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.extraction.fingerprint import Dependence
+from processors.extraction.fingerprint import MODEL_OF_MELS, PREDICTED_BY, Dependence
 from processors.extraction.plan import Product, Run, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardReport, Trace, extract_or_reject, shard_path
@@ -125,8 +125,8 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
         "vocoder",
         {*IGNORED, "split"},
         identity,
-        {"from_acoustic.weights": f"sha256 {weights_digest(*networks)[:32]}"},
-        {"from_acoustic.model": acoustic.origin, "from_acoustic.splits": splits._asdict()},
+        {PREDICTED_BY: f"sha256 {weights_digest(*networks)[:32]}"},
+        {MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
     work = PredictionWork(
         acoustic, store, options, processed_folder(options, dataset), n_threads, aligner

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from config.schema import PreprocessConfig
 from preprocessors.manifest import Listing, Utterance
 from utils.errors import InputError
-from utils.files import read_json, write_json
+from utils.files import read_json, sha256_of, write_json
 
 _FILE = "fingerprint.json"
 VERSION = 2  # of the store: raised when the same input gives another store than before
@@ -21,6 +21,11 @@ _WITHOUT_EFFECT = {"processed_dir", "backend", "shard_size", "corpus"}
 _OF_IMPORTED_VOICES = {"preprocess.text.pauses"}  # stage 1 takes one value only
 # Keys that splits, statistics and limits depend on, and records do not.
 _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad_ratio"}
+# Entries of stores whose mels an acoustic model predicted.
+PREDICTED_BY = "from_acoustic.weights"
+MODEL_OF_MELS = "from_acoustic.model"
+_LEXICON = "preprocess.text.lexicon_path"
+_LIMITS = {"preprocess.max_bad_ratio"}  # may end the stage, and changes nothing that it writes
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,7 @@ def fingerprint_of(
         shards: The same by name of their shard.
         dependence: What the result depends on.
     """
-    plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
-    kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(dependence.ignored))
-    keys = _flat({name: plain[name] for name in kept})
-    keys = {key: value for key, value in keys.items() if key not in _OF_IMPORTED_VOICES}
+    keys = _keys(config, dependence.ignored)
     finishing = {key: value for key, value in keys.items() if key.split(".")[1] in _FINISHING}
     features = {key: value for key, value in keys.items() if key not in finishing}
     features |= dependence.other
@@ -82,6 +84,28 @@ def fingerprint_of(
             for name, items in shards.items()
         },
     )
+
+
+def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, object]:
+    """Keys that can have an effect, flat and sorted."""
+    plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
+    kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(ignored))
+    keys = _flat({name: plain[name] for name in kept})
+    return {key: value for key, value in keys.items() if key not in _OF_IMPORTED_VOICES}
+
+
+def lexicon_digest(config: PreprocessConfig) -> dict[str, object]:
+    """The user's lexicon by its content, not by its path; empty without one.
+
+    Raises:
+        InputError: If it is missing.
+    """
+    path = Path(config.text.lexicon_path)
+    if not config.text.lexicon_path:
+        return {}
+    if not path.is_file():
+        raise InputError(f"{_LEXICON}: no file {path}")
+    return {_LEXICON: f"sha256 {sha256_of(path)[:16]}"}
 
 
 def _flat(section: Mapping[str, Any], prefix: str = "preprocess") -> dict[str, object]:
@@ -127,6 +151,41 @@ def _changed_keys(old: Mapping[str, object], new: Mapping[str, object], effect: 
     ]
 
 
+def check_made_with(folder: Path, config: PreprocessConfig) -> None:
+    """Makes sure that the data of a folder are finished and were made with these keys.
+
+    Keys that the data do not depend on are not compared, and neither is a lexicon whose file is
+    missing: the data may have been moved to another machine.
+
+    Args:
+        folder: The dataset's folder.
+        config: Stage 1, as the reader of the data expects it.
+
+    Raises:
+        InputError: If they are unfinished, or keys differ; names these and both values.
+    """
+    made = read_fingerprint(folder)
+    if made is None or not made.finished:
+        raise InputError(f"{folder}: stage 1 was not finished; run it")
+    expected = _keys(config)
+    if Path(config.text.lexicon_path).is_file():
+        expected |= lexicon_digest(config)
+    elif config.text.lexicon_path:
+        del expected[_LEXICON]
+    stored = made.features | made.finishing
+    common = sorted((stored.keys() & expected.keys()) - _LIMITS)
+    changed = [
+        f"{key} was {stored[key]!r}, is {expected[key]!r}"
+        for key in common
+        if stored[key] != expected[key]
+    ]
+    if changed:
+        raise InputError(
+            f"{folder} was made with another configuration: {'; '.join(changed)}; run stage 1 with"
+            " this one, or undo the change"
+        )
+
+
 def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:
     """Records what a folder holds: before the work, as unfinished, and as the last step of it.
 
@@ -140,6 +199,8 @@ def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:
 def read_fingerprint(folder: Path) -> Fingerprint | None:
     """Reads the fingerprint of a folder, finished or not; None if there is no valid one."""
     try:
-        return Fingerprint(**cast("dict[str, Any]", read_json(folder / _FILE)))
+        found = Fingerprint(**cast("dict[str, Any]", read_json(folder / _FILE)))
     except (InputError, TypeError):
         return None
+    sections = (found.features, found.finishing, found.shards)
+    return found if all(isinstance(section, dict) for section in sections) else None

@@ -10,6 +10,8 @@ from preprocessors.split import write_splits
 from processors.alignment.misfits import SCORES_FILE, list_misfits
 from processors.dataset.store import features_folder, write_index, write_mel_config
 from processors.extraction.fingerprint import (
+    MODEL_OF_MELS,
+    PREDICTED_BY,
     Fingerprint,
     changes,
     read_fingerprint,
@@ -116,11 +118,22 @@ def _work(run: Run, n_jobs: int) -> Summary:
 
 
 def _check_task(run: Run, previous: Fingerprint | None) -> None:
-    """Keeps the data of one kind of model, also unfinished, from being overwritten by another's."""
-    if previous is not None and previous.task != run.fingerprint.task:
+    """Keeps data, also unfinished, from being overwritten by those of another kind.
+
+    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted.
+    """
+    if previous is None:
+        return
+    elsewhere = "set preprocess.processed_dir to another folder, or remove this one"
+    if previous.task != run.fingerprint.task:
         raise InputError(
-            f"{run.folder} holds the data of a {previous.task} experiment; set"
-            " preprocess.processed_dir to another folder, or remove this one"
+            f"{run.folder} holds the data of a {previous.task} experiment; {elsewhere}"
+        )
+    if PREDICTED_BY in previous.features and PREDICTED_BY not in run.fingerprint.features:
+        model = previous.finishing.get(MODEL_OF_MELS)
+        raise InputError(
+            f"{run.folder} holds mels that the acoustic model {model} predicted: give"
+            f" --from_acoustic again; for the mels of the recordings, {elsewhere}"
         )
 
 
@@ -199,7 +212,7 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
     write_index(run.folder, total.rows)
     splits = usable_splits(run, total)
     write_splits(run.folder, splits)
-    write_speakers(run, total)
+    write_speakers(run, splits)
     if run.product.after_split is not None:
         run.product.after_split(run, splits)
     summary = Summary(

@@ -18,13 +18,13 @@ from processors.audio.files import read_audio
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.extraction.fingerprint import Dependence
+from processors.extraction.fingerprint import Dependence, lexicon_digest
 from processors.extraction.plan import Product, Run, list_corpus, plan_run
 from processors.extraction.shards import ShardReport, ShardWork, Trace
 from processors.records import Alignment, Features, SpokenText
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError, UtteranceError
-from utils.files import replacing, sha256_of, size_and_time, write_json
+from utils.files import replacing, size_and_time, write_json
 from utils.logging import get_logger
 
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
@@ -86,17 +86,7 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
         words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
         return [*words, *(number for path in files for number in size_and_time(path))]
 
-    return Dependence("tts", _IGNORED, identity, _lexicon(config))
-
-
-def _lexicon(config: PreprocessConfig) -> dict[str, object]:
-    """Identifies the user's lexicon by its content, not by its path."""
-    path = Path(config.text.lexicon_path)
-    if not config.text.lexicon_path:
-        return {}
-    if not path.is_file():
-        raise InputError(f"preprocess.text.lexicon_path: no file {path}")
-    return {"preprocess.text.lexicon_path": f"sha256 {sha256_of(path)[:16]}"}
+    return Dependence("tts", _IGNORED, identity, lexicon_digest(config))
 
 
 class FeatureTools:
@@ -169,7 +159,7 @@ class FeatureTools:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)
         features = self._analyse(utterance, alignment, audio.wav, trace)
-        trace.notices = (*audio.notices, *_text_notices(spoken))
+        trace.notices = (*audio.notices, *_text_notices(spoken), *alignment.notices)
         trace.phones = features.phones
         trace.text_phones, trace.out_of_vocabulary = spoken.phones, spoken.out_of_vocabulary
         trace.stop()

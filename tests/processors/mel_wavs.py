@@ -11,7 +11,7 @@ from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.pcm import from_pcm16, to_pcm16
 from processors.dataset.store import MelWavStore, write_index, write_mel_config
 from processors.records import MelWav
-from tests.processors.stores import write_shard
+from tests.processors.stores import write_finished, write_shard
 
 MEL = MelConfig(
     sample_rate=8000,
@@ -42,6 +42,7 @@ def make_mel_wav_store(folder: Path, n_frames: Sequence[int] = FRAMES) -> MelWav
     rows = write_shard(folder / "features" / "shard-00000.safetensors", recordings, MEL)
     write_mel_config(folder, MEL)
     write_index(folder, rows)
+    write_finished(folder)
     ids = [recording.id for recording in recordings]
     files = {
         **{"train": ids[:-4], "valid": ids[-4:-2], "test": ids[-2:], "golden_test": ids[-2:]},

@@ -6,6 +6,7 @@ from pathlib import Path
 from modules.mel import MelConfig
 from processors.dataset.shard_file import IndexRow, checksum, shard_writer, tensors_of
 from processors.dataset.store import FeatureStore, MelWavStore
+from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.records import Features, MelWav
 from utils.errors import InputError
 
@@ -18,6 +19,12 @@ def write_shard(
         for record in records:
             writer.add(record)
     return writer.rows
+
+
+def write_finished(folder: Path, **keys: object) -> None:
+    """Marks a dataset's folder as finished, made with these keys of `preprocess`."""
+    features = {f"preprocess.{name}": value for name, value in keys.items()}
+    write_fingerprint(folder, Fingerprint(features, {}, "", {}))
 
 
 def damaged_ids(store: FeatureStore | MelWavStore) -> list[str]:

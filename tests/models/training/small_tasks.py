@@ -31,7 +31,7 @@ from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, Store, write_index, write_mel_config
 from processors.records import Features
 from processors.text.symbols import Vocabulary, arpabet_vocabulary
-from tests.processors.stores import write_shard
+from tests.processors.stores import write_finished, write_shard
 from utils.config import to_plain
 from utils.seed import seed_everything
 
@@ -78,6 +78,7 @@ def make_processed(
     rows = write_shard(folder / "features" / "shard-00000.safetensors", features, mel)
     write_mel_config(folder, mel)
     write_index(folder, rows)
+    write_finished(folder, aligner="pocketsphinx" if timed else "learned")
     store = FeatureStore(folder)
     ids = list(store.ids)
     splits = {"train": ids[:-4], "valid": ids[-4:-2], "test": ids[-2:], "golden_test": ids[-2:]}

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from config.schema import DataLoaderConfig
+from models.base.assets import Assets
 from models.base.registry import load_config
 from models.training.data import ProcessRank, collect_assets, load_data, windows
 from processors.dataset.store import write_index
+from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.text.symbols import MARKS, arpabet_vocabulary
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -20,7 +22,7 @@ from tests.models.training.small_tasks import (
     write_voice_config,
 )
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
-from tests.processors.stores import write_shard
+from tests.processors.stores import write_finished, write_shard
 from utils.config import to_plain
 from utils.errors import InputError
 
@@ -136,9 +138,26 @@ def test_the_fingerprint_is_that_of_the_batches(tmp_path):
     assert make_data(store, config, ProcessRank(1, 2)).plan != plan
 
 
-def test_data_without_durations_are_refused_for_a_model_that_needs_them(tmp_path):
-    make_processed(tmp_path / "data" / "mini", timed=False)
-    with pytest.raises(InputError, match=r"mini holds no durations.*has pocketsphinx: run stage 1"):
+def test_data_of_other_keys_are_refused_with_both_values_and_the_way_out(tmp_path):
+    folder = tmp_path / "data" / "mini"
+    make_processed(folder)
+    write_finished(folder, f0_max=600.0, aligner="hmm", max_seconds=30.0, max_bad_ratio=0.5)
+    expected = (
+        r"mini was made with another configuration: preprocess\.aligner was 'hmm', is"
+        r" 'pocketsphinx'; preprocess\.f0_max was 600\.0, is 500\.0; run stage 1 with this one"
+    )
+    config = config_of(tmp_path, "preprocess.f0_max=500")
+    with pytest.raises(InputError, match=expected):
+        collect_assets(config)
+    with pytest.raises(InputError, match=expected):
+        load_data(config, Assets(PREPROCESS.mel), ProcessRank(), CPU)
+
+
+def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
+    folder = tmp_path / "data" / "mini"
+    make_processed(folder)
+    write_fingerprint(folder, Fingerprint({}, {}, "", {}, finished=False))
+    with pytest.raises(InputError, match="mini: stage 1 was not finished; run it"):
         collect_assets(config_of(tmp_path))
 
 
@@ -236,6 +255,12 @@ def test_long_recordings_are_validated_by_their_first_ten_seconds(tmp_path):
     data = load(vocoder_config_of(tmp_path))
     lengths = [int(n) for batch in data.valid for n in batch.mel_lengths]
     assert sorted(lengths) == [20, 1250]
+
+
+def test_recordings_of_other_keys_are_refused(recorded):
+    write_finished(recorded / "data" / "mini", max_seconds=20.0)
+    with pytest.raises(InputError, match=r"preprocess\.max_seconds was 20\.0, is 30\.0"):
+        collect_assets(vocoder_config_of(recorded))
 
 
 def test_recordings_of_another_mel_are_refused(recorded):

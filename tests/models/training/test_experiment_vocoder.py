@@ -1,5 +1,6 @@
 """A vocoder from stage 1's recordings to an experiment that others can start from."""
 
+import json
 import logging
 import os
 import re
@@ -115,6 +116,17 @@ def test_keys_that_change_the_updates_cannot_change_on_resume(root, change):
     with pytest.raises(InputError, match=rf"--resume with another config: {key} was .*, is \w+"):
         run(root, change, resume=True)
     assert value not in ("", key)
+
+
+@pytest.mark.parametrize(("before", "now"), [("", "voice, 8 updates"), ("voice, 8 updates", "")])
+def test_resuming_on_mels_of_another_model_is_refused(root, before, now):
+    report = root / "data" / "mini" / "report.json"
+    report.write_text(json.dumps({"hours": 1.0, "mels_from": before}))
+    run(root)
+    report.write_text(json.dumps({"hours": 1.0, "mels_from": now}))
+    message = r"--resume: voice was trained on mels .*(?:recordings|voice, 8 updates); run stage"
+    with pytest.raises(InputError, match=message):
+        run(root, resume=True)
 
 
 def test_both_networks_start_from_those_of_another_run(root):

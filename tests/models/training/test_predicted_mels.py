@@ -208,8 +208,14 @@ def test_the_store_names_the_model_of_its_mels(place):
     (place / "ckpts/voice").rename(renamed)
     prepare_from_acoustic(vocoder_config(place), renamed)
     assert (read_json(report)["mels_from"], read_json(report)["extracted"]) == ("renamed", 0)
-    prepare_dataset(vocoder_config(place), "LJSpeech", 1)
-    assert read_json(report)["mels_from"] == ""
+
+
+def test_predicted_mels_are_not_replaced_without_the_flag(place):
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    before = store_of(place).read(IDS[0]).mel
+    with pytest.raises(InputError, match="that the acoustic model voice predicted: give --from_ac"):
+        prepare_dataset(vocoder_config(place), "LJSpeech", 1)
+    np.testing.assert_array_equal(store_of(place).read(IDS[0]).mel, before)
 
 
 def test_finished_shards_are_kept_after_an_interruption(place, monkeypatch):

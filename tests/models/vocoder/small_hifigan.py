@@ -26,7 +26,7 @@ from processors.dataset.datasets import MelWavDataset, SegmentDataset
 from processors.dataset.store import MelWavStore, write_index, write_mel_config
 from processors.records import MelWav
 from tests.models.training.small_tasks import PREPROCESS, make_trainer, train_config
-from tests.processors.stores import write_shard
+from tests.processors.stores import write_finished, write_shard
 from utils.config import to_plain
 
 MEL = PREPROCESS.mel
@@ -68,6 +68,7 @@ def make_recordings(folder: Path, n_recordings: int = 12) -> MelWavStore:
     )
     write_mel_config(folder, MEL)
     write_index(folder, rows)
+    write_finished(folder)
     store = MelWavStore(folder)
     ids = list(store.ids)
     files = {

@@ -15,6 +15,7 @@ from processors.dataset.store import FeatureStore
 from processors.extraction.fingerprint import (
     Fingerprint,
     changes,
+    check_made_with,
     fingerprint_of,
     read_fingerprint,
     write_fingerprint,
@@ -230,8 +231,36 @@ def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
 
 
 def test_a_damaged_fingerprint_counts_as_none(tmp_path):
-    (tmp_path / "fingerprint.json").write_text('{"a": 1}')
-    assert read_fingerprint(tmp_path) is None
+    for damaged in ('{"a": 1}', '{"features": 1, "finishing": 1, "listing": "", "shards": 1}'):
+        (tmp_path / "fingerprint.json").write_text(damaged)
+        assert read_fingerprint(tmp_path) is None
+
+
+def test_data_are_compared_with_the_keys_that_they_depend_on(tmp_path):
+    config = PreprocessConfig(f0_max=500, max_bad_ratio=0.5)
+    write_fingerprint(tmp_path, fingerprint(config, UTTERANCE))
+    check_made_with(tmp_path, replace(config, processed_dir="moved", max_bad_ratio=0.1))
+    with pytest.raises(
+        InputError,
+        match=r"another configuration: preprocess\.f0_max was 500, is 400; preprocess\.split\.seed"
+        r" was 0, is 1; run stage 1 with this one, or undo the change",
+    ):
+        check_made_with(tmp_path, replace(config, f0_max=400, split=SplitConfig(seed=1)))
+
+
+def test_a_lexicon_is_compared_by_its_content_as_far_as_it_is_there(tmp_path):
+    path = tmp_path / "lexicon.txt"
+    config = PreprocessConfig(text=TextConfig(lexicon_path=str(path)))
+    path.write_text("ARION  ER0 AY1 AH0 N\n")
+    write_fingerprint(tmp_path, fingerprint(config, UTTERANCE))
+    check_made_with(tmp_path, config)
+    path.write_text("ARION  AE1 R IY0 AH0 N\n")
+    with pytest.raises(InputError, match=r"lexicon_path was 'sha256 \w+', is 'sha256"):
+        check_made_with(tmp_path, config)
+    path.unlink()
+    check_made_with(tmp_path, config)
+    with pytest.raises(InputError, match=r"lexicon_path was 'sha256 \w+', is ''"):
+        check_made_with(tmp_path, PreprocessConfig())
 
 
 @pytest.mark.parametrize("field", ["id", "text", "speaker", "language"])
