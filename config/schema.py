@@ -266,6 +266,9 @@ class InferenceConfig:
     batch_size: int = 8  # sentences per forward pass
     sentence_pause_s: float = 0.25  # silence between the sentences of a long text
     max_phones: int = 300  # longer sentences are split at clauses
+    # Phones that the voice was not trained on: `replace` them by the nearest, with a warning, or
+    # `refuse` the text. Pauses are replaced always.
+    unknown_phones: Literal["replace", "refuse"] = "replace"
     griffin_lim_iterations: int = 60
     # HiFi-GAN: "bf16" is faster on CPUs with bfloat16; "mixed" keeps its last stage in fp32.
     vocoder_precision: Literal["fp32", "mixed", "bf16"] = "fp32"

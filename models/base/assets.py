@@ -4,7 +4,7 @@ They are stored in the experiment's folder, so that it does not depend on the pr
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -19,6 +19,7 @@ AUDIO = "audio.json"  # every experiment has it
 LEXICON = "lexicon.txt"
 VOCABULARY = "vocabulary.json"
 SPEAKERS = "speakers.json"
+TRAINED_PHONES = "trained_phones.json"
 
 
 class Speaker(NamedTuple):
@@ -39,6 +40,23 @@ class Assets:
     stats: CorpusStats | None = None  # statistics of the training split; None for a vocoder
     # text of the user's lexicon (`preprocess.text.lexicon_path`), if there is one
     lexicon: str | None = None
+    # phones and pauses of the training split, also of the model that training started from; None
+    # if they are not known
+    trained_phones: frozenset[str] | None = None
+
+    @property
+    def known_phones(self) -> frozenset[str]:
+        """What the model can say: the phones it was trained on, or else its vocabulary."""
+        if self.trained_phones is not None:
+            return self.trained_phones
+        return frozenset(self.vocabulary.symbols if self.vocabulary else ())
+
+    def with_phones(self, phones: frozenset[str]) -> "Assets":
+        """These assets for a model that also starts from another one's phones."""
+        if self.trained_phones is None or self.vocabulary is None:
+            return self
+        known = self.trained_phones | phones.intersection(self.vocabulary.symbols)
+        return replace(self, trained_phones=known)
 
     def required_vocabulary(self, folder: Path | None = None) -> Vocabulary:
         """Returns the vocabulary of an acoustic model.
@@ -66,6 +84,8 @@ class Assets:
             write_json(folder / SPEAKERS, [s._asdict() for s in self.speakers])
         if self.stats is not None:
             write_json(folder / "stats.json", self.stats.to_plain())
+        if self.trained_phones is not None:
+            write_json(folder / TRAINED_PHONES, sorted(self.trained_phones))
         (folder / LEXICON).unlink(missing_ok=True)  # of an earlier run under this name
         if self.lexicon is not None:
             with replacing(folder / LEXICON) as temporary:
@@ -84,6 +104,7 @@ class Assets:
             speakers=_read_if_exists(folder / SPEAKERS, _speakers) or (),
             stats=_read_if_exists(folder / "stats.json", CorpusStats.from_plain),
             lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,
+            trained_phones=_read_if_exists(folder / TRAINED_PHONES, _phones),
         )
 
 
@@ -102,6 +123,12 @@ def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
 
 def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)
     return tuple(Speaker(**row) for row in plain)
+
+
+def _phones(plain: Any) -> frozenset[str]:  # noqa: ANN401  (JSON)
+    if not (isinstance(plain, list) and plain and all(isinstance(name, str) for name in plain)):
+        raise ValueError(f"expected a list of phones, found {str(plain)[:80]}")
+    return frozenset(plain)
 
 
 def _read(path: Path, parse: Callable[[Any], T]) -> T:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from safetensors.torch import save
 
-from models.base.assets import AUDIO, LEXICON, SPEAKERS, VOCABULARY
+from models.base.assets import AUDIO, LEXICON, SPEAKERS, TRAINED_PHONES, VOCABULARY
 from models.base.result_files import SCORES
 from models.checkpoint.history import History
 from models.checkpoint.loading import WEIGHTS, LoadedModel, importer_of, load_model
@@ -20,7 +20,7 @@ from utils.hub_push import Target, push
 from utils.logging import get_logger
 
 CARD = "README.md"
-_ASSETS = (AUDIO, VOCABULARY, "stats.json", SPEAKERS, LEXICON)
+_ASSETS = (AUDIO, VOCABULARY, "stats.json", SPEAKERS, TRAINED_PHONES, LEXICON)
 _NETWORKS = (WEIGHTS, "discriminator.safetensors", "aligner.safetensors")
 # A push removes these files of an earlier push unless it has them: they would be loaded, too.
 _REPLACED = {*_NETWORKS, "config.json", *_ASSETS, CARD, SCORES}

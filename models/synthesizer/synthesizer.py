@@ -25,6 +25,7 @@ from models.synthesizer.clauses import ClauseSplitter
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.speech import Part, Speech, faded_pieces, join, silence
 from models.synthesizer.vocoders import open_vocoder
+from models.synthesizer.voice_phones import VoicePhones
 from processors.records import SpokenText
 from processors.text.symbols import SILENCE
 from utils.config import nearest, overridden
@@ -94,6 +95,9 @@ class Synthesizer:
         self._split_clauses = ClauseSplitter(
             self.config.preprocess.text, self.config.inference.max_phones
         )
+        self._phones = VoicePhones(
+            self.model.assets.known_phones, self.config.inference.unknown_phones
+        )
 
     def __call__(
         self,
@@ -122,7 +126,7 @@ class Synthesizer:
         """
         controls = Controls(pitch_control, energy_control, duration_control).checked()
         index = choose_speaker(self.speakers, speaker)
-        sentences = self._split_clauses(text, self.speakers[index].language)
+        sentences = self._read(text, index)
         clauses = [clause for sentence in sentences for clause in sentence]
         with self._seeded(seed):
             spoken = iter(self._synthesise(clauses, index, controls))
@@ -173,7 +177,7 @@ class Synthesizer:
         """
         controls = Controls(pitch_control, energy_control, duration_control).checked()
         index = choose_speaker(self.speakers, speaker)
-        sentences = self._split_clauses(text, self.speakers[index].language)
+        sentences = self._read(text, index)
         return self._pieces(sentences, index, controls, seed)
 
     def fingerprint(self) -> str:
@@ -182,6 +186,15 @@ class Synthesizer:
             *model_facts(self.model, self.config, self._device.type),
             *self._opened_vocoder.facts(self._vocoder, self.config.inference),
         )
+
+    def _read(self, text: str, speaker: int) -> list[list[SpokenText]]:
+        """The sentences of a text as clauses; warns of signs and phones that are not spoken."""
+        sentences = self._split_clauses(text, self.speakers[speaker].language)
+        clauses = [clause for sentence in sentences for clause in sentence]
+        if unspoken := dict.fromkeys(sign for clause in clauses for sign in clause.unspoken):
+            get_logger(__name__).warning("signs that are not spoken: %s", " ".join(unspoken))
+        fitted = iter(self._phones.fit(clauses))
+        return [[next(fitted) for _ in sentence] for sentence in sentences]
 
     def _pieces(
         self, sentences: Sequence[Sequence[SpokenText]], speaker: int, controls: Controls, seed: int

@@ -77,7 +77,7 @@ def collect_assets(config: Config) -> Assets:
         _open_stores(config, MelWavStore, mel)  # refuses those of another configuration
         return Assets(mel, speakers=read_speakers(folders))
     lexicon = config.preprocess.text.lexicon_path
-    _open_stores(config, FeatureStore, mel)
+    stores = _open_stores(config, FeatureStore, mel)
     stats = [CorpusStats.from_plain(read_json(folder / "stats.json")) for folder in folders]
     return Assets(
         mel,
@@ -85,6 +85,12 @@ def collect_assets(config: Config) -> Assets:
         speakers=read_speakers(folders),
         stats=reduce(CorpusStats.merge, stats),
         lexicon=read_text(Path(lexicon)) if lexicon else None,
+        trained_phones=frozenset(
+            phone
+            for store in stores
+            for id in read_splits(store.folder).train
+            for phone in store.read_phones(id)
+        ),
     )
 
 

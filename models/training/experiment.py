@@ -110,6 +110,7 @@ def train(
         if init_from is not None:
             transfer = initialise(task, assets, init_from)
             history = replace(history, initialised_from=transfer.source)
+            assets = assets.with_phones(transfer.phones)
         if accelerator.is_main_process:
             _prepare_folder(folder, config, assets, restart=restart)
         accelerator.wait_for_everyone()

@@ -29,6 +29,7 @@ class Transfer:
     new: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)  # without a counterpart in the task
     source: str = ""  # the other model, as model cards name it
+    phones: frozenset[str] = frozenset()  # what the other model can say
 
 
 def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
@@ -53,7 +54,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
             "another mel definition: %s (source and this model)", ", ".join(different)
         )
     rescaled = _rescaled(source.network, task.networks[task.exported])
-    transfer = Transfer(source=source.origin)
+    transfer = Transfer(source=source.origin, phones=source.assets.known_phones)
     for name, network in task.networks.items():
         stored = source.stored(INFERENCE_NETWORK if name == task.exported else name)
         if stored is None:

@@ -186,10 +186,15 @@ class FeatureStore(Store):
         """
         position = self.index_of(key) if isinstance(key, str) else key
         record = self._tensors(position, self._names)
-        phones = record.pop("phones").tobytes().decode().split()
+        phones = _names(record.pop("phones"))
         durations = record.pop("durations", None)
         id, speaker, start = self.ids[position], self.speakers[position], self.starts[position]
-        return Features(id, speaker, tuple(phones), durations, **record, start=int(start))
+        return Features(id, speaker, phones, durations, **record, start=int(start))
+
+    def read_phones(self, key: str | int) -> tuple[str, ...]:
+        """Reads the names of the phones alone; the same errors as `read`."""
+        position = self.index_of(key) if isinstance(key, str) else key
+        return _names(self._tensors(position, ("phones",))["phones"])
 
     def read_prosody(self, key: str | int) -> Prosody:
         """Reads durations, f0 and energy, without the mel; the same errors as `read`."""
@@ -230,6 +235,10 @@ class MelWavStore(Store):
         start = int(self.starts[position]) + first * hop
         tensors = self._tensors(position, self.TENSORS, spans)
         return MelWav(self.ids[position], self.speakers[position], **tensors, start=start)
+
+
+def _names(stored: np.ndarray) -> tuple[str, ...]:
+    return tuple(stored.tobytes().decode().split())
 
 
 def _read_index(folder: Path) -> list[IndexRow]:

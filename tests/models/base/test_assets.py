@@ -16,6 +16,7 @@ ASSETS = Assets(
     speakers=(Speaker("zoe", "en-gb"), Speaker("anna", "nl")),
     stats=CorpusStats({"anna": SpeakerStats(STAT, STAT, STAT, STAT, seconds=3.5)}),
     lexicon="arion  AH0 R AY1 AH0 N\n",
+    trained_phones=frozenset({"AH0", "R", "<.>"}),
 )
 
 
@@ -29,6 +30,7 @@ def test_assets_come_back_as_they_were(tmp_path):
         "speakers.json",
         "stats.json",
         "lexicon.txt",
+        "trained_phones.json",
     }
 
 
@@ -59,6 +61,7 @@ def test_a_folder_without_assets_is_refused(tmp_path):
         ("vocabulary.json", ["AA0"]),
         ("speakers.json", [{"nom": "anna"}]),
         ("stats.json", {}),
+        ("trained_phones.json", {"AH0": 3}),
     ],
 )
 def test_a_damaged_file_is_named(tmp_path, name, content):
@@ -73,3 +76,14 @@ def test_a_missing_vocabulary_is_an_error_that_names_the_folder(tmp_path):
     assert ASSETS.required_vocabulary(tmp_path) is ASSETS.vocabulary
     with pytest.raises(InputError, match=f"^{tmp_path}: no vocabulary.json, .* run stage 1 again"):
         replace(ASSETS, vocabulary=None).required_vocabulary(tmp_path)
+
+
+def test_a_model_can_say_the_phones_it_was_trained_on():
+    assert ASSETS.known_phones == {"AH0", "R", "<.>"}
+    assert ASSETS.with_phones(frozenset({"OY1", "ʃ"})).known_phones == {"AH0", "R", "<.>", "OY1"}
+
+
+def test_a_model_without_a_list_of_trained_phones_can_say_its_vocabulary():
+    old = replace(ASSETS, trained_phones=None)
+    assert old.known_phones == set(arpabet_vocabulary().symbols)
+    assert old.with_phones(frozenset({"OY1"})) == old

@@ -84,7 +84,7 @@ def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
     send(voice)
     assert set(owner.files("org/voice")) == {
         *("model.safetensors", "config.json", "audio.json", "vocabulary.json", "stats.json"),
-        *("speakers.json", "README.md", ".gitattributes"),
+        *("speakers.json", "trained_phones.json", "README.md", ".gitattributes"),
     }
     model = load_model("org/voice")
     assert torch.equal(synthesise(model), synthesise(load_model(voice)))

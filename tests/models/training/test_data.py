@@ -9,6 +9,7 @@ from config.schema import DataLoaderConfig
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.training.data import ProcessRank, collect_assets, load_data, windows
+from preprocessors.split import read_splits
 from processors.dataset.store import write_index
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint
 from processors.text.symbols import MARKS, arpabet_vocabulary
@@ -80,6 +81,22 @@ def test_the_vocabulary_with_espeak_is_the_phones_of_the_data(tmp_path):
     config = config_of(tmp_path, "preprocess.text.phone_extractor=espeak")
 
     assert collect_assets(config).vocabulary.symbols == (*MARKS, "a", "ə")
+
+
+def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
+    folder = tmp_path / "data" / "mini"
+    make_processed(folder)
+    rare = [make_features(i) for i in range(14)]
+    splits = read_splits(folder)
+    for features, name in ((splits.valid[0], "OY1"), (splits.train[0], "ZH")):
+        position = [item.id for item in rare].index(features)
+        item = rare[position]
+        rare[position] = replace(item, phones=(item.phones[0], name, *item.phones[2:]))
+    write_index(folder, write_shard(folder / "features" / "s.safetensors", rare, PREPROCESS.mel))
+
+    phones = collect_assets(config_of(tmp_path)).trained_phones
+    assert "ZH" in phones
+    assert "OY1" not in phones
 
 
 def test_features_of_another_mel_are_refused(tmp_path):

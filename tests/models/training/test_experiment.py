@@ -43,6 +43,7 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
 
     assert {path.name for path in folder.iterdir()} == {
         *("config.json", "audio.json", "vocabulary.json", "speakers.json", "stats.json"),
+        "trained_phones.json",
         *("README.md", "history.json", "checkpoints", ".lock"),
     }
     assert steps_of(folder / "checkpoints") == [2, 4]

@@ -13,6 +13,7 @@ from models.training.finetune import initialise
 from processors.text.symbols import Vocabulary
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from utils.errors import InputError
+from utils.files import read_json, write_json
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +121,14 @@ def test_a_new_experiment_starts_from_the_old_weights(trained):
 
     for before, after in zip(old.parameters(), new.parameters(), strict=True):
         assert torch.allclose(before, after, atol=1e-7)
+
+
+def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    path = trained / "trained_phones.json"
+    before = read_json(path)
+    write_json(path, [*before, "OY1"])
+    config = load_config(trained.parents[1] / "exp_config.json")
+    train(config, "remembering", init_from=str(trained))
+    write_json(path, before)
+    assert set(read_json(trained.with_name("remembering") / path.name)) == {*before, "OY1"}

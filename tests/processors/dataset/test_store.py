@@ -104,6 +104,11 @@ def test_prosody_is_read_without_the_mel(folder):
     np.testing.assert_array_equal(prosody.durations, [1, 2, 0, 3, 1])
 
 
+def test_phones_are_read_alone(folder):
+    store = FeatureStore(folder)
+    assert store.read_phones("a") == store.read("a").phones
+
+
 def test_a_store_that_was_read_can_be_sent_to_another_process(folder):
     store = FeatureStore(folder)
     store.read("a")

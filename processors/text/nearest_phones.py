@@ -1,0 +1,199 @@
+"""The nearest phones that a voice can say, for a phone that it was not trained on.
+
+Phones are compared by articulation, as in ALINE (Kondrak 2000, "A new algorithm for the alignment
+of phonetic sequences", NAACL): a segment has features between 0 and 1, and the distance of two
+segments is the weighted sum of their differences. Other than in ALINE, vowels have the heights of
+the IPA chart, sibilants are a feature, and stress counts a little: the same vowel with another
+stress is nearest. ARPAbet is compared by its IPA equivalents.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from processors.text.symbols import MARKS, VOWELS
+
+_ARPABET = {
+    "AA": "ɑ", "AE": "æ", "AH": "ʌ", "AO": "ɔ", "AW": "aʊ", "AY": "aɪ", "EH": "ɛ", "ER": "ɝ",
+    "EY": "eɪ", "IH": "ɪ", "IY": "i", "OW": "oʊ", "OY": "ɔɪ", "UH": "ʊ", "UW": "u",
+    "B": "b", "CH": "tʃ", "D": "d", "DH": "ð", "F": "f", "G": "ɡ", "HH": "h", "JH": "dʒ",
+    "K": "k", "L": "l", "M": "m", "N": "n", "NG": "ŋ", "P": "p", "R": "ɹ", "S": "s", "SH": "ʃ",
+    "T": "t", "TH": "θ", "V": "v", "W": "w", "Y": "j", "Z": "z", "ZH": "ʒ",
+}  # fmt: skip
+_SEVERAL = {"ɝ": "ɜɹ", "ɚ": "əɹ", "ʦ": "ts", "ʣ": "dz", "ʧ": "tʃ", "ʤ": "dʒ"}
+
+# Voiceless and voiced at each place; "." where there is no such sound.
+_PLACES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.73, 0.7, 0.6, 0.5, 0.3, 0.1)  # lips to glottis
+_MANNERS = (  # degree of closure; whether nasal, lateral, sibilant; the sounds
+    (1.0, 0, 0, 0, "pb .. .. td ʈɖ .. .. cɟ kɡ qɢ .ʡ ʔ."),
+    (1.0, 1, 0, 0, ".m .ɱ .. .n .ɳ .. .. .ɲ .ŋ .ɴ .. .."),
+    (0.8, 0, 0, 1, ".. .. .. sz ʂʐ ʃʒ ɕʑ .. .. .. .. .."),
+    (0.8, 0, 0, 0, "ɸβ fv θð .. .. .. .. çʝ xɣ χʁ ħʕ hɦ"),
+    (0.8, 0, 1, 0, ".. .. .. ɬɮ .. .. .. .. .. .. .. .."),
+    (0.7, 0, 0, 0, ".ʙ .. .. .r .ɽ .. .. .. .. .ʀ .. .."),
+    (0.65, 0, 0, 0, ".. .. .. .ɾ .. .. .. .. .. .. .. .."),
+    (0.6, 0, 0, 0, ".. .ʋ .. .ɹ .ɻ .. .. .j .ɰ .. .. .."),
+    (0.6, 0, 1, 0, ".. .. .. .l .ɭ .. .. .ʎ .ʟ .. .. .."),
+)
+# Unrounded and rounded at the front, the centre and the back, from close to open.
+_HEIGHTS = ("iyɨʉɯu", "ɪʏᵻ..ʊ", "eøɘɵɤo", "..ə...", "ɛœɜɞʌɔ", "æ.ɐ...", "aɶä.ɑɒ")
+_WEIGHTS = (40, 50, 2, 5, 20, 10, 10, 10, 1, 3, 0.5)  # of the features, in the order of `_Segment`
+_MARK = 1  # aspiration, tone and other marks that only one of two segments has
+_STRESS = 0.1  # a step from primary to secondary stress, or from that to none
+_SKIP = 25.0  # a segment without counterpart
+_SPLIT = 6  # for each phone more than one: it lasts longer
+_RANKS = {"1": 2, "ˈ": 2, "2": 1, "ˌ": 1}
+_NASAL = "\u0303"  # a tilde: the vowel and an n, for a voice without nasal vowels
+_STRENGTHS = {"<sp>": 0, "<,>": 1, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5}
+
+
+class _Segment(NamedTuple):
+    """Features of a sound of one articulation, and its marks."""
+
+    place: float
+    manner: float
+    syllabic: float
+    voice: float
+    nasal: float = 0
+    lateral: float = 0
+    sibilant: float = 0
+    high: float = 0
+    back: float = 0
+    round: float = 0
+    long: float = 0
+    marks: frozenset[str] = frozenset()
+
+
+class _Sound(NamedTuple):
+    """A phone as segments, with its stress."""
+
+    segments: tuple[_Segment, ...]
+    stress: int  # 2 primary, 1 secondary, 0 none
+
+
+class PhoneSet:
+    """The phones that a voice can say.
+
+    Args:
+        phones: Their names; ARPAbet, IPA and pauses.
+    """
+
+    def __init__(self, phones: Iterable[str]) -> None:
+        self._phones = frozenset(phones)
+        sounds = {phone: _sound_of(phone) for phone in sorted(self._phones - set(MARKS))}
+        self._sounds = {phone: sound for phone, sound in sounds.items() if sound.segments}
+        self._found: dict[str, tuple[str, ...]] = {}
+
+    def __contains__(self, phone: object) -> bool:
+        return phone in self._phones
+
+    def nearest(self, phone: str) -> tuple[str, ...]:
+        """The phones of this set that are nearest to a phone or pause, usually one.
+
+        A diphthong or affricate that has no near counterpart becomes the phones of its segments.
+
+        Returns:
+            Empty if no phone of the set can be compared with it.
+        """
+        if phone not in self._found:
+            self._found[phone] = self._find(phone)
+        return self._found[phone]
+
+    def _find(self, phone: str) -> tuple[str, ...]:
+        if phone in self._phones:
+            return (phone,)
+        if phone in _STRENGTHS:
+            return tuple(_nearest_pauses(phone, self._phones))[:1]
+        sound = _sound_of(phone)
+        if not (sound.segments and self._sounds):
+            return ()
+        return self._cheapest(sound)[1]
+
+    def _cheapest(self, sound: _Sound) -> tuple[float, tuple[str, ...]]:
+        """The smallest distance of a sound to one or more phones, and these phones."""
+        best = min((_distance(sound, other), phone) for phone, other in self._sounds.items())
+        found: tuple[float, tuple[str, ...]] = best[0], (best[1],)
+        for end in range(1, len(sound.segments)):
+            first = self._cheapest(sound._replace(segments=sound.segments[:end]))
+            rest = self._cheapest(_Sound(sound.segments[end:], stress=0))
+            found = min(found, (first[0] + rest[0] + _SPLIT, first[1] + rest[1]))
+        return found
+
+
+def _nearest_pauses(pause: str, known: frozenset[str]) -> list[str]:
+    """The known pauses, that of the most similar strength first."""
+    pauses = [name for name in _STRENGTHS if name in known]
+    return sorted(pauses, key=lambda name: abs(_STRENGTHS[name] - _STRENGTHS[pause]))
+
+
+def _distance(one: _Sound, other: _Sound) -> float:
+    """Edit distance of the segments, with the difference of the stress."""
+    row = [_SKIP * column for column in range(len(other.segments) + 1)]
+    for segment in one.segments:
+        above, row = row, [row[0] + _SKIP]
+        for column, counterpart in enumerate(other.segments):
+            matched = above[column] + _difference(segment, counterpart)
+            row.append(min(matched, above[column + 1] + _SKIP, row[column] + _SKIP))
+    return row[-1] + _STRESS * abs(one.stress - other.stress)
+
+
+def _difference(one: _Segment, other: _Segment) -> float:
+    features = zip(_WEIGHTS, one[:-1], other[:-1], strict=True)
+    weighted = sum(weight * abs(float(a) - float(b)) for weight, a, b in features)
+    return weighted + _MARK * len(one.marks ^ other.marks)
+
+
+def _sound_of(phone: str) -> _Sound:
+    """A phone of ARPAbet or the IPA; without segments if it is neither."""
+    stress = _RANKS.get(phone[:1], 0)
+    bare = phone.rstrip("012")
+    if bare in _ARPABET:
+        stress = _RANKS.get(phone[-1], 0) if bare in VOWELS else 0
+        phone = _ARPABET[bare]
+    for letter, several in _SEVERAL.items():
+        phone = phone.replace(letter, several)
+    return _Sound(tuple(_segments_of(phone.lstrip("ˈˌ"))), stress)
+
+
+def _segments_of(ipa: str) -> Sequence[_Segment]:
+    """The segments of an IPA symbol; what is no letter changes or marks the one before."""
+    letters = _letters()
+    known = [char if char in letters else unicodedata.normalize("NFD", char) for char in ipa]
+    segments: list[_Segment] = []
+    for char in "".join(known):
+        if char in letters:
+            segments.append(letters[char])
+        elif segments and char == _NASAL:
+            segments.append(letters["n"])
+        elif segments:
+            segments[-1] = _marked(segments[-1], char)
+    return segments
+
+
+def _marked(segment: _Segment, mark: str) -> _Segment:
+    if mark in "ːˑ":
+        return segment._replace(long=1 if mark == "ː" else 0.5)
+    return segment._replace(marks=segment.marks | {mark})
+
+
+@cache
+def _letters() -> dict[str, _Segment]:
+    """The segment of each letter."""
+    letters = {}
+    for manner, nasal, lateral, sibilant, chart in _MANNERS:
+        for place, pair in zip(_PLACES, chart.split(), strict=True):
+            for voice, letter in enumerate(pair):
+                letters[letter] = _Segment(place, manner, 0, voice, nasal, lateral, sibilant)
+    for step, row in enumerate(_HEIGHTS):
+        for column, letter in enumerate(row):
+            back, rounded = column // 2 / 2, column % 2
+            letters[letter] = _Segment(
+                0.7 - 0.1 * back, 0.55, 1, 1, high=1 - step / 6, back=back, round=rounded
+            )
+    del letters["."]
+    glides = {"j": ("j", 0, 0), "w": ("ɰ", 1, 1), "ɥ": ("j", 0, 1), "ʍ": ("ɰ", 1, 1)}
+    for letter, (like, back, rounded) in glides.items():
+        letters[letter] = letters[like]._replace(high=1, back=back, round=rounded)
+    letters["ʍ"] = letters["ʍ"]._replace(voice=0)
+    return letters | {"g": letters["ɡ"], "ɫ": letters["l"]}

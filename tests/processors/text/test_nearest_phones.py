@@ -1,0 +1,77 @@
+import pytest
+
+from processors.text.espeak import speak
+from processors.text.nearest_phones import PhoneSet
+from processors.text.symbols import ARPABET
+
+GERMAN = PhoneSet(
+    ["a", "aː", "ə", "ɐ", "b", "d", "eː", "f", "h", "iː", "ɪ", "j", "k", "l", "m", "n", "ŋ", "oː",
+     "ɔ", "p", "r", "s", "ʃ", "t", "ts", "uː", "ʊ", "v", "x", "z", "ç", "øː", "yː", "ʏ", "aɪ", "aʊ",
+     "ˈa"]
+)  # fmt: skip
+
+
+def without(*names):
+    """ARPAbet with stress, except these phones in all their stresses."""
+    return PhoneSet(
+        phone
+        for phone in ARPABET
+        if phone.rstrip("012") not in names and not (phone.isalpha() and f"{phone}1" in ARPABET)
+    )
+
+
+def test_a_phone_of_the_set_is_itself():
+    assert GERMAN.nearest("ʃ") == ("ʃ",)
+    assert "ʃ" in GERMAN
+    assert "θ" not in GERMAN
+
+
+def test_the_same_vowel_with_another_stress_is_nearest():
+    assert PhoneSet(["OY2", "OW1", "AO1", "OY0", "IH0"]).nearest("OY1") == ("OY2",)
+    assert PhoneSet(["OY0", "AO1", "IH0"]).nearest("OY1") == ("OY0",)
+    assert PhoneSet(["AH1", "AA0"]).nearest("AH") == ("AH1",)
+    assert GERMAN.nearest("ˈʏ") == ("ʏ",)
+    assert GERMAN.nearest("a") == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("phone", "nearest"),
+    [
+        ("S", "SH"), ("ZH", "Z"), ("TH", "F"), ("DH", "V"), ("NG", "N"), ("B", "P"), ("T", "D"),
+        ("IY1", "IH1"), ("AE1", "EH1"), ("OY1", "AO1 IH0"), ("CH", "T SH"), ("ER1", "AH1 R"),
+    ],
+)  # fmt: skip
+def test_arpabet_is_replaced_by_what_sounds_alike(phone, nearest):
+    assert " ".join(without(phone.rstrip("012")).nearest(phone)) == nearest
+
+
+@pytest.mark.parametrize(
+    ("phone", "nearest"),
+    [
+        ("θ", "f"), ("ð", "v"), ("w", "uː"), ("ʁ", "x"), ("tʃ", "ts"), ("ɲ", "ŋ"), ("ʎ", "l"),
+        ("ˈæ", "ˈa"), ("yː", "yː"), ("ˈyː", "yː"), ("œ", "øː"), ("ˈɔɪ", "ɔ ɪ"), ("ɔ̃", "ɔ n"),
+        ("ˌaɪɚ", "aɪ ə r"), ("n̩", "n"), ("pʲ", "p"), ("i.5", "iː"), ("g", "k"),
+    ],
+)  # fmt: skip
+def test_ipa_is_replaced_by_what_sounds_alike(phone, nearest):
+    assert " ".join(GERMAN.nearest(phone)) == nearest
+
+
+def test_pauses_are_replaced_by_the_nearest_pause():
+    assert PhoneSet(["<sil>", "<.>", "<,>", "AH0"]).nearest("<?>") == ("<.>",)
+    assert PhoneSet(["<sil>", "<.>", "<,>", "AH0"]).nearest("<!>") == ("<.>",)
+    assert PhoneSet(["<sil>", "<.>", "<,>", "AH0"]).nearest("<sp>") == ("<,>",)
+    assert PhoneSet(["<sil>", "<.>", "AH0"]).nearest("<,>") == ("<.>",)
+
+
+def test_what_is_no_phone_has_no_nearest():
+    assert GERMAN.nearest("ǃ") == ()
+    assert PhoneSet(["<.>"]).nearest("a") == ()
+    assert PhoneSet(["AH0"]).nearest("<.>") == ()
+
+
+@pytest.mark.parametrize("language", ["en-us", "fr-fr", "nl", "ru", "hi", "ar", "ja", "cmn", "vi"])
+def test_every_phone_of_espeak_has_a_nearest_one(language):
+    words = [str(number) for number in (*range(22), 35, 48, 67, 99, 100, 1000, 1000000)]
+    for phone in {phone for word in speak(language, words) for phone in word}:
+        assert GERMAN.nearest(phone), phone
