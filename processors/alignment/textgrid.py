@@ -104,7 +104,8 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         tiers: Their names, if not `words` and `phones`.
 
     Raises:
-        AlignmentError: If the file is missing, empty, cut short or damaged, or has no phones.
+        AlignmentError: If the file is missing, empty, cut short or damaged, has no phones, or not
+            the tiers that are named.
     """
     # praatio's own objects refuse what MFA writes (intervals past the end or of no length)
     from praatio.utilities.errors import PraatioException
@@ -120,10 +121,12 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise AlignmentError(f"{path}: not a complete TextGrid ({error}); make it again") from None
     spoken = [one for one in found.get("phones", []) if not is_silence(one.label)]
+    names = ", ".join(str(tier["name"]) for tier in rows) or "none"
     if not spoken:
-        names = ", ".join(str(tier["name"]) for tier in rows) or "none"
         wanted = tiers.phones or "phones"
         raise AlignmentError(f"{path}: no phones; expected a tier `{wanted}`, found {names}")
+    if tiers.words and "words" not in found:
+        raise AlignmentError(f"{path}: no words; expected a tier `{tiers.words}`, found {names}")
     pauses = [one for one in found.get("pauses", []) if one.label]
     phones = sorted([*spoken, *pauses], key=_place)
     return make_grid(duration_s, found.get("words", []), phones)
@@ -155,12 +158,15 @@ def _check_declared(text: str, tiers: Sequence[dict]) -> None:
 
 
 def _kind(name: str, tiers: Tiers) -> str:
-    """The key of `Tiers` for a tier; MFA puts the speaker before its name: `p225 - phones`."""
+    """The key of `Tiers` for a tier; MFA puts the speaker before its name: `p225 - phones`.
+
+    A tier of a usual name is not taken where the user gave another one.
+    """
     for kind, wanted in tiers._asdict().items():
         if wanted and name.strip().lower() == wanted.lower():
             return kind
-    known = _TIER_NAMES.get(name.rpartition(" - ")[2].strip().lower(), name)
-    return name if getattr(tiers, known, "") else known
+    known = _TIER_NAMES.get(name.rpartition(" - ")[2].strip().lower(), "")
+    return "" if getattr(tiers, known, "") else known
 
 
 def _intervals(entries: Sequence[tuple[str, str, str]]) -> list[Interval]:

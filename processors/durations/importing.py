@@ -102,6 +102,10 @@ def import_durations(
     target = output or imported_folder(config.preprocess, root)
     _check_target(target, source.path)
     format = source.format or find_format(source.path)
+    if format != "textgrid" and any(source.tiers):
+        raise InputError(
+            f"--phone_tier and --word_tier name tiers of TextGrids; {source.path} holds {format}"
+        )
     entries = find_reader(format).entries(source)
     matches = match_names(entries, utterances.keys(), source.name_pattern)
     if not matches.entries:

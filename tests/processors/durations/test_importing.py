@@ -11,6 +11,7 @@ import pytest
 import soundfile
 import torch
 
+from processors.alignment.textgrid import Tiers
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
 from processors.durations.formats import Source
@@ -71,6 +72,13 @@ def report(tmp_path):
 def rejected(tmp_path):
     rows = (tmp_path / "imported/rejected.jsonl").read_text().splitlines()
     return {row["id"]: row for row in map(json.loads, rows)}
+
+
+def test_names_of_tiers_are_refused_where_there_are_none(corpus, spoken, tmp_path):
+    source = write_all(tmp_path / "source", spoken)
+    config = config_of(corpus, tmp_path / "processed", aligner="imported")
+    with pytest.raises(InputError, match=r"--phone_tier .* of TextGrids; .*source holds npy"):
+        import_durations(config, NAME, Source(source, tiers=Tiers("foo")), AS_STAGE_1)
 
 
 def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tmp_path):

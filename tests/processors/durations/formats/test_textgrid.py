@@ -26,6 +26,18 @@ def test_real_textgrids_of_other_tiers_are_read_by_name(tmp_path):
         entry.read()
 
 
+@pytest.mark.parametrize(
+    ("tiers", "kind", "wanted"),
+    [(Tiers("foo"), "phones", "foo"), (Tiers(words="foo"), "words", "foo")],
+)
+def test_the_usual_tier_does_not_replace_the_one_that_is_named(tmp_path, tiers, kind, wanted):
+    shutil.copy(DEMO / "TextGrid/LJ001-0002.TextGrid", tmp_path)
+    (entry,) = find_reader("textgrid").entries(Source(tmp_path, tiers=tiers))
+    message = rf"no {kind}; expected a tier `{wanted}`, found words, phones"
+    with pytest.raises(AlignmentError, match=message):
+        entry.read()
+
+
 def tiers_in_praat(path):
     """Labels and times of every tier, as Praat sees them."""
     call = parselmouth.praat.call
