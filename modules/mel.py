@@ -51,6 +51,10 @@ class MelConfig:
                 f"f_min {self.f_min}, f_max {self.f_max}: expected 0 <= f_min < f_max <= "
                 f"{self.sample_rate / 2:g} Hz, half of the sample rate {self.sample_rate}"
             )
+        if self.n_mels < 1 or not self.log_floor > 0:
+            raise ValueError(
+                f"n_mels {self.n_mels}, log_floor {self.log_floor:g}: expected both above 0"
+            )
 
     @property
     def magnitude_epsilon(self) -> float:

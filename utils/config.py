@@ -8,6 +8,7 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
 from utils.config_tree import (
@@ -25,6 +26,7 @@ __all__ = [
     "ConfigError",
     "Tree",
     "build",
+    "build_complete",
     "nearest",
     "overridden",
     "plain_tree",
@@ -55,6 +57,25 @@ def build(cls: type[T], tree: Tree, sections: Mapping[str, type] | None = None) 
             not one of the choices, or a dataclass rejects its values (ValueError).
     """
     return _Builder(tree, cls, dict(sections or {})).section(cls, tree.values, ())
+
+
+def build_complete(cls: type[T], plain: object, path: Path) -> T:
+    """Builds a dataclass from the content of a file that holds every field, as `to_plain` gives it.
+
+    Args:
+        cls: Dataclass.
+        plain: The content.
+        path: The file, for messages.
+
+    Raises:
+        ConfigError: If a field is missing, even one with a default; else as for `build`.
+    """
+    if not isinstance(plain, Mapping):
+        raise ConfigError(f"{path}: it is {_shown(plain)}, expected a section {{ ... }}")
+    names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    if missing := [name for name in names if name not in plain]:
+        raise ConfigError(f"{path}: missing key {missing[0]}")
+    return build(cls, plain_tree(plain, path))
 
 
 class _Builder:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
+from utils.config import build_complete
 from utils.errors import InputError
 from utils.files import read_json, read_text, replacing, write_json
 
@@ -20,6 +21,8 @@ LEXICON = "lexicon.txt"
 VOCABULARY = "vocabulary.json"
 SPEAKERS = "speakers.json"
 TRAINED_PHONES = "trained_phones.json"
+STATS = "stats.json"
+ASSET_FILES = (AUDIO, VOCABULARY, STATS, SPEAKERS, TRAINED_PHONES, LEXICON)
 
 
 class Speaker(NamedTuple):
@@ -83,7 +86,7 @@ class Assets:
         if self.speakers:
             write_json(folder / SPEAKERS, [s._asdict() for s in self.speakers])
         if self.stats is not None:
-            write_json(folder / "stats.json", self.stats.to_plain())
+            write_json(folder / STATS, self.stats.to_plain())
         if self.trained_phones is not None:
             write_json(folder / TRAINED_PHONES, sorted(self.trained_phones))
         (folder / LEXICON).unlink(missing_ok=True)  # of an earlier run under this name
@@ -99,10 +102,10 @@ class Assets:
             InputError: If audio.json is missing, or a file holds something else.
         """
         return cls(
-            mel=_read(folder / AUDIO, lambda plain: MelConfig(**plain)),
-            vocabulary=_read_if_exists(folder / VOCABULARY, Vocabulary.from_plain),
+            mel=build_complete(MelConfig, read_json(folder / AUDIO), folder / AUDIO),
+            vocabulary=_read_if_exists(folder / VOCABULARY, _vocabulary),
             speakers=_read_if_exists(folder / SPEAKERS, _speakers) or (),
-            stats=_read_if_exists(folder / "stats.json", CorpusStats.from_plain),
+            stats=CorpusStats.read(folder / STATS) if (folder / STATS).exists() else None,
             lexicon=read_text(folder / LEXICON) if (folder / LEXICON).exists() else None,
             trained_phones=_read_if_exists(folder / TRAINED_PHONES, _phones),
         )
@@ -122,7 +125,18 @@ def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
 
 
 def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)
-    return tuple(Speaker(**row) for row in plain)
+    speakers = tuple(Speaker(**row) for row in plain)
+    if not all(isinstance(value, str) for speaker in speakers for value in speaker):
+        raise ValueError("expected a name and a language of each speaker, as text")
+    if len({speaker.name for speaker in speakers}) < len(speakers):
+        raise ValueError("a speaker is in it twice")
+    return speakers
+
+
+def _vocabulary(plain: Any) -> Vocabulary:  # noqa: ANN401  (JSON)
+    if not isinstance(plain, list) or not all(isinstance(symbol, str) for symbol in plain):
+        raise ValueError("expected a list of phone names")
+    return Vocabulary.from_plain(plain)
 
 
 def _phones(plain: Any) -> frozenset[str]:  # noqa: ANN401  (JSON)

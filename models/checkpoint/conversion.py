@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
+from models.checkpoint.folders import write_manifest
 from models.checkpoint.history import History
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.importers import kinds
@@ -52,6 +53,7 @@ def convert_to_experiment(source: str, target: Path) -> None:
             log.info("not used: %s", line)
         write_json(folder / "config.json", to_plain(config))
         imported.assets.save(folder)
+        write_manifest(folder, sorted(path.name for path in folder.iterdir()))
         history = History(imported_from=imported.source, not_imported=unused, step=imported.step)
         write_card(folder, Card(target.resolve().name, config, imported.assets, history))
     log.info("written: %s", target)

@@ -19,6 +19,7 @@ from utils.logging import get_logger
 
 _NAME = re.compile(r"step-(\d{8,})")
 _PARTIAL = ".partial"
+MANIFEST = "manifest.json"
 
 
 def step_folder(folder: Path, step: int) -> Path:
@@ -65,7 +66,7 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
         partial.mkdir(parents=True)
         for name, content in files.items():
             (partial / name).write_bytes(content)
-        write_json(partial / "manifest.json", manifest)
+        write_json(partial / MANIFEST, manifest)
         sync_folder(partial)
         if final.exists():
             shutil.rmtree(final)  # a damaged one: whole ones are not written twice
@@ -81,6 +82,29 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
     return final
 
 
+def write_manifest(folder: Path, names: Collection[str]) -> None:
+    """Writes the SHA-256 of finished files next to them.
+
+    Args:
+        folder: Of the files.
+        names: Of the files.
+    """
+    write_json(folder / MANIFEST, {name: sha256_of(folder / name) for name in names})
+
+
+def checksums_in(folder: Path) -> Mapping[str, Any]:
+    """The content of manifest.json; empty if there is none.
+
+    Raises:
+        InputError: If it holds something else.
+    """
+    path = folder / MANIFEST
+    listed = read_json(path) if path.is_file() else {}
+    if not isinstance(listed, dict):
+        raise InputError(f"{path}: not a list of checksums; copy it again")
+    return listed
+
+
 def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
     """Explains why a checkpoint cannot be used; empty if it can.
 
@@ -89,7 +113,7 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
         names: Files to check; if empty, all of the manifest.
     """
     try:
-        manifest = cast("dict[str, Any]", read_json(checkpoint / "manifest.json"))
+        manifest = cast("dict[str, Any]", read_json(checkpoint / MANIFEST))
         chosen = names or list(manifest)
         for name in chosen:
             if sha256_of(checkpoint / name) != manifest[name]:

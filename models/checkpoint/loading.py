@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import Config
-from models.base.assets import AUDIO, Assets, Speaker
+from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker
 from models.base.registry import config_of, find
 from models.checkpoint import importers
-from models.checkpoint.folders import fault_of, latest_checkpoint, step_of
+from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.importers import Importer
 from models.checkpoint.tensors import misfits, read_tensors
@@ -28,6 +28,7 @@ from utils.logging import get_logger
 INFERENCE_NETWORK = "model"  # name of its file; other networks have the task's names for them
 WEIGHTS = f"{INFERENCE_NETWORK}.safetensors"
 CHECKPOINTS = "checkpoints"
+CONFIG = "config.json"
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,8 @@ def importer_of(path: Path) -> Importer | None:
 def _open_own(path: Path) -> OpenedModel:
     folder = _find_weights(path)
     home = _home_of(folder)
-    tree = read_tree(home / "config.json")
-    config, assets, step = config_of(tree), Assets.load(home), step_of(folder)
+    tree = read_tree(home / CONFIG)
+    config, assets, step = config_of(tree), load_assets(home), step_of(folder)
 
     def build() -> LoadedModel:
         network = find(config.task, config.model_type).build_network(config, assets)
@@ -151,6 +152,26 @@ def _open_own(path: Path) -> OpenedModel:
         return read_tensors(file) if file.is_file() else None
 
     return OpenedModel(config, assets, build)
+
+
+def load_assets(home: Path) -> Assets:
+    """Reads the assets of an experiment, as far as its manifest says that they are unchanged.
+
+    Args:
+        home: The experiment, or a folder that holds a published one.
+
+    Raises:
+        InputError: If a file is missing, has changed since it was written, or holds something else.
+    """
+    listed = checksums_in(home)
+    names = [name for name in ASSET_FILES if name in listed]
+    if names and (fault := fault_of(home, names)):
+        raise InputError(
+            f"{home}: {fault}; copy the file again, or delete {MANIFEST} if you changed it yourself"
+        )
+    if CONFIG in listed and (fault := fault_of(home, (CONFIG,))):
+        get_logger(__name__).info("%s: %s; it is used as it is", home, fault)
+    return Assets.load(home)
 
 
 def _open_imported(path: Path, importer: Importer) -> OpenedModel:
@@ -191,14 +212,16 @@ def _find_weights(path: Path) -> Path:
                 f"another project: {importers.kinds()}"
             )
         return latest_checkpoint(checkpoints, (WEIGHTS,))
-    if (path / "manifest.json").is_file() and (fault := fault_of(path, (WEIGHTS,))):
+    # weights of an experiment that were copied next to its other files are in no manifest
+    known = step_of(path) is not None or WEIGHTS in checksums_in(path)
+    if (path / MANIFEST).is_file() and known and (fault := fault_of(path, (WEIGHTS,))):
         raise InputError(f"{path}: {fault}; use another checkpoint")
     return path
 
 
 def _home_of(folder: Path) -> Path:
     for home in _homes(folder):
-        if (home / "config.json").is_file():
+        if (home / CONFIG).is_file():
             return home
     raise InputError(f"{folder}: no config.json next to {WEIGHTS} or in the experiment's folder")
 

@@ -1,5 +1,6 @@
 """Publishes an experiment: its files on the Hugging Face Hub, or in a folder of its own."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -9,21 +10,21 @@ from typing import Any, NamedTuple
 
 from safetensors.torch import save
 
-from models.base.assets import AUDIO, LEXICON, SPEAKERS, TRAINED_PHONES, VOCABULARY
+from models.base.assets import ASSET_FILES
 from models.base.result_files import SCORES
+from models.checkpoint.folders import MANIFEST
 from models.checkpoint.history import History
-from models.checkpoint.loading import WEIGHTS, LoadedModel, importer_of, load_model
+from models.checkpoint.loading import CONFIG, WEIGHTS, LoadedModel, importer_of, load_model
 from models.checkpoint.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
 from utils.errors import InputError
-from utils.files import new_folder, read_json
+from utils.files import new_folder, read_json, sha256_of
 from utils.hub_push import Target, push
 from utils.logging import get_logger
 
 CARD = "README.md"
-_ASSETS = (AUDIO, VOCABULARY, "stats.json", SPEAKERS, TRAINED_PHONES, LEXICON)
 _NETWORKS = (WEIGHTS, "discriminator.safetensors", "aligner.safetensors")
 # A push removes these files of an earlier push unless it has them: they would be loaded, too.
-_REPLACED = {*_NETWORKS, "config.json", *_ASSETS, CARD, SCORES}
+_REPLACED = {*_NETWORKS, CONFIG, *ASSET_FILES, MANIFEST, CARD, SCORES}
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 
 
@@ -70,8 +71,9 @@ def collect(
         files[WEIGHTS] = _half(model)
     if with_discriminators:
         files |= _other_networks(model.folder)
-    files["config.json"] = _json(without_local_paths(read_json(model.home / "config.json")))
-    files |= {name: model.home / name for name in _ASSETS if (model.home / name).is_file()}
+    files[CONFIG] = _json(without_local_paths(read_json(model.home / CONFIG)))
+    files |= {name: model.home / name for name in ASSET_FILES if (model.home / name).is_file()}
+    files[MANIFEST] = _json({name: _digest(source) for name, source in files.items()})
     history = History.load(model.home)
     card = Card(name, model.config, model.assets, history.at(model.step), licence or UNKNOWN)
     # scores are of the newest checkpoint, which stages 3 and 4 take by default
@@ -179,6 +181,10 @@ def _other_networks(folder: Path) -> dict[str, Path | bytes]:
     if not networks:
         raise InputError(f"{folder}: no networks for --with_discriminators in it")
     return {path.name: path for path in networks}
+
+
+def _digest(source: Path | bytes) -> str:
+    return hashlib.sha256(source).hexdigest() if isinstance(source, bytes) else sha256_of(source)
 
 
 def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from config.schema import Config, TrainConfig
-from models.base.assets import Assets, read_speakers
+from models.base.assets import STATS, Assets, read_speakers
 from models.training.signals import leave_signals_to_trainer
 from modules.mel import MelConfig
 from preprocessors.split import read_splits
@@ -78,7 +78,7 @@ def collect_assets(config: Config) -> Assets:
         return Assets(mel, speakers=read_speakers(folders))
     lexicon = config.preprocess.text.lexicon_path
     stores = _open_stores(config, FeatureStore, mel)
-    stats = [CorpusStats.from_plain(read_json(folder / "stats.json")) for folder in folders]
+    stats = [CorpusStats.read(folder / STATS) for folder in folders]
     return Assets(
         mel,
         vocabulary=_vocabulary(config, folders),

@@ -13,12 +13,19 @@ from accelerate import Accelerator
 from accelerate.utils import ProjectConfiguration
 
 from config.schema import Config
-from models.base.assets import Assets
+from models.base.assets import ASSET_FILES, Assets
 from models.base.registry import find, load_config
 from models.base.task import Task
-from models.checkpoint.folders import latest_checkpoint, remove_partial, step_of, steps_of
+from models.checkpoint.folders import (
+    MANIFEST,
+    latest_checkpoint,
+    remove_partial,
+    step_of,
+    steps_of,
+    write_manifest,
+)
 from models.checkpoint.history import HISTORY, History, history_of
-from models.checkpoint.loading import CHECKPOINTS
+from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets
 from models.checkpoint.model_card import card_writer
 from models.training.data import (
     ProcessRank,
@@ -95,8 +102,8 @@ def train(
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
     if resume:
-        _check_unchanged(load_config(folder / "config.json"), config)
-    assets = Assets.load(folder) if resume else collect_assets(config)
+        _check_unchanged(load_config(folder / CONFIG), config)
+    assets = load_assets(folder) if resume else collect_assets(config)
     accelerator = _make_accelerator(config, folder)
     with ExitStack() as stack:
         stack.callback(accelerator.end_training)
@@ -249,8 +256,11 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
         shutil.rmtree(checkpoints)
         shutil.rmtree(folder / "log", ignore_errors=True)
         checkpoints.mkdir()
-    write_json(folder / "config.json", _portable(to_plain(config), Path.cwd()))
+    (folder / MANIFEST).unlink(missing_ok=True)  # of an earlier run
+    write_json(folder / CONFIG, _portable(to_plain(config), Path.cwd()))
     assets.save(folder)
+    written = [name for name in (CONFIG, *ASSET_FILES) if (folder / name).is_file()]
+    write_manifest(folder, written)
 
 
 def _log_sizes(task: Task[Any], data: TrainingData, accelerator: Accelerator) -> None:

@@ -1,9 +1,9 @@
 """Statistics of f0 and energy over the training split, per speaker and pooled."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import reduce
-from typing import Any, cast
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -11,6 +11,9 @@ import torch
 from config.schema import PreprocessConfig
 from modules.variance_adaptor import average_by_phone, interpolate_unvoiced
 from processors.dataset.store import FeatureStore, Prosody
+from utils.config import build_complete
+from utils.errors import InputError
+from utils.files import read_json
 
 
 @dataclass(frozen=True)
@@ -90,24 +93,21 @@ class CorpusStats:
         return plain | {"pooled": asdict(self.pooled)} if self.speakers else plain
 
     @classmethod
-    def from_plain(cls, plain: object) -> "CorpusStats":
-        """Reads what `to_plain` gave.
+    def read(cls, path: Path) -> "CorpusStats":
+        """Reads what `to_plain` gave from a JSON file.
 
         Raises:
-            ValueError: If it is something else.
+            InputError: If the file is missing or holds something else.
         """
-        try:
-            speakers = cast("Mapping[str, Mapping[str, Any]]", plain)["speakers"]
-            return cls({name: _speaker_stats(values) for name, values in speakers.items()})
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"not statistics of this version: {error}; run stage 1 again"
-            ) from error
-
-
-def _speaker_stats(plain: Mapping[str, Any]) -> SpeakerStats:
-    quantities = {name: Stat(**plain[name]) for name in _QUANTITIES}
-    return SpeakerStats(**quantities, seconds=plain["seconds"])
+        plain = read_json(path)
+        speakers = plain.get("speakers") if isinstance(plain, dict) else None
+        stats = build_complete(cls, {"speakers": speakers}, path)
+        for name, speaker in stats.speakers.items():
+            for quantity in _QUANTITIES:
+                if (std := getattr(speaker, quantity).std) <= 0:
+                    where = f"speakers.{name}.{quantity}.std"
+                    raise InputError(f"{path}: {where} is {std:g}, expected above 0")
+        return stats
 
 
 def corpus_stats(store: FeatureStore, ids: Iterable[str], config: PreprocessConfig) -> CorpusStats:

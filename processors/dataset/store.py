@@ -18,6 +18,7 @@ from config.schema import PreprocessConfig
 from modules.mel import MelConfig
 from processors.dataset.shard_file import IndexRow
 from processors.records import Features, MelWav
+from utils.config import ConfigError, build_complete
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl, user_path, write_json, write_jsonl
 
@@ -256,9 +257,9 @@ def _read_mel_config(folder: Path) -> MelConfig:
     if not path.is_file():
         raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
     try:
-        return MelConfig(**cast("dict[str, Any]", read_json(path)))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: not a mel definition: {error}; run stage 1 again") from error
+        return build_complete(MelConfig, read_json(path), path)
+    except ConfigError as error:
+        raise InputError(f"{error}; delete this file and run stage 1 again") from error
 
 
 def _check_mel_config(folder: Path, stored: MelConfig, expected: MelConfig) -> None:

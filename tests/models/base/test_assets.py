@@ -1,5 +1,5 @@
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -56,10 +56,20 @@ def test_a_folder_without_assets_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("audio.json", {"hop": 3}),
-        ("audio.json", {"hop_length": 0}),
+        ("audio.json", {}),
+        ("audio.json", []),
+        ("audio.json", asdict(MelConfig()) | {"padding": "centve"}),
+        ("audio.json", asdict(MelConfig()) | {"sample_rate": "16000"}),
+        ("audio.json", asdict(MelConfig()) | {"hop_length": 0}),
+        ("audio.json", asdict(MelConfig()) | {"log_floor": 0}),
+        ("audio.json", asdict(MelConfig()) | {"hop": 3}),
         ("vocabulary.json", ["AA0"]),
+        ("vocabulary.json", {"<pad>": 0}),
+        ("vocabulary.json", ["<pad>", 3]),
         ("speakers.json", [{"nom": "anna"}]),
+        ("speakers.json", [{"name": 225, "language": "en-gb"}]),
+        ("speakers.json", [{"name": "anna", "language": "nl"}] * 2),
+        ("speakers.json", {"name": "anna"}),
         ("stats.json", {}),
         ("trained_phones.json", {"AH0": 3}),
     ],

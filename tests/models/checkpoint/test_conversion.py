@@ -64,6 +64,7 @@ def test_the_experiment_is_an_ordinary_one(tmp_path, source):
     assert names == {
         "README.md",
         "audio.json",
+        "manifest.json",
         "config.json",
         "discriminator.safetensors",
         "history.json",

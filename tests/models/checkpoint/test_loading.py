@@ -1,4 +1,5 @@
 import json
+import logging
 import pickle
 import shutil
 from pathlib import Path
@@ -67,6 +68,34 @@ def test_a_checkpoint_and_a_published_folder_load_as_well(experiment, tmp_path):
     assert load_model(published).step is None
     assert load_model(published / "model.safetensors").folder == published
     assert torch.equal(synthesise(load_model(published)), synthesise(load_model(str(checkpoint))))
+
+
+@pytest.mark.parametrize("name", ["audio.json", "vocabulary.json", "speakers.json", "stats.json"])
+def test_an_asset_that_has_changed_or_is_missing_is_refused(experiment, name):
+    path = experiment / name
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"0", b"1", 1) if b"0" in content else content + b" ")
+    with pytest.raises(InputError, match=rf"moved: {name} has changed since it was written; copy"):
+        load_model(experiment)
+    path.unlink()
+    with pytest.raises(InputError, match=rf"moved: incomplete .*{name}"):
+        load_model(experiment)
+
+
+def test_an_edited_config_is_used_with_a_notice(experiment, caplog):
+    path = experiment / "config.json"
+    plain = json.loads(path.read_text())
+    plain["inference"] = {"sentence_pause_s": 0.5}
+    path.write_text(json.dumps(plain))
+    with caplog.at_level(logging.INFO):
+        assert load_model(experiment).config.inference.sentence_pause_s == 0.5
+    assert "config.json has changed since it was written" in " ".join(caplog.text.split())
+
+
+def test_an_experiment_of_an_older_version_has_no_manifest_and_loads(experiment):
+    before = synthesise(load_model(experiment))
+    (experiment / "manifest.json").unlink()
+    assert torch.equal(synthesise(load_model(experiment)), before)
 
 
 def test_a_checkpoint_is_found_from_inside_and_through_a_link(experiment, tmp_path, monkeypatch):

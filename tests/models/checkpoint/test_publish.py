@@ -10,6 +10,7 @@ from huggingface_hub import ModelCard, constants
 from safetensors.torch import load_file, save_file
 
 from models.base.registry import load_config
+from models.checkpoint.folders import fault_of
 from models.checkpoint.history import History
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import collect, publish, without_local_paths, write
@@ -84,7 +85,8 @@ def test_a_published_model_gives_the_same_samples_by_its_name(owner, voice):
     send(voice)
     assert set(owner.files("org/voice")) == {
         *("model.safetensors", "config.json", "audio.json", "vocabulary.json", "stats.json"),
-        *("speakers.json", "trained_phones.json", "README.md", ".gitattributes"),
+        *("speakers.json", "trained_phones.json", "manifest.json"),
+        *("README.md", ".gitattributes"),
     }
     model = load_model("org/voice")
     assert torch.equal(synthesise(model), synthesise(load_model(voice)))
@@ -324,8 +326,10 @@ def test_an_export_in_16_bits_sounds_nearly_the_same(vocoder, tmp_path):
     target = tmp_path / "exported"
     write(collect(vocoder, "exported", licence="mit", half=True), target)
     assert {path.name for path in target.iterdir()} == {
-        *("model.safetensors", "config.json", "audio.json", "speakers.json", "README.md")
+        *("model.safetensors", "config.json", "audio.json", "speakers.json", "README.md"),
+        "manifest.json",
     }
+    assert fault_of(target) == ""
     stored = load_file(target / "model.safetensors")
     assert {tensor.dtype for tensor in stored.values()} == {torch.float16}
     assert "conv_pre.weight" in stored  # weight normalisation is folded

@@ -102,7 +102,7 @@ def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
 def test_features_of_another_mel_are_refused(tmp_path):
     make_processed(tmp_path / "data" / "mini")
 
-    with pytest.raises(InputError, match="f_max 4000 and 3000"):
+    with pytest.raises(InputError, match=r"f_max 4000\.0 and 3000"):
         collect_assets(config_of(tmp_path, "preprocess.fmax=3000"))
 
 

@@ -44,7 +44,7 @@ def test_an_experiment_is_self_contained(root, monkeypatch):
     assert {path.name for path in folder.iterdir()} == {
         *("config.json", "audio.json", "vocabulary.json", "speakers.json", "stats.json"),
         "trained_phones.json",
-        *("README.md", "history.json", "checkpoints", ".lock"),
+        *("README.md", "history.json", "checkpoints", "manifest.json", ".lock"),
     }
     assert steps_of(folder / "checkpoints") == [2, 4]
     assert fault_of(folder / "checkpoints" / "step-00000004") == ""

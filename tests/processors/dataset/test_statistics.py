@@ -1,6 +1,5 @@
 """Statistics against numpy over all values at once."""
 
-import json
 import tracemalloc
 from dataclasses import asdict, replace
 
@@ -24,6 +23,8 @@ from processors.dataset.store import (
 )
 from processors.records import Features
 from tests.processors.stores import write_shard
+from utils.errors import InputError
+from utils.files import write_json
 
 ALL_VALUES = PreprocessConfig(pitch_remove_outlier=False, energy_remove_outlier=False)
 
@@ -143,16 +144,35 @@ def test_merging_with_a_constant_keeps_its_spread_at_zero():
     assert Stat(0, 1, 0, 0, 0).merge(other) == other.merge(Stat(0, 1, 0, 0, 0)) == other
 
 
-def test_json_gives_the_same_statistics_back():
+def test_json_gives_the_same_statistics_back(tmp_path):
     stat = Stat(0.1, 0.2, -1 / 3, 7e9, 12)
     stats = CorpusStats({"ann": SpeakerStats(stat, stat, stat, stat, 3.5)})
-    assert CorpusStats.from_plain(json.loads(json.dumps(stats.to_plain()))) == stats
+    write_json(tmp_path / "stats.json", stats.to_plain())
+    assert CorpusStats.read(tmp_path / "stats.json") == stats
 
 
-@pytest.mark.parametrize("plain", [[], {}, {"speakers": {"ann": {}}}, {"speakers": 3}])
-def test_other_json_is_refused(plain):
-    with pytest.raises(ValueError, match="not statistics of this version"):
-        CorpusStats.from_plain(plain)
+@pytest.mark.parametrize(
+    ("plain", "message"),
+    [
+        ([], "speakers is null, expected a section"),
+        ({}, "speakers is null, expected a section"),
+        ({"speakers": 3}, "speakers is 3, expected a section"),
+        ({"speakers": {"ann": {}}}, "mean"),
+        ({"speakers": {"ann": {"f0_frame": {"mean": "200"}}}}, 'f0_frame.mean is "200", expected'),
+    ],
+)
+def test_other_json_is_refused(plain, message, tmp_path):
+    write_json(tmp_path / "stats.json", plain)
+    with pytest.raises(InputError, match=rf"stats\.json: .*{message}"):
+        CorpusStats.read(tmp_path / "stats.json")
+
+
+def test_a_deviation_of_0_is_refused(tmp_path):
+    stat = Stat(0.1, 0.0, 0.1, 0.1)
+    stats = CorpusStats({"ann": SpeakerStats(stat, stat, stat, stat, 3.5)})
+    write_json(tmp_path / "stats.json", stats.to_plain())
+    with pytest.raises(InputError, match=r"speakers\.ann\.f0_frame\.std is 0, expected above 0"):
+        CorpusStats.read(tmp_path / "stats.json")
 
 
 def test_memory_does_not_grow_with_the_number_of_utterances(tmp_path):

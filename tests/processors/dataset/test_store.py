@@ -164,6 +164,13 @@ def test_an_unfinished_store_is_refused(folder, missing):
         FeatureStore(folder)
 
 
+def test_a_mel_definition_that_is_not_whole_is_refused(folder):
+    (folder / "audio.json").write_text("{}")
+    message = r"audio\.json: missing key sample_rate; delete this file and run stage 1 again"
+    with pytest.raises(InputError, match=message):
+        FeatureStore(folder)
+
+
 def test_an_index_of_another_version_is_refused(folder):
     (features_folder(folder) / "index.jsonl").write_text(json.dumps({"id": "a", "file": 1}) + "\n")
     with pytest.raises(InputError, match="not an index of this version"):

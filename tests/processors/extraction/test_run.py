@@ -98,7 +98,7 @@ def test_the_dataset_folder_says_all_about_it(prepared):
 
 def test_statistics_are_of_the_training_split_only(prepared, corpus):
     store, config = FeatureStore(prepared), config_of(corpus, prepared).preprocess
-    stats = CorpusStats.from_plain(read_json(prepared / "stats.json"))
+    stats = CorpusStats.read(prepared / "stats.json")
     assert stats == corpus_stats(store, read_splits(prepared).train, config)
     assert stats != corpus_stats(store, IDS, config)
     assert 150 < stats.pooled.f0_frame.mean < 280
