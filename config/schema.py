@@ -10,6 +10,7 @@ from typing import Literal
 
 from modules.mel import MelConfig, mel_filter_bank
 
+MOST_LOADERS = 256  # more processes than any machine feeds a GPU with
 LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
 
 
@@ -193,11 +194,13 @@ class ScheduleConfig:
 class DataLoaderConfig:
     """Loader processes and memory of batches."""
 
-    num_worker: int = 2  # loader processes; 0 loads in the training process
+    num_worker: int = 2  # loader processes, at most 256; 0 loads in the training process
     pin_memory: bool = True  # used on GPUs only
 
     def __post_init__(self) -> None:
         require_at_least(self, 0, "num_worker")
+        if self.num_worker > MOST_LOADERS:
+            raise ValueError(f"num_worker is {self.num_worker}, expected {MOST_LOADERS} or fewer")
 
 
 @dataclass(frozen=True)

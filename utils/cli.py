@@ -73,6 +73,8 @@ def run(main: Callable[[], None]) -> None:
     Exit codes: 0 success, 1 wrong input or a file system error, 2 wrong usage, 130 keyboard
     interrupt. Any other exception is a bug and keeps its traceback.
     """
+    interrupts: list[int] = []
+    atexit.register(_exit_if, interrupts)  # the first one runs last
     # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -85,6 +87,16 @@ def run(main: Callable[[], None]) -> None:
         _stop("interrupted", 130)
     except OSError as error:
         _stop(_describe(error), 1)
+    finally:
+        # all work is done, and an exit handler that Ctrl-C interrupts prints a traceback
+        signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+
+
+def _exit_if(interrupts: Sequence[int]) -> None:
+    if interrupts:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(130)
 
 
 def leave(code: int) -> NoReturn:

@@ -6,7 +6,9 @@ is done (joblib 1.6, distributed 2026.8, ray 2.60).
 """
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,7 +74,7 @@ def run_chunks(
     Args:
         function: Importable by name; what it raises ends the run.
         chunks: Items by name of the chunk.
-        n_jobs: Worker processes.
+        n_jobs: Worker processes; no more than chunks are started.
         backend: `sequential` runs in this process, without protection against crashes.
 
     Yields:
@@ -81,6 +83,7 @@ def run_chunks(
     Raises:
         InputError: If the backend is not installed, or workers die and no item is to blame.
     """
+    n_jobs = min(n_jobs, max(1, len(chunks)))
     pending = dict(chunks)
     lost: dict[str, tuple[T, ...]] = {}
     deaths = unexplained = 0
@@ -171,11 +174,29 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
     with parallel_config(backend="loky", n_jobs=max(2, n_jobs), inner_max_num_threads=1):
         parallel = Parallel(batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
         try:
-            for key, result in parallel(tasks()):
+            with _without_ctrl_c():
+                results = parallel(tasks())  # starts the processes
+            for key, result in results:
                 del in_work[key]
                 yield key, result
         except BrokenProcessPool as error:
             raise WorkerDiedError(list(in_work), error) from error
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Processes that start within the block ignore Ctrl-C for ever, this one in the block only.
+
+    A terminal sends it to all processes; this one ends its workers, and they print no tracebacks.
+    """
+    if threading.current_thread() is not threading.main_thread():  # which alone handles signals
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:

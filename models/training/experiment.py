@@ -36,7 +36,7 @@ from models.training.data import (
 )
 from models.training.finetune import initialise
 from models.training.scoring.periodic import build_scoring, check_score_metrics
-from models.training.tracking import Tracker, check_tracker
+from models.training.tracking import Tracker, check_tracker, ending_trackers
 from models.training.trainer import Observers, Trainer
 from utils.config import to_plain
 from utils.errors import InputError
@@ -106,7 +106,7 @@ def train(
     assets = load_assets(folder) if resume else collect_assets(config)
     accelerator = _make_accelerator(config, folder)
     with ExitStack() as stack:
-        stack.callback(accelerator.end_training)
+        stack.enter_context(ending_trackers(accelerator))
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         seed_everything(config.train.random_seed)

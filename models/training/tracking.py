@@ -2,7 +2,9 @@
 
 import importlib.util
 import math
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from accelerate import Accelerator
@@ -70,6 +72,7 @@ class Tracker:
     ) -> None:
         self._accelerator = accelerator
         self._kind = kind
+        self._folder = folder
         self._sample_rate = sample_rate
         if kind == "tensorboard":
             resumed = {"tensorboard": {"purge_step": step + 1}}
@@ -101,7 +104,7 @@ class Tracker:
             _clock_face(seconds),
         )
         curves = {f"train/{name}": value for name, value in values.items()}
-        self._accelerator.log(curves, step=position.step)
+        self._log(curves, position.step)
 
     def log_validation(self, found: Validation, step: int) -> None:
         """Writes one log line, and curves under `valid/`.
@@ -114,7 +117,7 @@ class Tracker:
         metrics = f"; {_listed(found.metrics)}" if found.metrics else ""
         get_logger(__name__).info("%s%s", line, metrics)
         curves = {f"valid/{n}": v for n, v in (*found.losses.items(), *found.metrics.items())}
-        self._accelerator.log(curves | {"valid/loss": found.loss}, step=step)
+        self._log(curves | {"valid/loss": found.loss}, step)
 
     def log_scores(self, found: ScoringResult, step: int) -> None:
         """Writes one log line, and curves under `score/`, with the number of utterances.
@@ -134,7 +137,7 @@ class Tracker:
         )
         known = {name: v for name, v in found.values.items() if math.isfinite(v)}
         curves = {f"score/{name}": value for name, value in known.items()}
-        self._accelerator.log(curves | {"score/utterances": found.n}, step=step)
+        self._log(curves | {"score/utterances": found.n}, step)
 
     def log_samples(self, samples: Iterable[Sample], step: int) -> None:
         """Sends audio and figures under `samples/<id>/`.
@@ -146,7 +149,23 @@ class Tracker:
         if self._kind == "none":
             return
         for sample in samples:
-            self._send(sample, step)
+            with self._writing():
+                self._send(sample, step)
+
+    def _log(self, curves: Mapping[str, float], step: int) -> None:
+        with self._writing():
+            self._accelerator.log(dict(curves), step=step)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turns errors of the disk into one that names the folder."""
+        try:
+            yield
+        except OSError as error:
+            raise InputError(
+                f"{self._folder}: the log of train.tracker {self._kind} cannot be written: "
+                f"{error.strerror or error}; free disk space, then continue with --resume"
+            ) from error
 
     def _send(self, sample: Sample, step: int) -> None:
         tracker = self._accelerator.get_tracker(self._kind, unwrap=True)
@@ -167,6 +186,38 @@ class Tracker:
         sounds = {name: wandb.Audio(wav.numpy(), sample_rate=rate) for name, wav in audio.items()}
         images = {name: wandb.Image(figure) for name, figure in figures.items()}
         tracker.log(sounds | images, step=step)
+
+
+@contextmanager
+def ending_trackers(accelerator: Accelerator) -> Iterator[None]:
+    """Ends trackers and process group after the block; a log that cannot be completed is a warning.
+
+    Args:
+        accelerator: Of the run.
+    """
+    previous = threading.excepthook
+    threading.excepthook = _without_writer(previous)
+    try:
+        yield
+    finally:
+        try:
+            accelerator.end_training()
+        except OSError as error:
+            get_logger(__name__).warning("the log of the tracker is incomplete: %s", error)
+        threading.excepthook = previous
+
+
+def _without_writer(report: Callable[..., object]) -> Callable[..., object]:
+    """A hook for errors of threads that leaves out those of TensorBoard's writer.
+
+    The next call of the writer raises the same error again, in the main thread.
+    """
+
+    def hook(failed: threading.ExceptHookArgs) -> None:
+        if type(failed.thread).__name__ != "_AsyncWriterThread":
+            report(failed)
+
+    return hook
 
 
 def check_tracker(kind: str, n_samples: int) -> None:

@@ -110,6 +110,24 @@ def test_ctrl_c_works_in_a_command_that_a_shell_started_in_the_background():
     assert caught.value.code == 130
 
 
+def test_ctrl_c_while_a_command_exits_changes_its_exit_code_and_interrupts_nothing():
+    script = """
+import atexit, signal, sys
+from utils.cli import run
+
+run(lambda: None)
+
+@atexit.register
+def clean_up():
+    signal.raise_signal(signal.SIGINT)
+    print("cleaned up")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "cleaned up\n", "")
+
+
 def test_leaving_runs_exit_handlers_and_writes_what_was_printed():
     script = """
 import atexit

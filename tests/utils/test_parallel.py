@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from utils.errors import InputError
 from utils.parallel import run_chunks
@@ -92,6 +93,17 @@ def test_workers_are_other_processes_with_one_thread():
     ((threads, process),) = (done.result for done in run_chunks(threads_and_process, {"a": []}, 1))
     assert threads == 1
     assert process != os.getpid()
+
+
+def ignores_ctrl_c(_key, _items):
+    return signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+
+def test_workers_ignore_the_ctrl_c_of_a_terminal_and_their_parent_does_not():
+    before = signal.getsignal(signal.SIGINT)
+    get_reusable_executor().shutdown()  # processes of another test
+    assert [done.result for done in run_chunks(ignores_ctrl_c, {"a": [1]}, 2)] == [True]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_sequential_work_uses_one_thread_and_restores_their_number():

@@ -1,5 +1,7 @@
+import errno
 import logging
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +12,7 @@ from accelerate.utils import ProjectConfiguration
 
 from models.base.task import Sample
 from models.checkpoint.history import Position
-from models.training.tracking import Meter, Tracker, check_tracker
+from models.training.tracking import Meter, Tracker, check_tracker, ending_trackers
 from models.training.updates import WindowReport
 from models.training.validation import Validation
 from utils.errors import InputError
@@ -122,3 +124,35 @@ def test_without_matplotlib_figures_are_refused_and_curves_are_not(monkeypatch):
     check_tracker("none", n_samples=3)
     with pytest.raises(InputError, match=r"matplotlib is not installed: .*train\.valid_samples=0"):
         check_tracker("tensorboard", n_samples=3)
+
+
+def failing(*_arguments, **_named):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_log_that_cannot_be_written_is_an_error_that_names_the_experiment(tmp_path):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    accelerator = Accelerator(cpu=True)
+    tracker = Tracker(accelerator, "none", tmp_path, 8000)
+    accelerator.log = failing
+
+    found = Validation(1.0, {}, {})
+    with pytest.raises(InputError, match=r"the log of train\.tracker .* No space left on device"):
+        tracker.log_validation(found, 3)
+
+
+def test_a_log_that_cannot_be_completed_hides_no_other_error(caplog, capsys):
+    class _AsyncWriterThread(threading.Thread):
+        """Has the name of TensorBoard's writer, whose errors come again in the main thread."""
+
+    def train():
+        thread = _AsyncWriterThread(target=failing)
+        thread.start()
+        thread.join()
+        raise InputError("the disk is full")
+
+    accelerator = SimpleNamespace(end_training=failing)
+    with pytest.raises(InputError, match="the disk is full"), ending_trackers(accelerator):
+        train()
+    assert "the log of the tracker is incomplete: [Errno 28] No space" in caplog.text
+    assert capsys.readouterr().err == ""
