@@ -1,1 +1,1 @@
-"""Building blocks of networks. They import torch and numpy; `alignment_search` also numba."""
+"""Building blocks of networks. They import torch and numpy; `compiled` also numba."""

@@ -49,12 +49,9 @@ def _search_by_item(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: T
 
 @cache
 def _compiled() -> Callable[..., None]:
-    import numba
+    from modules.compiled import compiled  # here: numba takes time to import
 
-    try:
-        return numba.njit(cache=True, nogil=True)(_fill)
-    except RuntimeError:  # no folder is writable for compiled code
-        return numba.njit(nogil=True)(_fill)
+    return compiled(_fill)
 
 
 def _fill(

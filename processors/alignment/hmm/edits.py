@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modules.compiled import compiled
 from processors.alignment.hmm.chain import N_STATES, SKIP, Chain, Segment
-from processors.alignment.hmm.compiled import compiled
 from processors.alignment.hmm.mfcc import FRAME_S
 from processors.alignment.hmm.model import HmmAlignment
 from processors.records import AlignmentScore, SpokenText

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modules.compiled import compiled
 from processors.alignment.hmm.chain import SKIP, Chain
-from processors.alignment.hmm.compiled import compiled
 
 _PRUNED = 1e-100  # states at the ends of the active span are dropped below this probability
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment.hmm.compiled import compiled
+from modules.compiled import compiled
 
 UNUSED = -1e30  # log-weight of a component that is not in use
 LEAST_VARIANCE = 0.15  # of the variance of all speech, which is 1

@@ -1,4 +1,4 @@
-"""Compilation by numba, without the interpreter's lock, so that threads run in parallel."""
+"""Compilation of loops by numba, without the interpreter's lock: threads run in parallel."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,6 +1,6 @@
 from numba.core import caching
 
-from processors.alignment.hmm.compiled import compiled
+from modules.compiled import compiled
 
 
 def test_where_compiled_code_cannot_be_kept_it_is_compiled_every_time(monkeypatch):
