@@ -272,7 +272,7 @@ class InferenceConfig:
     # Phones that the voice was not trained on: `replace` them by the nearest, with a warning, or
     # `refuse` the text. Pauses are replaced always.
     unknown_phones: Literal["replace", "refuse"] = "replace"
-    griffin_lim_iterations: int = 60
+    griffin_lim_iterations: int = 30
     # HiFi-GAN: "bf16" is faster on CPUs with bfloat16; "mixed" keeps its last stage in fp32.
     vocoder_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
     save_plots: bool = False  # plot mel, phones and pitch of each wav

@@ -5,15 +5,53 @@ from torch import Tensor, nn
 
 from modules.mel import MelConfig, mel_filter_bank
 
+_UNCOVERED = 1e-5  # of the sum of the filters at a bin
+
 
 def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tensor:
-    """Inverts a mel: non-negative STFT magnitudes with the nearest mel bands.
-
-    Non-negative least squares by the multiplicative updates of Lee and Seung (2001, eq. 4),
-    which never raise the error. They start from the mean level of the bands around each bin; the
-    pseudo-inverse, whose negative values must be cut, is a worse start.
+    """Inverts a mel: STFT magnitudes with the nearest mel bands, 0 outside its band.
 
     Args:
+        bands: Not logarithmic, (B, M, T).
+        filters: Of the mel, (M, K).
+        updates: Towards the mel bands, of `fit_mel`.
+
+    Returns:
+        (B, K, T).
+    """
+    magnitude = fit_mel(spread_mel(bands, filters), bands, filters, updates)
+    return magnitude * _covered(filters)
+
+
+def spread_mel(bands: Tensor, filters: Tensor) -> Tensor:
+    """Spreads mel bands over the bins of the STFT: the mean level of the bands around each bin.
+
+    The pseudo-inverse of the filters, whose negative values must be cut, is a worse start for
+    `fit_mel`. Bins outside the band of the mel get the level of the nearest bin inside it.
+
+    Args:
+        bands: Not logarithmic, (B, M, T).
+        filters: Of the mel, (M, K).
+
+    Returns:
+        (B, K, T), at least 1e-5.
+    """
+    levels = bands / filters.sum(dim=1, keepdim=True)
+    shares = filters / filters.sum(dim=0).clamp(min=_UNCOVERED)  # (M, K)
+    inside = _covered(filters)[:, 0].nonzero()[:, 0]
+    nearest = torch.arange(filters.shape[1], device=filters.device).clamp(inside[0], inside[-1])
+    return (shares[:, nearest].T @ levels).clamp(min=1e-5)
+
+
+def fit_mel(magnitude: Tensor, bands: Tensor, filters: Tensor, updates: int) -> Tensor:
+    """Changes magnitudes until their mel bands are those asked for.
+
+    The multiplicative updates of Lee and Seung (2001, "Algorithms for non-negative matrix
+    factorization", theorem 2), which never raise the Kullback-Leibler divergence of the bands:
+    nearer to how loudness is heard than squared errors, which are those of the loudest bands.
+
+    Args:
+        magnitude: Positive, (B, K, T); outside the band of the mel it stays as it is.
         bands: Not logarithmic, (B, M, T).
         filters: Of the mel, (M, K).
         updates: Number of updates.
@@ -21,14 +59,17 @@ def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tenso
     Returns:
         (B, K, T).
     """
-    levels = bands / filters.sum(dim=1, keepdim=True)
-    reach = filters.sum(dim=0).clamp(min=1e-3)[:, None]  # 0 above f_max
-    magnitude = (filters.T @ levels / reach).clamp(min=1e-5)
-    target = filters.T @ bands
+    covered = _covered(filters)
+    weights = filters / filters.sum(dim=0).clamp(min=_UNCOVERED)  # (M, K)
     for _ in range(updates):
-        given = filters.T @ (filters @ magnitude)
-        magnitude = magnitude * target / given.clamp(min=1e-9)
+        ratio = bands / (filters @ magnitude).clamp(min=1e-9)
+        magnitude = torch.where(covered, magnitude * (weights.T @ ratio), magnitude)
     return magnitude
+
+
+def _covered(filters: Tensor) -> Tensor:
+    """Whether a bin is in the band of the mel, (M, K) -> (K, 1)."""
+    return (filters.sum(dim=0) > _UNCOVERED)[:, None]
 
 
 class MelConverter(nn.Module):
