@@ -159,7 +159,7 @@ class MelSpectrogram(nn.Module):
         Raises:
             ValueError: If the audio is too short to be reflected at its edges.
         """
-        return self._mel_of(self.magnitude(wav))
+        return self.log_mel(self.magnitude(wav))
 
     def mel_and_energy(self, wav: Tensor) -> tuple[Tensor, Tensor]:
         """Computes the log-mel and the energy, the L2 norm of the STFT magnitude per frame.
@@ -174,7 +174,7 @@ class MelSpectrogram(nn.Module):
             ValueError: If the audio is too short to be reflected at its edges.
         """
         magnitude = self.magnitude(wav)
-        return self._mel_of(magnitude), torch.linalg.vector_norm(magnitude, dim=1)
+        return self.log_mel(magnitude), torch.linalg.vector_norm(magnitude, dim=1)
 
     def magnitude(self, wav: Tensor) -> Tensor:
         """Computes the STFT magnitude, (B, S) -> (B, n_fft // 2 + 1, T)."""
@@ -197,7 +197,8 @@ class MelSpectrogram(nn.Module):
         power = torch.view_as_real(spectrum).square().sum(dim=-1)
         return (power + self.config.magnitude_epsilon).sqrt()
 
-    def _mel_of(self, magnitude: Tensor) -> Tensor:
+    def log_mel(self, magnitude: Tensor) -> Tensor:
+        """Computes the log-mel of STFT magnitudes, (B, n_fft // 2 + 1, T) -> (B, M, T)."""
         # the logarithm magnifies what half precision rounds away
         with torch.autocast(magnitude.device.type, enabled=False):
             return (self.filters @ magnitude).clamp(min=self.config.log_floor).log()

@@ -1,0 +1,299 @@
+"""FreeVGL: STFT magnitudes by a small network, phases by Griffin-Lim.
+
+The network is the amplitude part of FreeV (Lv et al. 2024, "FreeV: Free Lunch For Vocoders Through
+Pseudo Inversed Mel Filter", arXiv:2406.08196): ConvNeXt blocks at frame rate correct the magnitudes
+that the filter bank of the mel gives. It departs from FreeV in that
+- phases are not learned: phase gradient heap integration and some iterations of Griffin-Lim
+  (modules/griffin_lim.py) find them, so no discriminator is needed, and CPU minutes of training
+  are enough for any voice;
+- the prior interpolates the level of the mel bands, which is positive everywhere, where FreeV takes
+  the absolute value of the pseudo-inverse;
+- the blocks read the mel, not the prior;
+- multiplicative updates bring the magnitudes back to the mel that was asked for;
+- training changes the level of the segments, and blurs their mels, so that the smooth mels of
+  acoustic models are known.
+"""
+
+import copy
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from config.schema import Config, require_at_least, require_share
+from models.base.assets import Assets
+from models.base.samples import resynthesis_samples
+from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
+from modules.conv import Linear
+from modules.convnext import ConvNeXtBlock
+from modules.griffin_lim import GriffinLim
+from modules.losses import MultiResolutionStft
+from modules.mel import MelConfig, MelSpectrogram
+from modules.mel_conversion import fit_mel, spread_mel
+from processors.dataset.batch import VocoderBatch
+
+_MEL_MEAN, _MEL_STD = -5.0, 2.0  # of the log-mels of speech, roughly: the scale of the input
+_QUIET = math.log(3e-4)  # log magnitudes below this are all alike: -85 dB of a full-scale sine
+_BLUR_REACH = 5  # frames or bands on either side
+
+
+@dataclass(frozen=True)
+class FreeVGLConfig:
+    """The `model` section."""
+
+    channels: int = 256
+    layers: int = 5  # ConvNeXt blocks
+    kernel_size: int = 7  # frames, odd
+    expansion: int = 3  # channels inside a block, as a multiple
+    mel_updates: int = 2  # towards the given mel, in synthesis
+    iterations: int = 30  # of Griffin-Lim, in synthesis
+    lambda_linear: float = 1.0  # weights of the losses, that of log magnitudes having 1
+    lambda_mel: float = 0.5
+    # of training segments
+    gain_db: float = 15.0  # largest change of level, up or down
+    blurred: float = 0.5  # share whose input mel is blurred
+    blur_frames: float = 2.0  # largest standard deviation of the blur, over time
+    blur_bands: float = 1.2  # ... and over frequency
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "channels", "layers", "expansion", "kernel_size")
+        require_at_least(self, 0, "mel_updates", "iterations", "lambda_linear", "lambda_mel")
+        require_at_least(self, 0, "gain_db", "blur_frames", "blur_bands")
+        require_share(self, "blurred")
+        if self.kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size {self.kernel_size} must be odd")
+
+
+class FreeVGL(nn.Module):
+    """Mel to waveform.
+
+    Args:
+        config: Sizes, and settings of the synthesis.
+        mel: Definition of the mels.
+    """
+
+    def __init__(self, config: FreeVGLConfig, mel: MelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.griffin_lim = GriffinLim(mel, config.iterations)
+        channels, margin = config.channels, config.kernel_size // 2
+        self.first_conv = nn.Conv1d(mel.n_mels, channels, config.kernel_size, padding=margin)
+        self.first_norm = nn.LayerNorm(channels)
+        self.blocks = nn.ModuleList(
+            ConvNeXtBlock(channels, config.kernel_size, config.expansion)
+            for _ in range(config.layers)
+        )
+        self.last_norm = nn.LayerNorm(channels)
+        self.residual = Linear(channels, mel.n_fft // 2 + 1)
+        nn.init.zeros_(self.residual.weight)
+        nn.init.zeros_(cast("Tensor", self.residual.bias))
+        self._half = False  # blocks in bfloat16
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """Predicts log magnitudes.
+
+        Args:
+            mel: Natural log, (B, M, T).
+
+        Returns:
+            Natural log, (B, n_fft // 2 + 1, T) float32.
+        """
+        scaled = (mel - _MEL_MEAN) / _MEL_STD
+        hidden = self.first_norm(self.first_conv(scaled).mT)  # (B, T, C)
+        for block in self.blocks:
+            hidden = block(hidden)
+        residual = self.residual(self.last_norm(hidden)).mT.float()
+        return spread_mel(mel.float().exp(), self.griffin_lim.filters).log() + residual
+
+    @torch.no_grad()
+    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+        """Computes the waveform, item by item; call `eval()` first.
+
+        Args:
+            mel: Natural log, (B, M, T).
+            mel_lengths: (B,); without them every item has T frames.
+
+        Returns:
+            (B, T * hop_length); 0 beyond the lengths.
+        """
+        B, _, T = mel.shape
+        lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
+        wavs = mel.new_zeros(B, T * self.griffin_lim.mel.hop_length, dtype=torch.float32)
+        for item, n_frames in enumerate(lengths):
+            wav = self._synthesise(mel[item : item + 1, :, :n_frames].float())
+            wavs[item, : len(wav)] = wav
+        return wavs
+
+    @torch.no_grad()
+    def generate(
+        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
+    ) -> Iterator[Tensor]:
+        """Computes the waveform in one chunk, since each phase depends on all others.
+
+        Args:
+            mel: Natural log, (B, M, T); or its parts one after another.
+            chunk_frames: Without effect.
+
+        Yields:
+            (B, T * hop_length).
+        """
+        pieces = [mel] if isinstance(mel, Tensor) else list(mel)
+        if pieces:
+            yield self.infer(torch.cat(pieces, dim=2))
+
+    def for_inference(self, precision: Literal["fp32", "mixed", "bf16"] = "fp32") -> "FreeVGL":
+        """Returns a copy that cannot be trained.
+
+        Args:
+            precision: "bf16" and "mixed": the network in bfloat16, the phases in fp32.
+        """
+        network = copy.deepcopy(self).requires_grad_(False)
+        network._half = precision != "fp32"
+        return network
+
+    def _synthesise(self, mel: Tensor) -> Tensor:
+        """(1, M, T) -> (T * hop_length,) in [-1, 1]."""
+        with torch.autocast(mel.device.type, torch.bfloat16, enabled=self._half):
+            magnitude = self(mel).exp()
+        filters = self.griffin_lim.filters
+        magnitude = fit_mel(magnitude, mel.exp(), filters, self.config.mel_updates)
+        return self.griffin_lim.waveform(magnitude[0].T).clamp(-1, 1)
+
+
+class FreeVGLTask:
+    """Training on recordings, or on the mels that an acoustic model predicts for them.
+
+    Args:
+        network: The network to train.
+        config: Weights of the losses, and changes of the training segments.
+        mel: Definition of the mels.
+    """
+
+    exported = "model"
+
+    def __init__(self, network: FreeVGL, config: FreeVGLConfig, mel: MelConfig) -> None:
+        self.networks: dict[str, nn.Module] = {"model": network}
+        self.config = config
+        self._mel = MelSpectrogram(mel)
+        self._stft = MultiResolutionStft()
+        # frames whose STFT reads samples beyond the segment
+        self._edge = math.ceil(mel.n_fft / 2 / mel.hop_length)
+
+    def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
+        """Counts the valid elements of the batch, by unit."""
+        return {"items": len(batch.ids), "frames": int(batch.mel_lengths.sum())}
+
+    def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
+        """Yields the update of the network."""
+        gain = self._random_gains(batch.wav)  # (B, 1)
+        mel = self._blur(batch.mel + gain.log()[:, :, None])
+        yield Update("model", self.losses(mel, batch.wav * gain, edge=self._edge))
+
+    def losses(self, mel: Tensor, wav: Tensor, edge: int = 0) -> dict[str, LossTerm]:
+        """L1 of log magnitudes, of magnitudes relative to those of the frame, and of mels.
+
+        Args:
+            mel: Input, natural log, (B, M, T).
+            wav: Target, (B, T * hop_length).
+            edge: Frames at the beginning and at the end that do not count.
+        """
+        mel_of = self._mel.to(wav.device)
+        log_magnitude_hat = self.networks["model"](mel).float()  # (B, n_fft // 2 + 1, T)
+        magnitude = mel_of.magnitude(wav)
+        inner = slice(edge, magnitude.shape[2] - edge)
+        log_magnitude_hat, magnitude = log_magnitude_hat[..., inner], magnitude[..., inner]
+        magnitude_hat = log_magnitude_hat.exp()
+        log_magnitude = magnitude.clamp(min=math.exp(_QUIET)).log()
+        log_distance = (log_magnitude_hat.clamp(min=_QUIET) - log_magnitude).abs()
+        level = magnitude.sum(dim=1, keepdim=True) + 0.1  # silent frames weigh less
+        linear_distance = (magnitude_hat - magnitude).abs().sum(dim=1, keepdim=True) / level
+        mel_distance = (mel_of.log_mel(magnitude_hat) - mel_of.log_mel(magnitude)).abs()
+        return {
+            "log_magnitude": _mean_per_item(log_distance),
+            "linear_magnitude": _mean_per_item(linear_distance, self.config.lambda_linear),
+            "mel": _mean_per_item(mel_distance, self.config.lambda_mel),
+        }
+
+    @torch.no_grad()
+    def validation_step(self, batch: VocoderBatch) -> Mapping[str, LossTerm | MetricTerm]:
+        """Losses of whole recordings, and the STFT distance of their resynthesis."""
+        totals: dict[str, LossTerm] = {}
+        stft = 0.0
+        for item, T in enumerate(batch.mel_lengths.tolist()):
+            mel = batch.mel[item : item + 1, :, :T]
+            wav = batch.wav[item : item + 1, : T * self._mel.config.hop_length]
+            for name, term in self.losses(mel, wav).items():
+                before = totals[name].total if name in totals else 0.0
+                totals[name] = term._replace(total=term.total + before)
+            wav_hat = cast("FreeVGL", self.networks["model"]).infer(mel)
+            stft += float(self._stft.to(wav.device)(wav_hat, wav).sum())
+        return {**totals, "stft": MetricTerm(stft, len(batch.ids))}
+
+    def samples(self, batch: VocoderBatch) -> Iterator[Sample]:
+        """Resynthesises the batch."""
+        network = cast("FreeVGL", self.networks["model"])
+        wav_hat = network.infer(batch.mel, batch.mel_lengths)
+        return resynthesis_samples(batch, wav_hat, self._mel.config, self._mel.to(wav_hat.device))
+
+    def _random_gains(self, wav: Tensor) -> Tensor:
+        """Factors on the level that do not clip, (B, S) -> (B, 1)."""
+        turn = 2 * torch.rand(len(wav), 1, device=wav.device) - 1
+        gain = 10 ** (turn * self.config.gain_db / 20)
+        return torch.minimum(gain, 1 / wav.abs().amax(dim=1, keepdim=True).clamp(min=1e-4))
+
+    def _blur(self, mel: Tensor) -> Tensor:
+        """Blurs some items of (B, M, T) by Gaussians of random width, over time and frequency."""
+        config = self.config
+        chosen = torch.rand(len(mel), device=mel.device) < config.blurred
+        over_time = _gaussians(chosen * config.blur_frames * _uniform(mel))
+        over_bands = _gaussians(chosen * config.blur_bands * _uniform(mel))
+        mel = _convolve(mel.transpose(0, 1), over_time).transpose(0, 1)
+        return _convolve(mel.permute(2, 0, 1), over_bands).permute(1, 2, 0)
+
+
+def _uniform(like: Tensor) -> Tensor:
+    return torch.rand(len(like), device=like.device)
+
+
+def _gaussians(widths: Tensor) -> Tensor:
+    """Kernels of these standard deviations, (B,) -> (B, 2 * _BLUR_REACH + 1); 0 is no blur."""
+    offsets = torch.arange(-_BLUR_REACH, _BLUR_REACH + 1, device=widths.device)
+    return torch.softmax(-0.5 * (offsets / widths.clamp(min=1e-2)[:, None]).square(), dim=1)
+
+
+def _convolve(signals: Tensor, kernels: Tensor) -> Tensor:
+    """Each item with its kernel; (N, B, L) with (B, K) -> (N, B, L), edges repeated."""
+    padded = F.pad(signals, (_BLUR_REACH, _BLUR_REACH), mode="replicate")
+    return F.conv1d(padded, kernels[:, None], groups=len(kernels))
+
+
+def _mean_per_item(distance: Tensor, weight: float = 1.0) -> LossTerm:
+    return LossTerm(distance.flatten(1).mean(dim=1).sum(), "items", weight)
+
+
+CONFIG = FreeVGLConfig
+
+
+def build_network(config: Config, assets: Assets) -> FreeVGL:
+    """Builds the network of an experiment, with random weights.
+
+    Args:
+        config: The experiment.
+        assets: Mel definition.
+    """
+    return FreeVGL(cast("FreeVGLConfig", config.model), assets.mel)
+
+
+def build_task(config: Config, assets: Assets) -> FreeVGLTask:
+    """Builds the training task of an experiment.
+
+    Args:
+        config: The experiment.
+        assets: Mel definition.
+    """
+    network = build_network(config, assets)
+    return FreeVGLTask(network, cast("FreeVGLConfig", config.model), assets.mel)

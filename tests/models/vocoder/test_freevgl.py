@@ -1,0 +1,145 @@
+"""FreeVGL's network and losses, its training on the trainer, and what it gives for speech."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+from accelerate.state import AcceleratorState
+
+from models.training.updates import Updater, weighted_mean
+from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask
+from modules.griffin_lim import GriffinLim
+from modules.mel import MelConfig, MelSpectrogram
+from processors.dataset.batch import VocoderBatch
+
+RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
+MEL = MelConfig()
+SMALL = FreeVGLConfig(channels=16, layers=2, kernel_size=3, iterations=4)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _accelerate():
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def network():
+    torch.manual_seed(0)
+    network = FreeVGL(SMALL, MEL)
+    torch.nn.init.normal_(network.residual.weight, std=0.02)
+    return network.eval()
+
+
+def recording(n_frames: int = 80) -> torch.Tensor:
+    wav, _ = soundfile.read(RECORDINGS / "LJ001-0002.flac", dtype="float32")
+    return torch.from_numpy(wav[: n_frames * MEL.hop_length])[None]
+
+
+def batch_of(wav: torch.Tensor) -> VocoderBatch:
+    mel = MelSpectrogram(MEL)(wav)
+    lengths = torch.full((len(wav),), mel.shape[2])
+    return VocoderBatch(tuple(f"clip-{n}" for n in range(len(wav))), mel, lengths, wav)
+
+
+def task_of(network: FreeVGL, **changes: float) -> FreeVGLTask:
+    return FreeVGLTask(network, replace(SMALL, **changes), MEL)
+
+
+def test_the_size_by_default_is_that_of_the_recipe():
+    weights = FreeVGL(FreeVGLConfig(), MEL).parameters()
+    assert sum(weight.numel() for weight in weights) == 2_261_761
+
+
+def test_without_training_it_gives_what_griffin_lim_gives():
+    """Up to the band above that of the mel, which Griffin-Lim leaves silent."""
+    config = replace(SMALL, mel_updates=30, iterations=8)
+    mel = MelSpectrogram(MEL)(recording())
+    found, expected = FreeVGL(config, MEL).infer(mel), GriffinLim(MEL, 8).infer(mel)
+    mels = [MelSpectrogram(MEL)(wav) for wav in (found, expected)]
+    assert (mels[0] - mels[1]).abs().mean() < 0.05
+
+
+def test_an_item_of_a_batch_is_what_it_is_alone(network):
+    mel = MelSpectrogram(MEL)(recording())
+    padded = torch.full((2, 80, 80), MEL.log_floor_value)
+    padded[0], padded[1, :, :50] = mel[0], mel[0, :, :50]
+    wavs = network.infer(padded, torch.tensor([80, 50]))
+    assert torch.equal(wavs[:1], network.infer(mel))
+    assert torch.equal(wavs[1:, : 50 * 256], network.infer(mel[:, :, :50]))
+    assert not wavs[1, 50 * 256 :].any()
+
+
+def test_the_mel_of_the_sound_is_the_mel_that_was_asked_for(network):
+    """Random weights make other magnitudes; the updates towards the mel mend them."""
+    mel = MelSpectrogram(MEL)(recording())
+    network.config = replace(SMALL, mel_updates=20)
+    found = MelSpectrogram(MEL)(network.infer(mel))
+    assert (found - mel).abs().mean() < 0.2
+
+
+def test_every_weight_gets_a_gradient(network):
+    task = task_of(network.train())
+    (update,) = task.training_step(batch_of(recording()))
+    weighted_mean(update.losses, task.counts(batch_of(recording()))).backward()
+    assert all(weight.grad.abs().max() > 0 for weight in network.parameters())
+
+
+def test_it_learns_a_recording(network):
+    task = task_of(network.train(), gain_db=0.0, blurred=0.0)
+    batch = batch_of(recording())
+    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
+    updater = Updater(task, {"model": optimizer}, CPU)
+    reports = [updater.run([batch]).losses for _ in range(80)]
+    for name in ("log_magnitude", "linear_magnitude", "mel"):
+        assert reports[-1][name] < 0.8 * reports[0][name]
+
+
+def test_the_loss_of_the_true_magnitudes_is_zero():
+    """A network that answers with them: every loss compares with the recording itself."""
+    wav = recording()
+
+    class Oracle(torch.nn.Module):
+        def forward(self, mel: torch.Tensor) -> torch.Tensor:
+            return MelSpectrogram(MEL).magnitude(wav).log()
+
+    losses = FreeVGLTask(Oracle(), SMALL, MEL).losses(torch.zeros(1, 80, 80), wav)
+    assert all(float(term.total) < 1e-4 for term in losses.values())
+
+
+def test_gains_neither_clip_nor_exceed_their_range(network):
+    task = task_of(network, gain_db=20.0)
+    wav = torch.stack([recording()[0] * scale for scale in (0.01, 1.0)] * 50)
+    gains = task._random_gains(wav)
+    assert gains.shape == (100, 1)
+    assert (wav * gains).abs().max() <= 1 + 1e-6
+    assert gains.min() >= 0.1 - 1e-6
+    assert gains.max() <= 10 + 1e-6
+    assert gains[::2].std() > 1  # quiet ones are free to move
+
+
+def test_a_blur_keeps_the_mean_and_lowers_the_variation(network):
+    torch.manual_seed(0)
+    mel = MelSpectrogram(MEL)(recording()).expand(8, -1, -1)
+    blurred = task_of(network, blurred=0.999)._blur(mel)
+    assert blurred.shape == mel.shape
+    assert torch.allclose(blurred.mean(dim=(1, 2)), mel.mean(dim=(1, 2)), atol=0.1)
+    assert (blurred.diff(dim=2).abs().mean(dim=(1, 2)) < mel.diff(dim=2).abs().mean()).all()
+    assert torch.allclose(task_of(network, blurred=0.0)._blur(mel), mel, atol=1e-5)
+
+
+def test_bfloat16_hardly_changes_the_magnitudes(network):
+    mel = MelSpectrogram(MEL)(recording())
+    half = network.for_inference("bf16")
+    wavs = [voice.infer(mel) for voice in (network, half)]
+    mels = [MelSpectrogram(MEL)(wav) for wav in wavs]
+    assert not torch.equal(*wavs)
+    assert (mels[0] - mels[1]).abs().mean() < 0.02
+
+
+@pytest.mark.parametrize("value", [2, 0])
+def test_even_kernels_are_refused(value):
+    with pytest.raises(ValueError, match="kernel_size"):
+        FreeVGLConfig(kernel_size=value)
