@@ -1,7 +1,8 @@
 """Your own recordings: one table and the audio files it names.
 
     metadata.csv          id|text, id|text|normalized text, or the columns that its first line
-                          (id|speaker|text) or the config names
+                          (id|speaker|text) or the config names; also with tabs, commas or
+                          semicolons between the columns
     <id>.wav or .flac     next to the table, or in wavs/
 
 `id` may be a path relative to the table, with or without its ending: `anna/001.wav` is the
@@ -28,6 +29,15 @@ from utils.errors import InputError
 
 _COLUMNS = ("id", "text", "normalized", "speaker", "-")  # "-" is a column to ignore
 _BY_COUNT = {2: ("id", "text"), 3: ("id", "text", "normalized")}
+# Words for a column in a first line; the other columns of such a line are ignored.
+_WORDS = {
+    "id": "id file filename file_name path audio audio_file wav wav_file utterance utterance_id",
+    "text": "text transcript transcription sentence",
+    "normalized": "normalized normalised normalized_text normalised_text",
+    "speaker": "speaker speaker_id speaker_name client_id",
+}
+_MEANINGS = {word: name for name, words in _WORDS.items() for word in words.split()}
+_DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
 _FEW = 4  # lines that are too few to guess their columns from
 
 
@@ -79,7 +89,8 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
         root: Folder of the dataset.
         dataset: Name of the dataset in the config.
         options: Its `preprocess.corpus` section; `columns` empty: as the first line names them,
-            else by their count. Between commas, cells may be in double quotes.
+            else by their count. A `delimiter` that most lines lack is replaced by one that all
+            have. Between commas, cells may be in double quotes.
         files: The corpus' audio.
 
     Returns:
@@ -89,10 +100,11 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
         InputError: If the table cannot be read, its columns make no sense, or an id occurs twice.
     """
     path = root / options.table
-    rows = _rows(path, dataset, options)
-    columns = options.columns or _named_columns(rows) or _columns_by_count(path, dataset, rows)
     collector = Collector(dataset, options)
-    if rows and tuple(cell.lower() for cell in rows[0].cells) == columns:
+    rows = _rows(path, dataset, options, collector.notices)
+    named = _named_columns(rows)
+    columns = options.columns or named or _columns_by_count(path, dataset, rows)
+    if rows and (named or tuple(cell.lower() for cell in rows[0].cells) == columns):
         collector.notices.append(f"{rows[0].source}: names of the columns, not an utterance")
         del rows[0]
     for row in rows:
@@ -101,16 +113,24 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
     return collector.listing()
 
 
-def _rows(path: Path, dataset: str, options: CorpusConfig) -> list[TableRow]:
+def _rows(path: Path, dataset: str, options: CorpusConfig, notices: list[str]) -> list[TableRow]:
     # Not splitlines: in latin-1, 0x85 is a character and no end of a line.
-    lines = read_text(path, dataset, options).split("\n")
-    rows = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            source = f"{path.name}:{number}"
-            cells = _cells(line, options.delimiter, source)
-            rows.append(TableRow(source, [cell.strip() for cell in cells]))
-    return rows
+    numbered = enumerate(read_text(path, dataset, options).split("\n"), 1)
+    lines = {f"{path.name}:{number}": line for number, line in numbered if line.strip()}
+    delimiter = _delimiter(list(lines.values()), options.delimiter)
+    if delimiter != options.delimiter:
+        notices.append(f"{path.name}: its columns are separated by {_DELIMITERS[delimiter]}")
+    return [
+        TableRow(source, [cell.strip() for cell in _cells(line, delimiter, source)])
+        for source, line in lines.items()
+    ]
+
+
+def _delimiter(lines: list[str], given: str) -> str:
+    """The separator of the columns: the given one, unless most lack it and all have another."""
+    if 2 * sum(given in line for line in lines) >= len(lines):
+        return given
+    return next((mark for mark in _DELIMITERS if all(mark in line for line in lines)), given)
 
 
 def _cells(line: str, delimiter: str, source: str) -> list[str]:
@@ -124,9 +144,11 @@ def _cells(line: str, delimiter: str, source: str) -> list[str]:
 
 def _named_columns(rows: list[TableRow]) -> tuple[str, ...]:
     """The columns that the first line names; empty if it is an utterance."""
-    names = tuple(cell.lower() for cell in rows[0].cells) if rows else ()
-    known = len(set(names)) == len(names) and set(names) <= {"id", "speaker", "text", "normalized"}
-    return names if known and {"id", "text"} <= set(names) else ()
+    names: list[str] = []
+    for cell in rows[0].cells if rows else ():
+        name = _MEANINGS.get("_".join(cell.lower().split()), "-")
+        names.append("-" if name in names else name)
+    return tuple(names) if "id" in names and {"text", "normalized"} & set(names) else ()
 
 
 def _columns_by_count(path: Path, dataset: str, rows: list[TableRow]) -> tuple[str, ...]:
@@ -135,9 +157,10 @@ def _columns_by_count(path: Path, dataset: str, rows: list[TableRow]) -> tuple[s
     n_columns = Counter(len(row.cells) for row in rows).most_common(1)[0][0]
     if n_columns not in _BY_COUNT:
         raise InputError(
-            f"{path}: most lines have {n_columns} columns; expected id|text or id|text|normalized."
-            f' Other tables are read by format "folder" with preprocess.corpus.{dataset}.columns'
-            " and .delimiter"
+            f"{path}: most lines have {n_columns} column{'s' * (n_columns != 1)}; expected id|text"
+            " or id|text|normalized. Name the columns in a first line, such as id|text|-, or in"
+            f' preprocess.corpus.{dataset}.columns (format "folder"); between commas, put texts in'
+            " double quotes"
         )
     _check_no_speakers(path, dataset, rows)
     return _BY_COUNT[n_columns]
@@ -160,7 +183,8 @@ def _check_no_speakers(path: Path, dataset: str, rows: list[TableRow]) -> None:
 def _add(row: TableRow, columns: tuple[str, ...], collector: Collector, files: AudioFiles) -> None:
     if len(row.cells) != len(columns):
         wanted = ", ".join(columns)
-        found = f"{len(row.cells)} columns, expected {len(columns)} ({wanted})"
+        n_cells = len(row.cells)
+        found = f"{n_cells} column{'s' * (n_cells != 1)}, expected {len(columns)} ({wanted})"
         collector.reject(row.cells[0], f"{row.source}: {found}")
         return
     cells = dict(zip(columns, row.cells, strict=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, printable
 
 
 class UsageError(InputError):
@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with 2."""
-        self.exit(2, f"error: {message} ({self.prog} --help lists the flags)\n")
+        self.exit(2, f"error: {printable(message)} ({self.prog} --help lists the flags)\n")
 
 
 def add_config_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -113,9 +113,9 @@ def leave(code: int) -> NoReturn:
 
 
 def print_text(text: str) -> None:
-    """Writes to standard output and flushes; characters it cannot encode become escapes."""
+    """Writes to standard output and flushes; what it cannot encode or obeys becomes escapes."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.write(printable(text).encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
 
 
@@ -128,5 +128,5 @@ def _describe(error: OSError) -> str:
 
 
 def _stop(message: str, code: int) -> NoReturn:
-    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write(f"error: {printable(message)}\n")
     raise SystemExit(code)

@@ -1,4 +1,9 @@
-"""Exceptions for wrong input."""
+"""Exceptions for wrong input, and their text."""
+
+import re
+
+# all control characters but the end of a line and the tabulator
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class InputError(ValueError):
@@ -14,6 +19,11 @@ class UtteranceError(ValueError):
 
     Stage 1 lists it as rejected and continues with the others.
     """
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters as `\x1b`, since a terminal obeys those in a file name."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def described(error: Exception) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
+from utils.errors import printable
+
 _ROOT = "arion"
 
 
@@ -20,16 +22,21 @@ def get_logger(name: str) -> logging.Logger:
     return logging.getLogger(f"{_ROOT}.{name}")
 
 
+class _Formatter(logging.Formatter):
+    """Log lines without control characters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 def setup_logging() -> None:
     """Sends log lines to standard error: INFO and above of Arion, WARNING and above of others.
 
     In a run of several processes (variable RANK) only the first one logs INFO.
     """
-    logging.basicConfig(
-        level=logging.WARNING,
-        format="%(asctime)s %(levelname)s %(message)s",
-        datefmt="%H:%M:%S",
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
     first = os.environ.get("RANK", "0") == "0"
     logging.getLogger(_ROOT).setLevel(logging.INFO if first else logging.WARNING)
 

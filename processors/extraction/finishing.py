@@ -58,14 +58,18 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
 
 
 def log_notices(run: Run, total: ShardReport) -> None:
-    """Logs the most frequent notices about recordings; the report has all of them.
+    """Logs the most frequent notices about utterances with an example; the report has all of them.
 
     Args:
         run: What is done.
         total: Report on all shards.
     """
     for notice, n in total.notices.most_common(_SHOWN):
-        _log.info("%s: %d of its recordings: %s", run.dataset, n, notice)
+        example = total.examples[notice]
+        which = example if n == 1 else f"{n} of its utterances, such as {example}"
+        _log.info("%s: %s: %s", run.dataset, which, notice)
+    if (more := len(total.notices) - _SHOWN) > 0:
+        _log.info("%s: %d more notices are in report.json", run.dataset, more)
 
 
 def usable_splits(run: Run, total: ShardReport) -> Splits:

@@ -87,7 +87,17 @@ def carry_out(run: Run, n_jobs: int) -> Summary | None:
         _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
         return None
     with locked(run.folder, "wait for its end, or set preprocess.processed_dir to another folder"):
-        return _work(run, n_jobs)
+        try:
+            return _work(run, n_jobs)
+        except BaseException:
+            _remove_unfinished(run)  # of worker processes that were ended
+            raise
+
+
+def _remove_unfinished(run: Run) -> None:
+    """Removes what killed processes were writing: hidden files."""
+    for path in features_folder(run.folder).glob(".*"):
+        path.unlink(missing_ok=True)
 
 
 def _work(run: Run, n_jobs: int) -> Summary:
@@ -163,11 +173,11 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
         path.unlink(missing_ok=True)
     whole = [shard_path(run.folder, name) for name in finished]
     keep = {*whole, *(path.with_suffix(".json") for path in whole)}
-    # reports on shards that are to be made go too: an older configuration may come back.
-    # Hidden files are what a killed run was writing.
-    for path in (*folder.glob("shard-*"), *folder.glob(".*")):
+    # reports on shards that are to be made go too: an older configuration may come back
+    for path in folder.glob("shard-*"):
         if path not in keep:
             path.unlink()
+    _remove_unfinished(run)
     write_manifest(run.folder / "manifest.jsonl", run.listing.utterances)
     write_mel_config(run.folder, run.config.mel)
 

@@ -67,6 +67,8 @@ class ShardReport:
     # words pronounced by rule, counted
     out_of_vocabulary: Counter[str] = field(default_factory=Counter)
     notices: Counter[str] = field(default_factory=Counter)  # about audio and text, counted
+    # the first id with each notice
+    examples: dict[str, str] = field(default_factory=dict)
     cpu_seconds: Counter[str] = field(default_factory=Counter)  # CPU time by part of the work
     # how well each recording fits its text, by id, where the aligner scores it; also of rejected
     # ones
@@ -85,8 +87,13 @@ class ShardReport:
             self.scores[id] = trace.score
         if trace.audio_seconds > 0:
             self.audio_seconds[id] = trace.audio_seconds
+        self._add_examples(dict.fromkeys(trace.notices, id))
         for name in _COUNTED:
             getattr(self, name).update(getattr(trace, name))
+
+    def _add_examples(self, found: Mapping[str, str]) -> None:
+        for notice, id in found.items():
+            self.examples[notice] = min(id, self.examples.get(notice, id))
 
     def add(self, other: "ShardReport") -> None:
         """Adds the report on another shard."""
@@ -94,6 +101,7 @@ class ShardReport:
         self.rejected += other.rejected
         self.audio_seconds |= other.audio_seconds
         self.scores |= other.scores
+        self._add_examples(other.examples)
         for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
 

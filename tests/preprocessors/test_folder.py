@@ -66,6 +66,50 @@ def test_the_first_line_may_name_the_columns(corpus):
     assert (utterance.speaker, utterance.text) == ("Mine_Anna", "One.")
 
 
+@pytest.mark.parametrize(
+    ("delimiter", "name"), [("\t", "tabs"), (",", "commas"), (";", "semicolons")]
+)
+def test_other_separators_are_found_in_the_table(corpus, delimiter, name):
+    table = f"a{delimiter}One | two.\nb{delimiter}Three.\nc{delimiter}Four.\n"
+    root = corpus({"metadata.csv": table, "a.wav": "", "b.wav": "", "c.wav": ""})
+    found = listing(root)
+    assert [u.text for u in found.utterances] == ["One | two.", "Three.", "Four."]
+    assert found.notices == [f"metadata.csv: its columns are separated by {name}"]
+
+
+def test_a_separator_that_some_lines_lack_is_kept(corpus):
+    root = corpus(
+        {"metadata.csv": "a|One, two.\nb|Three, four.\nc, five\n", "a.wav": "", "b.wav": ""}
+    )
+    found = listing(root)
+    assert [u.id for u in found.utterances] == ["a", "b"]
+    assert found.rejected[0].reason == "metadata.csv:3: 1 column, expected 2 (id, text)"
+
+
+def test_usual_words_for_the_columns_are_understood_and_others_left_out(corpus):
+    table = 'client_id,Path,sentence,up votes\nanna,clips/a.wav,"One, two.",3\n'
+    root = corpus({"metadata.csv": table, "clips/a.wav": ""})
+    (utterance,) = listing(root).utterances
+    assert (utterance.id, utterance.speaker, utterance.text) == (
+        "clips_a",
+        "Mine_anna",
+        "One, two.",
+    )
+
+
+def test_the_words_of_a_first_line_are_no_utterance_where_the_config_names_the_columns(corpus):
+    root = corpus({"metadata.csv": "File|Transcript\na|One.\n", "a.wav": ""})
+    found = listing(root, columns=("id", "text"))
+    assert [u.id for u in found.utterances] == ["a"]
+    assert found.rejected == []
+
+
+def test_a_table_of_too_many_columns_says_how_to_name_them(corpus):
+    root = corpus({"metadata.csv": "a|b|c|One.\n", "a.wav": ""})
+    with pytest.raises(InputError, match=r"4 columns; .* first line, .* or in .*Mine\.columns"):
+        listing(root)
+
+
 def test_a_speaker_column_that_nobody_named_is_an_error(corpus):
     table = "".join(f"{id}|{'Anna' if id < 'c' else 'Bob'}|One {id}.\n" for id in "abcd")
     root = corpus({"metadata.csv": table, **{f"{id}.wav": "" for id in "abcd"}})

@@ -21,6 +21,7 @@ from utils.errors import InputError
             "again\n",
         ),
         (OSError("cannot write"), 1, "error: cannot write\n"),
+        (InputError("a\x1b[2J\x07: no\n  audio\t"), 1, "error: a\\x1b[2J\\x07: no\n  audio\t\n"),
         (KeyboardInterrupt(), 130, "error: interrupted\n"),
     ],
 )

@@ -163,6 +163,17 @@ def test_what_a_killed_run_was_writing_is_removed(corpus, tmp_path):
     assert not list(features.glob(".*"))
 
 
+def test_a_full_disk_leaves_no_partial_files(corpus, tmp_path, monkeypatch):
+    def fill(work, *_arguments):
+        (work.folder / "features" / ".shard-00000.9.safetensors").touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("processors.extraction.run.run_chunks", fill)
+    with pytest.raises(OSError, match="No space left"):
+        prepare_dataset(config_of(corpus, tmp_path), "LJSpeech", 1)
+    assert not list(tmp_path.rglob(".shard*"))
+
+
 def test_an_utterance_that_crashed_a_process_is_rejected_once(corpus, tmp_path, monkeypatch):
     def run_with_a_crash(work, chunks, n_jobs, backend):
         for key, items in chunks.items():
@@ -462,7 +473,10 @@ def test_what_was_changed_in_recordings_is_said_and_counted(corpus, tmp_path, ca
     with caplog.at_level(logging.INFO):
         prepare_dataset(config_of(corpus, tmp_path, sample_rate=16000), "LJSpeech", 1)
     said = [line for line in caplog.messages if "resampled" in line]
-    assert said == [f"LJSpeech: {len(IDS)} of its recordings: resampled from 22050 to 16000 Hz"]
+    assert said == [
+        f"LJSpeech: {len(IDS)} of its utterances, such as {min(IDS)}: resampled from 22050 to"
+        " 16000 Hz"
+    ]
 
 
 def test_a_language_that_the_frontend_does_not_know_is_no_fault_of_the_utterances(corpus, tmp_path):
