@@ -25,6 +25,8 @@ def main() -> None:
         folder = dataset_folder(dataset, config.dataset_path)
         if archive:
             fetch_archive(archive, folder)
+        elif folder.is_dir() and next(folder.iterdir(), None) is not None:
+            _log.info("%s: nothing to fetch; its recordings are read from %s", dataset, folder)
         else:
             _log.info("%s: nothing to fetch; put its recordings into %s", dataset, folder)
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from utils.cli import Parser, UsageError, add_config_arguments, run
+from utils.cli import Parser, UsageError, add_config_arguments, add_task_argument, run
 from utils.parallel import n_cores
 
 
@@ -15,7 +15,7 @@ def main() -> None:
     from utils.logging import setup_logging
 
     setup_logging()
-    config = load_config(arguments.config, arguments.overrides)
+    config = load_config(arguments.config, arguments.overrides, arguments.task)
     if arguments.from_acoustic is None:
         prepare_datasets(config, arguments.num_workers)
     else:
@@ -30,6 +30,7 @@ def _arguments() -> argparse.Namespace:
         "work is kept: run it again after an interruption or a change."
     )
     add_config_arguments(parser)
+    add_task_argument(parser)
     parser.add_argument(
         "--num_workers",
         type=int,

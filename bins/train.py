@@ -2,13 +2,14 @@
 
 import os
 
-from utils.cli import Parser, add_config_arguments, leave, run
+from utils.cli import Parser, add_config_arguments, add_task_argument, leave, run
 
 
 def main() -> None:
     """Parses the flags and trains; after a signal, the exit code is 128 and its number."""
     parser = Parser("Stage 2: trains an experiment; run it by `accelerate launch`, or directly.")
     add_config_arguments(parser)
+    add_task_argument(parser)
     add = parser.add_argument
     add("--name", required=True, help="the experiment's folder is <log_dir>/<name>")
     add("--resume", action="store_true", help="continue from its newest whole checkpoint")
@@ -30,7 +31,7 @@ def main() -> None:
     if arguments.seed is not None:
         overrides.append(f"train.random_seed={arguments.seed}")
     received = train(
-        load_config(arguments.config, overrides),
+        load_config(arguments.config, overrides, arguments.task),
         arguments.name,
         resume=arguments.resume,
         restart=arguments.restart,

@@ -67,6 +67,13 @@ def add_config_arguments(parser: argparse.ArgumentParser, *, required: bool = Tr
     )
 
 
+def add_task_argument(parser: Parser) -> None:
+    """Adds `--task`, by which a recipe refuses a configuration of the other task."""
+    parser.add_argument(
+        "--task", choices=("tts", "vocoder"), help="task that the configuration must have"
+    )
+
+
 def run(main: Callable[[], None]) -> None:
     """Runs a command; wrong input ends it with one message and no traceback.
 

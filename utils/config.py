@@ -105,7 +105,7 @@ class _Builder:
             return cls(**fields)
         except ValueError as error:
             where = f"section {'.'.join(keys)}: " if keys else ""
-            raise ConfigError(f"{self._givers(values, keys, error)}: {where}{error}") from error
+            raise ConfigError(f"{self._givers(keys, error)}: {where}{error}") from error
 
     def value(self, hint: Any, value: object, keys: Keys) -> object:  # noqa: ANN401  (a type form)
         """Checks one value against its type."""
@@ -178,11 +178,19 @@ class _Builder:
             if dataclasses.is_dataclass(hint):
                 yield from self._paths(hint, (*keys, name))  # type: ignore[arg-type]  # a class
 
-    def _givers(self, values: Mapping[str, object], keys: Keys, error: ValueError) -> str:
-        """Origin of the keys that the error of a section names; else that of the section."""
-        named = [name for name in values if re.search(rf"\b{re.escape(name)}\b", str(error))]
-        givers = [self._tree.origin((*keys, name)) for name in named]
-        return ", ".join(dict.fromkeys(givers)) or self._tree.origin(keys)
+    def _givers(self, keys: Keys, error: ValueError) -> str:
+        """Origins of the keys in a section that its error names, `--set` first; else the section's.
+
+        A rule may be one of keys in several sections below.
+        """
+        words, above = set(re.findall(r"\w+", str(error))), len(keys)
+        inside = [path for path in self._tree.origins if path[:above] == keys and path != keys]
+        named = [path for path in inside if path[-1] in words]
+        sections = {path[:depth] for path in named for depth in range(len(path))}
+        givers = {self._tree.origin(path) for path in named if path not in sections}
+        return ", ".join(sorted(givers, key=lambda giver: (giver != SET, giver))) or (
+            self._tree.origin(keys)
+        )
 
     def _wrong(self, value: object, keys: Keys, expected: str) -> ConfigError:
         origin, name = self._tree.origin(keys), ".".join(keys)

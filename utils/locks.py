@@ -5,7 +5,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from utils.errors import InputError
@@ -20,8 +20,9 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
     """Locks a folder against other processes.
 
     The operating system releases the lock when the process ends, however it ends; the lock file
-    stays and means nothing by itself. On a file system without locks, a warning is logged and the
-    folder stays unlocked.
+    stays and means nothing by itself. Where work ends by an error before anything was written, the
+    new folder goes with it. On a file system without locks, a warning is logged and the folder
+    stays unlocked.
 
     Args:
         folder: Created where missing; `.lock` in it names the owner of the lock.
@@ -30,6 +31,7 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
     Raises:
         InputError: If another process holds the lock; names the process.
     """
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK_FILE).open("a+", encoding="utf-8") as file:
         try:
@@ -43,7 +45,20 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         file.flush()
-        yield
+        try:
+            yield
+        except BaseException:
+            if is_new:
+                _remove_empty(folder)
+            raise
+
+
+def _remove_empty(folder: Path) -> None:
+    """Removes a folder that holds nothing but its lock."""
+    if [path.name for path in folder.iterdir()] == [LOCK_FILE]:
+        (folder / LOCK_FILE).unlink()
+        with suppress(OSError):  # another process has come meanwhile
+            folder.rmdir()
 
 
 _log = get_logger(__name__)

@@ -1,5 +1,6 @@
 # shellcheck shell=sh disable=SC2154  # recipe.sh sets the other variables
-# The command of each stage, run after recipe.sh has read and checked the flags.
+# The command of each stage, run after recipe.sh has read and checked the flags. --task: the kind of
+# recipe refuses a configuration of the other kind.
 
 # $1: number and name of the stage, for the log.
 log_stage() {
@@ -26,13 +27,14 @@ stage_0() {
 
 stage_1() {
     log_stage "1: data"
-    "$python" -m bins.preprocess "--config=$config" ${num_workers:+"--num_workers=$num_workers"} \
+    "$python" -m bins.preprocess "--config=$config" "--task=$kind" \
+        ${num_workers:+"--num_workers=$num_workers"} \
         ${from_acoustic:+"--from_acoustic=$from_acoustic"} "$@"
 }
 
 stage_2() {
     log_stage "2: training"
-    set -- -m bins.train "--config=$config" "--name=$name" \
+    set -- -m bins.train "--config=$config" "--task=$kind" "--name=$name" \
         ${resume:+--resume} ${restart:+--restart} ${init_from:+"--init_from=$init_from"} \
         ${seed:+"--seed=$seed"} "$@"
     case $processes in

@@ -45,17 +45,25 @@ def find(task: str, name: str) -> ModuleType:
     return importlib.import_module(f"models.{task}.{name.lower()}")
 
 
-def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = None) -> Config:
     """Reads and checks an experiment's configuration, the model's section included.
 
     Args:
         path: `exp_config.json`, or the `config.json` of an experiment.
         overrides: `key.path=value`, as given to `--set`.
+        task: The task that it must have; None: any.
 
     Raises:
         ConfigError: If a value is wrong; the message names the file and the key.
     """
-    return config_of(read_tree(path, overrides))
+    tree = read_tree(path, overrides)
+    config = config_of(tree)
+    if task not in (None, config.task):
+        raise ConfigError(
+            f"{tree.origin(('task',))}: task is {config.task}, and this recipe is for {task}; use"
+            f" a recipe in egs/{config.task}, or another --config"
+        )
+    return config
 
 
 def config_of(tree: Tree) -> Config:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.base.result_files import METADATA
+from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.metadata import TextLine, read_lines
 from processors.durations.formats import AlignedSpeech, find_writer
 from processors.records import TimedWord, timed_phones
@@ -16,7 +16,7 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
     """Writes the alignments of the speech that stage 3 wrote into a folder.
 
     Args:
-        folder: Holds `metadata.jsonl`.
+        folder: Holds `metadata.jsonl`, or `single` with it, where mode `single` writes.
         format: Of `EXPORT_FORMATS`.
         output: SynthesisResult where missing; None: next to the sound files.
 
@@ -26,6 +26,8 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
     Raises:
         InputError: If nothing was synthesised, or by a version that did not record frames.
     """
+    if not (folder / METADATA).is_file() and (folder / SINGLE / METADATA).is_file():
+        folder = folder / SINGLE
     n_written = write_alignments(folder, output or folder, format)
     if n_written == 0:
         raise InputError(f"{folder / METADATA} lists no speech; run stage 3, or correct the folder")

@@ -12,6 +12,7 @@ import torch
 from config.schema import PreprocessConfig
 from models.base.interfaces import Vocoder
 from models.base.registry import config_of
+from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.mel_sources import (
@@ -136,7 +137,7 @@ def synthesise_features(synthesis: CopySynthesis, path: Path) -> None:
 
 def _synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
     """Synthesises files of the user, none of which is overwritten."""
-    results = ResultFolder(synthesis.output / "single", CopyLine)
+    results = ResultFolder(synthesis.output / SINGLE, CopyLine)
     for source in sources:
         if (results.folder / f"{source.id}.wav").resolve() == source.path.resolve():
             raise InputError(

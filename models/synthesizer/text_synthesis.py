@@ -11,6 +11,7 @@ from typing import NamedTuple
 import torch
 
 from models.base.plots import plot_synthesis
+from models.base.result_files import SINGLE
 from models.synthesizer.alignments import write_alignments
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.metadata import ResultFolder, TextLine
@@ -106,7 +107,7 @@ def synthesise_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: S
     """
     speakers = synthesis.synthesizer.speakers
     speaker = speakers[choose_speaker(speakers, settings.speaker)].name
-    results = ResultFolder(synthesis.output / "single", TextLine)
+    results = ResultFolder(synthesis.output / SINGLE, TextLine)
     ids = assign_ids(results, texts, speaker, settings)
     items = [TextItem(id, text, speaker) for id, text in zip(ids, texts, strict=True)]
     _synthesise_all(synthesis, items, results, settings)

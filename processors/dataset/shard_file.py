@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
 
 from modules.mel import MelConfig
 from processors.records import Features, MelWav
@@ -105,6 +106,15 @@ def shard_writer(path: Path, ids: Collection[str], mel: MelConfig) -> Iterator[S
         writer = ShardWriter(file, path.stem, ids, mel)
         yield writer
         writer.finish()
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a shard is readable and as long as its header states; tensors are not read."""
+    try:
+        with safe_open(path, framework="numpy"):
+            return True
+    except (OSError, SafetensorError):
+        return False
 
 
 def tensors_of(record: Features | MelWav) -> dict[str, np.ndarray]:

@@ -22,6 +22,9 @@ from utils.config import ConfigError, build_complete
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl, user_path, write_json, write_jsonl
 
+FEATURES = "features"
+INDEX = f"{FEATURES}/index.jsonl"
+
 
 class Prosody(NamedTuple):
     """The part of Features that statistics need."""
@@ -43,7 +46,7 @@ def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
 
 def features_folder(folder: Path) -> Path:
     """Folder of the shards, in that of the dataset."""
-    return folder / "features"
+    return folder / FEATURES
 
 
 def write_mel_config(folder: Path, mel: MelConfig) -> None:
@@ -64,7 +67,7 @@ def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
         rows: Of all its shards, in any order.
     """
     ordered = sorted(rows, key=lambda row: row.id)
-    write_jsonl(features_folder(folder) / "index.jsonl", (row._asdict() for row in ordered))
+    write_jsonl(folder / INDEX, (row._asdict() for row in ordered))
 
 
 class Store:
@@ -243,13 +246,15 @@ def _names(stored: np.ndarray) -> tuple[str, ...]:
 
 
 def _read_index(folder: Path) -> list[IndexRow]:
-    path = features_folder(folder) / "index.jsonl"
+    path = folder / INDEX
     if not path.is_file():
         raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
     try:
         return [IndexRow(**cast("dict[str, Any]", row)) for row in read_jsonl(path)]
     except TypeError as error:
         raise InputError(f"{path}: not an index of this version ({error}); run stage 1") from error
+    except InputError as error:
+        raise InputError(f"{error}; run stage 1 again") from error
 
 
 def _read_mel_config(folder: Path) -> MelConfig:

@@ -7,7 +7,7 @@ from preprocessors.manifest import Rejection, Splits
 from preprocessors.split import split_ids
 from processors.alignment.misfits import report_of
 from processors.extraction.plan import Run, Summary
-from processors.extraction.shards import ShardReport
+from processors.extraction.shards import ShardReport, most_common
 from utils.errors import InputError
 from utils.files import write_json
 from utils.logging import get_logger
@@ -51,10 +51,10 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     if len(rejected) <= allowed:
         _log.warning("%s; %s", found, listed)
         return
-    raise InputError(
-        f"{found}, more than the {allowed} that preprocess.max_bad_ratio {ratio:g} allows; correct"
-        f" them or raise it; {listed}"
-    )
+    limit = f"preprocess.max_bad_ratio {ratio:g} allows {allowed} of {n_all}"
+    if allowed > ratio * n_all:
+        limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
+    raise InputError(f"{found}; {limit}; correct them or raise it; {listed}")
 
 
 def log_notices(run: Run, total: ShardReport) -> None:
@@ -64,7 +64,7 @@ def log_notices(run: Run, total: ShardReport) -> None:
         run: What is done.
         total: Report on all shards.
     """
-    for notice, n in total.notices.most_common(_SHOWN):
+    for notice, n in most_common(total.notices)[:_SHOWN]:
         example = total.examples[notice]
         which = example if n == 1 else f"{n} of its utterances, such as {example}"
         _log.info("%s: %s: %s", run.dataset, which, notice)
@@ -159,7 +159,7 @@ def write_report(
         "out_of_vocabulary": len(total.out_of_vocabulary),
         "misfits": report_of(total.scores),
         "notices": run.listing.notices,
-        "audio_notices": dict(sorted(total.notices.items(), key=lambda item: (-item[1], item[0]))),
+        "audio_notices": dict(most_common(total.notices)),
         "cpu_seconds": {part: round(value, 3) for part, value in cpu_seconds},
         "cpu_ms_per_utterance": {
             part: round(1000 * value / n_all, 2) for part, value in cpu_seconds

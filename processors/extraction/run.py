@@ -3,12 +3,14 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from config.schema import Config
-from preprocessors.manifest import Rejection, Splits, Utterance, write_manifest
+from preprocessors.manifest import MANIFEST, Rejection, Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
 from processors.alignment.misfits import SCORES_FILE, list_misfits
-from processors.dataset.store import features_folder, write_index, write_mel_config
+from processors.dataset.shard_file import is_whole
+from processors.dataset.store import INDEX, features_folder, write_index, write_mel_config
 from processors.extraction.fingerprint import (
     MODEL_OF_MELS,
     PREDICTED_BY,
@@ -34,15 +36,15 @@ from processors.extraction.shards import (
 from processors.extraction.tts import plan_tts
 from processors.extraction.vocoder import plan_vocoder
 from utils.errors import InputError
-from utils.files import write_jsonl
+from utils.files import read_json, read_jsonl, read_text, write_jsonl
 from utils.locks import locked
 from utils.logging import get_logger, progress
 from utils.parallel import ChunkResult, run_chunks
 
 _OF_THE_RUN = ("rejected.jsonl", "report.json")  # removed first: each run writes them anew
 _OUTPUTS = (
-    *("manifest.jsonl", "audio.json", "speakers.json", *_OF_THE_RUN),
-    "features/index.jsonl",
+    *(MANIFEST, "audio.json", "speakers.json", *_OF_THE_RUN),
+    INDEX,
     *(f"{name}.json" for name in Splits._fields),
 )
 
@@ -65,6 +67,10 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
             course of it if too many utterances of one are rejected.
     """
     plan = plan_vocoder if config.task == "vocoder" else plan_tts
+    if unused := sorted(config.dataset_path.keys() - set(config.dataset)):
+        _log.warning(
+            "dataset_path.%s is not used: dataset is %s", unused[0], ", ".join(config.dataset)
+        )
     runs = [plan(config, dataset) for dataset in config.dataset]
     return [carry_out(run, n_jobs) for run in runs]
 
@@ -83,9 +89,11 @@ def carry_out(run: Run, n_jobs: int) -> Summary | None:
         InputError: If the folder holds something else, another process is at work there, or too
             many utterances are rejected.
     """
-    if read_fingerprint(run.folder) == run.fingerprint and _is_complete(run):
-        _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
-        return None
+    if read_fingerprint(run.folder) == run.fingerprint:
+        if not (fault := _fault_in(run)):
+            _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
+            return None
+        _log.warning("%s: %s; what depends on it is made again", run.dataset, fault)
     with locked(run.folder, "wait for its end, or set preprocess.processed_dir to another folder"):
         try:
             return _work(run, n_jobs)
@@ -147,11 +155,31 @@ def _check_task(run: Run, previous: Fingerprint | None) -> None:
         )
 
 
-def _is_complete(run: Run) -> bool:
-    """Whether all files still exist."""
-    shards = (shard_path(run.folder, name) for name in run.shards)
-    outputs = (run.folder / name for name in (*_OUTPUTS, *run.product.outputs))
-    return all(path.is_file() for path in (*outputs, *shards))
+def _fault_in(run: Run) -> str:
+    """Names a file that is missing or was cut short since it was made; empty if all are whole."""
+    rows = {}
+    for name in (*_OUTPUTS, *run.product.outputs):
+        try:
+            rows[name] = _rows_in(run.folder / name)
+        except InputError as error:
+            return str(error)
+    for name in run.shards:
+        if not is_whole(path := shard_path(run.folder, name)):
+            return f"{path}: missing or cut short"
+    report = read_json(run.folder / "report.json")
+    n_usable = report.get("utterances") if isinstance(report, dict) else None
+    for name, expected in ((MANIFEST, len(run.listing.utterances)), (INDEX, n_usable)):
+        if rows[name] != expected:
+            return f"{run.folder / name}: {rows[name]} lines, expected {expected}"
+    return ""
+
+
+def _rows_in(path: Path) -> int:
+    """Number of lines of a file of JSON lines; 0 for other files, which are parsed too."""
+    if path.suffix == ".jsonl":
+        return len(read_jsonl(path))
+    (read_json if path.suffix == ".json" else read_text)(path)
+    return 0
 
 
 def _finished_shards(run: Run) -> dict[str, ShardReport]:
@@ -169,7 +197,7 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
     own = (run.folder / name for name in (SCORES_FILE, *_OF_THE_RUN, *run.product.outputs))
-    for path in (folder / "index.jsonl", *own):
+    for path in (run.folder / INDEX, *own):
         path.unlink(missing_ok=True)
     whole = [shard_path(run.folder, name) for name in finished]
     keep = {*whole, *(path.with_suffix(".json") for path in whole)}
@@ -178,7 +206,7 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
         if path not in keep:
             path.unlink()
     _remove_unfinished(run)
-    write_manifest(run.folder / "manifest.jsonl", run.listing.utterances)
+    write_manifest(run.folder / MANIFEST, run.listing.utterances)
     write_mel_config(run.folder, run.config.mel)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
-from processors.dataset.shard_file import IndexRow, shard_writer
+from processors.dataset.shard_file import IndexRow, is_whole, shard_writer
 from processors.dataset.store import features_folder
 from processors.records import AlignmentScore, Features, MelWav
 from utils.errors import InputError, UtteranceError
@@ -104,6 +104,14 @@ class ShardReport:
         self._add_examples(other.examples)
         for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
+
+
+def most_common(counts: Counter[str]) -> list[tuple[str, int]]:
+    """Names and their counts, the most frequent first; equally frequent ones by name.
+
+    `Counter.most_common` depends on the order of counting, and so on which shard ends first.
+    """
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, list[Utterance]]:
@@ -251,16 +259,19 @@ def write_shard_report(path: Path, report: ShardReport) -> None:
 
 
 def read_shard_report(path: Path, fingerprint: str) -> ShardReport | None:
-    """Reads the report on a shard; None if it is not finished, or has another fingerprint.
+    """Reads the report on a shard; None if it is unfinished, damaged or of another fingerprint.
 
     Args:
         path: The shard.
         fingerprint: The expected one.
     """
-    if not path.is_file() or not path.with_suffix(".json").is_file():
+    try:
+        plain = cast("dict[str, Any]", read_json(path.with_suffix(".json")))
+    except InputError:
         return None
-    plain = cast("dict[str, Any]", read_json(path.with_suffix(".json")))
-    if plain["fingerprint"] != fingerprint or plain.keys() != vars(ShardReport()).keys():
+    if not is_whole(path) or not isinstance(plain, dict):
+        return None
+    if plain.keys() != vars(ShardReport()).keys() or plain["fingerprint"] != fingerprint:
         return None
     for counted in _COUNTED:
         plain[counted] = Counter(plain[counted])

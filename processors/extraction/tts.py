@@ -20,7 +20,7 @@ from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
 from processors.extraction.fingerprint import Dependence, lexicon_digest
 from processors.extraction.plan import Product, Run, list_corpus, plan_run
-from processors.extraction.shards import ShardReport, ShardWork, Trace
+from processors.extraction.shards import ShardReport, ShardWork, Trace, most_common
 from processors.records import Alignment, Features, SpokenText
 from processors.text.frontend import TextFrontend
 from utils.errors import InputError, UtteranceError
@@ -268,7 +268,7 @@ def _check_phones(run: Run, total: ShardReport) -> None:
     if not unknown:
         return
     share = unknown.total() / total.text_phones.total()
-    listed = ", ".join(f"{phone} ({n})" for phone, n in unknown.most_common())
+    listed = ", ".join(f"{phone} ({n})" for phone, n in most_common(unknown))
     message = (
         f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
         f" that a model cannot pronounce them: {listed}"
@@ -284,9 +284,9 @@ def _check_phones(run: Run, total: ShardReport) -> None:
 
 def _write_words(path: Path, words: Counter[str]) -> None:
     """Writes one word and its count per line, the most frequent first."""
-    ordered = sorted(words.items(), key=lambda item: (-item[1], item[0]))
+    lines = (f"{word}\t{n}\n" for word, n in most_common(words))
     with replacing(path) as temporary:
-        temporary.write_text("".join(f"{word}\t{n}\n" for word, n in ordered), encoding="utf-8")
+        temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def _write_statistics(run: Run, splits: Splits) -> None:

@@ -26,6 +26,14 @@ def test_recordings_of_ones_own_have_nothing_to_fetch(tmp_path):
     assert f"Mine: nothing to fetch; put its recordings into {tmp_path / 'mine'}" in done.stderr
 
 
+def test_recordings_that_are_there_are_not_asked_for(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "metadata.csv").touch()
+    done = fetch(tmp_path, "Mine", folder, format="folder")
+    assert f"Mine: nothing to fetch; its recordings are read from {folder}" in done.stderr
+
+
 def test_a_corpus_that_is_there_is_not_fetched_and_its_licence_is_said(tmp_path):
     done = fetch(tmp_path, "LJSpeech", "egs/_demo/LJSpeech-mini")
     assert done.returncode == 0

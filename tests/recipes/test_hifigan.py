@@ -58,7 +58,7 @@ def write_config(folder: Path) -> Path:
     """The recipe for folders with networks that do two updates in no time."""
     config = {
         "base_config": os.path.relpath(RUN.parent / "exp_config_folder.json", folder),
-        "dataset_path": {"recordings": str(folder / "my corpus")},
+        "dataset_path": {"folder": str(folder / "my corpus")},
         "log_dir": str(folder / "ckpts"),
         "preprocess": {
             "processed_dir": str(folder / "data"),
@@ -80,7 +80,7 @@ def trained(tmp_path_factory) -> Place:
     place = Place(folder, write_config(folder))
     done = place.run(
         "--stage", "1-4", "--config", "exp config.json", "--name", "tiny", "--num_workers", "1",
-        "--infer_mode", "batch", "--infer_dataset", "recordings", "--infer_testing_set", "test",
+        "--infer_mode", "batch", "--infer_dataset", "folder", "--infer_testing_set", "test",
         cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -100,7 +100,7 @@ def test_stage_3_gives_a_copy_of_every_test_recording(trained):
     result = trained.experiment / "result"
     lines = lines_of(result)
     assert [line["id"] for line in lines] == json.loads(
-        (trained.folder / "data" / "recordings" / "test.json").read_text()
+        (trained.folder / "data" / "folder" / "test.json").read_text()
     )
     assert len(lines) == 2
     for line in lines:

@@ -32,7 +32,8 @@ def test_each_stage_is_one_command_at_the_root_of_the_clone(recipe, clone):
     for stage, module in (("0", "bins.fetch"), ("1", "bins.preprocess")):
         result = recipe("--stage", stage)
         assert result.code == 0
-        assert result.calls[0].arguments == ["-m", module, config]
+        task = [] if stage == "0" else ["--task=tts"]
+        assert result.calls[0].arguments == ["-m", module, config, *task]
         assert result.calls[0].folder == str(clone)
         assert result.calls[0].environment["PYTHONPATH"] == str(clone)
         assert result.calls[0].environment["PYTHONUTF8"] == "1"
@@ -41,7 +42,7 @@ def test_each_stage_is_one_command_at_the_root_of_the_clone(recipe, clone):
 def test_training_on_the_cpu_is_one_process_with_all_cores(recipe, clone):
     call = recipe("--stage", "2", "--name", "voice", OMP_NUM_THREADS="").calls[0]
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
-    assert call.arguments == ["-m", "bins.train", config, "--name=voice"]
+    assert call.arguments == ["-m", "bins.train", config, "--task=tts", "--name=voice"]
     assert int(call.environment["OMP_NUM_THREADS"]) == len(os.sched_getaffinity(0))
     assert call.environment["ACCELERATE_USE_CPU"] == "true"
     fewer = recipe("--stage", "2", "--name", "voice", OMP_NUM_THREADS="1").calls[0]

@@ -27,6 +27,7 @@ def test_all_stages_are_those_of_a_vocoder(recipe, clone):
     assert [call.module for call in result.calls] == modules
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
     assert all({config, "--set=a.b=1"} <= {*call.arguments} for call in result.calls)
+    assert all("--task=vocoder" in call.arguments for call in result.calls[1:3])
     for call in result.calls[-2:]:
         assert call.arguments[2:] == [
             "--infer_mode=batch", "--infer_dataset=LJSpeech", "--infer_testing_set=test",

@@ -139,6 +139,24 @@ def test_what_a_section_refuses_is_told_with_file_and_section(tmp_path):
     assert message == "exp.json: section train: batch_size 0 must be 1 or more"
 
 
+def test_a_rule_of_keys_in_sections_below_names_who_set_them(tmp_path):
+    @dataclass(frozen=True)
+    class Ruled:
+        name: str
+        model: object
+        train: Train = field(default_factory=Train)
+
+        def __post_init__(self) -> None:
+            if self.train.batch_size > 8 and self.train.adam.lr > 1:
+                raise ValueError("train.batch_size and train.adam.lr are both large")
+
+    path = tmp_path / "exp.json"
+    path.write_text('{name: "a", model: {}, train: {batch_size: 9, adam: {lr: 0.1}}}')
+    tree = read_tree(path, ["train.adam.lr=2"])
+    with pytest.raises(ConfigError, match=r"^--set, .*exp\.json: train\.batch_size and"):
+        build(Ruled, tree, {"model": Model})
+
+
 def test_plain_values_build_the_same_config_again(tmp_path):
     config = load(
         tmp_path, '{"name": "a", "dataset": ["x"], "optimizers": {"d": {}}, "model": {"layers": 9}}'

@@ -54,6 +54,22 @@ def test_the_lock_dies_with_its_process(end, holder, tmp_path):
         assert said.count("\n") == 1
 
 
+def test_a_new_folder_goes_with_an_error_unless_something_was_written(tmp_path):
+    folder = tmp_path / "new"
+    with pytest.raises(KeyError), locked(folder, "wait"):
+        raise KeyError
+    assert not folder.exists()
+
+    def fail() -> None:
+        with locked(folder, "wait"):
+            (folder / "some").touch()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert {path.name for path in folder.iterdir()} == {".lock", "some"}
+
+
 def test_a_folder_can_be_locked_again_after_an_error(tmp_path):
     with pytest.raises(KeyError), locked(tmp_path, "wait"):
         raise KeyError

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from config.schema import Config, CorpusConfig, InferenceConfig
 from models.base.registry import config_of, load_config
+from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
 from models.evaluation.inputs.references import ReferenceSources
-from models.evaluation.inputs.systems import SINGLE, read_texts
+from models.evaluation.inputs.systems import read_texts
 from models.synthesizer.synthesis_run import TestingSet, default_output
 from processors.scoring.user_models import UserModels
 from utils.config import overridden

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from models.base.result_files import METADATA
+from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.mel_sources import files_of
 from models.synthesizer.metadata import CopyLine, TextLine, read_rows
 from models.synthesizer.synthesis_run import TestingSet, utterances_of
@@ -14,7 +14,6 @@ from processors.records import TimedPhone
 from utils.errors import InputError
 from utils.files import read_text
 
-SINGLE = "single"  # folder of what stage 3 wrote in this mode
 _RESULT = "result"  # folder in an experiment into which stage 3 writes
 _SHOWN_IDS = 5  # in a message
 

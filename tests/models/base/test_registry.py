@@ -44,6 +44,16 @@ def test_an_unknown_model_lists_the_known_ones_and_the_nearest():
         registry.find("tts", "FastSpeach2")
 
 
+def test_a_configuration_of_another_task_is_refused(folder):
+    path = write(folder)
+    assert registry.load_config(path, task="tts").task == "tts"
+    with pytest.raises(
+        ConfigError,
+        match=r"exp\.json: task is tts, and this recipe is for vocoder; use a recipe in egs/tts",
+    ):
+        registry.load_config(path, task="vocoder")
+
+
 @pytest.mark.parametrize("name", ["../tts/fastspeech2", "fastspeech2.py", "", "__init__"])
 def test_a_name_that_is_no_module_name_is_refused(name):
     with pytest.raises(ConfigError, match="no model"):

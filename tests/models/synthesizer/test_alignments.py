@@ -38,6 +38,12 @@ def spoken(folder, *ids):
     return folder
 
 
+def test_alignments_of_mode_single_are_found_in_its_folder(tmp_path):
+    spoken(tmp_path / "single", "a")
+    assert export_speech(tmp_path, "json", None) == 1
+    assert (tmp_path / "single/a.json").is_file()
+
+
 def test_textgrids_lie_beside_the_wavs_and_open_in_praat(tmp_path):
     assert export_speech(spoken(tmp_path, "a", "b"), "textgrid", None) == 2
     grid = parselmouth.read(str(tmp_path / "b.TextGrid"))

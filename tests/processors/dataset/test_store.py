@@ -171,6 +171,13 @@ def test_a_mel_definition_that_is_not_whole_is_refused(folder):
         FeatureStore(folder)
 
 
+def test_an_index_that_was_cut_short_is_refused_with_the_remedy(folder):
+    path = features_folder(folder) / "index.jsonl"
+    path.write_text(path.read_text()[:-9])
+    with pytest.raises(InputError, match=r"index\.jsonl:3: not JSON: .*; run stage 1 again"):
+        FeatureStore(folder)
+
+
 def test_an_index_of_another_version_is_refused(folder):
     (features_folder(folder) / "index.jsonl").write_text(json.dumps({"id": "a", "file": 1}) + "\n")
     with pytest.raises(InputError, match="not an index of this version"):

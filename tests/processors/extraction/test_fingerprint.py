@@ -206,6 +206,30 @@ def test_a_lost_file_is_made_again_without_new_features(name, place):
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", ["stats.json", "features/index.jsonl", "manifest.jsonl"])
+@pytest.mark.parametrize("at_the_end_of_a_line", [True, False])
+def test_a_file_that_was_cut_short_is_made_again(name, at_the_end_of_a_line, place, caplog):
+    path = place / "data/LJSpeech" / name
+    before = path.read_bytes()
+    end = before[:-1].rindex(b"\n") + 1 if at_the_end_of_a_line else -5
+    path.write_bytes(before[:end])
+    assert prepare(place).n_extracted == 0
+    assert path.read_bytes().count(b"\n") == before.count(b"\n")
+    assert str(path) in "".join(caplog.text.split())
+    assert prepare(place) is None
+
+
+def test_a_shard_that_was_cut_short_is_made_again_alone(place, caplog):
+    shard = shard_of(place, ID)
+    store = FeatureStore(place / "data/LJSpeech")
+    path = place / f"data/LJSpeech/features/{store._shards[store.index_of(ID)]}.safetensors"
+    before = path.read_bytes()
+    path.write_bytes(before[:-100])
+    assert prepare(place).n_extracted == len(shard)
+    assert path.read_bytes() == before
+    assert "missing or cut short" in " ".join(caplog.text.split())
+
+
 def test_a_lost_shard_is_made_again_alone(place):
     shard = shard_of(place, ID)
     store = FeatureStore(place / "data/LJSpeech")

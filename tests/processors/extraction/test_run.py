@@ -406,6 +406,15 @@ def test_one_bad_file_does_not_stop_a_small_corpus_unless_none_is_allowed(corpus
         prepare_dataset(config_of(root, tmp_path / "data", max_bad_ratio=0.0), "LJSpeech", 1)
 
 
+def test_a_folder_of_the_config_that_no_dataset_has_is_named(corpus, tmp_path, caplog):
+    config = config_of(corpus, tmp_path / "data")
+    folders = {**config.dataset_path, "LJSpeach": "elsewhere"}
+    prepare_dataset(replace(config, dataset_path=folders), "LJSpeech", 1)
+    assert "dataset_path.LJSpeach is not used: dataset is LJSpeech" in (
+        " ".join(caplog.text.split())
+    )
+
+
 def test_text_in_another_encoding_ends_the_stage_before_any_work(corpus, tmp_path):
     root = tmp_path / "corpus"
     shutil.copytree(corpus, root)

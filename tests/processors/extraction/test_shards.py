@@ -1,20 +1,24 @@
 """Which utterances a shard holds, and the report on it."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from modules.mel import MelConfig
 from preprocessors.manifest import Rejection, Utterance
 from processors.dataset.shard_file import IndexRow
 from processors.extraction.shards import (
     ShardReport,
     Trace,
     extract_or_reject,
+    most_common,
     plan_shards,
     read_shard_report,
     write_shard_report,
 )
 from processors.records import AlignmentScore
+from tests.processors.stores import write_shard
 from utils.errors import UtteranceError
 
 SCORE = AlignmentScore(1.0, "the", 0.5, 0.7, 2.0, "AH0", 0.6, "S", 0.2)
@@ -52,7 +56,7 @@ def finished_report() -> ShardReport:
 
 def test_a_report_comes_back_from_its_file_the_same(tmp_path):
     shard, report = tmp_path / "shard-00000.safetensors", finished_report()
-    shard.touch()
+    write_shard(shard, [], MelConfig())
     write_shard_report(shard, report)
     assert read_shard_report(shard, "f00") == report
 
@@ -61,8 +65,24 @@ def test_a_report_counts_only_with_its_shard_and_fingerprint(tmp_path):
     shard = tmp_path / "shard-00000.safetensors"
     write_shard_report(shard, finished_report())
     assert read_shard_report(shard, "f00") is None
-    shard.touch()
+    write_shard(shard, [], MelConfig())
+    assert read_shard_report(shard, "f00") is not None
     assert read_shard_report(shard, "another") is None
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".json"])
+def test_a_report_does_not_count_if_it_or_its_shard_was_cut_short(tmp_path, suffix):
+    shard = tmp_path / "shard-00000.safetensors"
+    write_shard(shard, [], MelConfig())
+    write_shard_report(shard, finished_report())
+    path = shard.with_suffix(suffix)
+    path.write_bytes(path.read_bytes()[:-3])
+    assert read_shard_report(shard, "f00") is None
+
+
+def test_the_most_frequent_come_first_and_equally_frequent_ones_by_name():
+    counts = Counter(["b", "a", "c", "c"])
+    assert most_common(counts) == [("c", 2), ("a", 1), ("b", 1)]
 
 
 def test_reports_add_up():
