@@ -156,6 +156,12 @@ def test_flags_that_do_not_fit_are_refused(root, flags, message):
     assert not (root / "ckpts").exists()
 
 
+def test_initial_weights_that_are_not_there_leave_no_folder(root):
+    with pytest.raises(InputError, match="missing"):
+        run(root, name="new", init_from=str(root / "missing"))
+    assert not (root / "ckpts" / "new").exists()
+
+
 def test_resuming_from_broken_checkpoints_only_is_refused(root):
     run(root)
     for path in (root / "ckpts" / "voice" / "checkpoints").iterdir():
