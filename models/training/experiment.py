@@ -266,7 +266,7 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
 def _log_sizes(task: Task[Any], data: TrainingData, accelerator: Accelerator) -> None:
     networks = task.networks.values()
     get_logger(__name__).info(
-        "%.2f million parameters, %d utterances in %d batches an epoch, %s, %s, %d process(es)",
+        "%.2f million parameters, %d utterances in %d batches an epoch, %s, %s, processes: %d",
         sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
         data.n_utterances,
         len(data.sampler) * accelerator.num_processes,

@@ -21,7 +21,8 @@ _LEAST_SHARDS = 16  # small corpora too are spread over the cores, and show prog
 _LEAST_SIZE = 8  # utterances per shard, if there are so many
 _COUNTED = ("phones", "text_phones", "out_of_vocabulary", "notices", "cpu_seconds")
 _STAGES = {"mel": "features", "f0": "features"}  # parts that are not a stage of their own
-Record = TypeVar("Record", bound=Features | MelWav)
+Record = TypeVar("Record")
+Made = TypeVar("Made")
 
 
 @dataclass
@@ -183,7 +184,7 @@ class ShardWork:
         A fault of one utterance becomes a rejection, and so does an unexpected exception: one
         utterance must not cost a day of work. Faults of the disk and of the tools end the work.
         """
-        tools = _tools_for(self)
+        tools = tools_for(self.make_tools, repr(self))
         tools.prepare(utterances)
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
@@ -226,16 +227,20 @@ def extract_or_reject(
     return None
 
 
-_tools: dict[str, Tools] = {}  # one entry: of the dataset that this process works on
+_tools: dict[str, Any] = {}  # one entry: of the dataset that this process works on
 
 
-def _tools_for(work: ShardWork) -> Tools:
-    """The tools of this process: built for the first shard, kept for the next ones."""
-    key = repr(work)
+def tools_for(make_tools: Callable[[], Made], key: str) -> Made:
+    """The tools of this process: built for the first shard, kept for the next ones.
+
+    Args:
+        make_tools: Builds them.
+        key: Differs where the tools do.
+    """
     if key not in _tools:
         _tools.clear()
-        _tools[key] = work.make_tools()
-    return _tools[key]
+        _tools[key] = make_tools()
+    return cast(Made, _tools[key])
 
 
 def shard_path(folder: Path, name: str) -> Path:

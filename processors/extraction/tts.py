@@ -1,7 +1,7 @@
 """Stage 1 for acoustic models: phones, durations, mel, f0, energy, and statistics of them."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,15 +14,14 @@ from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Splits, Utterance
 from processors.alignment import Aligner, alignment_file, make_aligner, plan_training
 from processors.alignment.misfits import check_fit
-from processors.audio.files import read_audio
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
 from processors.extraction.fingerprint import Dependence, lexicon_digest
 from processors.extraction.plan import Product, Run, list_corpus, plan_run
+from processors.extraction.reading import UtteranceReader
 from processors.extraction.shards import ShardReport, ShardWork, Trace, most_common
-from processors.records import Alignment, Features, SpokenText
-from processors.text.frontend import TextFrontend
+from processors.records import Alignment, Features
 from utils.errors import InputError, UtteranceError
 from utils.files import replacing, size_and_time, write_json
 from utils.logging import get_logger
@@ -106,17 +105,7 @@ class FeatureTools:
         self.config = config
         self.mel = MelSpectrogram(config.mel)
         self.align: Aligner = make_aligner(config, dataset_root, folder)
-        self._frontends: dict[str, Callable[[str], SpokenText]] = {}
-
-    def frontend(self, language: str) -> Callable[[str], SpokenText]:
-        """The text frontend of a language.
-
-        Raises:
-            InputError: If there is none for it, or what it needs is not installed.
-        """
-        if language not in self._frontends:
-            self._frontends[language] = TextFrontend(self.config.text, language)
-        return self._frontends[language]
+        self.reader = UtteranceReader(config)
 
     def prepare(self, utterances: Sequence[Utterance]) -> None:
         """Loads the text frontends of these utterances.
@@ -124,8 +113,7 @@ class FeatureTools:
         Raises:
             InputError: If there is none for one of their languages: no fault of an utterance.
         """
-        for language in {utterance.language for utterance in utterances}:
-            self.frontend(language)
+        self.reader.prepare(utterances)
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
         """Extracts everything from one utterance.
@@ -148,18 +136,14 @@ class FeatureTools:
             FeatureError: If the alignment ends more than a frame after the recording, or the
                 utterance is too short for one analysis window.
         """
-        trace.start("audio")
-        audio = read_audio(utterance.audio, self.config)
-        trace.audio_seconds = len(audio.wav) / self.config.sample_rate
-        trace.start("text")
-        spoken = self.frontend(utterance.language)(utterance.text)
+        wav, spoken, notices = self.reader.read(utterance, trace)
         trace.start("alignment")
-        alignment = self.align(utterance, audio.wav, self.config.sample_rate, spoken)
+        alignment = self.align(utterance, wav, self.config.sample_rate, spoken)
         if alignment.score is not None:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)
-        features = self._analyse(utterance, alignment, audio.wav, trace)
-        trace.notices = (*audio.notices, *_text_notices(spoken), *alignment.notices)
+        features = self._analyse(utterance, alignment, wav, trace)
+        trace.notices = (*notices, *alignment.notices)
         trace.phones = features.phones
         trace.text_phones, trace.out_of_vocabulary = spoken.phones, spoken.out_of_vocabulary
         trace.stop()
@@ -195,10 +179,6 @@ class FeatureTools:
             energy=energy[0].numpy(),
             start=start,
         )
-
-
-def _text_notices(spoken: SpokenText) -> list[str]:
-    return [f"the text holds the sign {sign}, which is not spoken" for sign in spoken.unspoken]
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:

@@ -92,7 +92,7 @@ def test_all_parts_of_a_real_utterance_fit_together(tools):
 def test_mel_and_energy_are_those_of_the_cut_audio(tools):
     features = tools.extract(UTTERANCE, Trace())
     wav = read_audio(UTTERANCE.audio, CONFIG).wav
-    spoken = tools.frontend("en-us")(TEXT)
+    spoken = tools.reader.frontend("en-us")(TEXT)
     start_s = tools.align(UTTERANCE, wav, 22050, spoken).boundaries_s[0]
     start, T = round(start_s * 22050), features.mel.shape[1]
     assert features.start == start
@@ -143,7 +143,7 @@ def test_signs_that_are_not_spoken_are_a_notice(tools):
 
 def test_a_language_without_a_frontend_is_an_error_of_the_user(tools):
     with pytest.raises(InputError):
-        tools.frontend("xx-none")
+        tools.reader.frontend("xx-none")
 
 
 @pytest.mark.slow

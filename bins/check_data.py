@@ -1,0 +1,40 @@
+"""Checks recordings before stage 1: python -m bins.check_data --config FILE [--dataset NAME]."""
+
+from utils.cli import Parser, UsageError, add_config_arguments, print_text, run
+from utils.parallel import n_cores
+
+
+def main() -> None:
+    """Checks the data sets of a config; the exit code is 1 if stage 1 would refuse one."""
+    parser = Parser(
+        "Reads the recordings, texts and alignment files of a configuration as stage 1 does, and "
+        "lists what it would reject, what is odd, and the words it knows no pronunciation of. "
+        "Writes nothing. The exit code is 1 if stage 1 would fail."
+    )
+    add_config_arguments(parser)
+    parser.add_argument("--dataset", help="only this data set; default: all of the configuration")
+    parser.add_argument(
+        "--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)"
+    )
+    given = parser.parse_args()
+    if given.num_workers < 1:
+        raise UsageError(f"--num_workers {given.num_workers}: expected 1 or more")
+    from models.base.registry import load_config
+    from processors.extraction.checking import check_corpus
+    from processors.extraction.plan import choose_dataset
+    from utils.logging import setup_logging
+
+    setup_logging()
+    config = load_config(given.config, given.overrides)
+    chosen = [choose_dataset(config, given.dataset)] if given.dataset else config.dataset
+    passed = True
+    for dataset in chosen:
+        check = check_corpus(config, dataset, given.num_workers)
+        print_text(check.report())
+        passed = passed and check.passes
+    if not passed:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,38 @@
+"""The command that checks recordings before stage 1."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "egs" / "_demo" / "LJSpeech-mini"
+
+
+def command(*flags):
+    return subprocess.run(
+        [sys.executable, "-m", "bins.check_data", *map(str, flags)],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_reports_and_exits_with_1_if_stage_1_would_fail(tmp_path):
+    for id in ("LJ001-0002", "LJ001-0004", "LJ001-0005"):
+        (tmp_path / f"{id}.flac").symlink_to(DEMO / "wavs" / f"{id}.flac")
+    table = "LJ001-0002|In being.\nLJ001-0004|Produced.\nLJ001-0005|The invention.\nx|No.\n"
+    (tmp_path / "metadata.csv").write_text(table)
+    flags = ("--config", "egs/tts/FastSpeech2/exp_config_folder.json", "--num_workers", 1)
+    flags += ("--set", f"dataset_path.folder={tmp_path}", "--set", "preprocess.backend=sequential")
+    good = command(*flags)
+    strict = command(*flags, "--set", "preprocess.max_bad_ratio=0")
+    unknown = command(*flags, "--dataset", "others")
+
+    assert good.returncode == 0, good.stderr
+    assert "  x: metadata.csv:4: no audio file x.wav or .flac" in good.stdout
+    assert (strict.returncode, unknown.returncode) == (1, 1)
+    assert "stage 1 would fail" in strict.stdout
+    assert unknown.stderr == "error: --dataset others: the configuration has folder\n"
