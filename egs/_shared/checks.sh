@@ -55,7 +55,10 @@ check_folder() {
 check_gpu() {
     case ,$gpu, in
         ,,) ;;
-        *,,* | *[![:alnum:],-]*) fail "--gpu '$gpu': expected numbers and commas, as 0 or 0,1,2,3" ;;
+        # also GPU-..., MIG-...: the names that nvidia-smi -L prints
+        *,,* | *[![:alnum:],-]* | *,[!0-9GM-]* | *,G[!P]* | *,M[!I]*)
+            fail "--gpu '$gpu': expected numbers and commas, as 0 or 0,1,2,3"
+            ;;
     esac
 }
 

@@ -103,6 +103,7 @@ run_stages() {
         esac
         number=$((number + 1))
     done
+    log_next "$@"
 }
 
 # $1: a folder of wavs; stage 3 makes it, stage 4 alone needs an existing one.

@@ -94,3 +94,25 @@ stage_3() {
         ${infer_testing_set:+"--infer_testing_set=$infer_testing_set"} \
         ${overwrite:+--overwrite} "$@"
 }
+
+# Names the command of the next stage. "$@": every `--set=KEY=VALUE`, and others.
+log_next() {
+    case $last in
+        1) next="--stage 2 --name ${name:-my_model}" ;;
+        2) next="--stage 3 --name $name --infer_mode single $single_example" ;;
+        *) return 0 ;;
+    esac
+    next="sh $(quoted "$recipe_dir/run.sh") $next --config $(quoted "$config")"
+    for argument do
+        case $argument in --set=*) next="$next --set $(quoted "${argument#--set=}")" ;; esac
+    done
+    printf 'next: %s\n' "$next" >&2
+}
+
+# Prints $1 as one word of a command line.
+quoted() {
+    case $1 in
+        '' | *[!_[:alnum:]./=,:-]*) printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")" ;;
+        *) printf %s "$1" ;;
+    esac
+}

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -211,6 +212,22 @@ def test_a_home_is_found_by_shells_that_do_not_expand_it_in_a_flag(recipe, tmp_p
     assert f"--recordings={tmp_path}/my wavs" in call.arguments
 
 
+@pytest.mark.parametrize(
+    ("stage", "following"),
+    [("1", "--stage 2 --name a"), ("1-2", "--stage 3 --name a --infer_mode single --infer_text")],
+)
+def test_after_stages_1_and_2_the_next_command_is_printed_and_can_be_typed(
+    recipe, clone, shell, stage, following
+):
+    result = recipe("--stage", stage, "-n", "a", "--set", "log_dir=it's $HOME")
+    (line,) = [line for line in result.output.splitlines() if line.startswith("next: sh ")]
+    assert following in line
+    words = shlex.split(line.removeprefix("next: "))
+    assert words[1] == str(clone / RECIPE / "run.sh")
+    assert words[-2:] == ["--set", "log_dir=it's $HOME"]
+    assert "next:" not in recipe("--stage", "0").output
+
+
 def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):
     result = recipe("--stage", "1-2", "-n", "a", FAKE_EXIT="7")
     assert result.code == 7
@@ -413,6 +430,7 @@ FAULTS = [
     (("--stage", "1", "--set", "a"), "--set 'a': expected key.path=value"),
     (("--stage", "1", "--set", "=1"), "--set '=1': expected key.path=value"),
     (("--stage", "1", "--gpu", "0 1"), "--gpu '0 1': expected numbers and commas"),
+    (("--stage", "1", "--gpu", "abc"), "--gpu 'abc': expected numbers and commas"),
     (("--stage", "1", "--gpu", "0,,1"), "--gpu '0,,1': expected numbers and commas"),
     (("--stage", "1", "--num_workers", "0"), "--num_workers '0': expected a whole number"),
     (("--stage", "1", "--num_workers", "2.5"), "--num_workers '2.5': expected a whole number"),
