@@ -77,7 +77,7 @@ def _add_references(flags: Parser) -> None:
     add(
         "--vocoder_dir",
         help="also score recordings resynthesised by this vocoder, to isolate its error; default: "
-        "Griffin-Lim, if stage 3 used it",
+        "that of stage 3, if none was given there",
     )
     add("--resample", action="store_true", help="accept a vocoder of another mel")
     add("--copies", choices=("yes", "no"), default="yes", help="no: no resynthesised recordings")

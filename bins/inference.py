@@ -19,7 +19,10 @@ def parser() -> Parser:
     add = flags.add_argument
     add("--infer_text", help="single: the text")
     add("--infer_text_file", type=Path, help="single: a UTF-8 file with one text a line")
-    add("--vocoder_dir", help="vocoder, given as for --infer_expt_dir; default: Griffin-Lim")
+    add(
+        "--vocoder_dir",
+        help="vocoder, given as for --infer_expt_dir, or griffin_lim; default: the bundled one",
+    )
     add(
         "--resample",
         action="store_true",

@@ -61,7 +61,8 @@ class Synthesizer:
 
     Args:
         reference: An experiment folder, a checkpoint in it, or a name on the Hub.
-        vocoder: The same for a vocoder; None: Griffin-Lim.
+        vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one, or Griffin-Lim
+            where that was made for another mel.
         device: Where the networks run.
         resample: Use the vocoder also if it was made for another mel or sample rate: mels are
             converted and the sound is resampled, at some cost of quality.
@@ -118,7 +119,7 @@ class Synthesizer:
             energy_control: Factor on the energy.
             duration_control: Factor on the length of phones and pauses; 1.2 is slower.
             seed: For models that draw random numbers in inference; the same seed gives the same
-                speech. FastSpeech 2 and Griffin-Lim draw none.
+                speech. FastSpeech 2 and the vocoders draw none.
 
         Raises:
             InputError: If the text contains no word, the speaker is unknown, there
@@ -157,7 +158,7 @@ class Synthesizer:
     ) -> Iterator[np.ndarray]:
         """Synthesises a text piece by piece, for playback that starts at once.
 
-        A vocoder that is a network gives pieces of a sentence, Griffin-Lim whole sentences.
+        HiFi-GAN gives pieces of a sentence, the other vocoders whole sentences.
 
         Args:
             text: As in `__call__`.
@@ -179,6 +180,11 @@ class Synthesizer:
         index = choose_speaker(self.speakers, speaker)
         sentences = self._read(text, index)
         return self._pieces(sentences, index, controls, seed)
+
+    @property
+    def vocoder_name(self) -> str:
+        """Path or Hub name of the vocoder, or the name of a built-in one."""
+        return self._opened_vocoder.name
 
     def fingerprint(self) -> str:
         """Digest of all that speech depends on, except the arguments of `__call__`."""

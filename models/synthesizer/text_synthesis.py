@@ -24,11 +24,9 @@ from models.synthesizer.synthesis_run import (
     utterances_of,
 )
 from models.synthesizer.synthesizer import Controls, Synthesizer, choose_speaker
-from models.synthesizer.vocoders import GRIFFIN_LIM
 from processors.audio.files import write_wav
 from utils.errors import InputError
 from utils.files import read_text, user_path
-from utils.hub import recorded_as
 
 _NUMBERED = re.compile(r"text-(\d+)")
 
@@ -76,7 +74,7 @@ def load_text_synthesis(
 
     Args:
         reference: Experiment folder, a checkpoint in it, or a name on the Hub.
-        vocoder: The same for a vocoder; None: Griffin-Lim.
+        vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one where it fits.
         output: Folder of the wavs; None: `result` in the experiment's folder.
         overrides: `key.path=value` for the experiment's own configuration.
         resample: Use the vocoder also if it was made for another mel or sample rate.
@@ -88,7 +86,7 @@ def load_text_synthesis(
     synthesizer = Synthesizer(reference, vocoder, device, resample=resample, overrides=overrides)
     return TextSynthesis(
         synthesizer,
-        recorded_as(vocoder) if vocoder else GRIFFIN_LIM,
+        synthesizer.vocoder_name,
         output or default_output(reference, synthesizer.model.home),
     )
 

@@ -1,4 +1,4 @@
-"""The vocoder of an acoustic model: one of the same mel, Griffin-Lim, or one that is resampled."""
+"""The vocoder of an acoustic model: one of the same mel, the bundled one, or Griffin-Lim."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -16,10 +16,16 @@ from models.checkpoint.tensors import weights_digest
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig
 from modules.mel_conversion import MelConverter
+from utils.config import to_plain
 from utils.errors import InputError
+from utils.hub import recorded_as
 from utils.logging import get_logger
 
 GRIFFIN_LIM = "Griffin-Lim"  # name in metadata.jsonl
+# the vocoder where none is given; an installation without the recipes has none
+BUNDLED = Path(__file__).parents[2] / "egs" / "_voices" / "freevgl"
+# references that stage 3 records by a name of their own, by that name
+BUILT_IN: dict[str, str | Path] = {GRIFFIN_LIM: "griffin_lim", BUNDLED.name: BUNDLED}
 _MAY_DIFFER = ("padding",)  # a shift by half a hop is hardly audible
 
 
@@ -28,7 +34,7 @@ class OpenedVocoder(NamedTuple):
 
     model: OpenedModel | None  # None: Griffin-Lim
     mel: MelConfig  # of the acoustic model
-    name: str  # of the vocoder, for messages
+    name: str  # of the vocoder, for messages and metadata
 
     def load(self, settings: InferenceConfig, device: str) -> Vocoder:
         """Builds the vocoder; logs its name if it is Griffin-Lim or resamples.
@@ -43,7 +49,7 @@ class OpenedVocoder(NamedTuple):
         log = get_logger(__name__)
         if self.model is None:
             iterations = settings.griffin_lim_iterations
-            log.info("no vocoder given: Griffin-Lim, %d iterations", iterations)
+            log.info("Griffin-Lim, %d iterations", iterations)
             return GriffinLim(self.mel, iterations).to(device)
         vocoder = prepared(self.model.load(device).network, settings)
         vocoder_mel = self.model.assets.mel
@@ -72,6 +78,7 @@ class OpenedVocoder(NamedTuple):
             return [[self.name, settings.griffin_lim_iterations]]
         return [
             [asdict(self.model.assets.mel), settings.vocoder_precision],
+            to_plain(self.model.config)["model"],
             weights_digest(cast("nn.Module", vocoder)),
         ]
 
@@ -82,7 +89,8 @@ def open_vocoder(
     """Finds a vocoder and compares it with an acoustic model, before any work.
 
     Args:
-        reference: Experiment, checkpoint or name on the Hub; None: Griffin-Lim.
+        reference: Experiment, checkpoint or name on the Hub, or "griffin_lim"; None: the bundled
+            one, or Griffin-Lim where that was made for another mel.
         mel: Mel of the acoustic model.
         resample: Use it also if it was made for another mel or sample rate.
 
@@ -90,13 +98,33 @@ def open_vocoder(
         InputError: If it cannot be found, is no vocoder, or was made for another mel.
     """
     if reference is None:
+        return _bundled(mel)
+    if reference == BUILT_IN[GRIFFIN_LIM]:
         return OpenedVocoder(None, mel, GRIFFIN_LIM)
     model = open_model(reference)
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
     if not (resample and mel.differences(model.assets.mel, ignore=_MAY_DIFFER)):
         check_mel_contract(mel, model.assets.mel, str(reference))
-    return OpenedVocoder(model, mel, str(reference))
+    return OpenedVocoder(model, mel, recorded_as(reference))
+
+
+def _bundled(mel: MelConfig) -> OpenedVocoder:
+    """The bundled vocoder, or Griffin-Lim where it does not fit; logs which, and why."""
+    log = get_logger(__name__)
+    if not BUNDLED.is_dir():
+        log.info("no vocoder given, and %s is missing: Griffin-Lim", BUNDLED)
+        return OpenedVocoder(None, mel, GRIFFIN_LIM)
+    model = open_model(BUNDLED)
+    if different := mel.differences(model.assets.mel, ignore=_MAY_DIFFER):
+        log.info(
+            "no vocoder given, and the bundled one was made for another mel (%s: acoustic model "
+            "and vocoder): Griffin-Lim",
+            ", ".join(different),
+        )
+        return OpenedVocoder(None, mel, GRIFFIN_LIM)
+    log.info("no vocoder given: the bundled %s", BUNDLED.name)
+    return OpenedVocoder(model, mel, BUNDLED.name)
 
 
 def prepared(network: object, settings: InferenceConfig) -> Vocoder:
@@ -125,9 +153,8 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
     if different := acoustic.differences(vocoder, ignore=_MAY_DIFFER):
         raise InputError(
             f"the vocoder {name} was made for another mel than the acoustic model: "
-            f"{', '.join(different)} (acoustic model and vocoder); use one trained on the same "
-            "mel, or none (Griffin-Lim), or add --resample to convert mels and sound, at some cost "
-            "of quality"
+            f"{', '.join(different)} (acoustic model and vocoder); use one of the same mel, "
+            "or griffin_lim, or add --resample to convert mels and sound, at some cost of quality"
         )
     if acoustic.padding != vocoder.padding:
         get_logger(__name__).info(

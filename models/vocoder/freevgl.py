@@ -49,7 +49,7 @@ class FreeVGLConfig:
     layers: int = 5  # ConvNeXt blocks
     kernel_size: int = 7  # frames, odd
     expansion: int = 3  # channels inside a block, as a multiple
-    mel_updates: int = 2  # towards the given mel, in synthesis
+    mel_updates: int = 5  # towards the given mel, in synthesis
     iterations: int = 30  # of Griffin-Lim, in synthesis
     lambda_linear: float = 1.0  # weights of the losses, that of log magnitudes having 1
     lambda_mel: float = 0.5

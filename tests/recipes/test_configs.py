@@ -13,6 +13,7 @@ REPOSITORY = Path(__file__).parents[2]
 CONFIGS = sorted(REPOSITORY.glob("egs/*/*/exp_config*.json"))
 VOCODER_CONFIGS = REPOSITORY / "config" / "vocoder"
 EVERY_VOCODER = sorted(VOCODER_CONFIGS.glob("*.json"))
+EVERY_HIFIGAN = sorted(VOCODER_CONFIGS.glob("hifigan*.json"))
 FASTSPEECH2 = REPOSITORY / "egs" / "tts" / "FastSpeech2"
 CORPUS = ['dataset=["any"]', 'dataset_path={any: "somewhere"}']
 
@@ -57,11 +58,11 @@ def test_every_vocoder_config_gives_a_network_that_speaks_its_mel(path):
     mel = config.preprocess.mel
     wav = network.infer(torch.full((1, mel.n_mels, 3), mel.log_floor_value))
     assert wav.shape == (1, 3 * mel.hop_length)
-    assert mel.padding == "hifigan"
+    assert mel.padding == ("hifigan" if path in EVERY_HIFIGAN else "centre")
 
 
-@pytest.mark.parametrize("path", EVERY_VOCODER, ids=lambda path: path.stem)
-def test_every_vocoder_config_has_a_loss_over_its_whole_band(path):
+@pytest.mark.parametrize("path", EVERY_HIFIGAN, ids=lambda path: path.stem)
+def test_every_hifigan_config_has_a_loss_over_its_whole_band(path):
     config = load_config(path, [*CORPUS, "model.adversarial=false"])
     mel, T = config.preprocess.mel, config.train.cut_mel_frame // 4
     task = find("vocoder", config.model_type).build_task(config, Assets(mel))

@@ -48,7 +48,7 @@ class EvaluationOptions:
     checks: tuple[str, ...] | None = None  # names, or `all`; None: all with all metrics, else none
     natural: Path | None = None  # folder of second readings, named by the id of the sentence
     copies: bool = True  # score resynthesised recordings, too, if the systems are not copies
-    vocoder: str | Path | None = None  # resynthesises; None: Griffin-Lim, if stage 3 used it
+    vocoder: str | Path | None = None  # resynthesises; None: that of stage 3, if it is built in
     resample: bool = False  # accept a vocoder of another mel or sample rate
     user_models: UserModels = field(default_factory=UserModels)
     # of page, comparison and copies; None: that of the only system, or `comparison` in the first

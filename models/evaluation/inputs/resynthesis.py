@@ -14,7 +14,7 @@ import torch
 
 from config.schema import InferenceConfig
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.synthesizer.vocoders import GRIFFIN_LIM, OpenedVocoder, open_vocoder
+from models.synthesizer.vocoders import BUILT_IN, OpenedVocoder, open_vocoder
 from modules.mel import MelSpectrogram
 from processors.audio.files import AudioError, write_wav
 from processors.audio.frames import mel_of
@@ -61,17 +61,24 @@ def add_copies(
         if options.vocoder is not None:
             _log.info("no copy-synthesis: %s", reason)
         return items
-    if options.vocoder is None and vocoders != {GRIFFIN_LIM}:
+    reference = options.vocoder or _built_in(vocoders)
+    if reference is None:
         names = ", ".join(sorted(vocoders - {""})) or "an unknown vocoder"
         _log.info("no copy-synthesis: stage 3 used %s; name a vocoder by --vocoder_dir", names)
         return items
     mel = inputs.references.preprocess.mel
-    vocoder = open_vocoder(options.vocoder, mel, resample=options.resample)
+    vocoder = open_vocoder(reference, mel, resample=options.resample)
     files = resynthesise(items, vocoder, inputs.inference, folder)
     return [
         replace(item, spoken={**item.spoken, COPY: SpeechFile(files[item.id], is_copy=True)})
         for item in items
     ]
+
+
+def _built_in(vocoders: set[str]) -> str | Path | None:
+    """The vocoder that all systems used, if it needs no name."""
+    (name, *others) = vocoders or {""}
+    return None if others else BUILT_IN.get(name)
 
 
 def resynthesise(

@@ -11,6 +11,7 @@ from config.schema import InferenceConfig
 from models.base.assets import Assets
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, open_vocoder
+from models.vocoder.freevgl import FreeVGL
 from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, HiFiGANConfig
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram
@@ -66,11 +67,29 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
     return folder
 
 
-def test_without_a_name_there_is_griffin_lim_and_it_is_said(caplog):
+def test_without_a_name_there_is_the_bundled_vocoder(caplog):
     with caplog.at_level(logging.INFO):
-        vocoder = open_vocoder(None, MEL).load(SETTINGS, "cpu")
+        opened = open_vocoder(None, MelConfig())
+        vocoder = opened.load(SETTINGS, "cpu")
+    assert isinstance(vocoder, FreeVGL)
+    assert opened.name == "freevgl"
+    assert "no vocoder given: the bundled freevgl" in caplog.text
+
+
+def test_a_mel_that_the_bundled_vocoder_was_not_made_for_gets_griffin_lim(caplog):
+    mel = MelConfig(sample_rate=16000, hop_length=200, win_length=800)
+    with caplog.at_level(logging.INFO):
+        vocoder = open_vocoder(None, mel).load(SETTINGS, "cpu")
     assert isinstance(vocoder, GriffinLim)
-    assert "no vocoder given: Griffin-Lim, 4 iterations" in caplog.text
+    assert "another mel (hop_length 200 and 256, sample_rate 16000 and 22050" in caplog.text
+    assert "Griffin-Lim, 4 iterations" in caplog.text
+
+
+def test_griffin_lim_can_be_asked_for(caplog):
+    with caplog.at_level(logging.INFO):
+        vocoder = open_vocoder("griffin_lim", MelConfig()).load(SETTINGS, "cpu")
+    assert isinstance(vocoder, GriffinLim)
+    assert vocoder.iterations == 4
 
 
 def test_a_vocoder_of_the_same_mel_speaks_silently(tmp_path, caplog):
