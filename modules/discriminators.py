@@ -4,8 +4,7 @@ Kong et al. 2020, arXiv:2010.05646, section 2.3. Layer names are those of the au
 implementation, so that their checkpoints fit.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -237,13 +236,3 @@ class WaveDiscriminator(nn.Module):
         """
         outputs = self.mpd(wav, recorded)
         return outputs + (self.msd(wav, recorded) if self.msd is not None else [])
-
-
-@contextmanager
-def frozen(network: nn.Module) -> Iterator[None]:
-    """Computes no gradients of these weights: the generator step does not need them."""
-    network.requires_grad_(False)
-    try:
-        yield
-    finally:
-        network.requires_grad_(True)

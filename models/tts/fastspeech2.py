@@ -40,12 +40,6 @@ from models.base.joint_aligner import (
     JointAlignerConfig,
     build_aligner_training,
 )
-from models.base.mel_adversary import (
-    DISCRIMINATOR,
-    AdversarialConfig,
-    MelAdversary,
-    build_adversary,
-)
 from models.base.samples import add_alignment_figures, synthesis_samples
 from models.base.task import LossTerm, Sample, Unit, Update
 from modules.conv import Linear
@@ -126,7 +120,6 @@ class FastSpeech2Config:
     use_postnet: bool = True
     # with preprocess.aligner `learned`
     aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
-    adversarial: AdversarialConfig = field(default_factory=AdversarialConfig)
     max_seq_len: int = 1000  # positions kept ready
     stored_positions: bool = False  # these belong to the weights: imported ones, not sinusoids
 
@@ -385,27 +378,19 @@ class FastSpeech2Task:
         network: The network to train.
         assets: Mel definition and vocabulary, for the samples.
         aligner_training: Finds the durations; None where the batches have them.
-        adversary: Discriminates predicted mels from recorded ones; None: no adversarial loss.
     """
 
     exported = "model"
 
     def __init__(
-        self,
-        network: FastSpeech2,
-        assets: Assets,
-        aligner_training: AlignerTraining | None = None,
-        adversary: MelAdversary | None = None,
+        self, network: FastSpeech2, assets: Assets, aligner_training: AlignerTraining | None = None
     ) -> None:
         self.network = network
         self.assets = assets
         self.aligner_training = aligner_training
-        self.adversary = adversary
         self.networks: dict[str, nn.Module] = {"model": network}
         if aligner_training is not None:
             self.networks[ALIGNER] = aligner_training.network
-        if adversary is not None:
-            self.networks[DISCRIMINATOR] = adversary.network
 
     def begin_update(self, step: int) -> None:
         """Sets the weights of the losses for the update after so many."""
@@ -417,26 +402,16 @@ class FastSpeech2Task:
         return count_valid(batch)
 
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
-        """Yields the updates of aligner and discriminator, where there are any, and the network."""
+        """Yields the update of the network, after that of the aligner if durations are learned."""
         if self.aligner_training is not None:
             found = self.aligner_training.align(batch)
             yield Update(ALIGNER, self.aligner_training.losses(found, batch))
             batch = batch._replace(durations=found.durations)
+        yield Update("model", self.losses(batch))
+
+    def losses(self, batch: TtsBatch) -> dict[str, LossTerm]:
+        """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy."""
         output: TrainingOutput = self.networks["model"](*_inputs(batch))
-        losses = self.losses(output, batch)
-        if self.adversary is None:
-            yield Update("model", losses)
-            return
-        mel_hat = output.mel_hat if output.refined_mel_hat is None else output.refined_mel_hat
-        yield from self.adversary.updates("model", losses, mel_hat, batch)
-
-    def losses(self, output: TrainingOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy.
-
-        Args:
-            output: Of the network for the batch.
-            batch: The targets.
-        """
         phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         mel = batch.mel.mT  # (B, T, M)
@@ -458,10 +433,9 @@ class FastSpeech2Task:
     def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
         """Computes the losses of training, with teacher forcing."""
         if self.aligner_training is None:
-            return self.losses(self.networks["model"](*_inputs(batch)), batch)
+            return self.losses(batch)
         found = self.aligner_training.align(batch)
-        batch = batch._replace(durations=found.durations)
-        losses = self.losses(self.networks["model"](*_inputs(batch)), batch)
+        losses = self.losses(batch._replace(durations=found.durations))
         return losses | self.aligner_training.validation_losses(found, batch)
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:
@@ -509,9 +483,4 @@ def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
     """
     model = cast("FastSpeech2Config", config.model)
     network = build_network(config, assets)
-    return FastSpeech2Task(
-        network,
-        assets,
-        build_aligner_training(config, assets, model.aligner),
-        build_adversary(model.adversarial, assets),
-    )
+    return FastSpeech2Task(network, assets, build_aligner_training(config, assets, model.aligner))

@@ -12,6 +12,7 @@ The generator is in _hifigan_generator.py, the discriminators in modules/discrim
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -24,13 +25,7 @@ from models.base.assets import Assets
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._hifigan_generator import GeneratorConfig, HiFiGAN
-from modules.discriminators import (
-    PERIOD_CHANNELS,
-    PERIODS,
-    SCALE_CHANNELS,
-    WaveDiscriminator,
-    frozen,
-)
+from modules.discriminators import PERIOD_CHANNELS, PERIODS, SCALE_CHANNELS, WaveDiscriminator
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
@@ -140,7 +135,7 @@ class HiFiGANTask:
             yield Update("generator", self.reconstruction_losses(batch.wav, wav_hat))
             return
         yield Update("discriminator", self.discriminator_losses(batch.wav, wav_hat.detach()))
-        with frozen(self.networks["discriminator"]):
+        with _frozen(self.networks["discriminator"]):
             adversarial = self.adversarial_losses(batch.wav, wav_hat)
             reconstruction = self.reconstruction_losses(batch.wav, wav_hat)
             yield Update("generator", adversarial | reconstruction)
@@ -219,6 +214,16 @@ def _summed(distances: Sequence[Tensor], weight: float = 1.0) -> LossTerm:
     """Sum over items of each tensor's mean per item, (B, ...), and over tensors."""
     means = [distance.float().flatten(1).mean(dim=1).sum() for distance in distances]
     return LossTerm(torch.stack(means).sum(), "items", weight)
+
+
+@contextmanager
+def _frozen(network: nn.Module) -> Iterator[None]:
+    """Computes no gradients of these weights: the generator step does not need them."""
+    network.requires_grad_(False)
+    try:
+        yield
+    finally:
+        network.requires_grad_(True)
 
 
 CONFIG = HiFiGANConfig
