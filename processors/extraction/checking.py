@@ -29,6 +29,13 @@ class Findings(NamedTuple):
     notices: list[tuple[str, str]]  # ids, and what is odd about them
     guessed: list[tuple[str, str]]  # ids, and words that no lexicon has
 
+    def add(self, other: "Findings") -> None:
+        """Adds what was found in other utterances."""
+        self.rejected.extend(other.rejected)
+        self.seconds.update(other.seconds)
+        self.notices.extend(other.notices)
+        self.guessed.extend(other.guessed)
+
 
 @dataclass
 class CorpusCheck:
@@ -121,8 +128,7 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(_Work(make_tools), chunks, n_jobs, options.backend):
             lost = [Rejection(one.id, "audio", "it crashes the reader") for one in done.lost]
-            for total, part in zip(check.found, done.result, strict=True):
-                total.update(part) if isinstance(total, dict) else total.extend(part)
+            check.found.add(done.result)
             check.found.rejected.extend(lost)
             bar.advance(len(chunks[done.key]))
     return check
