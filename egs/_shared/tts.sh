@@ -3,6 +3,7 @@
 
 infer_text='' infer_text_file='' speaker=''
 pitch_control='' energy_control='' duration_control='' save_alignment=''
+# shellcheck disable=SC2034  # read in stages.sh
 readonly single_example="--infer_text 'Any text.'"
 
 # $1: a flag without a value. Fails for any other.

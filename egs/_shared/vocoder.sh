@@ -2,6 +2,7 @@
 # The flags and stage 3 of vocoder recipes.
 
 infer_audio_dir='' infer_feature_dir=''
+# shellcheck disable=SC2034  # read in stages.sh
 readonly single_example='--infer_audio_dir /path/to/recordings'
 
 # $1: a flag without a value. There is none.
