@@ -6,7 +6,7 @@ never changes a result, and sentences are put back in order.
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -30,7 +30,7 @@ from processors.records import SpokenText
 from processors.text.symbols import SILENCE
 from utils.config import nearest, overridden
 from utils.errors import InputError
-from utils.logging import get_logger
+from utils.logging import get_logger, progress
 
 CONTROL_RANGE = (0.1, 10.0)
 _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
@@ -230,10 +230,14 @@ class Synthesizer:
         by_length = sorted(range(len(clauses)), key=lambda i: len(clauses[i].phones))
         parts: dict[int, Part] = {}
         size = self.config.inference.batch_size
-        for start in range(0, len(by_length), size):
-            chosen = by_length[start : start + size]
-            batch = self._forward([clauses[i] for i in chosen], speaker, controls)
-            parts.update(zip(chosen, batch, strict=True))
+        several = len(clauses) > size  # otherwise it takes no longer than one batch
+        with progress(len(clauses), "sentences") if several else nullcontext() as bar:
+            for start in range(0, len(by_length), size):
+                chosen = by_length[start : start + size]
+                batch = self._forward([clauses[i] for i in chosen], speaker, controls)
+                parts.update(zip(chosen, batch, strict=True))
+                if bar is not None:
+                    bar.advance(len(chosen))
         return [parts[i] for i in range(len(clauses))]
 
     def _forward(

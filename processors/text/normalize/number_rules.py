@@ -18,6 +18,7 @@ from processors.text.normalize.numbers import (
 from processors.text.normalize.rules import rule
 
 _COUNTED = re.compile(r"\s+(?:(?!(?:was|is|as|has|its|his|this|always)\b)[a-z]+s|people)\b")
+_CALCULATED = re.compile(r"(?:=|\bequals)\s*$")
 _DATED = re.compile(
     r"\b(?:in|of|since|by|from|to|the|until|till|before|after|year|and|between)\s+$", re.I
 )
@@ -33,6 +34,11 @@ def _scientific(match: re.Match[str]) -> str:
     return f"{number(match[1])} times ten to the power of {number(match[2])}"
 
 
+def _characters(code: str) -> str:
+    """Says the digits and letters of a code one by one: "1F" is "one F"."""
+    return " ".join(digit_by_digit(char) if char.isdigit() else char.upper() for char in code)
+
+
 def _range(match: re.Match[str]) -> str:
     """Says "10-12", and the years "1914-1918" and "1914-18"."""
     first, last = match[1], match[2]
@@ -44,6 +50,8 @@ def _range(match: re.Match[str]) -> str:
 def _bare(match: re.Match[str]) -> str:
     """A whole number: four digits are read as a year, unless they count things."""
     digits, text = match[0], match.string
+    if _CALCULATED.search(text[max(0, match.start() - 12) : match.start()]):
+        return cardinal(digits)
     if is_year(digits) and digits[-2:] != "00" and _COUNTED.match(text, match.end()):
         dated = _DATED.search(text[max(0, match.start() - 12) : match.start()])
         return year(digits) if dated else cardinal(digits)
@@ -51,6 +59,8 @@ def _bare(match: re.Match[str]) -> str:
 
 
 RULES = (
+    rule(r"\b0x([0-9A-Fa-f]+)\b", lambda m: f"zero x {_characters(m[1])}"),
+    rule(r"\b([A-Z]{2})(?!\d*00\b)(\d{3,4})\b", lambda m: f"{' '.join(m[1])} {_characters(m[2])}"),
     rule(r"\b24/7\b", "twenty-four seven"),
     rule(r"\b9/11\b", "nine eleven"),
     rule(r"\b50/50\b", "fifty fifty"),

@@ -63,6 +63,7 @@ def _alone(match: re.Match[str]) -> str:
 
 
 RULES = (
+    rule(r"\bWW(I{1,2})\b", lambda m: f"World War {cardinal(str(len(m[1])))}"),
     rule(
         rf"\b(?P<name>(?:{_RULERS})(?:\s(?:Paul|Philippe|Augustus|Alexander))?|"
         rf"(?:King|Queen|Pope|Emperor|Empress|Tsar|Czar|Prince)\s[A-Z][a-z]+)\s{_NUMERAL}"

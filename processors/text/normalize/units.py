@@ -103,6 +103,7 @@ RULES = (
     rule(r"(?<![\w'.])(\d{1,2})\s?ft\.?\s(\d{1,2})\s?in\b(?!\.)", _feet),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s?({_UNIT})(?![\w^/]|'\w)", _measured),
     rule(rf"(?<![\w.,/])({QUANTITIES})\s(s)(?![\w^/'.])", _measured),  # "10s" is a decade
+    rule(r"(?<![\w.,/])(\d+\.\d+)(s)\b(?![\^/'])", _measured),
     rule(rf"\b(\d+)-({_LONG})\b", lambda m: f"{quantity(m[1])} {_NAMES[m[2]]}"),
     rule(r"(?<![\w'.])(\d{1,2})'\s?(\d{1,2}(?:\.5)?)(?:\"|'')?(?!\w)", _feet),
     rule(r"(?<![\w'.])(\d{1,3})'()(?=\s(?:tall|long|wide|high|deep|by|x)\b)", _feet),
