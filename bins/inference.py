@@ -85,9 +85,8 @@ def main() -> None:
             synthesis, given.infer_dataset, given.infer_testing_set, settings
         )
     elif given.infer_text_file is not None:
-        text_synthesis.synthesise_texts(
-            synthesis, text_synthesis.read_texts(given.infer_text_file), settings
-        )
+        texts = text_synthesis.read_texts(given.infer_text_file)
+        text_synthesis.synthesise_texts(synthesis, [*texts.values()], settings, [*texts])
     else:
         text_synthesis.synthesise_texts(synthesis, [given.infer_text], settings)
 

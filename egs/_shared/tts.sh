@@ -40,9 +40,9 @@ refuse_foreign() {
 
 check_kind_values() {
     [ -z "$resample" ] || [ -n "$vocoder_dir" ] || fail "--resample goes with --vocoder_dir"
-    check_number --pitch_control "$pitch_control" '*[!0-9.]*' "a number above 0"
-    check_number --energy_control "$energy_control" '*[!0-9.]*' "a number above 0"
-    check_number --duration_control "$duration_control" '*[!0-9.]*' "a number above 0"
+    check_number --pitch_control "$pitch_control" '*[!0-9.]*' "a number from 0.1 to 10, such as 1.2"
+    check_number --energy_control "$energy_control" '*[!0-9.]*' "a number from 0.1 to 10, such as 1.2"
+    check_number --duration_control "$duration_control" '*[!0-9.]*' "a number from 0.1 to 10, such as 1.2"
     case $save_alignment in
         '' | textgrid | json | ctm | npy) ;;
         *) fail "--save_alignment '$save_alignment': expected textgrid, json, ctm or npy" ;;

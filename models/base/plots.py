@@ -184,6 +184,7 @@ def wrap(title: str, width_in: float) -> str:
     """
     import textwrap
 
+    title = "".join(char if char.isprintable() else " " for char in title)
     columns = int(width_in * TITLE_CHARACTERS_PER_IN)
     return textwrap.fill(title, columns, max_lines=3, placeholder=" …")
 

@@ -56,7 +56,9 @@ class ClauseSplitter:
 
 
 def check_unicode(text: str) -> None:
-    """Raises InputError if the text came from bytes that are not UTF-8."""
+    """Raises InputError if this is no text, or came from bytes that are not UTF-8."""
+    if not isinstance(text, str):
+        raise InputError(f"the text is {text!r}; expected a string")
     try:
         text.encode()
     except UnicodeEncodeError as error:

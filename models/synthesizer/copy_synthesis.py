@@ -28,6 +28,7 @@ from models.synthesizer.synthesis_run import (
     default_output,
     synthesise_each,
 )
+from models.synthesizer.synthesizer import check_overrides
 from models.synthesizer.vocoders import prepared
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import write_wav_blocks
@@ -74,11 +75,7 @@ def load_copy_synthesis(
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
     config = config_of(overridden(model.tree, overrides))
-    if different := model.mel.differences(config.preprocess.mel):
-        raise InputError(
-            f"--set changes the mel that {reference} was trained on: {', '.join(different)}; leave "
-            "that out"
-        )
+    check_overrides(model, config)
     return CopySynthesis(
         prepared(model.network, config.inference),
         model.mel,

@@ -5,6 +5,7 @@ never changes a result, and sentences are put back in order.
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -51,8 +52,8 @@ class Controls(NamedTuple):
         """
         low, high = CONTROL_RANGE
         for name, value in self._asdict().items():
-            if not (math.isfinite(value) and low <= value <= high):
-                raise InputError(f"{name}_control is {value}; expected {low:g} to {high:g}")
+            if not (isinstance(value, int | float) and low <= value <= high):
+                raise InputError(f"{name}_control is {value!r}; expected {low:g} to {high:g}")
         return self
 
 
@@ -340,6 +341,7 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
         InputError: If an override is wrong.
     """
     config = config_of(overridden(model.tree, overrides)) if overrides else model.config
+    check_overrides(model, config)
     text = config.preprocess.text
     if (
         model.assets.lexicon is None
@@ -350,12 +352,34 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
     return replace(config, preprocess=replace(config.preprocess, text=text))
 
 
+def check_overrides(model: LoadedModel, config: Config) -> None:
+    """Makes sure that overrides leave alone what the weights were trained with.
+
+    Args:
+        model: A loaded model.
+        config: Its configuration with overrides.
+
+    Raises:
+        InputError: If they change its network or its mel.
+    """
+    if config.model != model.config.model:
+        raise InputError(
+            f"--set changes the model section, but {model.folder} is trained; leave that out"
+        )
+    if different := model.config.preprocess.mel.differences(config.preprocess.mel):
+        raise InputError(
+            f"--set changes the mel that {model.folder} was trained on: {', '.join(different)};"
+            " leave that out"
+        )
+
+
 def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
     """Returns the index of the speaker with this name, or of the only speaker.
 
     Args:
         speakers: Of the model.
-        name: None: the model has one only.
+        name: Or its end, if no other name ends so, such as p225 for VCTK_p225; None: the model
+            has one only.
 
     Raises:
         InputError: If there is none of that name, or several and no name; lists those there are.
@@ -366,9 +390,15 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
         if len(names) > 1:
             raise InputError(f"the model has {len(names)} speakers; choose one ({known})")
         return 0
-    if name not in names:
-        raise InputError(f"the model has no speaker {name!r}{nearest(name, names)} ({known})")
-    return names.index(name)
+    if name in names:
+        return names.index(name)
+    ending = [other for other in names if re.search(rf"(?<![^\W_]){re.escape(name)}$", other)]
+    if len(ending) == 1 and name:
+        return names.index(ending[0])
+    # a speaker of another number is no likely meaning
+    alike = [other for other in names if re.findall(r"\d+", other) == re.findall(r"\d+", name)]
+    suggestion = nearest(name, ending or alike)
+    raise InputError(f"the model has no speaker {name!r}{suggestion} ({known})")
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray:

@@ -50,6 +50,7 @@ class TextItem(NamedTuple):
     speaker: str
     dataset: str = ""  # of a recorded sentence; empty for the user's own text
     fingerprint: str = ""
+    place: str = ""  # of the text in the user's file, for messages
 
 
 class TextSynthesis(NamedTuple):
@@ -91,13 +92,19 @@ def load_text_synthesis(
     )
 
 
-def synthesise_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: Settings) -> None:
+def synthesise_texts(
+    synthesis: TextSynthesis,
+    texts: Sequence[str],
+    settings: Settings,
+    places: Sequence[str] | None = None,
+) -> None:
     """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
 
     Args:
         synthesis: Model and output.
         texts: Of the user.
         settings: Speaker, controls and seed.
+        places: Where each text is in the user's file, for messages.
 
     Raises:
         InputError: If the speaker is unknown, or a text could not be synthesised (the others
@@ -107,7 +114,10 @@ def synthesise_texts(synthesis: TextSynthesis, texts: Sequence[str], settings: S
     speaker = speakers[choose_speaker(speakers, settings.speaker)].name
     results = ResultFolder(synthesis.output / SINGLE, TextLine)
     ids = assign_ids(results, texts, speaker, settings)
-    items = [TextItem(id, text, speaker) for id, text in zip(ids, texts, strict=True)]
+    items = [
+        TextItem(id, text, speaker, place=place)
+        for id, text, place in zip(ids, texts, places or [""] * len(texts), strict=True)
+    ]
     _synthesise_all(synthesis, items, results, settings)
 
 
@@ -128,11 +138,13 @@ def synthesise_dataset(
         InputError: If stage 1 did not prepare the data set, the speaker is unknown, or a text
             could not be synthesised (the others are made).
     """
-    if settings.speaker is not None:
-        choose_speaker(synthesis.synthesizer.speakers, settings.speaker)
+    speaker = settings.speaker
+    if speaker is not None:
+        speakers = synthesis.synthesizer.speakers
+        speaker = speakers[choose_speaker(speakers, speaker)].name
     processed = user_path(synthesis.synthesizer.config.preprocess.processed_dir)
     items = [
-        TextItem(utterance.id, utterance.text, settings.speaker or utterance.speaker, dataset)
+        TextItem(utterance.id, utterance.text, speaker or utterance.speaker, dataset)
         for utterance in utterances_of(processed, dataset, testing_set)
     ]
     results = ResultFolder(synthesis.output, TextLine)
@@ -140,14 +152,14 @@ def synthesise_dataset(
     _synthesise_all(synthesis, items, results, settings)
 
 
-def read_texts(path: Path) -> list[str]:
-    """Reads the texts of a file, one a line; empty lines are left out.
+def read_texts(path: Path) -> dict[str, str]:
+    """Reads the texts of a file, one a line, by their places; empty lines are left out.
 
     Raises:
         InputError: If the file cannot be read, is not UTF-8, or holds no text.
     """
-    texts = [line.strip() for line in read_text(path).split("\n")]
-    texts = [text for text in texts if text]
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    texts = {f"{path.name}, line {n}": text for n, line in lines if (text := line.strip())}
     if not texts:
         raise InputError(f"{path}: no text in it; expected one a line")
     return texts
@@ -200,14 +212,17 @@ def _synthesise_all(
 
     def make(item: TextItem) -> SynthesisResult[TextLine]:
         start = time.perf_counter()
-        speech = synthesis.synthesizer(
-            item.text,
-            speaker=item.speaker,
-            pitch_control=settings.pitch_control,
-            energy_control=settings.energy_control,
-            duration_control=settings.duration_control,
-            seed=settings.seed,
-        )
+        try:
+            speech = synthesis.synthesizer(
+                item.text,
+                speaker=item.speaker,
+                pitch_control=settings.pitch_control,
+                energy_control=settings.energy_control,
+                duration_control=settings.duration_control,
+                seed=settings.seed,
+            )
+        except InputError as error:
+            raise InputError(f"{item.place}: {error}" if item.place else str(error)) from error
         work_s = time.perf_counter() - start
         _write_speech(synthesis, item, speech, results.folder)
         line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)

@@ -451,8 +451,14 @@ FAULTS = [
     ((*SINGLE, "--infer_text_file", "none"), "--infer_text_file none: no such file"),
     ((*SPEAK, "--infer_dataset", "A"), "--infer_dataset goes with --infer_mode batch"),
     ((*SPEAK, "--infer_testing_set", "test"), "--infer_testing_set goes with"),
-    ((*SPEAK, "--pitch_control", "high"), "--pitch_control 'high': expected a number above 0"),
-    ((*SPEAK, "--energy_control", "0.0"), "--energy_control '0.0': expected a number above 0"),
+    (
+        (*SPEAK, "--pitch_control", "high"),
+        "--pitch_control 'high': expected a number from 0.1 to 10",
+    ),
+    (
+        (*SPEAK, "--energy_control", "0.0"),
+        "--energy_control '0.0': expected a number from 0.1 to 10",
+    ),
     ((*SPEAK, "--duration_control", "-1"), "--duration_control '-1': expected a number"),
     ((*SPEAK, "--duration_control", "1.0.0"), "--duration_control '1.0.0': expected"),
     ((*SPEAK, "--save_alignment", "srt"), "--save_alignment 'srt': expected textgrid, json, ctm"),

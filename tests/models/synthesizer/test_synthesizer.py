@@ -396,3 +396,49 @@ def test_the_path_to_speech_imports_no_slow_package():
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == []
+
+
+VCTK = [Speaker(name, "en-gb") for name in ("VCTK_p225", "VCTK_p228", "LJ_anna", "Kit_anna")]
+
+
+def test_the_end_of_a_name_is_enough_if_no_other_name_ends_so():
+    assert choose_speaker(VCTK, "p225") == 0
+    assert choose_speaker(VCTK, "LJ_anna") == 2
+    for name in ("anna", "25", "", "p22"):
+        with pytest.raises(InputError, match="has no speaker"):
+            choose_speaker(VCTK, name)
+
+
+def test_only_speakers_of_the_same_number_are_suggested():
+    with pytest.raises(InputError, match="did you mean VCTK_p228"):
+        choose_speaker(VCTK, "VCKT_p228")
+    with pytest.raises(InputError, match=r"no speaker 'VCTK_p999' \(known: VCTK_p225, "):
+        choose_speaker(VCTK, "VCTK_p999")
+
+
+@pytest.mark.parametrize(
+    ("override", "error"),
+    [
+        ("model.use_postnet=true", "--set changes the model section"),
+        ("preprocess.fmax=7000", "--set changes the mel .*f_max 8000"),
+    ],
+)
+def test_overrides_leave_the_network_and_its_mel_alone(voice, override, error):
+    with pytest.raises(InputError, match=error):
+        Synthesizer(voice.model.folder, overrides=[override])
+
+
+def test_what_is_no_text_or_no_number_is_refused(voice):
+    with pytest.raises(InputError, match="the text is None; expected a string"):
+        voice(None)
+    with pytest.raises(InputError, match="pitch_control is 'a'; expected"):
+        voice("Hello.", pitch_control="a")
+
+
+def test_a_long_text_shows_its_progress(voice, caplog):
+    caplog.set_level(logging.INFO)
+    voice("One. " * 7)
+    assert "sentences: 7/7" in caplog.text
+    caplog.clear()
+    voice("One. Two.")
+    assert "sentences" not in caplog.text

@@ -203,7 +203,13 @@ def test_a_picture_lies_next_to_each_wav_if_wanted(tmp_path):
 def test_a_text_file_has_a_text_a_line(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_bytes("\ufeffGrüße!\r\n\r\n  Two words. \n".encode())
-    assert read_texts(path) == ["Grüße!", "Two words."]
+    assert read_texts(path) == {"texts.txt, line 1": "Grüße!", "texts.txt, line 3": "Two words."}
+
+
+def test_a_text_that_fails_is_named_by_its_line(tmp_path):
+    places = ["texts.txt, line 1", "texts.txt, line 3"]
+    with pytest.raises(InputError, match=r"text-0002: texts.txt, line 3: .* nothing to speak"):
+        synthesise_texts(make_synthesis(tmp_path), ["Good.", "unspeakable"], Settings(), places)
 
 
 def test_a_text_file_that_is_not_utf_8_is_an_error(tmp_path):
