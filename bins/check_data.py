@@ -5,11 +5,12 @@ from utils.parallel import n_cores
 
 
 def main() -> None:
-    """Checks the data sets of a config; the exit code is 1 if stage 1 would refuse one."""
+    """Checks the data sets of a config; the exit code is 1 if one has too many faults."""
     parser = Parser(
         "Reads the recordings, texts and alignment files of a configuration as stage 1 does, and "
         "lists what it would reject, what is odd, and the words it knows no pronunciation of. "
-        "Writes nothing. The exit code is 1 if stage 1 would fail."
+        "Writes nothing; computes no alignments. The exit code is 1 if there are more faults than "
+        "stage 1 accepts."
     )
     add_config_arguments(parser)
     parser.add_argument("--dataset", help="only this data set; default: all of the configuration")

@@ -77,7 +77,7 @@ def _add_references(flags: Parser) -> None:
     add(
         "--vocoder_dir",
         help="also score recordings resynthesised by this vocoder, to isolate its error; default: "
-        "that of stage 3, if none was given there",
+        "that of stage 3, if it was the bundled one or Griffin-Lim",
     )
     add("--resample", action="store_true", help="accept a vocoder of another mel")
     add("--copies", choices=("yes", "no"), default="yes", help="no: no resynthesised recordings")

@@ -6,7 +6,7 @@ from utils.cli import Parser, add_config_arguments, add_task_argument, leave, ru
 
 
 def main() -> None:
-    """Parses the flags and trains; after a signal, the exit code is 128 and its number."""
+    """Parses the flags and trains; after a signal, the exit code is 128 plus its number."""
     parser = Parser("Stage 2: trains an experiment; run it by `accelerate launch`, or directly.")
     add_config_arguments(parser)
     add_task_argument(parser)

@@ -270,10 +270,11 @@ class InferenceConfig:
     sentence_pause_s: float = 0.25  # silence between the sentences of a long text
     max_phones: int = 300  # longer sentences are split at clauses
     # Phones that the voice was not trained on: `replace` them by the nearest, with a warning, or
-    # `refuse` the text. Pauses are replaced always.
+    # `refuse` the text. Pauses are always replaced.
     unknown_phones: Literal["replace", "refuse"] = "replace"
     griffin_lim_iterations: int = 30
-    # HiFi-GAN: "bf16" is faster on CPUs with bfloat16; "mixed" keeps its last stage in fp32.
+    # Of the vocoder's network: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
+    # of HiFi-GAN in fp32, and is "bf16" for FreeVGL.
     vocoder_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
     save_plots: bool = False  # plot mel, phones and pitch of each wav
 

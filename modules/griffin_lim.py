@@ -7,7 +7,7 @@ It departs from the usual implementations in that
 - the first phases are those of phase gradient heap integration instead of random ones: as good
   after 15 iterations as after 60 from random phases;
 - the audio before the first and after the last sample is free instead of a reflection;
-- the items of a batch are computed one by one, so that each is what it is alone.
+- the items of a batch are computed one by one, so padding does not change the result.
 """
 
 from collections.abc import Iterable, Iterator
@@ -118,6 +118,10 @@ class GriffinLim(nn.Module):
     def _overlap_add(self, frames: Tensor) -> Tensor:
         """(T, n_fft) -> ((T - 1) * hop_length + n_fft,)."""
         T, n_fft = frames.shape
-        size = ((T - 1) * self.mel.hop_length + n_fft, 1)
-        columns = F.fold(frames.T[None], size, (n_fft, 1), stride=(self.mel.hop_length, 1))
-        return columns[0, 0, :, 0]
+        hop = self.mel.hop_length
+        n_blocks = -(-n_fft // hop)
+        blocks = F.pad(frames, (0, n_blocks * hop - n_fft)).view(T, n_blocks, hop)
+        wav = frames.new_zeros(T + n_blocks - 1, hop)
+        for number in range(n_blocks):
+            wav[number : number + T] += blocks[:, number]
+        return wav.flatten()[: (T - 1) * hop + n_fft]

@@ -14,7 +14,7 @@ def mel_to_magnitude(bands: Tensor, filters: Tensor, updates: int = 30) -> Tenso
     Args:
         bands: Not logarithmic, (B, M, T).
         filters: Of the mel, (M, K).
-        updates: Towards the mel bands, of `fit_mel`.
+        updates: Number of updates of `fit_mel`.
 
     Returns:
         (B, K, T).
@@ -44,11 +44,11 @@ def spread_mel(bands: Tensor, filters: Tensor) -> Tensor:
 
 
 def fit_mel(magnitude: Tensor, bands: Tensor, filters: Tensor, updates: int) -> Tensor:
-    """Changes magnitudes until their mel bands are those asked for.
+    """Moves magnitudes towards given mel bands by multiplicative updates.
 
-    The multiplicative updates of Lee and Seung (2001, "Algorithms for non-negative matrix
-    factorization", theorem 2), which never raise the Kullback-Leibler divergence of the bands:
-    nearer to how loudness is heard than squared errors, which are those of the loudest bands.
+    The updates of Lee and Seung (2001, "Algorithms for non-negative matrix factorization", theorem
+    2) never raise the Kullback-Leibler divergence of the bands: closer to perceived loudness than
+    the squared error, which the loudest bands dominate.
 
     Args:
         magnitude: Positive, (B, K, T); outside the band of the mel it stays as it is.

@@ -1,8 +1,18 @@
 """Fixtures of tests of several packages."""
 
+import signal
+
 import pytest
 
 from tests.utils.hub_server import HubServer
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _hang_up():
+    """Lets SIGHUP arrive, which a program started by nohup ignores, with all that it starts."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def run(main: Callable[[], None]) -> None:
     interrupt. Any other exception is a bug and keeps its traceback.
     """
     interrupts: list[int] = []
-    atexit.register(_exit_if, interrupts)  # the first one runs last
+    atexit.register(_exit_if, interrupts)  # registered first, so it runs last
     # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

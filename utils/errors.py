@@ -2,7 +2,7 @@
 
 import re
 
-# all control characters but the end of a line and the tabulator
+# all control characters except line feeds and tabs
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

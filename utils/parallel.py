@@ -185,7 +185,7 @@ def _loky_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
 
 @contextmanager
 def _without_ctrl_c() -> Iterator[None]:
-    """Processes that start within the block ignore Ctrl-C for ever, this one in the block only.
+    """Processes that start within the block ignore Ctrl-C permanently, this one in the block only.
 
     A terminal sends it to all processes; this one ends its workers, and they print no tracebacks.
     """

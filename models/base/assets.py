@@ -55,7 +55,7 @@ class Assets:
         return frozenset(self.vocabulary.symbols if self.vocabulary else ())
 
     def with_phones(self, phones: frozenset[str]) -> "Assets":
-        """These assets for a model that also starts from another one's phones."""
+        """These assets for a model that was initialised from one trained on `phones`."""
         if self.trained_phones is None or self.vocabulary is None:
             return self
         known = self.trained_phones | phones.intersection(self.vocabulary.symbols)

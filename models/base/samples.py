@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # times the recording: an untrained or diverged model can give every phone seconds
 _LONGEST_SAMPLE = 3
-_GRIFFIN_LIM_ITERATIONS = 30  # enough to follow training, in half the time of 60
 
 
 def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -> Iterator[Sample]:
@@ -45,7 +44,7 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
         max_frames=_LONGEST_SAMPLE * batch.mel_lengths,
     )
     device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
-    vocoder = GriffinLim(assets.mel, _GRIFFIN_LIM_ITERATIONS).to(device)
+    vocoder = GriffinLim(assets.mel).to(device)
     wavs = vocoder.infer(out.mel.float().to(device), out.mel_lengths.to(device)).cpu()  # (B, S)
     f0, energy = out.contours_per_frame()  # (B, T) each
     for item, id in enumerate(batch.ids):

@@ -155,7 +155,7 @@ def _open_own(path: Path) -> OpenedModel:
 
 
 def load_assets(home: Path) -> Assets:
-    """Reads the assets of an experiment, as far as its manifest says that they are unchanged.
+    """Reads the assets of an experiment; refuses files that changed since its manifest was written.
 
     Args:
         home: The experiment, or a folder that holds a published one.

@@ -18,7 +18,7 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
     Args:
         folder: Holds `metadata.jsonl`, or `single` with it, where mode `single` writes.
         format: Of `EXPORT_FORMATS`.
-        output: SynthesisResult where missing; None: next to the sound files.
+        output: Created where missing; None: next to the sound files.
 
     Returns:
         Number of alignments.
@@ -39,7 +39,7 @@ def write_alignments(folder: Path, output: Path, format: str) -> int:
 
     Args:
         folder: Holds `metadata.jsonl`.
-        output: SynthesisResult where missing.
+        output: Created where missing.
         format: Of `EXPORT_FORMATS`.
 
     Raises:

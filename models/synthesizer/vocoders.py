@@ -24,7 +24,7 @@ from utils.logging import get_logger
 GRIFFIN_LIM = "Griffin-Lim"  # name in metadata.jsonl
 # the vocoder where none is given; an installation without the recipes has none
 BUNDLED = Path(__file__).parents[2] / "egs" / "_voices" / "freevgl"
-# references that stage 3 records by a name of their own, by that name
+# built-in vocoders: the name in metadata.jsonl, and the reference that opens it
 BUILT_IN: dict[str, str | Path] = {GRIFFIN_LIM: "griffin_lim", BUNDLED.name: BUNDLED}
 _MAY_DIFFER = ("padding",)  # a shift by half a hop is hardly audible
 
@@ -99,7 +99,7 @@ def open_vocoder(
     """
     if reference is None:
         return _bundled(mel)
-    if reference == BUILT_IN[GRIFFIN_LIM]:
+    if str(reference) == BUILT_IN[GRIFFIN_LIM]:
         return OpenedVocoder(None, mel, GRIFFIN_LIM)
     model = open_model(reference)
     if model.config.task != "vocoder":

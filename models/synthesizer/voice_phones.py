@@ -32,8 +32,8 @@ class VoicePhones:
 
     Args:
         trained: The phones and pauses of the training data.
-        unknown: Whether to replace other phones, or to refuse their text. Pauses are replaced
-            always.
+        unknown: Whether to replace other phones, or to refuse their text. Pauses are always
+            replaced.
     """
 
     def __init__(self, trained: Iterable[str], unknown: Literal["replace", "refuse"]) -> None:

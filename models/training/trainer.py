@@ -217,7 +217,7 @@ class Trainer:
             )
 
     def _check_weights(self) -> None:
-        """Stops if weights are not finite: they stay so, and no sound follows from them."""
+        """Stops training if weights are NaN or infinite, since no later update repairs them."""
         networks = self._task.networks.items()
         bad = [f"{net}.{name}" for net, n in networks for name in not_finite(n.state_dict())]
         if bad:

@@ -4,14 +4,14 @@ The network is the amplitude part of FreeV (Lv et al. 2024, "FreeV: Free Lunch F
 Pseudo Inversed Mel Filter", arXiv:2406.08196): ConvNeXt blocks at frame rate correct the magnitudes
 that the filter bank of the mel gives. It departs from FreeV in that
 - phases are not learned: phase gradient heap integration and some iterations of Griffin-Lim
-  (modules/griffin_lim.py) find them, so no discriminator is needed, and CPU minutes of training
-  are enough for any voice;
+  (modules/griffin_lim.py) estimate them, so training needs no discriminator and takes minutes on a
+  CPU;
 - the prior interpolates the level of the mel bands, which is positive everywhere, where FreeV takes
   the absolute value of the pseudo-inverse;
 - the blocks read the mel, not the prior;
-- multiplicative updates bring the magnitudes back to the mel that was asked for;
-- training changes the level of the segments, and blurs their mels, so that the smooth mels of
-  acoustic models are known.
+- multiplicative updates move the magnitudes towards the given mel;
+- training varies the level of the segments and blurs their mels, so that the network handles the
+  smooth mels of acoustic models.
 """
 
 import copy
@@ -35,9 +35,10 @@ from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
 from modules.mel_conversion import fit_mel, spread_mel
 from processors.dataset.batch import VocoderBatch
+from utils.errors import InputError
 
-_MEL_MEAN, _MEL_STD = -5.0, 2.0  # of the log-mels of speech, roughly: the scale of the input
-_QUIET = math.log(3e-4)  # log magnitudes below this are all alike: -85 dB of a full-scale sine
+_MEL_MEAN, _MEL_STD = -5.0, 2.0  # approximate mean and standard deviation of log-mels of speech
+_QUIET = math.log(3e-4)  # smaller log magnitudes count as equal: -85 dB of a full-scale sine
 _BLUR_REACH = 5  # frames or bands on either side
 
 
@@ -51,11 +52,11 @@ class FreeVGLConfig:
     expansion: int = 3  # channels inside a block, as a multiple
     mel_updates: int = 5  # towards the given mel, in synthesis
     iterations: int = 30  # of Griffin-Lim, in synthesis
-    lambda_linear: float = 1.0  # weights of the losses, that of log magnitudes having 1
+    lambda_linear: float = 1.0  # loss weights, relative to that of log magnitudes
     lambda_mel: float = 0.5
     # of training segments
     gain_db: float = 15.0  # largest change of level, up or down
-    blurred: float = 0.5  # share whose input mel is blurred
+    blurred: float = 0.5  # share of segments whose input mel is blurred
     blur_frames: float = 2.0  # largest standard deviation of the blur, over time
     blur_bands: float = 1.2  # ... and over frequency
 
@@ -107,7 +108,9 @@ class FreeVGL(nn.Module):
         for block in self.blocks:
             hidden = block(hidden)
         residual = self.residual(self.last_norm(hidden)).mT.float()
-        return spread_mel(mel.float().exp(), self.griffin_lim.filters).log() + residual
+        # the logarithm magnifies what half precision rounds away
+        with torch.autocast(mel.device.type, enabled=False):
+            return spread_mel(mel.float().exp(), self.griffin_lim.filters).log() + residual
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
@@ -180,8 +183,7 @@ class FreeVGLTask:
         self.config = config
         self._mel = MelSpectrogram(mel)
         self._stft = MultiResolutionStft()
-        # frames whose STFT reads samples beyond the segment
-        self._edge = math.ceil(mel.n_fft / 2 / mel.hop_length)
+        self._edge = edge_frames(mel)
 
     def counts(self, batch: VocoderBatch) -> dict[Unit, int]:
         """Counts the valid elements of the batch, by unit."""
@@ -190,7 +192,8 @@ class FreeVGLTask:
     def training_step(self, batch: VocoderBatch) -> Iterator[Update]:
         """Yields the update of the network."""
         gain = self._random_gains(batch.wav)  # (B, 1)
-        mel = self._blur(batch.mel + gain.log()[:, :, None])
+        floor = self._mel.config.log_floor_value
+        mel = self._blur((batch.mel + gain.log()[:, :, None]).clamp(min=floor))
         yield Update("model", self.losses(mel, batch.wav * gain, edge=self._edge))
 
     def losses(self, mel: Tensor, wav: Tensor, edge: int = 0) -> dict[str, LossTerm]:
@@ -241,8 +244,8 @@ class FreeVGLTask:
 
     def _random_gains(self, wav: Tensor) -> Tensor:
         """Factors on the level that do not clip, (B, S) -> (B, 1)."""
-        turn = 2 * torch.rand(len(wav), 1, device=wav.device) - 1
-        gain = 10 ** (turn * self.config.gain_db / 20)
+        share_of_range = 2 * torch.rand(len(wav), 1, device=wav.device) - 1
+        gain = 10 ** (share_of_range * self.config.gain_db / 20)
         return torch.minimum(gain, 1 / wav.abs().amax(dim=1, keepdim=True).clamp(min=1e-4))
 
     def _blur(self, mel: Tensor) -> Tensor:
@@ -253,6 +256,11 @@ class FreeVGLTask:
         over_bands = _gaussians(chosen * config.blur_bands * _uniform(mel))
         mel = _convolve(mel.transpose(0, 1), over_time).transpose(0, 1)
         return _convolve(mel.permute(2, 0, 1), over_bands).permute(1, 2, 0)
+
+
+def edge_frames(mel: MelConfig) -> int:
+    """Frames at either end of a segment whose STFT reads samples beyond it."""
+    return math.ceil(mel.n_fft / 2 / mel.hop_length)
 
 
 def _uniform(like: Tensor) -> Tensor:
@@ -294,6 +302,15 @@ def build_task(config: Config, assets: Assets) -> FreeVGLTask:
     Args:
         config: The experiment.
         assets: Mel definition.
+
+    Raises:
+        InputError: If the segments are too short.
     """
+    least = 2 * edge_frames(assets.mel) + 1
+    if config.train.cut_mel_frame < least:
+        raise InputError(
+            f"train.cut_mel_frame is {config.train.cut_mel_frame}; FreeVGL needs {least} or more, "
+            "since the losses leave out the ends of a segment"
+        )
     network = build_network(config, assets)
     return FreeVGLTask(network, cast("FreeVGLConfig", config.model), assets.mel)

@@ -79,7 +79,7 @@ class CorpusCheck:
         if rejected := self.rejected:
             yield f"Stage 1 would reject {len(rejected)} of {self.n_listed}:"
             yield from (f"  {item.id}: {item.reason}" for item in rejected)
-        yield from _grouped("Odd, but usable:", self.found.notices)
+        yield from _grouped("Usable, with notices:", self.found.notices)
         guessed = "Words in no lexicon, whose pronunciation is guessed:"
         yield from _grouped(guessed, self.found.guessed)
         yield self._verdict()
@@ -91,7 +91,7 @@ class CorpusCheck:
         rule = f"preprocess.max_bad_ratio {self.max_bad_ratio:g} allows {allowed}"
         if self.passes:
             return f"{self.dataset}: stage 1 would leave them out and go on; {rule}"
-        return f"{self.dataset}: stage 1 would fail; {rule}: correct them or raise it"
+        return f"{self.dataset}: stage 1 would fail; {rule}: correct them or raise max_bad_ratio"
 
 
 def _grouped(title: str, found: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -127,7 +127,12 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     chunks = plan_shards(listing.utterances, options.shard_size)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(_Work(make_tools), chunks, n_jobs, options.backend):
-            lost = [Rejection(one.id, "audio", "it crashes the reader") for one in done.lost]
+            lost = [
+                Rejection(
+                    one.id, "audio", "a worker process crashed on it; is the recording damaged?"
+                )
+                for one in done.lost
+            ]
             check.found.add(done.result)
             check.found.rejected.extend(lost)
             bar.advance(len(chunks[done.key]))

@@ -2,7 +2,7 @@
 
 Phones are compared by articulation, as in ALINE (Kondrak 2000, "A new algorithm for the alignment
 of phonetic sequences", NAACL): a segment has features between 0 and 1, and the distance of two
-segments is the weighted sum of their differences. Other than in ALINE, vowels have the heights of
+segments is the weighted sum of their differences. Unlike in ALINE, vowels have the heights of
 the IPA chart, sibilants are a feature, and stress counts a little: the same vowel with another
 stress is nearest. ARPAbet is compared by its IPA equivalents.
 """

@@ -25,7 +25,7 @@ from utils.logging import get_logger, progress
 
 COPY = "copy"  # resynthesised recordings, as a system
 _KEYS = "copies.json"  # digest of what each file was made from, by id
-_VERSION = 1  # raised when the same recording and vocoder give another copy than before
+_VERSION = 2  # raised when the same recording and vocoder give another copy than before
 
 
 def add_copies(
