@@ -78,7 +78,7 @@ def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch,
     loaded = text_synthesis.TextSynthesis(None, "none", None)
     monkeypatch.setattr("sys.argv", ["inference", *flags])
     monkeypatch.setattr(text_synthesis, "load_text_synthesis", lambda *_, **__: loaded)
-    monkeypatch.setattr(text_synthesis, "read_texts", lambda path: ["Hi."])
+    monkeypatch.setattr(text_synthesis, "read_texts", lambda path: {"texts.txt, line 1": "Hi."})
     for name in ("synthesise_texts", "synthesise_dataset"):
         monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
     main()

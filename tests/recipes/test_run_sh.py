@@ -567,13 +567,13 @@ def test_a_relative_path_of_a_python_starts_in_the_folder_one_is_in(recipe, list
 
 def test_the_clone_may_be_run_from_inside_the_recipe_folder(clone, recipe):
     result = recipe("--stage", "1", "-c", "exp_config_vctk.json", folder=clone / RECIPE)
-    assert result.calls[0].arguments[-1] == f"--config={clone / RECIPE}/exp_config_vctk.json"
+    assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
 
 
 def test_a_config_beside_the_script_is_found_from_any_folder(clone, recipe, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     result = recipe("--stage", "1", "-c", "exp_config_vctk.json", folder=tmp_path / "elsewhere")
-    assert result.calls[0].arguments[-1] == f"--config={clone / RECIPE}/exp_config_vctk.json"
+    assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
 
 
 def test_every_script_passes_shellcheck():

@@ -32,7 +32,7 @@ ITEMS = [item_of("a", recording(0)), item_of("b", recording(1)), item_of("c", No
 
 
 def griffin_lim(mel=MEL):
-    return open_vocoder(None, mel)
+    return open_vocoder("griffin_lim", mel)
 
 
 @pytest.fixture
