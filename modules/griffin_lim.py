@@ -23,31 +23,26 @@ from modules.phase_gradient import integrate_phase
 _SMALLEST_MAGNITUDE = 1e-5  # before the logarithm
 
 
-class GriffinLim(nn.Module):
-    """Mel to waveform, deterministic and without trained weights.
+class WholeMelVocoder(nn.Module):
+    """A vocoder that needs the whole mel of an utterance, since each phase depends on all others.
+
+    Subclasses define `synthesise`.
 
     Args:
         mel: Definition of the mels.
-        iterations: 30 are enough for speech.
-        momentum: 0 is the algorithm of Griffin and Lim (1984).
     """
 
-    filters: Tensor
-    window: Tensor
-
-    def __init__(self, mel: MelConfig, iterations: int = 30, momentum: float = 0.99) -> None:
+    def __init__(self, mel: MelConfig) -> None:
         super().__init__()
         self.mel = mel
-        self.iterations = iterations
-        self.momentum = momentum
-        self.register_buffer("filters", mel_filter_bank(mel), persistent=False)
-        margin = mel.n_fft - mel.win_length
-        window = F.pad(torch.hann_window(mel.win_length), (margin // 2, margin - margin // 2))
-        self.register_buffer("window", window, persistent=False)
+
+    def synthesise(self, mel: Tensor) -> Tensor:
+        """Computes the waveform of one utterance, (1, M, T) float32 -> (T * hop_length,)."""
+        raise NotImplementedError
 
     @torch.no_grad()
     def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Computes the waveform.
+        """Computes the waveforms, item by item; call `eval()` first.
 
         Args:
             mel: Natural log, (B, M, T).
@@ -60,8 +55,7 @@ class GriffinLim(nn.Module):
         lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
         wavs = mel.new_zeros(B, T * self.mel.hop_length, dtype=torch.float32)
         for item, n_frames in enumerate(lengths):
-            bands = mel[item : item + 1, :, :n_frames].float().exp()
-            wav = self.waveform(mel_to_magnitude(bands, self.filters)[0].T)
+            wav = self.synthesise(mel[item : item + 1, :, :n_frames].float())
             wavs[item, : len(wav)] = wav
         return wavs
 
@@ -69,7 +63,7 @@ class GriffinLim(nn.Module):
     def generate(
         self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
     ) -> Iterator[Tensor]:
-        """Computes the waveform in one chunk, since each phase depends on all others.
+        """Computes the waveform in one chunk.
 
         Args:
             mel: Natural log, (B, M, T); or its parts one after another.
@@ -81,6 +75,32 @@ class GriffinLim(nn.Module):
         pieces = [mel] if isinstance(mel, Tensor) else list(mel)
         if pieces:
             yield self.infer(torch.cat(pieces, dim=2))
+
+
+class GriffinLim(WholeMelVocoder):
+    """Mel to waveform, deterministic and without trained weights.
+
+    Args:
+        mel: Definition of the mels.
+        iterations: 30 are enough for speech.
+        momentum: 0 is the algorithm of Griffin and Lim (1984).
+    """
+
+    filters: Tensor
+    window: Tensor
+
+    def __init__(self, mel: MelConfig, iterations: int = 30, momentum: float = 0.99) -> None:
+        super().__init__(mel)
+        self.iterations = iterations
+        self.momentum = momentum
+        self.register_buffer("filters", mel_filter_bank(mel), persistent=False)
+        margin = mel.n_fft - mel.win_length
+        window = F.pad(torch.hann_window(mel.win_length), (margin // 2, margin - margin // 2))
+        self.register_buffer("window", window, persistent=False)
+
+    def synthesise(self, mel: Tensor) -> Tensor:
+        """Computes the waveform of one utterance, (1, M, T) -> (T * hop_length,)."""
+        return self.waveform(mel_to_magnitude(mel.exp(), self.filters)[0].T)
 
     @torch.no_grad()
     def waveform(self, magnitude: Tensor) -> Tensor:

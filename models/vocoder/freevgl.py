@@ -16,7 +16,7 @@ that the filter bank of the mel gives. It departs from FreeV in that
 
 import copy
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -30,7 +30,7 @@ from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from modules.conv import Linear
 from modules.convnext import ConvNeXtBlock
-from modules.griffin_lim import GriffinLim
+from modules.griffin_lim import GriffinLim, WholeMelVocoder
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
 from modules.mel_conversion import fit_mel, spread_mel
@@ -69,7 +69,7 @@ class FreeVGLConfig:
             raise ValueError(f"kernel_size {self.kernel_size} must be odd")
 
 
-class FreeVGL(nn.Module):
+class FreeVGL(WholeMelVocoder):
     """Mel to waveform.
 
     Args:
@@ -78,7 +78,7 @@ class FreeVGL(nn.Module):
     """
 
     def __init__(self, config: FreeVGLConfig, mel: MelConfig) -> None:
-        super().__init__()
+        super().__init__(mel)
         self.config = config
         self.griffin_lim = GriffinLim(mel, config.iterations)
         channels, margin = config.channels, config.kernel_size // 2
@@ -112,42 +112,6 @@ class FreeVGL(nn.Module):
         with torch.autocast(mel.device.type, enabled=False):
             return spread_mel(mel.float().exp(), self.griffin_lim.filters).log() + residual
 
-    @torch.no_grad()
-    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
-        """Computes the waveform, item by item; call `eval()` first.
-
-        Args:
-            mel: Natural log, (B, M, T).
-            mel_lengths: (B,); without them every item has T frames.
-
-        Returns:
-            (B, T * hop_length); 0 beyond the lengths.
-        """
-        B, _, T = mel.shape
-        lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
-        wavs = mel.new_zeros(B, T * self.griffin_lim.mel.hop_length, dtype=torch.float32)
-        for item, n_frames in enumerate(lengths):
-            wav = self._synthesise(mel[item : item + 1, :, :n_frames].float())
-            wavs[item, : len(wav)] = wav
-        return wavs
-
-    @torch.no_grad()
-    def generate(
-        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
-    ) -> Iterator[Tensor]:
-        """Computes the waveform in one chunk, since each phase depends on all others.
-
-        Args:
-            mel: Natural log, (B, M, T); or its parts one after another.
-            chunk_frames: Without effect.
-
-        Yields:
-            (B, T * hop_length).
-        """
-        pieces = [mel] if isinstance(mel, Tensor) else list(mel)
-        if pieces:
-            yield self.infer(torch.cat(pieces, dim=2))
-
     def for_inference(self, precision: Literal["fp32", "mixed", "bf16"] = "fp32") -> "FreeVGL":
         """Returns a copy that cannot be trained.
 
@@ -158,8 +122,8 @@ class FreeVGL(nn.Module):
         network._half = precision != "fp32"
         return network
 
-    def _synthesise(self, mel: Tensor) -> Tensor:
-        """(1, M, T) -> (T * hop_length,) in [-1, 1]."""
+    def synthesise(self, mel: Tensor) -> Tensor:
+        """Computes the waveform of one utterance, (1, M, T) -> (T * hop_length,) in [-1, 1]."""
         with torch.autocast(mel.device.type, torch.bfloat16, enabled=self._half):
             magnitude = self(mel).exp()
         filters = self.griffin_lim.filters
