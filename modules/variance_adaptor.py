@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from modules.conv import Linear, MaskedConv1d
 from modules.masking import clear_padding, length_mask
+from modules.pitch_transform import PitchTransform
 
 Level = Literal["phone", "frame"]
 
@@ -36,6 +37,15 @@ class ContourStats(NamedTuple):
             maximum: Likewise.
         """
         return cls(*(torch.tensor([value]) for value in (mean, std, minimum, maximum)))
+
+
+class ContourControl(NamedTuple):
+    """What is asked of a contour at inference, per phone at either level."""
+
+    given: Tensor | None = None  # Hz or linear energy, (B, N), instead of the prediction
+    factor: float | Tensor = 1.0  # on Hz or linear energy; one for all, or one per phone, (B, N)
+    transform: PitchTransform | None = None  # of predicted pitch, before the factor
+    voiced: Tensor | None = None  # (B, N) bool, the phones to transform; None: all
 
 
 class VariancePredictor(nn.Module):
@@ -183,26 +193,23 @@ class Contour(nn.Module):
         mask: Tensor,
         durations: Tensor,
         speaker_ids: Tensor,
-        given: Tensor | None = None,
-        factor: float | Tensor = 1.0,
+        control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
     ) -> tuple[Tensor, Tensor]:
-        """Adds the embedding of the predicted or given contour, multiplied by a factor.
+        """Adds the embedding of the predicted or given contour.
 
         Args:
             hidden: Phones or frames, (B, L, H).
             mask: (B, L) bool, True = valid.
             durations: Frames per phone, (B, N).
             speaker_ids: (B,).
-            given: Hz or linear energy, (B, L), instead of the prediction.
-            factor: On Hz or linear energy; one for all, or one per phone, (B, N). With 1, the
-                prediction is used exactly.
+            control: With the default, the prediction is used exactly.
 
         Returns:
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
             padding 0.
         """
         predicted = self.predictor(hidden, mask)
-        values = self._controlled(predicted, given, factor, durations, speaker_ids)
+        values = self._controlled(predicted, mask, durations, speaker_ids, control)
         hidden = clear_padding(hidden + self._embed(values, speaker_ids), mask)
         return hidden, self.norm.inverse(values, speaker_ids).clamp(min=0) * mask
 
@@ -236,20 +243,36 @@ class Contour(nn.Module):
     def _controlled(
         self,
         predicted: Tensor,
-        given: Tensor | None,
-        factor: float | Tensor,
+        mask: Tensor,
         durations: Tensor,
         speaker_ids: Tensor,
+        control: ContourControl,
     ) -> Tensor:
-        """The given or predicted values times the factor, normalised, (B, L)."""
-        if self.level == "frame" and isinstance(factor, Tensor):
-            per_phone = factor.to(predicted).expand_as(durations).unsqueeze(2)
-            factor = regulate(per_phone, durations, predicted.shape[1]).squeeze(2)
-        if given is not None:
+        """The given, predicted or transformed values times the factor, normalised, (B, L)."""
+        factor = control.factor
+        if isinstance(factor, Tensor):
+            factor = self._at_level(factor.to(predicted), durations, mask)
+        if control.given is not None:
+            given = self._at_level(control.given.to(predicted), durations, mask)
             return self.norm(given * factor, speaker_ids)
+        predicted = predicted.float()
+        if control.transform is not None:
+            voiced = control.voiced
+            if voiced is not None:
+                voiced = self._at_level(voiced.to(predicted), durations, mask) > 0
+            hz, mean = self.norm.inverse(predicted, speaker_ids), self.norm.mean[speaker_ids]
+            hz = control.transform(hz, mean[:, None], mask.sum(dim=1), voiced)
+            return self.norm(hz * factor, speaker_ids)
         # there and back through Hz would round, and a rounded value may fall into another bin
-        zero = self.norm(torch.zeros_like(predicted, dtype=torch.float32), speaker_ids)
-        return predicted.float() * factor + zero * (1 - factor)
+        zero = self.norm(torch.zeros_like(predicted), speaker_ids)
+        return predicted * factor + zero * (1 - factor)
+
+    def _at_level(self, values: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
+        """Values per phone, (B, N), per phone or per frame as this contour is, (B, L)."""
+        if self.level == "phone":
+            return values
+        per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
+        return regulate(per_phone, durations, mask.shape[1]).squeeze(2)
 
 
 def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:

@@ -1,15 +1,18 @@
 """Shared by acoustic models: their output, and values that they read from assets and batches."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from models.base.assets import Assets
 from models.base.task import Unit
+from modules.pitch_transform import PitchTransform
 from modules.variance_adaptor import ContourStats, Level, regulate
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
+
+Control = Literal["pitch", "energy", "duration", "pitch_transform"]
 
 
 class TtsOutput(NamedTuple):
@@ -98,3 +101,13 @@ def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tenso
     if speaker_ids is None and n_speakers > 1:
         raise ValueError(f"a voice of {n_speakers} speakers needs speaker_ids")
     return torch.zeros_like(lengths) if speaker_ids is None else speaker_ids
+
+
+def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
+    """Refuses a transform of pitch that is given: it acts on predictions.
+
+    Raises:
+        ValueError: If both are given.
+    """
+    if pitch is not None and transform is not None:
+        raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")

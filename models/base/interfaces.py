@@ -5,12 +5,41 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
-from models.base.acoustic import TtsOutput
+from models.base.acoustic import Control, TtsOutput
+from modules.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 
 class AcousticModel(Protocol):
     """Interface of every network of task `tts`."""
+
+    @property
+    def controls(self) -> frozenset[Control]:
+        """The controls that its `infer` takes; with any, it is a `ControllableModel`."""
+
+    def infer(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        *,
+        speaker_ids: Tensor | None = None,
+        max_frames: Tensor | None = None,
+    ) -> TtsOutput:
+        """Synthesises a mel of at least one frame per item.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,); None only for a single speaker.
+            max_frames: (B,), where the speech is cut off; None: nowhere.
+        """
+
+    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
+        """Predicts the mel (B, M, T) from the batch's prosody; the log floor beyond the lengths."""
+
+
+class ControllableModel(AcousticModel, Protocol):
+    """Interface of networks of task `tts` whose prosody can be controlled."""
 
     def infer(
         self,
@@ -21,7 +50,10 @@ class AcousticModel(Protocol):
         pitch_control: float = 1.0,
         energy_control: float = 1.0,
         duration_control: float = 1.0,
+        pitch_transform: PitchTransform | None = None,
+        voiced: Tensor | None = None,
         max_frames: Tensor | None = None,
+        pitch: Tensor | None = None,
     ) -> TtsOutput:
         """Synthesises a mel of at least one frame per item.
 
@@ -29,14 +61,14 @@ class AcousticModel(Protocol):
             phone_ids: (B, N) int64, 0 = padding.
             phone_lengths: (B,).
             speaker_ids: (B,); None only for a single speaker.
-            pitch_control: Factor on pitch in Hz.
+            pitch_control: Factor on pitch in Hz, after the transform.
             energy_control: Factor on linear energy.
             duration_control: Factor on durations: above 1 is slower.
+            pitch_transform: Of predicted pitch, around the speaker's mean; None: none.
+            voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
             max_frames: (B,), where the speech is cut off; None: nowhere.
+            pitch: Hz, (B, N), instead of the predicted; excludes `pitch_transform`.
         """
-
-    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
-        """Predicts the mel (B, M, T) from the batch's prosody; the log floor beyond the lengths."""
 
 
 class Vocoder(Protocol):

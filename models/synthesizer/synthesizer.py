@@ -19,7 +19,7 @@ from torch import Tensor
 from config.schema import Config
 from models.base.acoustic import TtsOutput
 from models.base.assets import LEXICON, Speaker
-from models.base.interfaces import AcousticModel
+from models.base.interfaces import ControllableModel
 from models.base.registry import config_of
 from models.checkpoint.loading import LoadedModel, open_model
 from models.synthesizer.clauses import ClauseSplitter
@@ -89,7 +89,7 @@ class Synthesizer:
         self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)
         self.model = opened.load(device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
-        self._network = cast("AcousticModel", self.model.network)
+        self._network = cast("ControllableModel", self.model.network)
         self._vocabulary = self.model.assets.required_vocabulary(self.model.home)
         self.config = with_overrides(self.model, overrides)
         self._device = torch.device(device)

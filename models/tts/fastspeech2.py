@@ -20,14 +20,16 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import ClassVar, Literal, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor, nn
 
 from config.schema import Config, require_at_least, require_share
 from models.base.acoustic import (
+    Control,
     TtsOutput,
+    check_given_pitch,
     contour_stats,
     count_valid,
     durations_in,
@@ -45,10 +47,12 @@ from models.base.task import LossTerm, Sample, Unit, Update
 from modules.conv import Linear
 from modules.losses import l1_sum, mse_sum
 from modules.masking import clear_padding, length_mask
+from modules.pitch_transform import PitchTransform
 from modules.postnet import PostNet
 from modules.transformer import FFTStack
 from modules.variance_adaptor import (
     Contour,
+    ContourControl,
     ContourStats,
     Level,
     VariancePredictor,
@@ -162,6 +166,7 @@ class FastSpeech2(nn.Module):
         log_floor: Log-mel of silence, which fills the padding of `infer`.
     """
 
+    controls: ClassVar[frozenset[Control]] = frozenset(get_args(Control))
     # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
     # exists only with more than one speaker
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
@@ -269,6 +274,8 @@ class FastSpeech2(nn.Module):
         pitch_control: float | Tensor = 1.0,
         energy_control: float | Tensor = 1.0,
         duration_control: float | Tensor = 1.0,
+        pitch_transform: PitchTransform | None = None,
+        voiced: Tensor | None = None,
         max_frames: Tensor | None = None,
         durations: Tensor | None = None,
         pitch: Tensor | None = None,
@@ -286,17 +293,25 @@ class FastSpeech2(nn.Module):
             pitch_control: On Hz; 1.2 is 20 % higher.
             energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
+            pitch_transform: Of predicted pitch, around the speaker's mean; pitch_control
+                multiplies its result.
+            voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
             max_frames: (B,), where the speech is cut off; None: nowhere.
             durations: Frames, (B, N), instead of the predicted ones.
-            pitch: Hz, (B, N), or (B, T) at level "frame", instead of the predicted.
-            energy: As pitch.
+            pitch: Hz, (B, N), instead of the predicted; at level "frame", held for each phone.
+            energy: Likewise.
 
         Raises:
-            ValueError: If there are several speakers and no speaker_ids.
+            ValueError: If there are several speakers and no speaker_ids, or if there are both
+                pitch and pitch_transform.
         """
+        check_given_pitch(pitch, pitch_transform)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
-        controls = {"pitch": (pitch, pitch_control), "energy": (energy, energy_control)}
+        asked = {
+            "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
+            "energy": ContourControl(energy, energy_control),
+        }
         values: dict[str, Tensor] = {}
         phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         if durations is None:
@@ -304,14 +319,14 @@ class FastSpeech2(nn.Module):
         durations = round_durations(durations * duration_control * phone_mask, max_frames)
         for name, contour in self._contours("phone"):
             phones, values[name] = contour.infer(
-                phones, phone_mask, durations, speaker_ids, *controls[name]
+                phones, phone_mask, durations, speaker_ids, asked[name]
             )
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
             frames, values[name] = contour.infer(
-                frames, frame_mask, durations, speaker_ids, *controls[name]
+                frames, frame_mask, durations, speaker_ids, asked[name]
             )
         mel = self._final_mel(*self._decode(frames, frame_mask), frame_mask)  # (B, M, T)
         levels = self.pitch.level, self.energy.level

@@ -45,6 +45,7 @@ _SKIP = 25.0  # a segment without counterpart
 _SPLIT = 6  # for each phone more than one: it lasts longer
 _RANKS = {"1": 2, "ˈ": 2, "2": 1, "ˌ": 1}
 _NASAL = "\u0303"  # a tilde: the vowel and an n, for a voice without nasal vowels
+_RING = "\u0325"  # below a letter: it is voiceless
 _STRENGTHS = {"<sp>": 0, "<,>": 1, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5}
 
 
@@ -119,6 +120,18 @@ class PhoneSet:
             rest = self._cheapest(_Sound(sound.segments[end:], stress=0))
             found = min(found, (first[0] + rest[0] + _SPLIT, first[1] + rest[1]))
         return found
+
+
+def is_voiced(phone: str) -> bool:
+    """Whether a phone has a pitch.
+
+    Pauses, punctuation and voiceless consonants have none. A letter is taken for the IPA's; what
+    is unknown counts as voiced.
+    """
+    if phone.startswith("<") or not any(char.isalpha() for char in phone):
+        return False
+    segments = _sound_of(phone).segments
+    return not segments or any(segment.voice and _RING not in segment.marks for segment in segments)
 
 
 def _nearest_pauses(pause: str, known: frozenset[str]) -> list[str]:

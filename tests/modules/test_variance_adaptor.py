@@ -4,8 +4,10 @@ import torch
 from torch import nn
 
 from modules.masking import length_mask
+from modules.pitch_transform import PitchTransform
 from modules.variance_adaptor import (
     Contour,
+    ContourControl,
     ContourStats,
     SpeakerNorm,
     VariancePredictor,
@@ -89,21 +91,22 @@ def test_silence_is_an_energy_of_its_own():
     assert target.tolist() == [[-4, 0]]
 
 
-def spoken_values(contour: Contour, durations: torch.Tensor, length: int, *control):
+def spoken_values(contour: Contour, durations: torch.Tensor, length: int, **control):
     """The contour in Hz where the predictor gives the mean, 200 Hz."""
     nn.init.zeros_(contour.predictor.linear.weight)
     nn.init.zeros_(contour.predictor.linear.bias)
     mask = torch.ones(1, length, dtype=torch.bool)
-    _, values = contour.infer(torch.zeros(1, length, 4), mask, durations, FIRST, *control)
+    hidden = torch.zeros(1, length, 4)
+    _, values = contour.infer(hidden, mask, durations, FIRST, ContourControl(**control))
     return values.tolist()
 
 
 def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
     durations = torch.tensor([[1, 2]])
     per_phone = torch.tensor([[0.5, 2.0]])
-    frames = spoken_values(contour(level="frame"), durations, 3, None, per_phone)
+    frames = spoken_values(contour(level="frame"), durations, 3, factor=per_phone)
     assert frames == [[100, 400, 400]]
-    assert spoken_values(contour(), durations, 2, None, 1.5) == [[300, 300]]
+    assert spoken_values(contour(), durations, 2, factor=1.5) == [[300, 300]]
 
 
 @pytest.mark.parametrize("factor", [1.0, torch.ones(1, 500)])
@@ -111,12 +114,40 @@ def test_a_factor_of_one_changes_no_bit_of_the_prediction(factor):
     torch.manual_seed(0)
     predicted = 10 * torch.randn(1, 500)  # below -4 they stand for negative Hz
     durations = torch.ones(1, 500, dtype=torch.long)
-    assert contour()._controlled(predicted, None, factor, durations, FIRST).equal(predicted)
+    mask, control = durations > 0, ContourControl(factor=factor)
+    assert contour()._controlled(predicted, mask, durations, FIRST, control).equal(predicted)
 
 
 def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():
     given = torch.tensor([[120.0, -3.0]])
-    assert spoken_values(contour(), torch.tensor([[1, 1]]), 2, given) == [[120, 0]]
+    assert spoken_values(contour(), torch.tensor([[1, 1]]), 2, given=given) == [[120, 0]]
+    per_frame = spoken_values(contour(level="frame"), torch.tensor([[1, 2]]), 3, given=given)
+    assert per_frame == [[120, 0, 0]]
+
+
+def test_transforms_act_on_voiced_phones_before_the_factor():
+    control = {
+        "transform": PitchTransform(shift_hz=40),
+        "voiced": torch.tensor([[True, False]]),
+        "factor": 1.5,
+    }
+    durations = torch.tensor([[1, 2]])
+    assert spoken_values(contour(), durations, 2, **control) == [[360, 300]]
+    frames = spoken_values(contour(level="frame"), durations, 3, **control)
+    assert frames == [[360, 300, 300]]
+
+
+def test_a_custom_transform_gets_the_contour_at_its_level():
+    seen = []
+
+    def doubled(hz, lengths):
+        seen.append((hz.tolist(), lengths.tolist()))
+        return 2 * hz
+
+    control = {"transform": PitchTransform(custom=doubled)}
+    spoken_values(contour(), torch.tensor([[1, 2]]), 2, **control)
+    spoken_values(contour(level="frame"), torch.tensor([[1, 2]]), 3, **control)
+    assert seen == [([[200, 200]], [2]), ([[200, 200, 200]], [3])]
 
 
 def test_the_embedding_of_the_values_is_added_and_padding_stays_zero():

@@ -16,7 +16,8 @@ from models.tts.fastspeech2 import (
 )
 from modules.masking import length_mask
 from modules.mel import MelConfig
-from modules.variance_adaptor import ContourStats
+from modules.pitch_transform import PitchTransform
+from modules.variance_adaptor import ContourStats, regulate
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary
@@ -308,17 +309,46 @@ def test_prosody_that_is_given_is_used():
     assert torch.equal(output.energy, energy)
 
 
+@pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
+def test_pitch_transforms_are_heard_in_voiced_phones_only(config):
+    network = network_of(config, TWO_PITCHES, TWO_ENERGIES).eval()
+    arguments = {"phone_ids": torch.tensor([[1, 2, 3], [3, 2, 0]])}
+    arguments["phone_lengths"] = torch.tensor([3, 2])
+    arguments["speaker_ids"] = torch.tensor([0, 1])
+    arguments["durations"] = torch.tensor([[2, 1, 3], [1, 2, 0]])
+    plain = network.infer(**arguments)
+    voiced = torch.tensor([[True, False, True], [True, False, False]])
+    flat = network.infer(
+        **arguments, pitch_transform=PitchTransform(flatten=True, shift_hz=5), voiced=voiced
+    )
+    expected = plain.pitch.clone()
+    if config is FRAME_LEVEL:
+        expected[0, [0, 1, 3, 4, 5]], expected[1, 0] = 125, 225
+    else:
+        expected[0, [0, 2]], expected[1, 0] = 125, 225
+    torch.testing.assert_close(flat.pitch, expected)
+    assert not torch.equal(flat.mel, plain.mel)
+
+
+def test_pitch_is_given_or_transformed():
+    given = {"pitch": torch.tensor([[210.0]]), "pitch_transform": PitchTransform(flatten=True)}
+    with pytest.raises(ValueError, match="acts on predicted pitch; leave it or pitch out"):
+        network_of().eval().infer(torch.tensor([[1]]), torch.tensor([1]), **given)
+
+
 def test_true_prosody_at_inference_gives_the_mel_of_training():
     batch = batch_of((6,))
     network = network_of(FRAME_LEVEL).eval()
     f0 = torch.full_like(batch.f0, 150.0)
-    trained = network(*batch[1:5], batch.mel_lengths, f0, batch.energy).refined_mel_hat
+    by_phone = batch.energy[:, :6]
+    energy = regulate(by_phone[:, :, None], batch.durations).squeeze(2)
+    trained = network(*batch[1:5], batch.mel_lengths, f0, energy).refined_mel_hat
     spoken = network.infer(
         batch.phone_ids,
         batch.phone_lengths,
         durations=batch.durations,
-        pitch=f0,
-        energy=batch.energy,
+        pitch=f0[:, :6],
+        energy=by_phone,
     )
     torch.testing.assert_close(spoken.mel, trained.mT)
 

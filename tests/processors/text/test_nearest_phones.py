@@ -1,8 +1,8 @@
 import pytest
 
 from processors.text.espeak import speak
-from processors.text.nearest_phones import PhoneSet
-from processors.text.symbols import ARPABET
+from processors.text.nearest_phones import PhoneSet, is_voiced
+from processors.text.symbols import ARPABET, CONSONANTS, MARKS
 
 GERMAN = PhoneSet(
     ["a", "aː", "ə", "ɐ", "b", "d", "eː", "f", "h", "iː", "ɪ", "j", "k", "l", "m", "n", "ŋ", "oː",
@@ -75,3 +75,16 @@ def test_every_phone_of_espeak_has_a_nearest_one(language):
     words = [str(number) for number in (*range(22), 35, 48, 67, 99, 100, 1000, 1000000)]
     for phone in {phone for word in speak(language, words) for phone in word}:
         assert GERMAN.nearest(phone), phone
+
+
+def test_voiceless_are_marks_punctuation_and_voiceless_consonants():
+    assert not any(is_voiced(mark) for mark in (*MARKS, ",", "...", " ", "'"))
+    voiceless = {"CH", "F", "HH", "K", "P", "S", "SH", "T", "TH"}
+    assert {phone for phone in CONSONANTS if not is_voiced(phone)} == voiceless
+    assert not any(is_voiced(phone) for phone in ("tʃ", "θ", "pʰ", "ʔ", "ç", "l̥", "ts", "ʍ"))
+
+
+def test_voiced_are_vowels_voiced_consonants_and_what_is_unknown():
+    vowels = set(ARPABET) - set(CONSONANTS)
+    assert all(is_voiced(phone) for phone in (*vowels, "ˈaː", "dʒ", "z", "ɦ", "n̩", "ɔ̃", "ɹ"))
+    assert all(is_voiced(phone) for phone in ("é", "Ω", "人"))
