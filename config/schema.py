@@ -218,6 +218,9 @@ class TrainConfig:
     max_steps: int = 0  # stop after so many updates; 0: no such limit
     random_seed: int = 10086
     gradient_accumulation_step: int = 1  # micro-batches per update
+    # "speakers": with --init_from, only the rows of new speakers; the voice and its other speakers
+    # stay as they are, bit for bit
+    trained: Literal["all", "speakers"] = "all"
     grad_clip_thresh: float = 1.0  # largest gradient norm; 0: no clipping
     mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     optimizer: Literal["adam", "adamw"] = "adam"
@@ -257,6 +260,11 @@ class TrainConfig:
             raise ValueError(
                 f"score_seconds is {self.score_seconds:g}, expected more than 0 and at most "
                 f"{LONGEST_SCORING_S:g}, while other processes wait"
+            )
+        if self.trained == "speakers" and self.adam.weight_decay:
+            raise ValueError(
+                "trained is speakers and adam.weight_decay is"
+                f" {self.adam.weight_decay:g}, which would change all speakers; set it to 0"
             )
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch: otherwise training does not end")

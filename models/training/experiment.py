@@ -13,7 +13,7 @@ from accelerate import Accelerator
 from accelerate.utils import ProjectConfiguration
 
 from config.schema import Config
-from models.base.assets import ASSET_FILES, Assets
+from models.base.assets import ASSET_FILES, Assets, read_speakers
 from models.base.registry import find, load_config
 from models.base.task import Task
 from models.checkpoint.folders import (
@@ -25,7 +25,7 @@ from models.checkpoint.folders import (
     write_manifest,
 )
 from models.checkpoint.history import HISTORY, History, history_of
-from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets
+from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model
 from models.checkpoint.model_card import card_writer
 from models.training.data import (
     ProcessRank,
@@ -34,7 +34,8 @@ from models.training.data import (
     dataset_folders,
     load_data,
 )
-from models.training.finetune import initialise
+from models.training.finetune import Transfer, initialise
+from models.training.new_speakers import begin_at_mean, extend_assets, train_only_speakers
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking import Tracker, check_tracker, ending_trackers
 from models.training.trainer import Observers, Trainer
@@ -103,7 +104,7 @@ def train(
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
     if resume:
         _check_unchanged(load_config(folder / CONFIG), config)
-    assets = load_assets(folder) if resume else collect_assets(config)
+    assets = load_assets(folder) if resume else _collect(config, init_from)
     accelerator = _make_accelerator(config, folder)
     with ExitStack() as stack:
         stack.enter_context(ending_trackers(accelerator))
@@ -114,10 +115,13 @@ def train(
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         history = _history(config, folder, resume=resume)
+        transfer = None
         if init_from is not None:
             transfer = initialise(task, assets, init_from)
             history = replace(history, initialised_from=transfer.source)
             assets = assets.with_phones(transfer.phones)
+        if config.train.trained == "speakers":
+            _keep_other_speakers(task, config, assets, transfer)
         if accelerator.is_main_process:
             _prepare_folder(folder, config, assets, restart=restart)
         accelerator.wait_for_everyone()
@@ -134,6 +138,29 @@ def train(
             trainer.resume(checkpoint)
         _log_sizes(task, data, accelerator)
         return trainer.fit()
+
+
+def _collect(config: Config, init_from: str | None) -> Assets:
+    """The assets of a new run; those of a voice and its new speakers, if only these are trained."""
+    assets = collect_assets(config)
+    if config.train.trained == "all":
+        return assets
+    if init_from is None:
+        raise InputError(
+            "train.trained=speakers adds speakers to a trained voice: name it by --init_from"
+        )
+    return extend_assets(open_model(init_from).assets, assets)
+
+
+def _keep_other_speakers(
+    task: Task[Any], config: Config, assets: Assets, transfer: Transfer | None
+) -> None:
+    """Leaves the weights as they are but for the speakers of the data."""
+    network = task.networks[task.exported]
+    if transfer is not None:
+        begin_at_mean(network, transfer)
+    in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
+    train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
 
 
 def _experiment_folder(config: Config, name: str) -> Path:
