@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
-from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Config, FastSpeech2Task
+from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Config, losses_of
 from modules.griffin_lim import GriffinLim
 from modules.masking import length_mask
 from modules.mel import MelConfig
@@ -78,7 +79,8 @@ def main() -> None:
 
 def _measure_training(setting: Setting, batch_size: int, steps: int) -> None:
     """Frames per second, without padding, of training steps: losses, gradients, clipping, Adam."""
-    task = FastSpeech2Task(_random_network().to(setting.device).train(), Assets(MelConfig()))
+    network = _random_network().to(setting.device).train()
+    task = AcousticTask(network, Assets(MelConfig()), losses_of)
     optimizer = torch.optim.Adam(task.network.parameters(), lr=1e-4, fused=True)
 
     def step(batch: TtsBatch, counts: dict) -> None:

@@ -25,17 +25,20 @@ def l1_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 
 
 def mse_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
-    """Sum over valid positions of the squared difference.
+    """Sum over valid positions of the squared difference, its mean over the bands of frames.
 
     Args:
-        predicted: (B, L).
-        target: (B, L).
+        predicted: (B, L), or (B, L, M).
+        target: Likewise.
         mask: (B, L) bool, True = valid.
 
     Returns:
         Scalar.
     """
-    return ((predicted.float() - target.float()).square() * mask).sum()
+    error = (predicted.float() - target.float()).square()
+    if error.ndim == 3:
+        error = error.mean(dim=2)  # (B, L)
+    return (error * mask).sum()
 
 
 _SMALLEST_POWER = 1e-7  # of a bin before the root: a sine of full scale has about 1e5

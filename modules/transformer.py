@@ -1,6 +1,8 @@
 """Feed-forward transformer blocks (Ren et al. 2019, arXiv:1905.09263, section 3.1), post-norm."""
 
 import math
+from collections.abc import Iterable
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -9,25 +11,35 @@ from torch.nn import functional as F
 from modules.conv import Linear, MaskedConv1d
 from modules.masking import clear_padding
 
+# columns of positions: sines in the even ones and cosines in the odd ones, or all sines first
+PositionOrder = Literal["interleaved", "sines_first"]
 
-def sinusoids(length: int, hidden: int, device: torch.device | None = None) -> Tensor:
+
+def sinusoids(
+    length: int,
+    hidden: int,
+    device: torch.device | None = None,
+    order: PositionOrder = "interleaved",
+) -> Tensor:
     """Sinusoid positions (Vaswani et al. 2017, arXiv:1706.03762, section 3.5).
 
     Args:
         length: Positions.
         hidden: H.
         device: Of the result; None: the CPU.
+        order: Of the columns.
 
     Returns:
-        (length, hidden) float32: sines in the even columns, cosines in the odd ones, from
-        position 0.
+        (length, hidden) float32, from position 0.
     """
     # in float32 the angle of position 1000 is off by 6e-5, which is more than a mel may differ by
     exact = torch.float32 if device is not None and device.type == "mps" else torch.float64
-    columns = torch.arange(hidden, device=device)
-    rates = torch.exp(-math.log(10000.0) / hidden * (columns // 2 * 2).to(exact))
-    angles = torch.arange(length, device=device)[:, None] * rates
-    return torch.where(columns % 2 == 0, angles.sin(), angles.cos()).float()
+    columns = torch.arange(0, hidden, 2, device=device).to(exact)  # a sine and a cosine of each
+    rates = torch.exp(-math.log(10000.0) / hidden * columns)
+    angles = torch.arange(length, device=device)[:, None] * rates  # (L, H / 2)
+    waves = angles.sin(), angles.cos()
+    table = torch.cat(waves, 1) if order == "sines_first" else torch.stack(waves, 2).flatten(1)
+    return table[:, :hidden].float()
 
 
 class SelfAttention(nn.Module):
@@ -35,16 +47,29 @@ class SelfAttention(nn.Module):
 
     Args:
         hidden: H.
-        heads: They divide H.
+        heads: Their number.
+        head_size: Channels of a head; None: H / heads, which must be whole.
+        dropout: Share of zeroed attention weights.
+        output_bias: Whether the map of the heads to H adds a bias.
     """
 
-    def __init__(self, hidden: int, heads: int) -> None:
+    def __init__(
+        self,
+        hidden: int,
+        heads: int,
+        head_size: int | None = None,
+        dropout: float = 0.0,
+        *,
+        output_bias: bool = True,
+    ) -> None:
         super().__init__()
-        if hidden % heads:
+        if head_size is None and hidden % heads:
             raise ValueError(f"hidden size {hidden} is not a multiple of {heads} heads")
         self.heads = heads
-        self.qkv = Linear(hidden, 3 * hidden)
-        self.fc = Linear(hidden, hidden)
+        self.dropout = dropout
+        width = heads * (head_size or hidden // heads)
+        self.qkv = Linear(hidden, 3 * width)
+        self.fc = Linear(width, hidden, bias=output_bias)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
         """Attends from every position to the valid ones.
@@ -56,21 +81,24 @@ class SelfAttention(nn.Module):
         Returns:
             (B, T, H); padding is not cleared.
         """
-        B, T, H = frames.shape
-        heads = self.qkv(frames).view(B, T, 3, self.heads, H // self.heads)
-        queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, H / heads)
+        heads = self.qkv(frames).unflatten(2, (3, self.heads, -1))
+        queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, head size)
         context = F.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask[:, None, None, :]
+            queries,
+            keys,
+            values,
+            attn_mask=mask[:, None, None, :],
+            dropout_p=self.dropout if self.training else 0.0,
         )
-        return self.fc(context.transpose(1, 2).reshape(B, T, H))
+        return self.fc(context.transpose(1, 2).flatten(2))
 
 
 class FFTBlock(nn.Module):
     """Self-attention and a two-layer convolution, each with a residual and LayerNorm after it.
 
     Args:
+        attention: Of H channels.
         hidden: H.
-        heads: Of the attention; they divide H.
         filter_size: Channels between the convolutions.
         kernel_size: Of the two convolutions, odd.
         dropout: Share of zeroed values.
@@ -78,14 +106,14 @@ class FFTBlock(nn.Module):
 
     def __init__(
         self,
+        attention: SelfAttention,
         hidden: int,
-        heads: int,
         filter_size: int,
         kernel_size: tuple[int, int],
         dropout: float,
     ) -> None:
         super().__init__()
-        self.attention = SelfAttention(hidden, heads)
+        self.attention = attention
         self.attention_norm = nn.LayerNorm(hidden)
         self.conv_1 = MaskedConv1d(hidden, filter_size, kernel_size[0])
         self.conv_2 = MaskedConv1d(filter_size, hidden, kernel_size[1])
@@ -112,13 +140,10 @@ class FFTStack(nn.Module):
     """Positions added, then FFT blocks.
 
     Args:
-        n_layers: Number of blocks.
+        blocks: In their order.
         hidden: H.
-        heads: Of the attention.
-        filter_size: Channels between the convolutions.
-        kernel_size: Of the convolutions.
-        dropout: Share of zeroed values.
         max_length: Positions kept ready; others are computed when needed.
+        order: Of the columns of the positions.
         stored_positions: Positions are part of the state_dict.
     """
 
@@ -126,22 +151,18 @@ class FFTStack(nn.Module):
 
     def __init__(
         self,
-        n_layers: int,
+        blocks: Iterable[FFTBlock],
         hidden: int,
-        heads: int,
-        filter_size: int,
-        kernel_size: tuple[int, int],
-        dropout: float,
-        max_length: int,
         *,
+        max_length: int = 1000,
+        order: PositionOrder = "interleaved",
         stored_positions: bool = False,
     ) -> None:
         super().__init__()
-        positions = sinusoids(max_length, hidden)
+        self.order = order
+        positions = sinusoids(max_length, hidden, order=order)
         self.register_buffer("positions", positions, persistent=stored_positions)
-        self.layers = nn.ModuleList(
-            FFTBlock(hidden, heads, filter_size, kernel_size, dropout) for _ in range(n_layers)
-        )
+        self.layers = nn.ModuleList(blocks)
 
     def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
         """Transforms phones or frames of any number.
@@ -155,7 +176,7 @@ class FFTStack(nn.Module):
         """
         _, T, H = frames.shape
         known = len(self.positions) >= T
-        positions = self.positions[:T] if known else sinusoids(T, H, frames.device)
+        positions = self.positions[:T] if known else sinusoids(T, H, frames.device, self.order)
         frames = clear_padding(frames + positions, mask)
         for layer in self.layers:
             frames = layer(frames, mask)

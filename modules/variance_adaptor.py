@@ -49,21 +49,25 @@ class ContourControl(NamedTuple):
 
 
 class VariancePredictor(nn.Module):
-    """Two convolutions with ReLU, LayerNorm and dropout, and a map to one value.
+    """Convolutions with ReLU, LayerNorm and dropout, and a map to one value.
 
     Args:
         hidden: H, channels of the input.
         filter_size: Channels of the convolutions.
         kernel_size: Of the convolutions, odd.
         dropout: Share of zeroed values.
+        layers: Number of convolutions: conv_1, norm_1, conv_2 and so on.
     """
 
-    def __init__(self, hidden: int, filter_size: int, kernel_size: int, dropout: float) -> None:
+    def __init__(
+        self, hidden: int, filter_size: int, kernel_size: int, dropout: float, layers: int = 2
+    ) -> None:
         super().__init__()
-        self.conv_1 = MaskedConv1d(hidden, filter_size, kernel_size)
-        self.norm_1 = nn.LayerNorm(filter_size)
-        self.conv_2 = MaskedConv1d(filter_size, filter_size, kernel_size)
-        self.norm_2 = nn.LayerNorm(filter_size)
+        self.layers = layers
+        for number in range(1, layers + 1):
+            channels = hidden if number == 1 else filter_size
+            self.add_module(f"conv_{number}", MaskedConv1d(channels, filter_size, kernel_size))
+            self.add_module(f"norm_{number}", nn.LayerNorm(filter_size))
         self.linear = Linear(filter_size, 1)
         self.dropout = nn.Dropout(dropout)
 
@@ -77,8 +81,9 @@ class VariancePredictor(nn.Module):
         Returns:
             (B, L), padding 0.
         """
-        hidden = self.dropout(self.norm_1(F.relu(self.conv_1(hidden, mask))))
-        hidden = self.dropout(self.norm_2(F.relu(self.conv_2(hidden, mask))))
+        for number in range(1, self.layers + 1):
+            conv, norm = self.get_submodule(f"conv_{number}"), self.get_submodule(f"norm_{number}")
+            hidden = self.dropout(norm(F.relu(conv(hidden, mask))))
         return clear_padding(self.linear(hidden), mask).squeeze(2)
 
 

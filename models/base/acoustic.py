@@ -84,6 +84,43 @@ def durations_in(batch: TtsBatch) -> Tensor:
     return batch.durations
 
 
+def teacher_forcing_inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
+    """Arguments of `forward` of a network that is given true durations, pitch and energy.
+
+    Args:
+        batch: With durations.
+
+    Returns:
+        phone_ids, phone_lengths, speaker_ids, durations, mel_lengths, f0 and energy.
+
+    Raises:
+        ValueError: If the batch has no durations.
+    """
+    return (
+        batch.phone_ids,
+        batch.phone_lengths,
+        batch.speaker_ids,
+        durations_in(batch),
+        batch.mel_lengths,
+        batch.f0,
+        batch.energy,
+    )
+
+
+def finished_mel(mel_hat: Tensor, frame_mask: Tensor, log_floor: float) -> Tensor:
+    """A mel as models return it, the log floor beyond the lengths.
+
+    Args:
+        mel_hat: (B, T, M).
+        frame_mask: (B, T) bool, True = valid.
+        log_floor: Log-mel of silence.
+
+    Returns:
+        (B, M, T) float32.
+    """
+    return mel_hat.float().mT.masked_fill(~frame_mask[:, None], log_floor)
+
+
 def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tensor) -> Tensor:
     """Returns the speaker ids of a batch, by default those of a single-speaker model.
 

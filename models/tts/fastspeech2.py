@@ -17,7 +17,6 @@ It departs from these projects in that
 """
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal, NamedTuple, cast, get_args
@@ -31,25 +30,21 @@ from models.base.acoustic import (
     TtsOutput,
     check_given_pitch,
     contour_stats,
-    count_valid,
     durations_in,
+    finished_mel,
     resolve_speakers,
+    teacher_forcing_inputs,
 )
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
-from models.base.joint_aligner import (
-    ALIGNER,
-    AlignerTraining,
-    JointAlignerConfig,
-    build_aligner_training,
-)
-from models.base.samples import add_alignment_figures, synthesis_samples
-from models.base.task import LossTerm, Sample, Unit, Update
+from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
+from models.base.task import LossTerm, Unit
 from modules.conv import Linear
 from modules.losses import l1_sum, mse_sum
 from modules.masking import clear_padding, length_mask
 from modules.pitch_transform import PitchTransform
 from modules.postnet import PostNet
-from modules.transformer import FFTStack
+from modules.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.variance_adaptor import (
     Contour,
     ContourControl,
@@ -190,21 +185,13 @@ class FastSpeech2(nn.Module):
         super().__init__()
         sizes, bins = config.transformer, config.variance_embedding
         hidden = sizes.encoder_hidden
-        stack = partial(
-            FFTStack,
-            hidden=hidden,
-            filter_size=sizes.conv_filter_size,
-            kernel_size=sizes.conv_kernel_size,
-            max_length=config.max_seq_len,
-            stored_positions=config.stored_positions,
-        )
         predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
         contour = partial(Contour, hidden=hidden, n_bins=bins.n_bins)
         self.n_speakers = len(pitch.mean)
         self.log_floor = log_floor
         self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
-        self.encoder = stack(
-            sizes.encoder_layer, heads=sizes.encoder_head, dropout=sizes.encoder_dropout
+        self.encoder = _stack(
+            config, sizes.encoder_layer, sizes.encoder_head, sizes.encoder_dropout
         )
         self.speaker_embedding = (
             nn.Embedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
@@ -212,8 +199,8 @@ class FastSpeech2(nn.Module):
         self.duration_predictor = predictor()
         self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
         self.energy = contour(predictor(), energy, config.energy_level, bins.energy_quantization)
-        self.decoder = stack(
-            sizes.decoder_layer, heads=sizes.decoder_head, dropout=sizes.decoder_dropout
+        self.decoder = _stack(
+            config, sizes.decoder_layer, sizes.decoder_head, sizes.decoder_dropout
         )
         self.mel_linear = Linear(hidden, n_mels)
         self.postnet = PostNet(n_mels) if config.use_postnet else None
@@ -328,7 +315,9 @@ class FastSpeech2(nn.Module):
             frames, values[name] = contour.infer(
                 frames, frame_mask, durations, speaker_ids, asked[name]
             )
-        mel = self._final_mel(*self._decode(frames, frame_mask), frame_mask)  # (B, M, T)
+        mel_hat, refined_mel_hat = self._decode(frames, frame_mask)  # (B, T, M)
+        mel_hat = mel_hat if refined_mel_hat is None else refined_mel_hat
+        mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
         levels = self.pitch.level, self.energy.level
         return TtsOutput(mel, mel_lengths, durations, values["pitch"], values["energy"], *levels)
 
@@ -341,9 +330,10 @@ class FastSpeech2(nn.Module):
         Raises:
             ValueError: If the batch has no durations.
         """
-        output: TrainingOutput = self(*_inputs(batch))
+        output: TrainingOutput = self(*teacher_forcing_inputs(batch))
+        mel_hat = output.mel_hat if output.refined_mel_hat is None else output.refined_mel_hat
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
-        return self._final_mel(output.mel_hat, output.refined_mel_hat, frame_mask)
+        return finished_mel(mel_hat, frame_mask, self.log_floor)
 
     def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
         """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
@@ -367,99 +357,45 @@ class FastSpeech2(nn.Module):
         mel_hat = self.mel_linear(self.decoder(frames, mask))
         return mel_hat, None if self.postnet is None else self.postnet(mel_hat, mask)
 
-    def _final_mel(self, mel_hat: Tensor, refined: Tensor | None, frame_mask: Tensor) -> Tensor:
-        """The refined mel if there is one, (B, M, T) float32, the log floor beyond the lengths."""
-        mel = (mel_hat if refined is None else refined).float().mT  # (B, M, T)
-        return mel.masked_fill(~frame_mask[:, None], self.log_floor)
 
-
-def _inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
-    """Arguments of the network's `forward`."""
-    return (
-        batch.phone_ids,
-        batch.phone_lengths,
-        batch.speaker_ids,
-        durations_in(batch),
-        batch.mel_lengths,
-        batch.f0,
-        batch.energy,
+def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float) -> FFTStack:
+    """The encoder or the decoder."""
+    sizes, hidden = config.transformer, config.transformer.encoder_hidden
+    convolutions = hidden, sizes.conv_filter_size, sizes.conv_kernel_size
+    return FFTStack(
+        (FFTBlock(SelfAttention(hidden, heads), *convolutions, dropout) for _ in range(n_layers)),
+        hidden,
+        max_length=config.max_seq_len,
+        stored_positions=config.stored_positions,
     )
 
 
-class FastSpeech2Task:
-    """Training: one step, five losses of weight 1 (Amphion's; section 2.2 with an L1 mel loss).
+def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
+    """Five losses of weight 1 (Amphion's; section 2.2 of the paper with an L1 mel loss).
+
+    L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy.
 
     Args:
-        network: The network to train.
-        assets: Mel definition and vocabulary, for the samples.
-        aligner_training: Finds the durations; None where the batches have them.
+        network: In training or evaluation mode.
+        batch: With durations.
     """
-
-    exported = "model"
-
-    def __init__(
-        self, network: FastSpeech2, assets: Assets, aligner_training: AlignerTraining | None = None
-    ) -> None:
-        self.network = network
-        self.assets = assets
-        self.aligner_training = aligner_training
-        self.networks: dict[str, nn.Module] = {"model": network}
-        if aligner_training is not None:
-            self.networks[ALIGNER] = aligner_training.network
-
-    def begin_update(self, step: int) -> None:
-        """Sets the weights of the losses for the update after so many."""
-        if self.aligner_training is not None:
-            self.aligner_training.step = step
-
-    def counts(self, batch: TtsBatch) -> dict[Unit, int]:
-        """Counts the valid elements of the batch, by unit."""
-        return count_valid(batch)
-
-    def training_step(self, batch: TtsBatch) -> Iterator[Update]:
-        """Yields the update of the network, after that of the aligner if durations are learned."""
-        if self.aligner_training is not None:
-            found = self.aligner_training.align(batch)
-            yield Update(ALIGNER, self.aligner_training.losses(found, batch))
-            batch = batch._replace(durations=found.durations)
-        yield Update("model", self.losses(batch))
-
-    def losses(self, batch: TtsBatch) -> dict[str, LossTerm]:
-        """L1 of the mels, squared error of ln(frames + 1) and of normalised pitch and energy."""
-        output: TrainingOutput = self.networks["model"](*_inputs(batch))
-        phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
-        frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
-        mel = batch.mel.mT  # (B, T, M)
-        losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, frame_mask), "frames")}
-        if output.refined_mel_hat is not None:
-            refined_mel = l1_sum(output.refined_mel_hat, mel, frame_mask)
-            losses["refined_mel"] = LossTerm(refined_mel, "frames")
-        log_durations = durations_in(batch).float().log1p()
-        durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
-        losses["duration"] = LossTerm(durations, "phones")
-        for name, contour in (("pitch", self.network.pitch), ("energy", self.network.energy)):
-            mask = phone_mask if contour.level == "phone" else frame_mask
-            unit: Unit = "phones" if contour.level == "phone" else "frames"
-            total = mse_sum(output.contours_hat[name], output.contours[name], mask)
-            losses[name] = LossTerm(total, unit)
-        return losses
-
-    @torch.no_grad()
-    def validation_step(self, batch: TtsBatch) -> Mapping[str, LossTerm]:
-        """Computes the losses of training, with teacher forcing."""
-        if self.aligner_training is None:
-            return self.losses(batch)
-        found = self.aligner_training.align(batch)
-        losses = self.losses(batch._replace(durations=found.durations))
-        return losses | self.aligner_training.validation_losses(found, batch)
-
-    def samples(self, batch: TtsBatch) -> Iterator[Sample]:
-        """Synthesises the batch from its phones."""
-        samples = synthesis_samples(self.network, batch, self.assets)
-        if self.aligner_training is None:
-            return samples
-        durations = self.aligner_training.align(batch).durations
-        return add_alignment_figures(samples, batch, durations, self.assets)
+    output: TrainingOutput = network(*teacher_forcing_inputs(batch))
+    phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
+    frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
+    mel = batch.mel.mT  # (B, T, M)
+    losses = {"mel": LossTerm(l1_sum(output.mel_hat, mel, frame_mask), "frames")}
+    if output.refined_mel_hat is not None:
+        refined_mel = l1_sum(output.refined_mel_hat, mel, frame_mask)
+        losses["refined_mel"] = LossTerm(refined_mel, "frames")
+    log_durations = durations_in(batch).float().log1p()
+    durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
+    losses["duration"] = LossTerm(durations, "phones")
+    for name, contour in (("pitch", network.pitch), ("energy", network.energy)):
+        mask = phone_mask if contour.level == "phone" else frame_mask
+        unit: Unit = "phones" if contour.level == "phone" else "frames"
+        total = mse_sum(output.contours_hat[name], output.contours[name], mask)
+        losses[name] = LossTerm(total, unit)
+    return losses
 
 
 CONFIG = FastSpeech2Config
@@ -486,7 +422,7 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
     )
 
 
-def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
+def build_task(config: Config, assets: Assets) -> AcousticTask[FastSpeech2]:
     """Builds the training task of an experiment.
 
     Args:
@@ -498,4 +434,5 @@ def build_task(config: Config, assets: Assets) -> FastSpeech2Task:
     """
     model = cast("FastSpeech2Config", config.model)
     network = build_network(config, assets)
-    return FastSpeech2Task(network, assets, build_aligner_training(config, assets, model.aligner))
+    aligner = build_aligner_training(config, assets, model.aligner)
+    return AcousticTask(network, assets, losses_of, aligner)

@@ -31,16 +31,17 @@ def test_attention_is_pytorchs():
 
 def test_block_normalises_after_each_residual():
     torch.manual_seed(0)
-    block = FFTBlock(hidden=8, heads=2, filter_size=16, kernel_size=(3, 1), dropout=0.0)
+    block = FFTBlock(SelfAttention(8, 2), 8, 16, kernel_size=(3, 1), dropout=0.0)
     frames, mask = torch.randn(1, 5, 8), torch.ones(1, 5, dtype=torch.bool)
     middle = block.attention_norm(frames + block.attention(frames, mask))
     expected = block.conv_norm(middle + block.conv_2(block.conv_1(middle).relu()))
     torch.testing.assert_close(block(frames, mask), expected)
 
 
-def stack(max_length: int) -> FFTStack:
+def stack(max_length: int, **options) -> FFTStack:
     torch.manual_seed(0)
-    return FFTStack(2, 8, 2, 16, (3, 3), 0.0, max_length)
+    blocks = (FFTBlock(SelfAttention(8, 2), 8, 16, (3, 3), 0.0) for _ in range(2))
+    return FFTStack(blocks, 8, max_length=max_length, **options)
 
 
 def test_more_padding_does_not_change_valid_frames():
@@ -60,9 +61,8 @@ def test_stored_positions_do_not_limit_the_length():
 
 
 def test_positions_are_part_of_the_weights_only_when_they_are_stored():
-    sizes = (1, 8, 2, 16, (3, 3), 0.0, 10)
-    assert "positions" not in FFTStack(*sizes).state_dict()
-    assert FFTStack(*sizes, stored_positions=True).state_dict()["positions"].shape == (10, 8)
+    assert "positions" not in stack(10).state_dict()
+    assert stack(10, stored_positions=True).state_dict()["positions"].shape == (10, 8)
 
 
 def test_heads_must_divide_the_hidden_size():

@@ -4,15 +4,16 @@ import pytest
 import torch
 
 from config.schema import Config, TrainConfig
+from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.tts import fastspeech2
 from models.tts.fastspeech2 import (
     FastSpeech2,
     FastSpeech2Config,
-    FastSpeech2Task,
     TransformerConfig,
     VarianceEmbeddingConfig,
     VariancePredictorConfig,
+    losses_of,
 )
 from modules.masking import length_mask
 from modules.mel import MelConfig
@@ -53,8 +54,8 @@ VARIANTS = {
 }
 
 
-def task_of(network: FastSpeech2) -> FastSpeech2Task:
-    return FastSpeech2Task(network, Assets(MelConfig()))
+def task_of(network: FastSpeech2) -> AcousticTask[FastSpeech2]:
+    return AcousticTask(network, Assets(MelConfig()), losses_of)
 
 
 def network_of(
@@ -103,7 +104,7 @@ def pad(batch: TtsBatch, phones: int, frames: int) -> TtsBatch:
     )
 
 
-def mean_loss(task: FastSpeech2Task, batch: TtsBatch) -> torch.Tensor:
+def mean_loss(task: AcousticTask[FastSpeech2], batch: TtsBatch) -> torch.Tensor:
     counts = task.counts(batch)
     (update,) = task.training_step(batch)
     return sum(term.weight * term.total / counts[term.per] for term in update.losses.values())
