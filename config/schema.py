@@ -218,7 +218,10 @@ class TrainConfig:
     max_steps: int = 0  # stop after so many updates; 0: no such limit
     random_seed: int = 10086
     gradient_accumulation_step: int = 1  # micro-batches per update
-    # "speakers": with --init_from, only the rows of new speakers; the voice and its other speakers
+    # The voice that training starts from: a folder or a name on the Hub, as for --init_from, which
+    # takes precedence. Empty: random weights. Relative paths start at the repository root.
+    init_from: str = ""
+    # "speakers": with init_from, only the rows of new speakers; the voice and its other speakers
     # stay as they are, bit for bit
     trained: Literal["all", "speakers"] = "all"
     grad_clip_thresh: float = 1.0  # largest gradient norm; 0: no clipping

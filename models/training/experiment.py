@@ -57,6 +57,7 @@ _MAY_CHANGE = (
     "preprocess.processed_dir",
     "preprocess.shard_size",
     "train.dataloader",
+    "train.init_from",
     "train.keep_last",
     "train.log_steps",
     "train.max_bad_steps",
@@ -88,7 +89,8 @@ def train(
         name: Its folder in `log_dir`.
         resume: Continue from the newest whole checkpoint.
         restart: Delete existing checkpoints and start again.
-        init_from: Model whose weights training starts from: a folder or a name on the Hub.
+        init_from: Model whose weights training starts from, instead of `train.init_from`: a folder
+            or a name on the Hub.
 
     Returns:
         The signal that ended it (a checkpoint was saved); None at the planned end.
@@ -99,6 +101,8 @@ def train(
     """
     folder = _experiment_folder(config, name)
     _check_flags(folder, resume=resume, restart=restart, init_from=init_from)
+    if not resume:
+        init_from = init_from or config.train.init_from or None
     check_tracker(config.train.tracker, config.train.valid_samples)
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None

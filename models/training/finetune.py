@@ -1,8 +1,13 @@
-"""Initial weights from another model: tensors by name, rows by phone or speaker name."""
+"""Initial weights from another model: tensors by name, rows by phone or speaker name.
 
-from collections.abc import Iterable, Sequence
+A phone that the other model does not have begins as the nearest one on which it was trained, so
+that training may go on in another phone set or language.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +18,19 @@ from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, load_model
 from models.checkpoint.tensors import listed, not_finite
 from modules.normalisation import adapt_weight_norm
+from processors.text.nearest_phones import PhoneSet
 from utils.errors import InputError
 from utils.logging import get_logger
 
-RowNames = Sequence[Sequence[str]]  # of the old tensor and of the new one
+Nearest = Callable[[str], Sequence[str]]  # old rows that are like a new one; may be none
+
+
+class Rows(NamedTuple):
+    """Names of the rows of a tensor."""
+
+    old: Sequence[str]  # in the other model
+    new: Sequence[str]  # in this one
+    nearest: Nearest = lambda _row: ()
 
 
 @dataclass
@@ -25,6 +39,8 @@ class Transfer:
 
     # copied tensors, and `tensor: row name` for those matched row by row
     reused: list[str] = field(default_factory=list)
+    # `tensor: phone=nearest` of phones that the other model does not have
+    similar: list[str] = field(default_factory=list)
     # missing in the other model; they keep their random initial values
     new: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)  # without a counterpart in the task
@@ -64,7 +80,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
         if name == task.exported:
             transfer.dropped += [name for name in rescaled if tensors.pop(name, None) is not None]
         _fill(network, tensors, _rows(network, source.assets, assets), transfer)
-    if not transfer.reused:
+    if not (transfer.reused or transfer.similar):
         raise InputError(
             f"--init_from {reference}: this is a {source.config.model_type}, and none of its "
             "tensors fits the model of this config; give one of the same kind"
@@ -73,11 +89,12 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
     return transfer
 
 
-def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, RowNames]:
-    """Names of the old and the new rows of each tensor whose rows are phones or speakers."""
-    phones = [a.vocabulary.symbols if a.vocabulary else () for a in (old, new)]
-    speakers = [[speaker.name for speaker in a.speakers] for a in (old, new)]
-    by_phone: dict[str, RowNames] = dict.fromkeys(getattr(network, "PHONE_ROWS", ()), phones)
+def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
+    """The rows of each tensor whose rows are phones or speakers."""
+    before, after = (a.vocabulary.symbols if a.vocabulary else () for a in (old, new))
+    phones = Rows(before, after, PhoneSet(old.known_phones).nearest)
+    speakers = Rows([s.name for s in old.speakers], [s.name for s in new.speakers])
+    by_phone = dict.fromkeys(getattr(network, "PHONE_ROWS", ()), phones)
     return by_phone | dict.fromkeys(getattr(network, "SPEAKER_ROWS", ()), speakers)
 
 
@@ -92,7 +109,7 @@ def _rescaled(old: nn.Module, new: nn.Module) -> list[str]:
 def _fill(
     network: nn.Module,
     source: dict[str, Tensor],
-    rows: dict[str, RowNames],
+    rows: dict[str, Rows],
     transfer: Transfer,
 ) -> None:
     own = network.state_dict()  # shares memory with the network
@@ -108,22 +125,22 @@ def _fill(
     transfer.dropped += [name for name in source if name not in own]
 
 
-def _fill_rows(
-    name: str, tensor: Tensor, source: Tensor, names: RowNames, transfer: Transfer
-) -> None:
-    old, new = names
-    positions = {row: position for position, row in enumerate(old)}
-    for position, row in enumerate(new):
+def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: Transfer) -> None:
+    positions = {row: position for position, row in enumerate(rows.old)}
+    for position, row in enumerate(rows.new):
         if row in positions:
             tensor[position] = source[positions[row]]
             transfer.reused.append(f"{name}: {row}")
+        elif nearest := rows.nearest(row):
+            tensor[position] = source[[positions[phone] for phone in nearest]].mean(dim=0)
+            transfer.similar.append(f"{name}: {row}={'+'.join(nearest)}")
         else:
             transfer.new.append(f"{name}: {row}")
-    transfer.dropped += [f"{name}: {row}" for row in old if row not in new]
+    transfer.dropped += [f"{name}: {row}" for row in rows.old if row not in rows.new]
 
 
 def _check_tensors(
-    own: dict[str, Tensor], source: dict[str, Tensor], rows: dict[str, RowNames]
+    own: dict[str, Tensor], source: dict[str, Tensor], rows: dict[str, Rows]
 ) -> None:
     faults = []
     for name in own.keys() & source.keys():
@@ -143,7 +160,12 @@ def _check_tensors(
 def _log_transfer(transfer: Transfer, folder: Path) -> None:
     logger = get_logger(__name__)
     logger.info("weights of %s: %d reused", folder, len(transfer.reused))
-    for kind, names in (("new, randomly initialised", transfer.new), ("dropped", transfer.dropped)):
+    kinds = {
+        "of other phones, which begin as the nearest": transfer.similar,
+        "new, randomly initialised": transfer.new,
+        "dropped": transfer.dropped,
+    }
+    for kind, names in kinds.items():
         if names:
             logger.info("weights of %s: %d %s: %s", folder, len(names), kind, _grouped(names))
 

@@ -104,8 +104,8 @@ class PhoneSet:
     def _find(self, phone: str) -> tuple[str, ...]:
         if phone in self._phones:
             return (phone,)
-        if phone in _STRENGTHS:
-            return tuple(_nearest_pauses(phone, self._phones))[:1]
+        if phone in MARKS:
+            return tuple(_nearest_pauses(phone, self._phones))[:1] if phone in _STRENGTHS else ()
         sound = _sound_of(phone)
         if not (sound.segments and self._sounds):
             return ()

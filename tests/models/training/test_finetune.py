@@ -64,6 +64,20 @@ def test_rows_of_phones_are_matched_by_symbol(trained, caplog):
     assert "1 new, randomly initialised: phone_embedding.weight (XX)" in caplog.text
 
 
+def test_phones_of_another_set_begin_as_the_nearest_ones(trained):
+    source = load_model(trained)
+    symbols = source.vocabulary.symbols
+    task, assets = task_of(trained, vocabulary=Vocabulary([*symbols[:8], "ˈɑ", "z", "<_>"]))
+    transfer = initialise(task, assets, trained)
+    rows, old = task.networks["model"].phone_embedding.weight, source.network.phone_embedding.weight
+
+    assert "Z" not in source.assets.known_phones  # S is what was trained
+    assert torch.equal(rows[8], old[symbols.index("AA1")])
+    assert torch.equal(rows[9], old[symbols.index("S")])
+    assert transfer.similar == [f"phone_embedding.weight: {row}" for row in ("ˈɑ=AA1", "z=S")]
+    assert "phone_embedding.weight: <_>" in transfer.new
+
+
 def test_rows_of_speakers_are_matched_by_name(trained):
     source = load_model(trained).network
     task, assets = task_of(trained, speakers=("ben", "anna"))
