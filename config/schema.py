@@ -34,6 +34,13 @@ def require_share(section: object, *keys: str) -> None:
             raise ValueError(f"{key} is {value:g}, expected a share: 0 or more, less than 1")
 
 
+def require_odd(section: object, *keys: str) -> None:
+    """Raises ValueError for the first of the keys whose value is not an odd number above 0."""
+    for key in keys:
+        if (value := getattr(section, key)) < 1 or value % 2 == 0:
+            raise ValueError(f"{key} is {value}, expected an odd number")
+
+
 @dataclass(frozen=True)
 class CorpusConfig:
     """Options for reading a corpus on disk."""

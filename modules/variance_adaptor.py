@@ -39,15 +39,6 @@ class ContourStats(NamedTuple):
         return cls(*(torch.tensor([value]) for value in (mean, std, minimum, maximum)))
 
 
-class ContourControl(NamedTuple):
-    """What is asked of a contour at inference, per phone at either level."""
-
-    given: Tensor | None = None  # Hz or linear energy, (B, N), instead of the prediction
-    factor: float | Tensor = 1.0  # on Hz or linear energy; one for all, or one per phone, (B, N)
-    transform: PitchTransform | None = None  # of predicted pitch, before the factor
-    voiced: Tensor | None = None  # (B, N) bool, the phones to transform; None: all
-
-
 class VariancePredictor(nn.Module):
     """Convolutions with ReLU, LayerNorm and dropout, and a map to one value.
 
@@ -125,6 +116,40 @@ class SpeakerNorm(nn.Module):
             speaker_ids: (B,).
         """
         return values * self.std[speaker_ids][:, None] + self.mean[speaker_ids][:, None]
+
+
+class ContourControl(NamedTuple):
+    """What is asked of a contour at inference, per phone at either level."""
+
+    given: Tensor | None = None  # Hz or linear energy, (B, N), instead of the prediction
+    factor: float | Tensor = 1.0  # on Hz or linear energy; one for all, or one per phone, (B, N)
+    transform: PitchTransform | None = None  # of predicted pitch, before the factor
+    voiced: Tensor | None = None  # (B, N) bool, the phones to transform; None: all
+
+    def apply(
+        self, predicted: Tensor, mask: Tensor, norm: SpeakerNorm, speaker_ids: Tensor
+    ) -> Tensor:
+        """The given, predicted or transformed values times the factor.
+
+        Args:
+            predicted: Normalised, (B, N).
+            mask: (B, N) bool, True = valid.
+            norm: Of the contour.
+            speaker_ids: (B,).
+
+        Returns:
+            Normalised, (B, N).
+        """
+        if self.given is not None:
+            return norm(self.given * self.factor, speaker_ids)
+        predicted = predicted.float()
+        if self.transform is not None:
+            hz, mean = norm.inverse(predicted, speaker_ids), norm.mean[speaker_ids]
+            hz = self.transform(hz, mean[:, None], mask.sum(dim=1), self.voiced)
+            return norm(hz * self.factor, speaker_ids)
+        # there and back through Hz would round, and a rounded value may fall into another bin
+        zero = norm(torch.zeros_like(predicted), speaker_ids)
+        return predicted * self.factor + zero * (1 - self.factor)
 
 
 def _linear_edges(stats: ContourStats, n_edges: int) -> Tensor:
@@ -213,8 +238,9 @@ class Contour(nn.Module):
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
             padding 0.
         """
+        control = self._at_level(control, durations, mask)
         predicted = self.predictor(hidden, mask)
-        values = self._controlled(predicted, mask, durations, speaker_ids, control)
+        values = control.apply(predicted, mask, self.norm, speaker_ids)
         hidden = clear_padding(hidden + self._embed(values, speaker_ids), mask)
         return hidden, self.norm.inverse(values, speaker_ids).clamp(min=0) * mask
 
@@ -245,39 +271,22 @@ class Contour(nn.Module):
         share_known = average_by_phone(known.to(values.dtype), durations)
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
 
-    def _controlled(
-        self,
-        predicted: Tensor,
-        mask: Tensor,
-        durations: Tensor,
-        speaker_ids: Tensor,
-        control: ContourControl,
-    ) -> Tensor:
-        """The given, predicted or transformed values times the factor, normalised, (B, L)."""
-        factor = control.factor
-        if isinstance(factor, Tensor):
-            factor = self._at_level(factor.to(predicted), durations, mask)
-        if control.given is not None:
-            given = self._at_level(control.given.to(predicted), durations, mask)
-            return self.norm(given * factor, speaker_ids)
-        predicted = predicted.float()
-        if control.transform is not None:
-            voiced = control.voiced
-            if voiced is not None:
-                voiced = self._at_level(voiced.to(predicted), durations, mask) > 0
-            hz, mean = self.norm.inverse(predicted, speaker_ids), self.norm.mean[speaker_ids]
-            hz = control.transform(hz, mean[:, None], mask.sum(dim=1), voiced)
-            return self.norm(hz * factor, speaker_ids)
-        # there and back through Hz would round, and a rounded value may fall into another bin
-        zero = self.norm(torch.zeros_like(predicted), speaker_ids)
-        return predicted * factor + zero * (1 - factor)
-
-    def _at_level(self, values: Tensor, durations: Tensor, mask: Tensor) -> Tensor:
-        """Values per phone, (B, N), per phone or per frame as this contour is, (B, L)."""
+    def _at_level(self, control: ContourControl, durations: Tensor, mask: Tensor) -> ContourControl:
+        """The control with its values per phone, (B, N), repeated over frames if need be."""
         if self.level == "phone":
-            return values
-        per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
-        return regulate(per_phone, durations, mask.shape[1]).squeeze(2)
+            return control
+
+        def repeat(values: Tensor) -> Tensor:
+            per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
+            return regulate(per_phone, durations, mask.shape[1]).squeeze(2)
+
+        given, factor, transform, voiced = control
+        return ContourControl(
+            None if given is None else repeat(given.float()),
+            repeat(factor.float()) if isinstance(factor, Tensor) else factor,
+            transform,
+            None if voiced is None else repeat(voiced.float()) > 0,
+        )
 
 
 def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:

@@ -113,9 +113,8 @@ def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
 def test_a_factor_of_one_changes_no_bit_of_the_prediction(factor):
     torch.manual_seed(0)
     predicted = 10 * torch.randn(1, 500)  # below -4 they stand for negative Hz
-    durations = torch.ones(1, 500, dtype=torch.long)
-    mask, control = durations > 0, ContourControl(factor=factor)
-    assert contour()._controlled(predicted, mask, durations, FIRST, control).equal(predicted)
+    mask, norm = torch.ones(1, 500, dtype=torch.bool), contour().norm
+    assert ContourControl(factor=factor).apply(predicted, mask, norm, FIRST).equal(predicted)
 
 
 def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero():

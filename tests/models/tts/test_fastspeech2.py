@@ -22,13 +22,19 @@ from modules.variance_adaptor import ContourStats, regulate
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary
+from tests.models.tts.batches import (
+    FLOOR,
+    N_MELS,
+    N_PHONES,
+    PITCH,
+    TWO_PITCHES,
+    batch_of,
+    mean_loss,
+    pad,
+)
 from utils.errors import InputError
 
-N_PHONES, N_MELS = 12, 6
-FLOOR = MelConfig().log_floor_value
-PITCH = ContourStats.of(mean=200, std=50, minimum=80, maximum=400)
 ENERGY = ContourStats.of(mean=40, std=20, minimum=0, maximum=120)
-TWO_PITCHES = ContourStats(*torch.tensor([[120.0, 220], [20, 40], [70, 120], [200, 400]]))
 TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
 SMALL = FastSpeech2Config(
     transformer=TransformerConfig(
@@ -66,48 +72,6 @@ def network_of(
     if network.postnet is not None:
         network.postnet.dropout.p = 0.0
     return network
-
-
-def batch_of(phone_lengths: tuple[int, ...] = (7, 4, 6), longest_phone: int = 4) -> TtsBatch:
-    generator = torch.Generator().manual_seed(0)
-    lengths = torch.tensor(phone_lengths)
-    mask = length_mask(lengths)
-    B, N = mask.shape
-    durations = torch.randint(0, longest_phone + 1, (B, N), generator=generator) * mask
-    durations[:, 0] = longest_phone
-    mel_lengths = durations.sum(dim=1)
-    frame_mask = length_mask(mel_lengths)
-    T = frame_mask.shape[1]
-    voiced = torch.rand(B, T, generator=generator) < 0.7
-    mel = torch.randn(B, N_MELS, T, generator=generator)
-    return TtsBatch(
-        ids=tuple(f"utterance-{item}" for item in range(B)),
-        phone_ids=torch.randint(1, N_PHONES, (B, N), generator=generator) * mask,
-        phone_lengths=lengths,
-        speaker_ids=torch.zeros(B, dtype=torch.long),
-        durations=durations,
-        mel=mel.masked_fill(~frame_mask[:, None], FLOOR),
-        mel_lengths=mel_lengths,
-        f0=(100 + 200 * torch.rand(B, T, generator=generator)) * voiced * frame_mask,
-        energy=100 * torch.rand(B, T, generator=generator) * frame_mask,
-    )
-
-
-def pad(batch: TtsBatch, phones: int, frames: int) -> TtsBatch:
-    """The same batch with more padding."""
-    return batch._replace(
-        phone_ids=torch.nn.functional.pad(batch.phone_ids, (0, phones)),
-        durations=torch.nn.functional.pad(batch.durations, (0, phones)),
-        mel=torch.nn.functional.pad(batch.mel, (0, frames), value=FLOOR),
-        f0=torch.nn.functional.pad(batch.f0, (0, frames)),
-        energy=torch.nn.functional.pad(batch.energy, (0, frames)),
-    )
-
-
-def mean_loss(task: AcousticTask[FastSpeech2], batch: TtsBatch) -> torch.Tensor:
-    counts = task.counts(batch)
-    (update,) = task.training_step(batch)
-    return sum(term.weight * term.total / counts[term.per] for term in update.losses.values())
 
 
 def test_default_size_is_amphions():

@@ -1,0 +1,486 @@
+"""FastPitch (Łańcucki 2021, arXiv:2006.06873): versions 1.0 and 1.1 of its author at NVIDIA.
+
+Both are this network. Version 1.0 has no energy (`model.energy: "none"`) and reads durations that
+stage 1 stored; version 1.1 has energy, and learns the durations (`preprocess.aligner: "learned"`,
+Badlani et al. 2021, arXiv:2108.10447). Either goes with stored and with learned durations.
+Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
+- padding is masked before every convolution: an utterance gives the same result alone and in a
+  batch (an utterance alone gives NVIDIA's numbers);
+- pitch is normalised per speaker; controls multiply Hz and linear energy and may differ from phone
+  to phone; speech has at least one frame;
+- energy is that of the spectrum: more is louder. NVIDIA's is the norm of the log-mel, which falls
+  as speech gets louder; its checkpoints keep it (`model.energy: "log_mel"`);
+- the aligner is a separate network (models/base/joint_aligner.py), and its prior ends.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from config.schema import Config, require_at_least, require_odd, require_share
+from models.base.acoustic import (
+    Control,
+    TtsOutput,
+    check_given_pitch,
+    contour_stats,
+    durations_in,
+    finished_mel,
+    resolve_speakers,
+    teacher_forcing_inputs,
+)
+from models.base.acoustic_task import AcousticTask
+from models.base.assets import Assets
+from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
+from models.base.task import LossTerm
+from modules.conv import Linear, MaskedConv1d
+from modules.losses import mse_sum
+from modules.masking import clear_padding, length_mask
+from modules.pitch_transform import PitchTransform
+from modules.transformer import FFTBlock, FFTStack, SelfAttention
+from modules.variance_adaptor import (
+    ContourControl,
+    ContourStats,
+    SpeakerNorm,
+    VariancePredictor,
+    average_by_phone,
+    regulate,
+    round_durations,
+)
+from processors.dataset.batch import TtsBatch
+
+
+@dataclass(frozen=True)
+class FFTConfig:
+    """Encoder (over phones) or decoder (over frames)."""
+
+    layers: int = 6
+    heads: int = 1
+    head_size: int = 64
+    filter_size: int = 1536  # channels between the two convolutions of a block
+    kernel_size: int = 3  # of both, odd
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "layers", "heads", "head_size", "filter_size")
+        require_share(self, "dropout", "attention_dropout")
+        require_odd(self, "kernel_size")
+
+
+@dataclass(frozen=True)
+class TemporalPredictorConfig:
+    """Predictor of durations, pitch or energy."""
+
+    layers: int = 2
+    filter_size: int = 256
+    kernel_size: int = 3  # odd
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "layers", "filter_size")
+        require_share(self, "dropout")
+        require_odd(self, "kernel_size")
+
+
+def _aligner_defaults() -> JointAlignerConfig:
+    """NVIDIA's sizes and schedule, in updates of 256 utterances: 49 are an epoch of LJSpeech."""
+    return JointAlignerConfig(
+        hidden=384,
+        prior_end=4900,  # NVIDIA's does not end; afterwards boundaries become more exact
+        binarization_weight=1.0,
+        binarization_start=0,
+        binarization_warmup=4900,  # 100 epochs
+    )
+
+
+@dataclass(frozen=True)
+class FastPitchConfig:
+    """The `model` section."""
+
+    hidden: int = 384  # even
+    encoder: FFTConfig = field(default_factory=FFTConfig)
+    decoder: FFTConfig = field(default_factory=FFTConfig)
+    duration_predictor: TemporalPredictorConfig = field(default_factory=TemporalPredictorConfig)
+    pitch_predictor: TemporalPredictorConfig = field(default_factory=TemporalPredictorConfig)
+    energy_predictor: TemporalPredictorConfig = field(default_factory=TemporalPredictorConfig)
+    pitch_kernel_size: int = 3  # of the convolution that embeds pitch, odd
+    energy_kernel_size: int = 3
+    # `none`: FastPitch 1.0; `spectrum`: L2 norm of the STFT magnitudes, as in stage 1; `log_mel`:
+    # L2 norm of the log-mel, as in NVIDIA's checkpoints. It has no energy_control.
+    energy: Literal["none", "spectrum", "log_mel"] = "spectrum"
+    speaker_emb_weight: float = 1.0  # factor on the speaker's vector
+    max_phone_frames: float = 75.0  # a longer predicted phone ends here
+    duration_loss_weight: float = 0.1  # the mel loss has 1
+    pitch_loss_weight: float = 0.1
+    energy_loss_weight: float = 0.1
+    # with preprocess.aligner `learned`
+    aligner: JointAlignerConfig = field(default_factory=_aligner_defaults)
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 2, "hidden")
+        require_at_least(self, 1, "max_phone_frames")
+        weights = (f"{name}_loss_weight" for name in ("duration", "pitch", "energy"))
+        require_at_least(self, 0, "speaker_emb_weight", *weights)
+        require_odd(self, "pitch_kernel_size", "energy_kernel_size")
+        if self.hidden % 2:
+            raise ValueError(f"hidden is {self.hidden}, expected an even number, for the positions")
+
+
+class EmbeddedContour(nn.Module):
+    """Pitch or energy per phone: predicted, and embedded by a convolution.
+
+    Args:
+        hidden: H.
+        predictor: Sizes.
+        kernel_size: Of the convolution.
+    """
+
+    def __init__(self, hidden: int, predictor: TemporalPredictorConfig, kernel_size: int) -> None:
+        super().__init__()
+        self.predictor = VariancePredictor(hidden, **vars(predictor))
+        self.embedding = MaskedConv1d(1, hidden, kernel_size)
+
+    def embed(self, phones: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        """Adds the vectors of values (B, N) to phones (B, N, H), mask (B, N); padding 0."""
+        return clear_padding(phones + self.embedding(values.unsqueeze(2), mask), mask)
+
+
+class FastPitchOutput(NamedTuple):
+    """The network's predictions for a batch, and the targets of the contours."""
+
+    mel_hat: Tensor  # (B, T, M)
+    log_durations_hat: Tensor  # (B, N) ln(frames + 1)
+    # (B, N): "pitch", normalised, and "energy", ln(1 + energy), if the network has it
+    contours_hat: dict[str, Tensor]
+    contours: dict[str, Tensor]  # their targets
+
+
+class FastPitch(nn.Module):
+    """Phones to mel: encoder, durations, pitch, energy, decoder.
+
+    Args:
+        config: Sizes.
+        n_phones: Size of the vocabulary, padding (id 0) included.
+        n_mels: Bands of the mel.
+        pitch: Statistics of F0 in Hz, one value per speaker; mean and std are used.
+        log_floor: Log-mel of silence, which fills the padding of `infer`.
+    """
+
+    # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
+    # exists only with more than one speaker
+    PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
+    SPEAKER_ROWS: ClassVar[tuple[str, ...]] = (
+        "speaker_embedding.weight",
+        "pitch_norm.mean",
+        "pitch_norm.std",
+    )
+
+    def __init__(
+        self,
+        config: FastPitchConfig,
+        n_phones: int,
+        n_mels: int,
+        pitch: ContourStats,
+        log_floor: float = math.log(1e-5),
+    ) -> None:
+        super().__init__()
+        hidden = config.hidden
+        self.config = config
+        self.n_speakers = len(pitch.mean)
+        self.log_floor = log_floor
+        self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
+        self.speaker_embedding = (
+            nn.Embedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
+        )
+        self.encoder = _stack(config.encoder, hidden)
+        self.duration_predictor = VariancePredictor(hidden, **vars(config.duration_predictor))
+        self.pitch_norm = SpeakerNorm(pitch.mean, pitch.std)
+        self.pitch = EmbeddedContour(hidden, config.pitch_predictor, config.pitch_kernel_size)
+        self.energy = (
+            None
+            if config.energy == "none"
+            else EmbeddedContour(hidden, config.energy_predictor, config.energy_kernel_size)
+        )
+        self.decoder = _stack(config.decoder, hidden)
+        self.mel_linear = Linear(hidden, n_mels)
+
+    @property
+    def controls(self) -> frozenset[Control]:
+        """What `infer` can be asked for."""
+        always: frozenset[Control] = frozenset({"pitch", "duration", "pitch_transform"})
+        return always | {"energy"} if self.config.energy == "spectrum" else always
+
+    def scales(self) -> dict[str, str]:
+        """Tensors that make sense on one scale only, and that scale."""
+        names = (name for name in self.state_dict() if name.startswith("energy."))
+        return dict.fromkeys(names, self.config.energy)
+
+    def forward(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        speaker_ids: Tensor,
+        durations: Tensor,
+        mel_lengths: Tensor,
+        f0: Tensor,
+        energy: Tensor,
+    ) -> FastPitchOutput:
+        """Predicts durations, pitch, energy and mel, with teacher forcing.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,).
+            durations: (B, N) frames.
+            mel_lengths: (B,), the sums of the durations.
+            f0: (B, T) Hz, 0 = unvoiced.
+            energy: (B, T); not used without energy.
+        """
+        mask = length_mask(phone_lengths, phone_ids.shape[1])
+        contours = {
+            "pitch": self._pitch_by_phone(f0, durations, speaker_ids),
+            "energy": average_by_phone(energy, durations).log1p(),
+        }
+        contours_hat: dict[str, Tensor] = {}
+        phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
+        log_durations_hat = self.duration_predictor(phones, mask)  # (B, N)
+        for name, contour in self._contours():
+            contours_hat[name] = contour.predictor(phones, mask)  # (B, N)
+            phones = contour.embed(phones, contours[name], mask)
+        frame_mask = length_mask(mel_lengths, f0.shape[1])
+        frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
+        mel_hat = self.mel_linear(self.decoder(frames, frame_mask))  # (B, T, M)
+        return FastPitchOutput(mel_hat, log_durations_hat, contours_hat, contours)
+
+    @torch.no_grad()
+    def infer(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        *,
+        speaker_ids: Tensor | None = None,
+        pitch_control: float | Tensor = 1.0,
+        energy_control: float | Tensor = 1.0,
+        duration_control: float | Tensor = 1.0,
+        pitch_transform: PitchTransform | None = None,
+        voiced: Tensor | None = None,
+        max_frames: Tensor | None = None,
+        durations: Tensor | None = None,
+        pitch: Tensor | None = None,
+        energy: Tensor | None = None,
+    ) -> TtsOutput:
+        """Synthesises mels; call `eval()` first.
+
+        Controls are factors, one for all or one per phone, (B, N). They act on predicted and on
+        given values.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,); needed with more than one speaker.
+            pitch_control: On Hz; 1.2 is 20 % higher.
+            energy_control: On linear energy.
+            duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
+                is its inverse.
+            pitch_transform: Of predicted pitch, around the speaker's mean; pitch_control
+                multiplies its result.
+            voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
+            max_frames: (B,), where the speech is cut off; None: nowhere.
+            durations: Frames, (B, N), instead of the predicted ones.
+            pitch: Hz, (B, N), instead of the predicted; 0 = unvoiced.
+            energy: (B, N), instead of the predicted.
+
+        Returns:
+            The mel with its prosody; the energy is 0 without energy.
+
+        Raises:
+            ValueError: If there are several speakers and no speaker_ids, if there are both pitch
+                and pitch_transform, or if the network has no such energy.
+        """
+        check_given_pitch(pitch, pitch_transform)
+        self._check_energy(energy, energy_control)
+        speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
+        mask = length_mask(phone_lengths, phone_ids.shape[1])
+        phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
+        if durations is None:
+            durations = self._predict_durations(phones, mask)
+        durations = round_durations(durations * duration_control * mask, max_frames)
+        phones, f0 = self._add_pitch(
+            *(phones, mask, speaker_ids),
+            ContourControl(pitch, pitch_control, pitch_transform, voiced),
+        )
+        phones, spoken_energy = self._add_energy(phones, mask, energy, energy_control)
+        mel_lengths = durations.sum(dim=1)
+        frame_mask = length_mask(mel_lengths)
+        frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
+        mel_hat = self.mel_linear(self.decoder(frames, frame_mask))  # (B, T, M)
+        mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
+        return TtsOutput(mel, mel_lengths, durations, f0, spoken_energy)
+
+    @torch.no_grad()
+    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
+        """Predicts the mel (B, M, T) from true durations, pitch and energy; call `eval()` first.
+
+        Beyond the lengths it is the log floor.
+
+        Raises:
+            ValueError: If the batch has no durations.
+        """
+        output: FastPitchOutput = self(*self.inputs_of(batch))
+        frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
+        return finished_mel(output.mel_hat, frame_mask, self.log_floor)
+
+    def inputs_of(self, batch: TtsBatch) -> tuple[Tensor, ...]:
+        """Arguments of `forward`, with the energy that this network is trained on.
+
+        Raises:
+            ValueError: If the batch has no durations.
+        """
+        if self.config.energy == "log_mel":
+            norms = torch.linalg.vector_norm(batch.mel.float(), dim=1)  # (B, T)
+            batch = batch._replace(energy=norms)
+        return teacher_forcing_inputs(batch)
+
+    def _encode(self, phone_ids: Tensor, mask: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Phones to hidden vectors: (B, N), mask (B, N), speakers (B,) -> (B, N, H)."""
+        phones = self.phone_embedding(phone_ids)
+        if self.speaker_embedding is not None:
+            speakers = self.speaker_embedding(speaker_ids)[:, None]  # (B, 1, H)
+            phones = phones + self.config.speaker_emb_weight * speakers
+        return self.encoder(phones, mask)
+
+    def _predict_durations(self, phones: Tensor, mask: Tensor) -> Tensor:
+        """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
+        log_durations = self.duration_predictor(phones, mask).float()
+        return (log_durations.exp() - 1).clamp(0, self.config.max_phone_frames)
+
+    def _contours(self) -> Iterator[tuple[str, EmbeddedContour]]:
+        """Yields pitch, then energy if there is any."""
+        yield "pitch", self.pitch
+        if self.energy is not None:
+            yield "energy", self.energy
+
+    def _pitch_by_phone(self, f0: Tensor, durations: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Mean of the voiced frames of each phone, (B, T) Hz -> (B, N) normalised, 0 = unvoiced."""
+        share_voiced = average_by_phone((f0 > 0).to(f0), durations)
+        voiced = share_voiced > 0
+        means = average_by_phone(f0, durations) / share_voiced.where(voiced, 1)
+        return self.pitch_norm(means, speaker_ids) * voiced
+
+    def _add_pitch(
+        self, phones: Tensor, mask: Tensor, speaker_ids: Tensor, control: ContourControl
+    ) -> tuple[Tensor, Tensor]:
+        """Adds the vectors of the pitch to phones (B, N, H); gives them and it, (B, N) Hz."""
+        predicted = self.pitch.predictor(phones, mask)
+        values = control.apply(predicted, mask, self.pitch_norm, speaker_ids)
+        if control.given is not None:
+            values = values * (control.given > 0)  # unvoiced: as in training
+        f0 = self.pitch_norm.inverse(values, speaker_ids).clamp(min=0) * mask
+        return self.pitch.embed(phones, values, mask), f0
+
+    def _add_energy(
+        self, phones: Tensor, mask: Tensor, given: Tensor | None, factor: float | Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Adds the vectors of the energy to phones (B, N, H); gives them and it, (B, N) linear."""
+        if self.energy is None:
+            return phones, torch.zeros_like(mask, dtype=torch.float32)
+        if given is None:
+            predicted = self.energy.predictor(phones, mask).float()
+            linear = predicted.expm1().clamp(min=0)
+            # a factor of 1 leaves the prediction as it is, also where it is below 0
+            values = predicted + ((linear * factor).log1p() - linear.log1p())
+        else:
+            values = (given * factor).log1p()
+        return self.energy.embed(phones, values, mask), values.expm1().clamp(min=0) * mask
+
+    def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
+        """Refuses what a network without such an energy cannot follow."""
+        if "energy" not in self.controls and (isinstance(control, Tensor) or control != 1):
+            raise ValueError(
+                f"this voice has energy {self.config.energy!r}, and no energy_control; leave it out"
+            )
+        if self.energy is None and energy is not None:
+            raise ValueError("this voice has no energy; leave energy out")
+
+
+def _stack(sizes: FFTConfig, hidden: int) -> FFTStack:
+    """The encoder or the decoder."""
+
+    def block() -> FFTBlock:
+        attention = SelfAttention(
+            hidden, sizes.heads, sizes.head_size, sizes.attention_dropout, output_bias=False
+        )
+        kernels = sizes.kernel_size, sizes.kernel_size
+        return FFTBlock(attention, hidden, sizes.filter_size, kernels, sizes.dropout)
+
+    return FFTStack((block() for _ in range(sizes.layers)), hidden, order="sines_first")
+
+
+def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
+    """Squared errors of the mel, of ln(frames + 1), of normalised pitch and of ln(1 + energy).
+
+    Args:
+        network: In training or evaluation mode.
+        batch: With durations.
+    """
+    output: FastPitchOutput = network(*network.inputs_of(batch))
+    phone_mask = length_mask(batch.phone_lengths, batch.phone_ids.shape[1])
+    frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
+    weights = network.config
+    mel = mse_sum(output.mel_hat, batch.mel.mT, frame_mask)
+    log_durations = durations_in(batch).float().log1p()
+    durations = mse_sum(output.log_durations_hat, log_durations, phone_mask)
+    losses = {
+        "mel": LossTerm(mel, "frames"),
+        "duration": LossTerm(durations, "phones", weights.duration_loss_weight),
+    }
+    for name, weight in (
+        ("pitch", weights.pitch_loss_weight),
+        ("energy", weights.energy_loss_weight),
+    ):
+        if name in output.contours_hat:
+            total = mse_sum(output.contours_hat[name], output.contours[name], phone_mask)
+            losses[name] = LossTerm(total, "phones", weight)
+    return losses
+
+
+CONFIG = FastPitchConfig
+
+
+def build_network(config: Config, assets: Assets) -> FastPitch:
+    """Builds the network of an experiment, with random weights.
+
+    Args:
+        config: The experiment.
+        assets: Vocabulary, speakers with their statistics, and mel definition.
+
+    Raises:
+        InputError: If the vocabulary or the statistics of a speaker are missing.
+    """
+    return FastPitch(
+        cast("FastPitchConfig", config.model),
+        n_phones=len(assets.required_vocabulary()),
+        n_mels=assets.mel.n_mels,
+        pitch=contour_stats(assets, "f0_frame"),
+        log_floor=assets.mel.log_floor_value,
+    )
+
+
+def build_task(config: Config, assets: Assets) -> AcousticTask[FastPitch]:
+    """Builds the training task of an experiment.
+
+    Args:
+        config: The experiment.
+        assets: As of `build_network`.
+
+    Raises:
+        InputError: As `build_network`.
+    """
+    model = cast("FastPitchConfig", config.model)
+    network = build_network(config, assets)
+    aligner = build_aligner_training(config, assets, model.aligner)
+    return AcousticTask(network, assets, losses_of, aligner)

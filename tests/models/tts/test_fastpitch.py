@@ -1,0 +1,404 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from config.schema import Config, PreprocessConfig, TrainConfig
+from models.base.acoustic_task import AcousticTask
+from models.base.assets import Assets, Speaker
+from models.base.joint_aligner import AlignerTraining, JointAligner, JointAlignerConfig
+from models.tts import fastpitch
+from models.tts.fastpitch import (
+    FastPitch,
+    FastPitchConfig,
+    FFTConfig,
+    TemporalPredictorConfig,
+    losses_of,
+)
+from modules.masking import length_mask
+from modules.mel import MelConfig
+from modules.pitch_transform import PitchTransform
+from modules.variance_adaptor import ContourStats
+from processors.dataset.batch import TtsBatch
+from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from processors.text.symbols import Vocabulary
+from tests.models.tts.batches import (
+    FLOOR,
+    N_MELS,
+    N_PHONES,
+    PITCH,
+    TWO_PITCHES,
+    batch_of,
+    mean_loss,
+    pad,
+)
+
+SIZES = FFTConfig(
+    layers=1, heads=2, head_size=6, filter_size=32, dropout=0.0, attention_dropout=0.0
+)
+PREDICTOR = TemporalPredictorConfig(filter_size=16, dropout=0.0)
+SMALL = FastPitchConfig(
+    hidden=16,
+    encoder=SIZES,
+    decoder=SIZES,
+    duration_predictor=PREDICTOR,
+    pitch_predictor=PREDICTOR,
+    energy_predictor=PREDICTOR,
+    aligner=JointAlignerConfig(
+        hidden=8, attention_channels=8, prior_end=0, binarization_weight=1.0, binarization_start=0
+    ),
+)
+VERSION_1_0 = replace(SMALL, energy="none")
+VARIANTS = {"1.1": SMALL, "1.0": VERSION_1_0, "NVIDIA's energy": replace(SMALL, energy="log_mel")}
+by_variant = pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+
+
+def network_of(config: FastPitchConfig = SMALL, pitch: ContourStats = PITCH) -> FastPitch:
+    torch.manual_seed(0)
+    return FastPitch(config, N_PHONES, N_MELS, pitch)
+
+
+def task_of(network: FastPitch, *, learned: bool = False) -> AcousticTask[FastPitch]:
+    """Training with the durations of the batches, or with learned ones."""
+    aligner = None
+    if learned:
+        torch.manual_seed(1)
+        sizes = network.config.aligner
+        n_speakers = network.n_speakers
+        aligner = AlignerTraining(JointAligner(sizes, N_PHONES, N_MELS, n_speakers), sizes)
+    return AcousticTask(network, Assets(MelConfig()), losses_of, aligner)
+
+
+def spoken(network: FastPitch, **arguments):
+    """Three phones, without training."""
+    ids, lengths = torch.tensor([[1, 2, 3]]), torch.tensor([3])
+    return network.eval().infer(
+        ids, lengths, **{"durations": torch.tensor([[2, 1, 3]])} | arguments
+    )
+
+
+@pytest.mark.parametrize(
+    ("energy", "parameters"), [("none", 44_766_546), ("spectrum", 46_266_420 - 1_005_025)]
+)
+def test_the_default_size_is_nvidias(energy, parameters):
+    """Version 1.1 has the parameters of its aligner besides."""
+    network = FastPitch(FastPitchConfig(energy=energy), 148, 80, PITCH)
+    assert sum(parameter.numel() for parameter in network.parameters()) == parameters
+
+
+@by_variant
+def test_more_padding_changes_neither_losses_nor_gradients_in_training(config):
+    batch = batch_of()
+    results = []
+    for variant in (batch, pad(batch, phones=3, frames=5)):
+        task = task_of(network_of(config).train())
+        mean_loss(task, variant).backward()
+        losses = {name: term.total for name, term in task.validation_step(variant).items()}
+        results.append((losses, {name: p.grad for name, p in task.network.named_parameters()}))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+
+
+@by_variant
+def test_a_batch_speaks_as_its_items_do_alone(config):
+    network, batch = network_of(config).eval(), batch_of()
+    together = network.infer(batch.phone_ids, batch.phone_lengths, duration_control=4)
+    for item, length in enumerate(batch.phone_lengths):
+        ids = batch.phone_ids[item : item + 1, :length]
+        alone = network.infer(ids, length[None], duration_control=4)
+        T = int(alone.mel_lengths)
+        assert together.mel_lengths[item] == T
+        torch.testing.assert_close(together.mel[item, :, :T], alone.mel[0], rtol=1e-4, atol=1e-5)
+        assert (together.mel[item, :, T:] == FLOOR).all()
+        for values, expected in ((together.pitch, alone.pitch), (together.energy, alone.energy)):
+            torch.testing.assert_close(values[item, :length], expected[0])
+            assert (values[item, length:] == 0).all()
+
+
+@by_variant
+def test_every_parameter_gets_a_gradient(config):
+    task = task_of(network_of(config, TWO_PITCHES).train())
+    mean_loss(task, batch_of()).backward()
+    for name, parameter in task.network.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+@by_variant
+def test_one_batch_can_be_overfitted(config):
+    batch = batch_of((6, 4))
+    task = task_of(network_of(config).train())
+    optimizer = torch.optim.Adam(task.network.parameters(), lr=5e-3)
+    first = mean_loss(task, batch).item()
+    for _ in range(80):
+        optimizer.zero_grad()
+        loss = mean_loss(task, batch)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.1 * first
+    task.network.eval()
+    output = task.network.infer(batch.phone_ids, batch.phone_lengths)
+    assert output.durations.tolist() == batch.durations.tolist()
+
+
+def test_saving_and_loading_changes_nothing(tmp_path):
+    batch, saved = batch_of(), network_of()
+    torch.save(saved.state_dict(), tmp_path / "weights.pt")
+    loaded = FastPitch(SMALL, N_PHONES, N_MELS, ContourStats.of(1, 2, 0, 3))
+    loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
+    arguments = (batch.phone_ids, batch.phone_lengths)
+    expected = saved.eval().infer(*arguments, duration_control=4)
+    output = loaded.eval().infer(*arguments, duration_control=4)
+    for given, wanted in zip(output[:5], expected[:5], strict=True):
+        assert torch.equal(given, wanted)
+
+
+@by_variant
+def test_losses_are_sums_of_squares_over_valid_positions(config):
+    batch, task = batch_of(), task_of(network_of(config).train())
+    with torch.no_grad():
+        output = task.network(*task.network.inputs_of(batch))
+    expected = dict.fromkeys(("mel", "duration", "pitch"), 0.0)
+    if config.energy != "none":
+        expected["energy"] = 0.0
+    for item, (N, T) in enumerate(zip(batch.phone_lengths, batch.mel_lengths, strict=True)):
+        mel, f0 = batch.mel[item, :, :T].T, batch.f0[item, :T]
+        energy = mel.norm(dim=1) if config.energy == "log_mel" else batch.energy[item, :T]
+        expected["mel"] += float((output.mel_hat[item, :T] - mel).square().mean(dim=1).sum())
+        log_durations = (batch.durations[item, :N] + 1).log()
+        error = output.log_durations_hat[item, :N] - log_durations
+        expected["duration"] += float(error.square().sum())
+        ends = batch.durations[item].cumsum(0).tolist()
+        for phone in range(N):
+            frames = slice(ends[phone - 1] if phone else 0, ends[phone])
+            voiced = ((f0[frames] - 200) / 50)[f0[frames] > 0]
+            pitch = float(voiced.mean()) if len(voiced) else 0.0
+            expected["pitch"] += (float(output.contours_hat["pitch"][item, phone]) - pitch) ** 2
+            if config.energy != "none":
+                mean = float(energy[frames].mean()) if batch.durations[item, phone] else 0.0
+                target = torch.tensor(1 + mean).log()
+                error = float(output.contours_hat["energy"][item, phone] - target)
+                expected["energy"] += error**2
+    (update,) = task.training_step(batch)
+    losses = {name: term.total.item() for name, term in update.losses.items()}
+    assert losses == pytest.approx(expected, rel=1e-4)
+    weights = {name: (term.per, term.weight) for name, term in update.losses.items()}
+    assert weights.pop("mel") == ("frames", 1.0)
+    assert set(weights.values()) == {("phones", 0.1)}
+
+
+def gradients_of(task: AcousticTask, windows: list[TtsBatch]) -> dict[str, torch.Tensor]:
+    """Gradients of one update over micro-batches, each loss divided by the count of them all."""
+    counts: dict[str, int] = {}
+    for batch in windows:
+        for unit, count in task.counts(batch).items():
+            counts[unit] = counts.get(unit, 0) + count
+    task.begin_update(10)
+    for batch in windows:
+        for update in task.training_step(batch):
+            terms = update.losses.values()
+            sum(term.weight * term.total / counts[term.per] for term in terms).backward()
+    networks = task.networks.items()
+    return {f"{k}.{name}": p.grad for k, n in networks for name, p in n.named_parameters()}
+
+
+@pytest.mark.parametrize("learned", [False, True], ids=["stored", "learned"])
+@by_variant
+def test_micro_batches_of_any_size_give_the_update_of_one_batch(config, learned):
+    batch = batch_of((5, 4, 5))  # fewer phones than frames, for the aligner
+    parts = [TtsBatch(batch.ids[i:j], *(x[i:j] for x in batch[1:])) for i, j in ((0, 1), (1, 3))]
+    results = []
+    for windows in ([batch], parts):
+        if learned:
+            windows = [part._replace(durations=None) for part in windows]
+        results.append(gradients_of(task_of(network_of(config).train(), learned=learned), windows))
+    assert any(name.startswith("aligner.") for name in results[0]) == learned
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-6)
+
+
+def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns():
+    task = task_of(network_of().train(), learned=True)
+    batch = batch_of((5, 4))
+    assert list(task.networks) == ["model", "aligner"]
+    aligner, model = task.training_step(batch._replace(durations=None))
+    assert (aligner.network, set(aligner.losses)) == ("aligner", {"forward_sum", "binarization"})
+    found = task.aligner_training.align(batch).durations
+    expected = losses_of(task.network, batch._replace(durations=found))
+    assert model.losses["duration"].total == expected["duration"].total
+    validation = task.validation_step(batch._replace(durations=None))
+    assert validation["forward_sum"].weight == 0
+    assert validation["mel"].weight == 1
+
+
+def test_true_prosody_at_inference_gives_the_mel_of_training():
+    network, batch = network_of().eval(), batch_of((6,))
+    f0 = torch.where(torch.arange(batch.f0.shape[1]) < batch.durations[0, 0], 0.0, 150.0)[None]
+    trained = network(*batch[1:5], batch.mel_lengths, f0, torch.full_like(f0, 20)).mel_hat
+    # a phone without frames has no pitch and no energy
+    known = (batch.durations > 0).float()
+    pitch, energy = 150.0 * known, 20.0 * known
+    pitch[0, 0] = 0
+    spoken = network.infer(
+        batch.phone_ids, batch.phone_lengths, durations=batch.durations, pitch=pitch, energy=energy
+    )
+    torch.testing.assert_close(spoken.mel, trained.mT)
+    torch.testing.assert_close(spoken.energy, energy)
+    assert spoken.pitch[0, 0] == 200  # unvoiced: the mean
+
+
+def test_pitch_and_energy_controls_are_factors_on_hz_and_energy():
+    network = network_of()
+    torch.nn.init.constant_(network.energy.predictor.linear.bias, 3.0)
+    neutral = spoken(network)
+    higher = spoken(network, pitch_control=1.2, energy_control=torch.tensor([[1.0, 0.5, 2.0]]))
+    torch.testing.assert_close(higher.pitch, neutral.pitch * 1.2)
+    assert not torch.equal(higher.mel, neutral.mel)
+    same_pitch = spoken(network, energy_control=torch.tensor([[1.0, 0.5, 2.0]]))
+    torch.testing.assert_close(
+        same_pitch.energy, neutral.energy * torch.tensor([[1.0, 0.5, 2.0]]), rtol=1e-5, atol=1e-5
+    )
+    assert torch.equal(spoken(network, pitch_control=1.0, energy_control=1.0).mel, neutral.mel)
+
+
+def test_pitch_transforms_act_on_voiced_phones_of_each_speaker():
+    network = network_of(SMALL, TWO_PITCHES).eval()
+    speaker = {"speaker_ids": torch.tensor([1])}
+    plain = spoken(network, **speaker)
+    flat = PitchTransform(flatten=True, shift_hz=5)
+    out = spoken(
+        network, pitch_transform=flat, voiced=torch.tensor([[True, False, True]]), **speaker
+    )
+    expected = plain.pitch.clone()
+    expected[0, [0, 2]] = 225
+    torch.testing.assert_close(out.pitch, expected)
+    assert out.durations.equal(plain.durations)
+    assert not torch.equal(out.energy, plain.energy)  # it is predicted after the pitch
+
+
+def fixed_durations(network: FastPitch, frames: float) -> FastPitch:
+    torch.nn.init.zeros_(network.duration_predictor.linear.weight)
+    bias = torch.tensor(frames + 1).log().item()
+    torch.nn.init.constant_(network.duration_predictor.linear.bias, bias)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("frames", "slower", "expected"),
+    [(2.4, 1.0, 2), (2.4, 1.3, 3), (1e6, 1.0, 75), (1e6, 2.0, 150)],
+)
+def test_durations_are_limited_before_the_control_and_rounded_after_it(frames, slower, expected):
+    network = fixed_durations(network_of(), frames)
+    out = spoken(network, durations=None, duration_control=slower)
+    assert out.durations.tolist() == [[expected] * 3]
+
+
+def test_a_voice_without_energy_has_none_to_control():
+    network = network_of(VERSION_1_0)
+    assert network.controls == {"pitch", "duration", "pitch_transform"}
+    assert network_of().controls == network.controls | {"energy"}
+    assert spoken(network).energy.tolist() == [[0, 0, 0]]
+    with pytest.raises(ValueError, match="energy 'none', and no energy_control; leave it out"):
+        spoken(network, energy_control=1.2)
+    with pytest.raises(ValueError, match="this voice has no energy; leave energy out"):
+        spoken(network, energy=torch.ones(1, 3))
+
+
+def test_energies_of_different_kinds_are_not_initialised_from_one_another():
+    ours, theirs = network_of().scales(), network_of(VARIANTS["NVIDIA's energy"]).scales()
+    assert ours.keys() == theirs.keys() == {n for n in network_of().state_dict() if "energy." in n}
+    assert set(ours.values()) == {"spectrum"}
+    assert set(theirs.values()) == {"log_mel"}
+
+
+def test_speakers_differ_by_weight_and_must_be_named():
+    ids, lengths = torch.tensor([[1, 2, 3]] * 2), torch.tensor([3, 3])
+    speakers = torch.tensor([0, 1])
+    network = network_of(SMALL, TWO_PITCHES).eval()
+    output = network.infer(ids, lengths, speaker_ids=speakers)
+    assert output.pitch[0].mean() < 170 < output.pitch[1].mean()
+    with pytest.raises(ValueError, match="a voice of 2 speakers needs speaker_ids"):
+        network.infer(ids, lengths)
+    alike = network_of(replace(SMALL, speaker_emb_weight=0.0), TWO_PITCHES).eval()
+    first, second = alike.infer(ids, lengths, speaker_ids=speakers).mel
+    assert torch.equal(first, second)
+
+
+def test_rows_of_phones_and_speakers_exist_under_their_names():
+    network = network_of(SMALL, TWO_PITCHES)
+    state = network.state_dict()
+    assert [len(state[name]) for name in network.PHONE_ROWS] == [N_PHONES]
+    assert {len(state[name]) for name in network.SPEAKER_ROWS} == {2}
+
+
+@by_variant
+def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision(config):
+    batch, task = batch_of(), task_of(network_of(config).train())
+    exact = task.validation_step(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (update,) = task.training_step(batch)
+    for name, term in update.losses.items():
+        assert term.total.dtype == torch.float32
+        assert term.total.item() == pytest.approx(exact[name].total.item(), rel=0.05)
+    sum(term.total for term in update.losses.values()).backward()
+    assert all(torch.isfinite(p.grad).all() for p in task.network.parameters())
+
+
+def test_an_utterance_without_voice_trains():
+    batch = batch_of()
+    batch = batch._replace(f0=torch.zeros_like(batch.f0))
+    assert torch.isfinite(mean_loss(task_of(network_of().train()), batch))
+
+
+def test_the_taught_mel_is_that_of_training():
+    network, batch = network_of().eval(), batch_of()
+    mel_hat = network(*network.inputs_of(batch)).mel_hat
+    mel = network.teacher_forced_mel(batch)
+    valid = length_mask(batch.mel_lengths)[:, None].expand_as(mel)
+    assert torch.equal(mel[valid], mel_hat.mT[valid])
+    assert (mel[~valid] == FLOOR).all()
+    assert not mel.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("section", "keys", "message"),
+    [
+        (FFTConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
+        (FFTConfig, {"heads": 0}, "heads is 0, expected 1 or more"),
+        (FFTConfig, {"attention_dropout": 1.0}, "attention_dropout is 1, expected a share"),
+        (TemporalPredictorConfig, {"kernel_size": -1}, "kernel_size is -1, expected an odd"),
+        (FastPitchConfig, {"hidden": 15}, "hidden is 15, expected an even number"),
+        (FastPitchConfig, {"energy_kernel_size": 2}, "energy_kernel_size is 2, expected an odd"),
+        (FastPitchConfig, {"pitch_loss_weight": -1.0}, "pitch_loss_weight is -1, expected 0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(section, keys, message):
+    with pytest.raises(ValueError, match=message):
+        section(**keys)
+
+
+@pytest.mark.parametrize("aligner", ["hmm", "learned"])
+def test_an_experiments_task_takes_its_numbers_from_the_assets(aligner):
+    config = Config(
+        task="tts",
+        model_type="FastPitch",
+        dataset=("toy",),
+        dataset_path={},
+        log_dir="",
+        model=SMALL,
+        preprocess=PreprocessConfig(aligner=aligner),
+        train=TrainConfig(max_steps=1),
+    )
+
+    def stats(hz: float) -> SpeakerStats:
+        phone, energy = Stat(1.0, 1.0, 0.0, 2.0), Stat(30.0, 5.0, 1.0, 60.0)
+        return SpeakerStats(Stat(hz, 10.0, 50, 300), phone, energy, energy, seconds=1.0)
+
+    speakers = (Speaker("low", "en-us"), Speaker("high", "en-us"))
+    corpus = CorpusStats({"high": stats(220), "low": stats(110)})
+    mel = MelConfig(n_mels=20, log_floor=1e-3)
+    assets = Assets(mel, Vocabulary(("<pad>", "<sil>", "A")), speakers, corpus)
+    task = fastpitch.build_task(config, assets)
+    assert task.network.pitch_norm.mean.tolist() == [110, 220]
+    assert task.network.phone_embedding.num_embeddings == 3
+    assert task.network.mel_linear.out_features == 20
+    assert task.network.log_floor == pytest.approx(-6.9078, abs=1e-3)
+    assert (task.aligner_training is not None) == (aligner == "learned")
