@@ -172,15 +172,20 @@ class PreprocessConfig:
 
 @dataclass(frozen=True)
 class AdamConfig:
-    """Adam and AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019)."""
+    """Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019), LAMB (You et al. 2020)."""
 
-    lr: float = 0.0625  # NoamLR: the factor hidden^-0.5; other schedules: the peak rate
+    # NoamLR: the factor, hidden^-0.5 for Adam; other schedules: the peak rate. Of `lamb`, the rate
+    # is the relative change of each tensor by one update.
+    lr: float = 0.0625
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     weight_decay: float = 0.0
+    # `lamb`: largest gradient norm, in addition to `train.grad_clip_thresh`: the smaller of the two
+    # holds; 0: only that one
+    max_grad_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        require_at_least(self, 0, "lr", "eps", "weight_decay")
+        require_at_least(self, 0, "lr", "eps", "weight_decay", "max_grad_norm")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas are {list(self.betas)}, expected numbers from 0 to below 1")
 
@@ -231,19 +236,24 @@ class TrainConfig:
     # "speakers": with init_from, only the rows of new speakers; the voice and its other speakers
     # stay as they are, bit for bit
     trained: Literal["all", "speakers"] = "all"
-    grad_clip_thresh: float = 1.0  # largest gradient norm; 0: no clipping
+    grad_clip_thresh: float = 1.0  # largest gradient norm of each network; 0: no clipping
     mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
-    optimizer: Literal["adam", "adamw"] = "adam"
-    adam: AdamConfig = field(default_factory=AdamConfig)
+    optimizer: Literal["adam", "adamw", "lamb"] = "adam"
+    adam: AdamConfig = field(default_factory=AdamConfig)  # of all three
     scheduler: Literal["NoamLR", "constant", "linear", "cosine", "exponential", "multistep"] = (
         "NoamLR"
     )
     lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
+    # Share of the moving average of the weights that each update keeps, such as 0.999; 0: none.
+    # The average is validated, scored and used for synthesis (`inference.ema`); checkpoints hold
+    # the weights of the last update, too.
+    ema_decay: float = 0.0
     tracker: Literal["tensorboard", "wandb", "none"] = "tensorboard"
     log_steps: int = 50  # updates between log lines
     valid_steps: int = 1000  # updates between validations, with samples; 0: only at the end
     save_steps: int = 1000  # updates between checkpoints; 0: only at the end
-    keep_last: int = 3  # newest checkpoints kept, in addition to the best one
+    keep_last: int = 3  # newest checkpoints kept, in addition to the best one and to milestones
+    keep_milestones: tuple[int, ...] = ()  # updates whose checkpoints are saved and always kept
     valid_samples: int = 3  # validation utterances synthesised and plotted in the log
     # Scores of stage 4 during training: validation utterances, synthesised from their phones or
     # resynthesised by a vocoder, are compared with their recordings. Curves `score/...`.
@@ -266,6 +276,9 @@ class TrainConfig:
         )
         require_at_least(self, 0, "score_steps")
         require_at_least(self, 1, "score_utterances")
+        require_share(self, "ema_decay")
+        if wrong := [update for update in self.keep_milestones if update < 1]:
+            raise ValueError(f"keep_milestones holds {wrong[0]}, expected updates, 1 or more")
         if not 0 < self.score_seconds <= LONGEST_SCORING_S:
             raise ValueError(
                 f"score_seconds is {self.score_seconds:g}, expected more than 0 and at most "
@@ -284,6 +297,9 @@ class TrainConfig:
 class InferenceConfig:
     """Stage 3."""
 
+    # Use the moving average of the weights, if the model was trained with `train.ema_decay`; false:
+    # the weights of the last update, which published models do not have
+    ema: bool = True
     batch_size: int = 8  # sentences per forward pass
     sentence_pause_s: float = 0.25  # silence between the sentences of a long text
     max_phones: int = 300  # longer sentences are split at clauses

@@ -11,20 +11,25 @@ from torch import Tensor, nn
 
 from config.schema import ScheduleConfig, TrainConfig
 from models.base.task import LossTerm, Task, Unit, Update
+from models.training.lamb import Lamb
 from models.training.processes import n_processes, sum_gradients, sum_over_processes
 from modules.normalisation import refine_norms
 
 
-def build_optimizer(parameters: Iterable[nn.Parameter], config: TrainConfig) -> torch.optim.Adam:
-    """Builds Adam or AdamW over the trainable parameters, as a fused kernel where there is one.
+def build_optimizer(
+    parameters: Iterable[nn.Parameter], config: TrainConfig
+) -> torch.optim.Optimizer:
+    """Builds the optimizer of the trainable parameters; Adam as a fused kernel where there is one.
 
     Args:
         parameters: Those of one network, frozen ones included.
         config: `optimizer` and `adam` are read.
     """
-    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     adam = config.adam
+    if config.optimizer == "lamb":
+        return Lamb(trained, adam.lr, adam.betas, adam.eps, adam.weight_decay, adam.max_grad_norm)
+    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
     fused = all(parameter.device.type in ("cpu", "cuda") for parameter in trained)
     return kind(
         trained,
@@ -81,6 +86,8 @@ class WindowReport:
     losses: dict[str, float] = field(default_factory=dict)
     # gradient norm before clipping, by network
     norms: dict[str, float] = field(default_factory=dict)
+    # networks whose weights changed; fp16 also skips steps without a fault
+    updated: set[str] = field(default_factory=set)
     # what was not finite, by network whose step was skipped
     faults: dict[str, str] = field(default_factory=dict)
     # ids in this process that may have caused a fault
@@ -195,6 +202,7 @@ class Updater:
         elif math.isfinite(norm_value):
             self.scaler.step(optimizer)
             refine_norms(self._task.networks[backward.network])
+            report.updated.add(backward.network)
         self.scaler.update()
 
     def _fault(self, losses: Mapping[str, float], backward: _Backward, norm: float) -> str:

@@ -26,10 +26,12 @@ from utils.cli import leave
 accelerator = Accelerator(cpu=True)
 place = ProcessRank(accelerator.process_index, accelerator.num_processes)
 result = []
-for task in (TinyTask(dtype=torch.float64), TinyGan()):
+for task, optimizer in (
+    (TinyTask(dtype=torch.float64), "adam"), (TinyGan(), "adam"), (TinyGan(), "lamb")
+):
     config = train_config(gradient_accumulation_step=int(sys.argv[3]))
     data = make_data(FeatureStore(Path(sys.argv[1])), config, place)
-    updater = updater_of(task, max_norm=0.5)
+    updater = updater_of(task, optimizer, max_norm=0.5)
     for window in windows(data.train, config.gradient_accumulation_step):
         updater.run(window)
     result += [p.detach().flatten() for n in task.networks.values() for p in n.parameters()]

@@ -6,6 +6,7 @@ from torch import nn
 
 from config.schema import AdamConfig, ScheduleConfig
 from models.base.task import Update
+from models.training.lamb import Lamb
 from models.training.updates import Updater, build_optimizer, learning_rate
 from processors.dataset.batch import collate
 from processors.dataset.sampler import Draw
@@ -26,8 +27,8 @@ def items(tmp_path):
     return [data.train.dataset[Draw(0, i)] for i in range(4)]
 
 
-def updater_of(task, **options):
-    config = train_config()
+def updater_of(task, optimizer="adam", **options):
+    config = train_config(optimizer=optimizer)
     optimizers = {
         name: build_optimizer(network.parameters(), config)
         for name, network in task.networks.items()
@@ -46,10 +47,12 @@ def in_batches(items, size):
     return [collate(items[i : i + size], -11.5) for i in range(0, len(items), size)]
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "lamb"])
 @pytest.mark.parametrize("task", [lambda: TinyTask(dtype=torch.float64), TinyGan])
-def test_any_split_into_micro_batches_gives_the_same_updates(items, task):
+def test_any_split_into_micro_batches_gives_the_same_updates(items, task, optimizer):
+    options = {"optimizer": optimizer, "max_norm": 0.5}
     whole, halves, quarters = (
-        weights_after(task(), [in_batches(items, size)] * 3, max_norm=0.5) for size in (4, 2, 1)
+        weights_after(task(), [in_batches(items, size)] * 3, **options) for size in (4, 2, 1)
     )
 
     assert torch.allclose(whole, halves, rtol=0, atol=1e-12)
@@ -135,6 +138,7 @@ def test_a_loss_that_is_not_finite_skips_the_step_and_names_the_utterance(items)
     report = updater_of(task).run(in_batches(items, 1))
 
     assert report.faults == {"model": "loss mel"}
+    assert report.updated == set()
     assert report.utterances == [items[2].id]
     after = task.networks["model"].state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
@@ -179,7 +183,7 @@ def test_scaled_losses_give_the_same_update_and_an_overflow_lowers_the_scale(ite
     updater.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
     report = updater.run(in_batches(items, 4))
     assert not math.isfinite(report.norms["model"])
-    assert report.faults == {}
+    assert (report.faults, report.updated) == ({}, set())
     assert updater.scaler.get_scale() == 2.0**126
 
 
@@ -217,6 +221,20 @@ def test_noam_anneals_after_each_milestone():
     assert rate(25, **options) == pytest.approx(0.5 / 5 * 0.09)
 
 
+def test_noam_is_the_schedule_of_nvidias_fastpitch():
+    """0.1 * n / 1000^1.5 up to update 1000, then 0.1 / sqrt(n)."""
+    config = train_config(
+        adam=AdamConfig(lr=0.1), scheduler="NoamLR", lr_scheduler=ScheduleConfig(num_warmup=1000)
+    )
+    found = {n: learning_rate(config, n, 0, 0) for n in (1, 500, 999, 1000, 1001, 4000, 230_000)}
+
+    for n, rate in found.items():
+        expected = 0.1 * n / 1000**1.5 if n <= 1000 else 0.1 / math.sqrt(n)
+        assert rate == pytest.approx(expected, rel=1e-12)
+    assert found[1] == pytest.approx(3.16e-6, rel=1e-3)
+    assert max(found.values()) == found[1000] == pytest.approx(3.16e-3, rel=1e-3)
+
+
 def test_constant_stays():
     assert [rate(update, scheduler="constant") for update in (1, 99)] == [0.5, 0.5]
 
@@ -246,13 +264,14 @@ def test_multistep_falls_at_milestones():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)]
+    ("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW), ("lamb", Lamb)]
 )
 def test_the_optimizer_has_the_config_and_leaves_frozen_parameters_out(name, kind):
     network = torch.nn.Linear(2, 2)
     network.bias.requires_grad_(False)
     config = train_config(
-        optimizer=name, adam=AdamConfig(lr=0.1, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.2)
+        optimizer=name,
+        adam=AdamConfig(lr=0.1, betas=(0.8, 0.9), eps=1e-6, weight_decay=0.2, max_grad_norm=3.0),
     )
     optimizer = build_optimizer(network.parameters(), config)
     group = optimizer.param_groups[0]
@@ -261,4 +280,4 @@ def test_the_optimizer_has_the_config_and_leaves_frozen_parameters_out(name, kin
     assert group["params"] == [network.weight]
     assert (group["lr"], group["betas"], group["eps"]) == (0.1, (0.8, 0.9), 1e-6)
     assert group["weight_decay"] == 0.2
-    assert group["fused"]
+    assert group["max_grad_norm"] == 3.0 if name == "lamb" else group["fused"]
