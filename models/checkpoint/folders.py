@@ -162,14 +162,14 @@ def remove_partial(folder: Path) -> None:
         shutil.rmtree(path)
 
 
-def prune(folder: Path, keep_last: int, best: int | None) -> None:
-    """Removes all checkpoints but the newest and the best.
+def prune(folder: Path, keep_last: int, always: Collection[int | None]) -> None:
+    """Removes all checkpoints but the newest and those that are always kept.
 
     Args:
         folder: The experiment's `checkpoints`.
         keep_last: Number of the newest to keep, at least one.
-        best: Updates of the best one; None if unknown.
+        always: Updates of the best one (None if unknown), and of milestones.
     """
     for step in steps_of(folder)[: -max(1, keep_last)]:
-        if step != best:
+        if step not in always:
             shutil.rmtree(step_folder(folder, step))

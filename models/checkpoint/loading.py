@@ -1,6 +1,6 @@
 """Loads trained models from disk or the Hub, those of other projects included."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -20,13 +20,14 @@ from modules.mel import MelConfig
 from modules.normalisation import adapt_weight_norm
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
-from utils.config import Tree, plain_tree, read_tree
+from utils.config import Tree, overridden, plain_tree, read_tree
 from utils.errors import InputError
 from utils.hub import origin_of
 from utils.logging import get_logger
 
 INFERENCE_NETWORK = "model"  # name of its file; other networks have the task's names for them
 WEIGHTS = f"{INFERENCE_NETWORK}.safetensors"
+RAW_WEIGHTS = f"raw_{WEIGHTS}"  # before averaging, if WEIGHTS is a moving average
 CHECKPOINTS = "checkpoints"
 CONFIG = "config.json"
 
@@ -38,13 +39,18 @@ class LoadedModel:
     network: nn.Module  # in eval mode
     config: Config  # the experiment's configuration
     assets: Assets  # mel definition, vocabulary, speakers and statistics
-    folder: Path  # the folder of the weights
+    weights: Path  # the file that the network was filled from
     home: Path  # the folder of its config: the same, or the experiment of a checkpoint
     step: int | None  # updates of training; None if unknown
     tree: Tree  # the values that `config` was built from
     # reads the tensors of a network by the name of its file without the suffix, such as "model"
     # (the inference network) or "discriminator"; None if there is no such file
     stored: Callable[[str], dict[str, Tensor] | None]
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the weights."""
+        return self.weights.parent
 
     @property
     def mel(self) -> MelConfig:
@@ -91,7 +97,9 @@ class OpenedModel(NamedTuple):
         return model
 
 
-def load_model(reference: str | Path, device: str | torch.device = "cpu") -> LoadedModel:
+def load_model(
+    reference: str | Path, device: str | torch.device = "cpu", overrides: Sequence[str] = ()
+) -> LoadedModel:
     """Loads a trained model.
 
     Args:
@@ -100,28 +108,31 @@ def load_model(reference: str | Path, device: str | torch.device = "cpu") -> Loa
             checkpoint of another project that models/checkpoint/importers reads, or such a
             repository on the Hub: `org/name` or `org/name@revision`.
         device: Where the network goes.
+        overrides: `key.path=value` for the configuration that it came with; only `inference.ema`
+            changes what is loaded.
 
     Raises:
         InputError: If files are missing, have changed since they were written, or do not fit the
             network that the config describes.
     """
-    return open_model(reference).load(device)
+    return open_model(reference, overrides).load(device)
 
 
-def open_model(reference: str | Path) -> OpenedModel:
+def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedModel:
     """Finds a trained model, so that it can be checked before its network is built.
 
     Weights of Arion are not read yet; checkpoints of other projects are read whole.
 
     Args:
         reference: As for `load_model`.
+        overrides: As for `load_model`.
 
     Raises:
         InputError: If files are missing or have changed since they were written.
     """
     path = fetch(reference)
     importer = importer_of(path)
-    return _open_own(path) if importer is None else _open_imported(path, importer)
+    return _open_own(path, overrides) if importer is None else _open_imported(path, importer)
 
 
 def importer_of(path: Path) -> Importer | None:
@@ -136,22 +147,39 @@ def importer_of(path: Path) -> Importer | None:
     return importers.find(path)
 
 
-def _open_own(path: Path) -> OpenedModel:
+def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
     folder = _find_weights(path)
     home = _home_of(folder)
     tree = read_tree(home / CONFIG)
     config, assets, step = config_of(tree), load_assets(home), step_of(folder)
+    weights = _chosen_weights(folder, config_of(overridden(tree, overrides)))
 
     def build() -> LoadedModel:
         network = find(config.task, config.model_type).build_network(config, assets)
-        fill_network(network, read_tensors(folder / WEIGHTS), folder / WEIGHTS, "its config.json")
-        return LoadedModel(network, config, assets, folder, home, step, tree, stored)
+        fill_network(network, read_tensors(weights), weights, "its config.json")
+        return LoadedModel(network, config, assets, weights, home, step, tree, stored)
 
     def stored(name: str) -> dict[str, Tensor] | None:
-        file = folder / f"{name}.safetensors"
+        file = weights if name == INFERENCE_NETWORK else folder / f"{name}.safetensors"
         return read_tensors(file) if file.is_file() else None
 
     return OpenedModel(config, assets, build)
+
+
+def _chosen_weights(folder: Path, config: Config) -> Path:
+    """The file with the weights for synthesis: their moving average, if there is one."""
+    if config.inference.ema or not config.train.ema_decay:
+        return folder / WEIGHTS
+    raw = folder / RAW_WEIGHTS
+    if not raw.is_file():
+        raise InputError(
+            f"{folder}: inference.ema is false, but {RAW_WEIGHTS}, the weights before averaging, "
+            "is not in it; published models do not have it. Remove inference.ema"
+        )
+    if (folder / MANIFEST).is_file() and (fault := fault_of(folder, (RAW_WEIGHTS,))):
+        raise InputError(f"{folder}: {fault}; use another checkpoint")
+    get_logger(__name__).info("inference.ema is false: %s", raw)
+    return raw
 
 
 def load_assets(home: Path) -> Assets:
@@ -178,13 +206,13 @@ def _open_imported(path: Path, importer: Importer) -> OpenedModel:
     imported = importer.read(path)
     tree = plain_tree(imported.config, imported.described_by)
     config, assets = config_of(tree), imported.assets
-    folder, home = imported.weights.parent, imported.described_by.parent
+    weights, home = imported.weights, imported.described_by.parent
 
     def build() -> LoadedModel:
         network = find(config.task, config.model_type).build_network(config, assets)
         fill_network(network, imported.tensors, imported.weights, str(imported.described_by))
         get_logger(__name__).info("%s: %s", imported.weights, imported.source)
-        return LoadedModel(network, config, assets, folder, home, imported.step, tree, stored)
+        return LoadedModel(network, config, assets, weights, home, imported.step, tree, stored)
 
     def stored(name: str) -> dict[str, Tensor] | None:
         whole = importer.read(path)  # again: inference should not keep it in memory

@@ -164,6 +164,7 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
         yield "mels", _mels_of(history)
     yield "initialised from", history.initialised_from
     yield "updates", "" if history.step is None else str(history.step)
+    yield "weights", _averaging(card.config)
     losses = (f"{name} {value:.4g}" for name, value in history.losses.items())
     yield "validation", ", ".join(losses)
     best = "" if history.best is None else f"{history.best:.4g} at update {history.best_step}"
@@ -200,6 +201,12 @@ def _mels_of(history: History) -> str:
         return f"predicted by {history.mels_from} from the true durations, pitch and energy"
     known = history.step is not None and not history.imported_from
     return "of the recordings" if known else ""
+
+
+def _averaging(config: Config) -> str:
+    decay = config.train.ema_decay
+    averaged = decay and config.inference.ema
+    return f"moving average over the updates, decay {decay:g}" if averaged else ""
 
 
 def _cell(value: str) -> str:

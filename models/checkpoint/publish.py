@@ -14,7 +14,14 @@ from models.base.assets import ASSET_FILES
 from models.base.result_files import SCORES
 from models.checkpoint.folders import MANIFEST
 from models.checkpoint.history import History
-from models.checkpoint.loading import CONFIG, WEIGHTS, LoadedModel, importer_of, load_model
+from models.checkpoint.loading import (
+    CONFIG,
+    RAW_WEIGHTS,
+    WEIGHTS,
+    LoadedModel,
+    importer_of,
+    load_model,
+)
 from models.checkpoint.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
 from utils.errors import InputError
 from utils.files import new_folder, read_json, sha256_of
@@ -66,12 +73,12 @@ def collect(
             "apache-2.0 or cc0-1.0"
         )
     model = _load(experiment)
-    files: dict[str, Path | bytes] = {WEIGHTS: model.folder / WEIGHTS}
+    files: dict[str, Path | bytes] = {WEIGHTS: model.weights}
     if half:
         files[WEIGHTS] = _half(model)
     if with_discriminators:
         files |= _other_networks(model.folder)
-    files[CONFIG] = _json(without_local_paths(read_json(model.home / CONFIG)))
+    files[CONFIG] = _json(_published_config(model.home / CONFIG))
     files |= {name: model.home / name for name in ASSET_FILES if (model.home / name).is_file()}
     files[MANIFEST] = _json({name: _digest(source) for name, source in files.items()})
     history = History.load(model.home)
@@ -157,6 +164,13 @@ def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
     return value
 
 
+def _published_config(path: Path) -> Any:  # noqa: ANN401  (JSON)
+    """A config without local paths, and without the choice of weights: one kind is published."""
+    config = without_local_paths(read_json(path))
+    config.get("inference", {}).pop("ema", None)
+    return config
+
+
 def _is_of_this_machine(text: str) -> bool:
     if len(text) == 1:  # a delimiter
         return False
@@ -177,7 +191,8 @@ def _half(model: LoadedModel) -> bytes:
 
 
 def _other_networks(folder: Path) -> dict[str, Path | bytes]:
-    networks = sorted(path for path in folder.glob("*.safetensors") if path.name != WEIGHTS)
+    files = sorted(folder.glob("*.safetensors"))
+    networks = [path for path in files if path.name not in (WEIGHTS, RAW_WEIGHTS)]
     if not networks:
         raise InputError(f"{folder}: no networks for --with_discriminators in it")
     return {path.name: path for path in networks}

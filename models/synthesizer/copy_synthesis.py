@@ -71,7 +71,7 @@ def load_copy_synthesis(
             output must be named and is not.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = load_model(reference, device)
+    model = load_model(reference, device, overrides)
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
     config = config_of(overridden(model.tree, overrides))

@@ -83,7 +83,7 @@ class Synthesizer:
         resample: bool = False,
         overrides: Sequence[str] = (),
     ) -> None:
-        opened = open_model(reference)
+        opened = open_model(reference, overrides)
         if opened.config.task != "tts":
             raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
         self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)

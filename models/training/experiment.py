@@ -59,6 +59,7 @@ _MAY_CHANGE = (
     "train.dataloader",
     "train.init_from",
     "train.keep_last",
+    "train.keep_milestones",
     "train.log_steps",
     "train.max_bad_steps",
     "train.max_epoch",
@@ -140,7 +141,7 @@ def train(
         seed_everything(derived_seed("process", config.train.random_seed, process.rank))
         if checkpoint is not None:
             trainer.resume(checkpoint)
-        _log_sizes(task, data, accelerator)
+        _log_start(config, task, data, accelerator)
         return trainer.fit()
 
 
@@ -294,9 +295,11 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
     write_manifest(folder, written)
 
 
-def _log_sizes(task: Task[Any], data: TrainingData, accelerator: Accelerator) -> None:
-    networks = task.networks.values()
-    get_logger(__name__).info(
+def _log_start(
+    config: Config, task: Task[Any], data: TrainingData, accelerator: Accelerator
+) -> None:
+    log, networks = get_logger(__name__), task.networks.values()
+    log.info(
         "%.2f million parameters, %d utterances in %d batches an epoch, %s, %s, processes: %d",
         sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
         data.n_utterances,
@@ -305,6 +308,12 @@ def _log_sizes(task: Task[Any], data: TrainingData, accelerator: Accelerator) ->
         accelerator.mixed_precision.replace("no", "fp32"),
         accelerator.num_processes,
     )
+    if config.train.ema_decay:
+        log.info(
+            "validation, samples and scores use the moving average of the weights "
+            "(train.ema_decay %g)",
+            config.train.ema_decay,
+        )
 
 
 def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)

@@ -2,7 +2,8 @@
 
 model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
 scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
-Learning rates are functions of the step and need no state.
+With a moving average of the weights, model.safetensors is the average, and raw_model.safetensors
+holds the weights themselves. Learning rates are functions of the step and need no state.
 """
 
 import io
@@ -19,8 +20,9 @@ from safetensors.torch import save
 from torch import nn
 
 from models.checkpoint.history import Position
-from models.checkpoint.loading import WEIGHTS
+from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
 from models.checkpoint.tensors import read_pickled, read_tensors
+from models.training.averaging import WeightAverage
 from models.training.updates import Updater
 from utils.config import build, plain_tree
 from utils.errors import InputError, described
@@ -30,17 +32,23 @@ STATE = "training_state.pt"
 POSITION = "trainer_state.json"
 
 
-def weight_files(networks: Mapping[str, nn.Module], exported: str) -> dict[str, nn.Module]:
-    """Networks by the file names of their weights.
+Weights = nn.Module | WeightAverage
+
+
+def weight_files(
+    networks: Mapping[str, nn.Module], exported: str, average: WeightAverage | None = None
+) -> dict[str, Weights]:
+    """Weights by the names of their files.
 
     Args:
         networks: By name.
         exported: Name of the network used for synthesis.
+        average: Of its weights; None: without.
     """
-    return {
-        WEIGHTS if name == exported else f"{name}.safetensors": network
-        for name, network in networks.items()
-    }
+    others = {f"{name}.safetensors": net for name, net in networks.items() if name != exported}
+    if average is None:
+        return {WEIGHTS: networks[exported], **others}
+    return {WEIGHTS: average, RAW_WEIGHTS: networks[exported], **others}
 
 
 def random_states() -> dict[str, Any]:
@@ -66,7 +74,7 @@ def restore_random_states(states: Mapping[str, Any]) -> None:
 
 
 def pack(
-    files: Mapping[str, nn.Module],
+    files: Mapping[str, Weights],
     updater: Updater,
     position: Position,
     randomness: list[dict[str, Any]],
@@ -74,7 +82,7 @@ def pack(
     """Serialises the training state as the files of a checkpoint.
 
     Args:
-        files: Networks by file name.
+        files: Weights by file name.
         updater: Its optimizers and scaler are saved.
         position: Updates, epochs and micro-batches done.
         randomness: `random_states` of every process.
@@ -90,20 +98,18 @@ def pack(
     buffer = io.BytesIO()
     torch.save(tensors, buffer)
     packed = {
-        name: save({key: t.detach().cpu().contiguous() for key, t in network.state_dict().items()})
-        for name, network in files.items()
+        name: save({key: t.detach().cpu().contiguous() for key, t in weights.state_dict().items()})
+        for name, weights in files.items()
     }
     return packed | {STATE: buffer.getvalue(), POSITION: json.dumps(plain).encode()}
 
 
-def unpack(
-    checkpoint: Path, files: Mapping[str, nn.Module], updater: Updater, rank: int
-) -> Position:
-    """Restores networks, optimizers, scaler and random generators from a whole checkpoint.
+def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, rank: int) -> Position:
+    """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
 
     Args:
         checkpoint: Its folder.
-        files: Networks by file name.
+        files: Weights by file name.
         updater: Its optimizers and scaler are restored.
         rank: This process; generators of processes that the saved run did not have stay as is.
 
@@ -117,8 +123,8 @@ def unpack(
     tensors = cast("dict[str, Any]", read_pickled(checkpoint / STATE))
     plain = cast("dict[str, Any]", read_json(checkpoint / POSITION))
     try:
-        for name, network in files.items():
-            network.load_state_dict(read_tensors(checkpoint / name))
+        for name, weights in files.items():
+            weights.load_state_dict(read_tensors(checkpoint / name))
         for name, optimizer in updater.optimizers.items():
             optimizer.load_state_dict(tensors["optimizers"][name])
     except (KeyError, TypeError, ValueError, RuntimeError) as error:

@@ -17,6 +17,7 @@ from models.base.task import Sample, Scheduled, Task
 from models.checkpoint.folders import prune, steps_of, write_checkpoint
 from models.checkpoint.history import Position
 from models.checkpoint.tensors import listed, not_finite
+from models.training.averaging import WeightAverage
 from models.training.data import TrainingData, windows
 from models.training.processes import take_from_first
 from models.training.scoring.periodic import PeriodicScoring
@@ -85,7 +86,12 @@ class Trainer:
             max_norm=config.grad_clip_thresh,
             half=config.mixed_precision == "fp16",
         )
-        self._files = weight_files(task.networks, task.exported)
+        self._average = (
+            WeightAverage(task.networks[task.exported], config.ema_decay)
+            if config.ema_decay
+            else None
+        )
+        self._files = weight_files(task.networks, task.exported, self._average)
         self._last_update = last_update(config, len(data.sampler))
         self._bad_in_a_row = 0
         self._validated = self._scored = self._saved = -1  # updates
@@ -130,19 +136,14 @@ class Trainer:
             return None
         with Interrupts() as interrupts, self._bar() as bar:
             for window in self._windows():
-                rate = self._begin_update()
-                report = self._updater.run(window)
-                position.step += 1
-                position.batch += len(window)
-                self._check_finite(report)
-                self._log(report, rate)
+                self._update(window)
                 if bar is not None:
                     bar.advance()
                 if self._is_due(config.score_steps):
                     self._score()  # first: the card that comes with a new best has the scores
                 if self._is_due(config.valid_steps):
                     self._validate()
-                if self._is_due(config.save_steps):
+                if self._is_due(config.save_steps) or position.step in config.keep_milestones:
                     self.save()
                 if received := self._signal_in_any_process(interrupts.received):
                     self.save()
@@ -169,7 +170,8 @@ class Trainer:
         if self._accelerator.is_main_process:
             files = pack(self._files, self._updater, self.position, randomness)
             path = write_checkpoint(self._checkpoints, self.position.step, files)
-            prune(self._checkpoints, self._config.keep_last, self.position.best_step)
+            always = {self.position.best_step, *self._config.keep_milestones}
+            prune(self._checkpoints, self._config.keep_last, always)
             self._observers.write_card(self.position, {**self.losses, **self.scores})
             get_logger(__name__).info("saved %s", path)
         self._accelerator.wait_for_everyone()
@@ -187,6 +189,17 @@ class Trainer:
             position.batch = 0
             if self._is_finished():
                 return
+
+    def _update(self, window: list[Any]) -> None:
+        """Takes and logs one update."""
+        rate = self._begin_update()
+        report = self._updater.run(window)
+        if self._average is not None and self._task.exported in report.updated:
+            self._average.update()
+        self.position.step += 1
+        self.position.batch += len(window)
+        self._check_finite(report)
+        self._log(report, rate)
 
     def _begin_update(self) -> float:
         """Brings the learning rate and the losses to the next update; returns the rate."""
@@ -241,11 +254,12 @@ class Trainer:
         """Measures the validation loss; the best update so far gets a checkpoint."""
         self._check_weights()
         self._validated = self.position.step
-        found = validate(self._task, self._data.valid, self._accelerator.device)
+        with self._spoken_weights():
+            found = validate(self._task, self._data.valid, self._accelerator.device)
+            if self._accelerator.is_main_process:
+                self._observers.tracker.log_validation(found, self.position.step)
+                self._log_samples()
         loss, self.losses = found.loss, {**found.losses, **found.metrics}
-        if self._accelerator.is_main_process:
-            self._observers.tracker.log_validation(found, self.position.step)
-            self._log_samples()
         if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
             self.position.best, self.position.best_step = loss, self.position.step
             self.save()
@@ -269,7 +283,8 @@ class Trainer:
         scoring = self._observers.scoring
         if scoring is None or not self._accelerator.is_main_process:
             return
-        with eval_mode(self._task.networks.values(), self._accelerator.device):
+        networks = self._task.networks.values()
+        with self._spoken_weights(), eval_mode(networks, self._accelerator.device):
             found = scoring.run(self._synthesise)
         if found is not None:
             self.scores = {f"score/{name}": value for name, value in found.values.items()}
@@ -278,6 +293,10 @@ class Trainer:
     def _synthesise(self, batch: TtsBatch | VocoderBatch) -> Sample:
         """The sample of a batch of one utterance."""
         return next(self._task.samples(send_to_device(batch, self._accelerator.device)))
+
+    def _spoken_weights(self) -> AbstractContextManager[None]:
+        """Fills the exported network with the weights used for synthesis, for a block."""
+        return nullcontext() if self._average is None else self._average.in_network()
 
     def _bar(self) -> AbstractContextManager[Progress | None]:
         """A progress bar, if a terminal shows it."""

@@ -102,17 +102,17 @@ def test_other_folders_are_no_checkpoints(tmp_path):
     assert steps_of(tmp_path) == [7]
 
 
-def test_the_newest_and_the_best_survive_pruning(tmp_path):
+def test_the_newest_the_best_and_milestones_survive_pruning(tmp_path):
     for step in range(1, 8):
         write_checkpoint(tmp_path, step, FILES)
-    prune(tmp_path, keep_last=2, best=3)
+    prune(tmp_path, keep_last=2, always={3, 1, 99})
 
-    assert steps_of(tmp_path) == [3, 6, 7]
+    assert steps_of(tmp_path) == [1, 3, 6, 7]
 
 
 def test_the_newest_is_never_pruned(tmp_path):
     write_checkpoint(tmp_path, 1, FILES)
-    prune(tmp_path, keep_last=0, best=None)
+    prune(tmp_path, keep_last=0, always={None})
 
     assert steps_of(tmp_path) == [1]
 
@@ -149,7 +149,7 @@ from models.checkpoint.folders import prune, write_checkpoint
 for step in count(1):
     content = {f"{i}.bin": step.to_bytes(4, "big") * 250_000 for i in range(4)}
     write_checkpoint(Path(sys.argv[1]), step, content)
-    prune(Path(sys.argv[1]), 2, None)
+    prune(Path(sys.argv[1]), 2, ())
     print(step, flush=True)
 """
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate.state import AcceleratorState
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save, save_file
 
 from models.base.registry import load_config
-from models.checkpoint.folders import step_folder
-from models.checkpoint.loading import load_model
+from models.checkpoint.folders import step_folder, step_of, write_checkpoint
+from models.checkpoint.loading import RAW_WEIGHTS, load_model
 from models.checkpoint.tensors import read_pickled
 from models.training.experiment import train
 from tests.models.training.small_tasks import PREPROCESS, make_processed, write_voice_config
@@ -135,6 +135,63 @@ def test_a_checkpoint_without_its_training_state_is_loaded(experiment):
     (checkpoint / "training_state.pt").unlink()
 
     assert load_model(experiment).step == 4
+
+
+@pytest.fixture
+def averaged(experiment):
+    """An experiment whose raw weights are twice their average."""
+    for checkpoint in (experiment / "checkpoints").iterdir():
+        weights = load_file(checkpoint / "model.safetensors")
+        raw = {RAW_WEIGHTS: save({name: 2 * tensor for name, tensor in weights.items()})}
+        files = {p.name: p.read_bytes() for p in checkpoint.iterdir() if p.name != "manifest.json"}
+        write_checkpoint(experiment / "checkpoints", step_of(checkpoint), files | raw)
+    edit(experiment, train={"ema_decay": 0.9})
+    return experiment
+
+
+def edit(experiment, **sections):
+    plain = json.loads((experiment / "config.json").read_text())
+    for name, changes in sections.items():
+        plain[name] = {**plain[name], **changes}
+    (experiment / "config.json").write_text(json.dumps(plain))
+
+
+def weight_of(model):
+    return model.network.state_dict()["phone_embedding.weight"]
+
+
+def test_the_average_is_loaded_unless_a_key_asks_for_the_raw_weights(averaged, caplog):
+    usual = load_model(averaged)
+    with caplog.at_level(logging.INFO):
+        raw = load_model(averaged, overrides=["inference.ema=false"])
+    assert torch.equal(weight_of(raw), 2 * weight_of(usual))
+    assert torch.equal(raw.stored("model")["phone_embedding.weight"], weight_of(raw))
+    assert (usual.weights.name, raw.weights.name) == ("model.safetensors", RAW_WEIGHTS)
+    assert f"inference.ema is false: {raw.weights}" in caplog.messages
+
+    edit(averaged, inference={"ema": False})
+    assert torch.equal(weight_of(load_model(averaged)), weight_of(raw))
+    assert torch.equal(
+        weight_of(load_model(averaged, overrides=["inference.ema=true"])), weight_of(usual)
+    )
+
+
+def test_raw_weights_that_are_missing_or_damaged_are_an_error(averaged):
+    raw = step_folder(averaged / "checkpoints", 4) / RAW_WEIGHTS
+    content = raw.read_bytes()
+    raw.write_bytes(content[:-1])
+    with pytest.raises(InputError, match=r"raw_model\.safetensors has changed since it was writt"):
+        load_model(averaged, overrides=["inference.ema=false"])
+    raw.unlink()
+    with pytest.raises(InputError, match=r"inference\.ema is false, but raw_model\.safetensors, "):
+        load_model(averaged, overrides=["inference.ema=false"])
+    assert load_model(averaged).step == 4
+
+
+def test_without_averaging_the_weights_are_raw(experiment):
+    usual = load_model(experiment)
+    raw = load_model(experiment, overrides=["inference.ema=false"])
+    assert torch.equal(weight_of(raw), weight_of(usual))
 
 
 class Malicious:

@@ -7,10 +7,10 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 from huggingface_hub import ModelCard, constants
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save, save_file
 
 from models.base.registry import load_config
-from models.checkpoint.folders import fault_of
+from models.checkpoint.folders import fault_of, write_checkpoint
 from models.checkpoint.history import History
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import collect, publish, without_local_paths, write
@@ -124,6 +124,42 @@ def test_the_checkpoint_that_was_given_goes_up(owner, voice):
     card = owner.files("org/voice")["README.md"].decode()
     assert "for 2 updates." in card
     assert "| validation |" not in card, "that was measured on the newest weights"
+
+
+@pytest.fixture
+def averaged(voice):
+    """A checkpoint whose raw weights are three times their average."""
+    checkpoint = voice / "checkpoints" / "step-00000004"
+    weights = load_file(checkpoint / "model.safetensors")
+    raw = save({name: 3 * tensor for name, tensor in weights.items()})
+    files = {p.name: p.read_bytes() for p in checkpoint.iterdir() if p.name != "manifest.json"}
+    write_checkpoint(checkpoint.parent, 4, files | {"raw_model.safetensors": raw})
+    write_config(voice, "train", ema_decay=0.9)
+    return voice
+
+
+def write_config(voice, section, **changes):
+    plain = json.loads((voice / "config.json").read_text())
+    plain[section] |= changes
+    write_json(voice / "config.json", plain)
+
+
+@pytest.mark.parametrize("ema", [True, False])
+def test_of_averaged_weights_those_used_for_synthesis_go_up(owner, averaged, ema):
+    write_config(averaged, "inference", ema=ema)
+    send(averaged)
+    assert "raw_model.safetensors" not in owner.files("org/voice")
+    published, local = load_model("org/voice"), load_model(averaged)
+    assert torch.equal(synthesise(published), synthesise(local))
+    assert local.weights.name == ("model.safetensors" if ema else "raw_model.safetensors")
+    assert ("moving average" in owner.files("org/voice")["README.md"].decode()) == ema
+    with pytest.raises(InputError, match="published models do not have it"):
+        load_model("org/voice", overrides=["inference.ema=false"])
+
+
+def test_raw_weights_are_no_network_for_training(averaged):
+    with pytest.raises(InputError, match="no networks for --with_discriminators"):
+        send(averaged, with_discriminators=True)
 
 
 def test_a_checkpoint_that_is_not_whole_does_not_go_up(owner, voice):

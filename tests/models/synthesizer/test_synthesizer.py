@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
@@ -382,6 +382,20 @@ def test_a_checkpoint_of_an_experiment_takes_overrides_from_its_experiment(voice
     loaded = Synthesizer(checkpoint, overrides=["inference.batch_size=1"])
     assert loaded.config.inference.batch_size == 1
     assert isinstance(loaded("Hello.").words[0], TimedWord)
+
+
+def test_an_override_chooses_the_raw_weights_of_an_averaged_voice(tmp_path):
+    make_voice(tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    raw = {name: tensor * 1.01 for name, tensor in weights.items()}
+    save_file(raw, tmp_path / "raw_model.safetensors")
+    config = read_json(tmp_path / "config.json")
+    write_json(tmp_path / "config.json", config | {"train": {"max_steps": 1, "ema_decay": 0.9}})
+    spoken = Synthesizer(tmp_path).model.network.state_dict()
+    chosen = Synthesizer(tmp_path, overrides=["inference.ema=false"]).model.network.state_dict()
+
+    assert all(torch.equal(spoken[name], tensor) for name, tensor in weights.items())
+    assert all(torch.equal(chosen[name], tensor) for name, tensor in raw.items())
 
 
 def test_a_moved_experiment_keeps_its_lexicon_and_an_override_replaces_it(tmp_path):

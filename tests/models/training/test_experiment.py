@@ -10,6 +10,7 @@ from accelerate.state import AcceleratorState
 
 from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
+from models.checkpoint.loading import load_model
 from models.training.experiment import train
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
@@ -113,6 +114,35 @@ def test_resuming_does_not_need_the_statistics_of_the_data(root):
         (root / "data" / "mini" / name).unlink()
 
     assert run(root, "train.max_steps=5", resume=True) is None
+
+
+def test_a_moving_average_is_resumed_and_is_what_another_run_starts_from(root, caplog):
+    averaged = ("train.optimizer=lamb", "train.ema_decay=0.5", "train.keep_milestones=[1]")
+    with caplog.at_level(logging.INFO):
+        run(root, *averaged)
+    assert "scores use the moving average of the weights (train.ema_decay 0.5)" in caplog.text
+    run(root, *averaged[:2], "train.keep_milestones=[1,5]", "train.max_steps=6", resume=True)
+    folder = root / "ckpts" / "voice"
+    spoken = load_model(folder)
+    raw = load_model(folder, overrides=["inference.ema=false"])
+    assert steps_of(folder / "checkpoints")[0] == 1
+    assert fault_of(folder / "checkpoints" / "step-00000005") == ""
+    assert (
+        "| weights | moving average over the updates, decay 0.5 |"
+        in (folder / "README.md").read_text()
+    )
+
+    run(root, "train.adam.lr=0", "train.max_steps=1", name="second", init_from=str(folder))
+    initial = load_model(root / "ckpts" / "second").network.mel_linear.weight
+    assert torch.equal(initial, spoken.network.mel_linear.weight)
+    assert not torch.equal(initial, raw.network.mel_linear.weight)
+
+
+def test_the_average_is_neither_added_nor_removed_on_resume(root):
+    run(root)
+
+    with pytest.raises(InputError, match=r"train\.ema_decay was 0\.0, is 0\.5; undo"):
+        run(root, "train.ema_decay=0.5", resume=True)
 
 
 def test_keys_that_change_the_updates_cannot_change_on_resume(root):

@@ -1,3 +1,4 @@
+import json
 import logging
 import os
 import random
@@ -42,6 +43,9 @@ def store(tmp_path):
     return make_processed(tmp_path / "data")
 
 
+AVERAGED = {"optimizer": "lamb", "ema_decay": 0.9, "scheduler": "NoamLR"}
+
+
 def options(**changes):
     """Batches of crops, so that the data draw random numbers, too."""
     return train_config(**({"batch_size": 4, "crop_phones": 4, "max_steps": 11} | changes))
@@ -60,6 +64,9 @@ def everything(trainer):
         for index, state in optimizer.state_dict()["state"].items()
         for key, value in state.items()
     }
+    if trainer._average is not None:
+        average = trainer._average.state_dict()
+        weights |= {f"average.{key}": value.tolist() for key, value in average.items()}
     states = random_states()
     states["torch"] = states["torch"].tolist()
     return weights, optimizers, states, trainer.position
@@ -84,6 +91,15 @@ def test_a_resumed_run_is_bit_equal_to_an_uninterrupted_one(store, tmp_path, sto
     assert parts == whole
 
 
+def test_a_resumed_run_restarts_neither_average_nor_warm_up(store, tmp_path):
+    whole = run(store, tmp_path / "whole", valid_steps=3, **AVERAGED)
+    run(store, tmp_path / "parts", max_steps=4, valid_steps=3, **AVERAGED)
+    parts = run(store, tmp_path / "parts", resume=True, valid_steps=3, **AVERAGED)
+
+    assert parts[:3] == whole[:3]
+    assert whole[0]["average.mel.weight"] != whole[0]["model.mel.weight"]
+
+
 def test_resuming_is_bit_equal_with_worker_processes(store, tmp_path):
     workers = {"dataloader": DataLoaderConfig(num_worker=1)}
     whole = run(store, tmp_path / "whole")
@@ -92,8 +108,9 @@ def test_resuming_is_bit_equal_with_worker_processes(store, tmp_path):
     assert run(store, tmp_path / "parts", resume=True, **workers) == whole
 
 
-def test_resuming_is_bit_equal_with_accumulation_and_two_networks(store, tmp_path):
-    changes = {"gradient_accumulation_step": 2, "max_steps": 6}
+@pytest.mark.parametrize("optimizer", [{}, AVERAGED])
+def test_resuming_is_bit_equal_with_accumulation_and_two_networks(store, tmp_path, optimizer):
+    changes = {"gradient_accumulation_step": 2, "max_steps": 6, **optimizer}
     whole = run(store, tmp_path / "whole", TinyGan(torch.float32), **changes)
     stopped = changes | {"max_steps": 3}
     run(store, tmp_path / "parts", TinyGan(torch.float32), **stopped)
@@ -103,10 +120,11 @@ def test_resuming_is_bit_equal_with_accumulation_and_two_networks(store, tmp_pat
     assert resumed[:3] == whole[:3]
 
 
-def test_validation_between_updates_does_not_change_the_run(store, tmp_path):
-    weights, *_ = run(store, tmp_path / "whole")
+@pytest.mark.parametrize("changes", [{}, AVERAGED])
+def test_validation_between_updates_does_not_change_the_run(store, tmp_path, changes):
+    weights, *_ = run(store, tmp_path / "whole", **changes)
 
-    assert run(store, tmp_path / "validated", valid_steps=2)[0] == weights
+    assert run(store, tmp_path / "validated", valid_steps=2, **changes)[0] == weights
 
 
 class Rambling(TinyTask):
@@ -211,6 +229,7 @@ def test_restored_generators_give_the_same_numbers():
 
 
 _TRAINING = """
+import json
 import sys
 from pathlib import Path
 from config.schema import DataLoaderConfig
@@ -223,17 +242,19 @@ class Talking(TinyTask):
         yield from super().training_step(batch)
 
 workers = DataLoaderConfig(num_worker=int(sys.argv[3]))
-config = options(max_steps=1000000, save_steps=1, dataloader=workers)
+changes = json.loads(sys.argv[4])
+config = options(max_steps=1000000, save_steps=1, dataloader=workers, **changes)
 store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
 received = make_trainer(store, folder, config, Talking(dropout=0.3)).fit()
 raise SystemExit(128 + received if received else 0)
 """
 
 
-def interrupted(store, folder, number, n_workers=0):
+def interrupted(store, folder, number, n_workers=0, **changes):
     """Trains in other processes, and sends all of them a signal in the fifth update."""
+    arguments = [str(store.folder), str(folder), str(n_workers), json.dumps(changes)]
     process = subprocess.Popen(
-        [sys.executable, "-c", _TRAINING, str(store.folder), str(folder), str(n_workers)],
+        [sys.executable, "-c", _TRAINING, *arguments],
         start_new_session=True,
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
@@ -247,12 +268,13 @@ def interrupted(store, folder, number, n_workers=0):
     return process.wait()
 
 
-def test_a_killed_run_resumes_bit_equal_to_an_uninterrupted_one(store, tmp_path):
-    assert interrupted(store, tmp_path / "parts", signal.SIGKILL) == -signal.SIGKILL
+@pytest.mark.parametrize("changes", [{}, AVERAGED])
+def test_a_killed_run_resumes_bit_equal_to_an_uninterrupted_one(store, tmp_path, changes):
+    assert interrupted(store, tmp_path / "parts", signal.SIGKILL, **changes) == -signal.SIGKILL
     end = steps_of(tmp_path / "parts")[-1] + 3
-    parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
+    parts = run(store, tmp_path / "parts", resume=True, max_steps=end, **changes)
 
-    assert parts == run(store, tmp_path / "whole", max_steps=end)
+    assert parts == run(store, tmp_path / "whole", max_steps=end, **changes)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

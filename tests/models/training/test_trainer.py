@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 from accelerate.state import AcceleratorState
+from safetensors.torch import load_file
 
 from config.schema import AdamConfig, ScheduleConfig
 from models.base.task import Sample
-from models.checkpoint.folders import steps_of
+from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.scoring.periodic import ScoringResult
 from models.training.trainer import last_update
 from models.training.validation import Validation, validate
@@ -122,6 +123,63 @@ def test_the_last_checkpoints_and_the_best_are_kept(store, checkpoints, monkeypa
     assert steps_of(checkpoints) == [3, 8, 9]
 
 
+def test_checkpoints_of_milestones_are_saved_and_kept_also_by_a_resumed_run(store, checkpoints):
+    config = train_config(max_steps=6, save_steps=4, keep_last=1, keep_milestones=(2, 7))
+    make_trainer(store, checkpoints, config).fit()
+    assert steps_of(checkpoints)[0] == 2
+
+    resumed = make_trainer(store, checkpoints, replace(config, max_steps=9))
+    resumed.resume(latest_checkpoint(checkpoints))
+    resumed.fit()
+    assert steps_of(checkpoints) == sorted({2, 7, 9, resumed.position.best_step})
+
+
+class Watched(TinyTask):
+    """Remembers a weight in each update, validation and sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = {"trained": [], "validated": [], "spoken": []}
+
+    def weight(self):
+        return self.networks["model"].mel.weight[0, 0].item()
+
+    def training_step(self, batch):
+        self.seen["trained"].append(self.weight())
+        yield from super().training_step(batch)
+
+    def validation_step(self, batch):
+        self.seen["validated"].append(self.weight())
+        return super().validation_step(batch)
+
+    def samples(self, batch):
+        self.seen["spoken"].append(self.weight())
+        yield Sample(batch.ids[0], {}, {})
+
+
+def test_the_average_is_validated_scored_and_saved_as_the_weights_to_speak_with(store, checkpoints):
+    task = Watched()
+    config = train_config(max_steps=3, ema_decay=0.8)
+
+    def score(synthesise):
+        synthesise(trainer._data.validation_batch(0))
+
+    trainer = make_trainer(store, checkpoints, config, task, scoring=SimpleNamespace(run=score))
+    trainer.fit()
+    weights = [*task.seen["trained"], task.weight()]
+    average = weights[0]
+    for weight in weights[1:]:
+        average = 0.8 * average + 0.2 * weight
+
+    assert set(task.seen["validated"]) == set(task.seen["spoken"])
+    assert task.seen["spoken"] == [pytest.approx(average)]
+    assert abs(average - weights[-1]) > 1e-4
+    checkpoint = checkpoints / "step-00000003"
+    saved, raw = (load_file(checkpoint / f"{name}.safetensors") for name in ("model", "raw_model"))
+    assert saved["mel.weight"][0, 0].item() == pytest.approx(average)
+    assert raw["mel.weight"][0, 0].item() == weights[-1]
+
+
 class Speaking(TinyTask):
     """Says the id of a batch."""
 
@@ -180,6 +238,17 @@ def test_a_step_that_is_not_finite_is_skipped_and_training_continues(store, chec
     messages = [record.getMessage() for record in caplog.records]
     assert len([m for m in messages if "skipped, not finite: model: loss mel" in m]) == 2
     assert all("utterances: utt-" in m for m in messages)
+
+
+def test_a_skipped_step_does_not_move_the_average(store, checkpoints):
+    trainer = make_trainer(
+        store, checkpoints, train_config(max_steps=3, ema_decay=0.5), Exploding({2, 3})
+    )
+    initial = weights_of(trainer)["mel.weight"].clone()
+    trainer.fit()
+
+    expected = (initial + weights_of(trainer)["mel.weight"]) / 2
+    torch.testing.assert_close(trainer._average.state_dict()["mel.weight"], expected)
 
 
 def test_too_many_bad_steps_in_a_row_stop_training_with_the_last_good_checkpoint(
