@@ -41,6 +41,17 @@ def require_odd(section: object, *keys: str) -> None:
             raise ValueError(f"{key} is {value}, expected an odd number")
 
 
+def require_probability(key: str, value: float) -> None:
+    """Raises ValueError if a value is not in [0, 1].
+
+    Args:
+        key: Its name.
+        value: It.
+    """
+    if not 0 <= value <= 1:
+        raise ValueError(f"{key} is {value:g}, expected a probability, 0 to 1")
+
+
 @dataclass(frozen=True)
 class CorpusConfig:
     """Options for reading a corpus on disk."""
@@ -77,11 +88,60 @@ class TextConfig:
     """From written text to phones."""
 
     normalizer: Literal["english", "none"] = "english"
-    phone_extractor: Literal["lexicon", "espeak"] = "lexicon"  # ARPAbet, or IPA by espeak-ng
+    # `lexicon`: ARPAbet, English. `espeak`: IPA by espeak-ng. `letters`: the letters of the words,
+    # any language. `mixed`: each word in letters or in ARPAbet, English. `nvidia_english` and
+    # `nvidia_english_lowercase`: as `mixed`, with the symbols and ids of NVIDIA's Tacotron 2 and
+    # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation. The last three
+    # need a model that finds the durations in training (`aligner: "learned"`).
+    phone_extractor: Literal[
+        "lexicon", "espeak", "letters", "mixed", "nvidia_english", "nvidia_english_lowercase"
+    ] = "lexicon"
+    # `mixed` and `nvidia_*`: probability of ARPAbet in training, drawn for each word and epoch, of
+    # the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
+    # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
+    p_arpabet: float = 1.0
     lexicon_path: str = ""  # lexicon with `WORD  PH1 PH2` lines; takes precedence
     # Imported voices: `sp` maps punctuation inside a text to <sp>, and adds nothing at its edges.
     # Stage 1 writes `classes`: <sil> first, then each mark as its class (<,> <.> <?> <!>).
     pauses: Literal["classes", "sp"] = "classes"
+
+    def __post_init__(self) -> None:
+        require_probability("p_arpabet", self.p_arpabet)
+        if self.p_arpabet != 1 and not self.is_mixed:
+            raise ValueError(
+                f"p_arpabet is {self.p_arpabet:g}, but phone_extractor {self.phone_extractor} does"
+                " not mix letters and ARPAbet; remove it, or use phone_extractor mixed"
+            )
+        if self.lexicon_path and self.phone_extractor == "letters":
+            raise ValueError(
+                "lexicon_path holds phones, and phone_extractor letters uses none; remove it, or"
+                " use phone_extractor mixed (English)"
+            )
+        if self.has_nvidia_symbols and self.pauses != "classes":
+            raise ValueError(
+                f"pauses is {self.pauses}, but phone_extractor {self.phone_extractor} keeps all"
+                " punctuation; remove it"
+            )
+
+    @property
+    def has_nvidia_symbols(self) -> bool:
+        """Whether the symbols are those of a set of NVIDIA."""
+        return self.phone_extractor in ("nvidia_english", "nvidia_english_lowercase")
+
+    @property
+    def in_letters(self) -> bool:
+        """Whether words are in letters, except those in phones of a mixture."""
+        return self.phone_extractor == "letters" or self.is_mixed
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a word can be in letters or in phones."""
+        return self.phone_extractor == "mixed" or self.has_nvidia_symbols
+
+    @property
+    def certain_p_arpabet(self) -> float:
+        """`p_arpabet` where nothing may be drawn: 0 if it is that, otherwise 1."""
+        return 1.0 if self.is_mixed and self.p_arpabet > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -131,6 +191,7 @@ class PreprocessConfig:
                 f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not measure"
                 " how well recordings match their texts; remove it, or use aligner hmm"
             )
+        self._check_text()
         if not self.min_seconds < self.max_seconds:
             raise ValueError(
                 f"min_seconds {self.min_seconds:g}, max_seconds {self.max_seconds:g}: expected"
@@ -150,6 +211,21 @@ class PreprocessConfig:
                 f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, n_mel, fmin and"
                 " fmax"
             ) from error
+
+    def _check_text(self) -> None:
+        """Rules for aligner and phone extractor."""
+        extractor = self.text.phone_extractor
+        if self.text.is_mixed and self.aligner != "learned":
+            raise ValueError(
+                f"text.phone_extractor is {extractor} and aligner {self.aligner}: words change"
+                " between letters and phones in training, so no aligner can come before it; set"
+                " aligner to learned"
+            )
+        if extractor == "letters" and self.aligner in ("pocketsphinx", "textgrid"):
+            raise ValueError(
+                f"text.phone_extractor is letters, but aligner {self.aligner} gives the times of"
+                " phones; set aligner to hmm or learned, or to imported with durations of letters"
+            )
 
     def of_any_length(self) -> "PreprocessConfig":
         """The same keys for recordings of any length."""
@@ -303,6 +379,9 @@ class InferenceConfig:
     batch_size: int = 8  # sentences per forward pass
     sentence_pause_s: float = 0.25  # silence between the sentences of a long text
     max_phones: int = 300  # longer sentences are split at clauses
+    # Of voices with letters and ARPAbet (preprocess.text.p_arpabet): the probability of ARPAbet,
+    # the same words at every call; null: 1 if the voice was trained with ARPAbet, otherwise 0.
+    p_arpabet: float | None = None
     # Phones that the voice was not trained on: `replace` them by the nearest, with a warning, or
     # `refuse` the text. Pauses are always replaced.
     unknown_phones: Literal["replace", "refuse"] = "replace"
@@ -315,6 +394,8 @@ class InferenceConfig:
     def __post_init__(self) -> None:
         require_at_least(self, 1, "batch_size", "max_phones", "griffin_lim_iterations")
         require_at_least(self, 0, "sentence_pause_s")
+        if self.p_arpabet is not None:
+            require_probability("p_arpabet", self.p_arpabet)
 
 
 @dataclass(frozen=True)
@@ -346,9 +427,21 @@ class Config:
                 f" {', '.join(self.dataset)}"
             )
         self._check_aligner()
+        if self.inference.p_arpabet and self.preprocess.text.certain_p_arpabet == 0:
+            raise ValueError(
+                f"inference.p_arpabet is {self.inference.p_arpabet:g}, but with preprocess.text"
+                f" phone_extractor {self.preprocess.text.phone_extractor} and p_arpabet"
+                f" {self.preprocess.text.p_arpabet:g} no word is mixed; remove it"
+            )
         check = getattr(self.model, "check_preprocess", None)  # only some models have such rules
         if check is not None:
             check(self.preprocess)
+
+    @property
+    def spoken_p_arpabet(self) -> float:
+        """Probability of ARPAbet in synthesis, of each word that has it."""
+        chosen = self.inference.p_arpabet
+        return self.preprocess.text.certain_p_arpabet if chosen is None else chosen
 
     def _check_aligner(self) -> None:
         """Rules for models that learn the durations."""

@@ -15,6 +15,15 @@ class Word(NamedTuple):
     end: int  # one past its last phone
 
 
+class WordPhones(NamedTuple):
+    """The phones of a word that a sequence has in letters: either can be said."""
+
+    word: int  # index in the words of the text
+    start: int  # index of its first letter in the sequence
+    end: int  # one past its last letter
+    phones: tuple[str, ...]
+
+
 class TimedPhone(NamedTuple):
     """A phone or pause with its times."""
 
@@ -48,12 +57,13 @@ def timed_phones(
 
 @dataclass(frozen=True)
 class SpokenText:
-    """A text as the phones to speak.
+    """A text as the phones to speak; with letters as input, the letters of words are its phones.
 
     The first phone is `<sil>`; the last is the class of the final punctuation (`<.>` where there
     is none). Punctuation inside the text becomes its class: `<,> <.> <?> <!>`. With
     `preprocess.text.pauses` "sp" it becomes `<sp>`, and the first and last phones are those of
-    words.
+    words. Words in letters are separated by `<space>` where there is no punctuation. The symbols of
+    NVIDIA (`phone_extractor` "nvidia_english") have every punctuation mark and space of the text.
     """
 
     text: str  # the text as given
@@ -63,6 +73,8 @@ class SpokenText:
     words: tuple[Word, ...]
     out_of_vocabulary: tuple[str, ...] = ()  # words that are in no lexicon, pronounced by rule
     unspoken: tuple[str, ...] = ()  # signs without a word, such as emoji, which are left out
+    # words of `phones` that are in letters and have phones, in order
+    word_phones: tuple[WordPhones, ...] = ()
 
 
 class AlignmentScore(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from config.schema import TextConfig
 from processors.records import SpokenText
 from processors.text.frontend import TextFrontend
+from processors.text.letters.mixing import mix
 from processors.text.sentences import split_long, split_sentences
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
 from utils.errors import InputError
@@ -19,10 +20,12 @@ class ClauseSplitter:
     Args:
         config: The `preprocess.text` section.
         max_phones: Longer sentences are split at clauses.
+        p_arpabet: Probability of phones, of words that can be in letters or phones.
     """
 
-    def __init__(self, config: TextConfig, max_phones: int) -> None:
+    def __init__(self, config: TextConfig, max_phones: int, p_arpabet: float = 0.0) -> None:
         self._config = config
+        self._p_arpabet = p_arpabet
         self._max_phones = max_phones
         self._frontends: dict[str, TextFrontend] = {}  # by language
 
@@ -48,11 +51,12 @@ class ClauseSplitter:
         if language not in self._frontends:
             self._frontends[language] = TextFrontend(self._config, language)
         frontend = self._frontends[language]
-        spoken = frontend(sentence)
+        spoken = mix(frontend(sentence), self._p_arpabet)
         if len(spoken.phones) <= self._max_phones:
             return [spoken]
         chunks = merge_wordless(split_long(sentence, self._max_phones))
-        return link_clauses([frontend(chunk) for chunk in chunks])
+        pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
+        return link_clauses([mix(frontend(chunk), self._p_arpabet) for chunk in chunks], pause)
 
 
 def check_unicode(text: str) -> None:
@@ -86,17 +90,21 @@ def has_word(piece: str) -> bool:
     return any(character.isalnum() for character in piece)
 
 
-def link_clauses(clauses: Sequence[SpokenText]) -> list[SpokenText]:
+def link_clauses(clauses: Sequence[SpokenText], pause: str) -> list[SpokenText]:
     """Makes all clauses of a sentence but the last end in a comma instead of a full stop.
 
-    A clause that the front end ends without a pause gets `<sp>`.
+    Args:
+        clauses: Of one sentence.
+        pause: Ends those that the front end ends without a pause.
     """
-    inner = [dataclasses.replace(clause, phones=_open(clause.phones)) for clause in clauses[:-1]]
+    inner = [
+        dataclasses.replace(clause, phones=_open(clause.phones, pause)) for clause in clauses[:-1]
+    ]
     return [*inner, clauses[-1]]
 
 
-def _open(phones: tuple[str, ...]) -> tuple[str, ...]:
-    """Replaces the final full stop by a comma; without a final pause, adds a short one."""
+def _open(phones: tuple[str, ...], pause: str) -> tuple[str, ...]:
+    """Replaces the final full stop by a comma; without a final pause, adds one."""
     if phones[-1] == FULL_STOP:
         return (*phones[:-1], COMMA)
-    return phones if phones[-1] in PAUSES else (*phones, SHORT_PAUSE)
+    return phones if phones[-1] in PAUSES else (*phones, pause)

@@ -95,7 +95,9 @@ class Synthesizer:
         self._device = torch.device(device)
         self._vocoder = self._opened_vocoder.load(self.config.inference, device)
         self._split_clauses = ClauseSplitter(
-            self.config.preprocess.text, self.config.inference.max_phones
+            self.config.preprocess.text,
+            self.config.inference.max_phones,
+            self.config.spoken_p_arpabet,
         )
         self._phones = VoicePhones(
             self.model.assets.known_phones, self.config.inference.unknown_phones

@@ -12,7 +12,7 @@ import numpy as np
 
 from processors.alignment import AlignmentError
 from processors.records import Alignment, SpokenText, TimedPhone, Word
-from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
+from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
 
 SHORTEST_PAUSE_S = 0.025  # aligners work in steps of 10 ms, and call nothing below 30 ms a pause
 
@@ -22,16 +22,21 @@ class AlignedWord(NamedTuple):
 
     text: str
     phones: tuple[TimedPhone, ...]
-    pause: str = ""  # class of the punctuation after the word, "" for none
+    pause: str = ""  # class of the punctuation after the word, or a boundary; "" for none
 
 
 def pauses_after(spoken: SpokenText) -> list[str]:
-    """The class of the punctuation after each word, "" where there is none."""
+    """The pause after each word: its punctuation or, in letters, a boundary; "" for none."""
     starts = [word.start for word in spoken.words[1:]] + [len(spoken.phones)]
     between = [
         spoken.phones[word.end : start] for word, start in zip(spoken.words, starts, strict=True)
     ]
     return [pauses[-1] if pauses else "" for pauses in between]
+
+
+def is_punctuated(spoken: SpokenText) -> list[bool]:
+    """Whether each word has punctuation after it."""
+    return [pause not in ("", WORD_BOUNDARY) for pause in pauses_after(spoken)]
 
 
 def aligned_words(spoken: SpokenText, phones: Iterable[Sequence[TimedPhone]]) -> list[AlignedWord]:
@@ -48,9 +53,9 @@ def aligned_words(spoken: SpokenText, phones: Iterable[Sequence[TimedPhone]]) ->
 def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float) -> Alignment:
     """Joins timed words and their punctuation into an alignment.
 
-    The class of punctuation between two words lasts as long as the silence there. A silence without
-    punctuation becomes `<sp>` if it lasts `SHORTEST_PAUSE_S`; a shorter one is divided between its
-    neighbours. Of overlapping phones the later one is shortened, and phones past the end of the
+    A pause between two words, also a boundary, lasts as long as the silence there. A silence
+    without either becomes `<sp>` if it lasts `SHORTEST_PAUSE_S`; a shorter one is divided between
+    its neighbours. Of overlapping phones the later one is shortened, and phones past the end of the
     audio are cut.
 
     Args:

@@ -18,7 +18,10 @@ VERSION = 2  # of the store: raised when the same input gives another store than
 # Keys that change how the work is done or where its input lies, and not what comes out. The content
 # of the corpus is fingerprinted utterance by utterance.
 _WITHOUT_EFFECT = {"processed_dir", "backend", "shard_size", "corpus"}
-_OF_IMPORTED_VOICES = {"preprocess.text.pauses"}  # stage 1 takes one value only
+_WITHOUT_EFFECT_ON_TEXT = {
+    "preprocess.text.pauses",  # of imported voices; stage 1 takes one value only
+    "preprocess.text.p_arpabet",  # the store holds letters and phones of each word
+}
 # Keys that splits, statistics and limits depend on, and records do not.
 _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad_ratio"}
 # Entries of stores whose mels an acoustic model predicted.
@@ -91,7 +94,7 @@ def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, 
     plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
     kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(ignored))
     keys = _flat({name: plain[name] for name in kept})
-    return {key: value for key, value in keys.items() if key not in _OF_IMPORTED_VOICES}
+    return {key: value for key, value in keys.items() if key not in _WITHOUT_EFFECT_ON_TEXT}
 
 
 def lexicon_digest(config: PreprocessConfig) -> dict[str, object]:

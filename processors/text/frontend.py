@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from config.schema import TextConfig
-from processors.records import SpokenText, Word
+from processors.records import SpokenText
+from processors.text.g2p import LexiconPhonemizer, is_arpabet
+from processors.text.letters import nvidia
+from processors.text.letters.spelling import LetterPhonemizer, split_words
 from processors.text.lexicon import Pronunciation, read_lexicon
 from processors.text.normalize import (
     clean_characters,
@@ -15,7 +18,7 @@ from processors.text.normalize import (
     name_signs,
     normalize_english,
 )
-from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE
+from processors.text.sequence import PhoneSequence
 from processors.text.tokens import (
     Token,
     is_sign,
@@ -26,11 +29,12 @@ from processors.text.tokens import (
 )
 from utils.errors import InputError
 
+_SETS = {"espeak": "a phone of IPA", "letters": "a letter"}  # what may be in braces
 _WORD = "word"  # placeholder for inline phones when the text after them is normalised
 
 
 class Phonemizer(Protocol):
-    """Words to phones: LexiconPhonemizer gives ARPAbet, EspeakPhonemizer IPA."""
+    """Words to phones: ARPAbet, IPA or letters."""
 
     user_lexicon: dict[str, tuple[str, ...]]
 
@@ -42,6 +46,14 @@ class Phonemizer(Protocol):
 
     def reads(self, sign: str) -> bool:
         """Whether a sign can be given as a word."""
+
+
+class _Normalized(NamedTuple):
+    """A text in words."""
+
+    text: str
+    tokens: list[Token]
+    unspoken: tuple[str, ...]  # signs that are left out
 
 
 class TextFrontend:
@@ -63,7 +75,8 @@ class TextFrontend:
         self._says: Callable[[str], bool] = self._reads
         if config.normalizer == "english" and is_english(language):
             own_words = frozenset(self._phonemize.user_lexicon)
-            self._normalize = partial(normalize_english, own_words=own_words)
+            normalize = nvidia.normalize if config.has_nvidia_symbols else normalize_english
+            self._normalize = partial(normalize, own_words=own_words)
             self._says = has_name
 
     def __call__(self, text: str) -> SpokenText:
@@ -78,31 +91,27 @@ class TextFrontend:
             InputError: If there is no word, a word has no pronunciation, or an inline phone is not
                 in the phone set; the message names it.
         """
-        normalized, tokens = self._read(text)
+        normalized, tokens, unspoken = self._read(text)
         if not any(token.kind != "pause" for token in tokens):
             raise InputError(f"there is no word to say in {text[:80]!r}")
-        classes = self.config.pauses == "classes"
-        phones: list[str] = [SILENCE] if classes else []
-        words: list[Word] = []
-        unknown: list[str] = []
+        sequence = PhoneSequence(self.config)
         for token, pronunciation in self._pronounced(tokens):
             if token.kind == "pause":
-                if words:  # punctuation before the first word makes no pause
-                    phones.append(token.text if classes else SHORT_PAUSE)
-                continue
-            words.append(Word(token.text, len(phones), len(phones) + len(pronunciation.phones)))
-            phones += pronunciation.phones
-            if not pronunciation.known:
-                unknown.append(token.text)
-        if classes and tokens[-1].kind != "pause":
-            phones.append(FULL_STOP)
-        if phones[-1] == SHORT_PAUSE:
-            phones.pop()
-        unspoken = self._unspoken(text)
-        return SpokenText(text, normalized, tuple(phones), tuple(words), tuple(unknown), unspoken)
+                sequence.add_pause(token.text)
+            else:
+                sequence.add_word(token.text, pronunciation)
+        sequence.finish()
+        return SpokenText(
+            text,
+            normalized,
+            tuple(sequence.phones),
+            tuple(sequence.words),
+            tuple(sequence.unknown),
+            unspoken,
+            tuple(sequence.word_phones),
+        )
 
-    def _read(self, text: str) -> tuple[str, list[Token]]:
-        """The normalised text and its tokens."""
+    def _read(self, text: str) -> "_Normalized":
         normalized = ""
         tokens: list[Token] = []
         for inline, piece in split_inline(text):
@@ -114,7 +123,12 @@ class TextFrontend:
                 words = self._after_phones(piece) if tokens else self._normalize(piece)
                 normalized += words
                 tokens += tokenize(words)
-        return " ".join(normalized.split()), merge_pauses(tokens)
+        normalized = " ".join(normalized.split())
+        if self.config.has_nvidia_symbols:
+            return _Normalized(*nvidia.read(normalized, self.config.phone_extractor))
+        if self.config.in_letters:
+            tokens = [word for token in tokens for word in split_words(token)]
+        return _Normalized(normalized, merge_pauses(tokens), self._unspoken(text))
 
     def _name_signs(self, text: str) -> str:
         """Text of another language without the signs that espeak-ng cannot read."""
@@ -142,8 +156,8 @@ class TextFrontend:
     def _check_phones(self, inline: str) -> None:
         for phone in inline.split():
             if not self._phonemize.known_phone(phone):
-                phone_set = "ARPAbet" if self.config.phone_extractor == "lexicon" else "IPA"
-                raise InputError(f"'{phone}' in {{{inline}}} is not a phone of {phone_set}")
+                kind = _SETS.get(self.config.phone_extractor, "a phone of ARPAbet")
+                raise InputError(f"'{phone}' in {{{inline}}} is not {kind}")
 
     def _pronounced(self, tokens: Sequence[Token]) -> Iterator[tuple[Token, Pronunciation]]:
         """Each token with its pronunciation; words between two pauses share their context."""
@@ -157,7 +171,13 @@ class TextFrontend:
                 yield from zip(clause, pronunciations, strict=True)
                 clause = []
             if token.text:
-                yield token, Pronunciation(tuple(token.text.split()), known=True)
+                yield token, Pronunciation(self._named(token), known=True)
+
+    def _named(self, token: Token) -> tuple[str, ...]:
+        """The names of a pause or of phones in braces."""
+        prefixed = token.kind == "phones" and self.config.has_nvidia_symbols
+        prefix = nvidia.ARPABET_PREFIX if prefixed else ""
+        return tuple(f"{prefix}{name}" for name in token.text.split())
 
 
 def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:
@@ -167,12 +187,16 @@ def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:
 
         ipa = read_lexicon(Path(config.lexicon_path), is_ipa) if config.lexicon_path else {}
         return EspeakPhonemizer(language, ipa)
+    if config.phone_extractor == "letters":
+        return LetterPhonemizer()
     if not is_english(language):
+        others = "letters" if config.is_mixed else "espeak"
         raise InputError(
             f"the lexicon is English, the language of the text is '{language}'; "
-            "set preprocess.text.phone_extractor to espeak"
+            f"set preprocess.text.phone_extractor to {others}"
         )
-    from processors.text.g2p import LexiconPhonemizer, is_arpabet
-
     arpabet = read_lexicon(Path(config.lexicon_path), is_arpabet) if config.lexicon_path else {}
+    if config.is_mixed:
+        prefix = nvidia.ARPABET_PREFIX if config.has_nvidia_symbols else ""
+        return LetterPhonemizer(arpabet, with_phones=True, prefix=prefix)
     return LexiconPhonemizer(arpabet)

@@ -21,8 +21,9 @@ LETTER_A = ("EY1",)  # CMUdict has the article first
 class Pronunciation(NamedTuple):
     """The pronunciation of a word."""
 
-    phones: tuple[str, ...]
+    phones: tuple[str, ...]  # or letters
     known: bool  # False: not in a lexicon; from a rule or espeak-ng
+    instead: tuple[str, ...] = ()  # phones that can be said instead of the letters
 
 
 @cache
@@ -54,6 +55,11 @@ def lookup(word: str) -> tuple[str, ...] | None:
     if lines[low : low + len(key)] != key:
         return None
     return tuple(lines[low + len(key) : lines.find(b"\n", low)].decode().split())
+
+
+def has_variants(word: str) -> bool:
+    """Whether CMUdict has several pronunciations of a word, as of "read"."""
+    return lookup(f"{word}(2)") is not None
 
 
 def letter_name(letter: str) -> tuple[str, ...] | None:

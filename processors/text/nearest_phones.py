@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from processors.text.symbols import MARKS, VOWELS
+from processors.text.symbols import MARKS, PAUSES, VOWELS
 
 _ARPABET = {
     "AA": "ɑ", "AE": "æ", "AH": "ʌ", "AO": "ɔ", "AW": "aʊ", "AY": "aɪ", "EH": "ɛ", "ER": "ɝ",
@@ -46,7 +46,11 @@ _SPLIT = 6  # for each phone more than one: it lasts longer
 _RANKS = {"1": 2, "ˈ": 2, "2": 1, "ˌ": 1}
 _NASAL = "\u0303"  # a tilde: the vowel and an n, for a voice without nasal vowels
 _RING = "\u0325"  # below a letter: it is voiceless
-_STRENGTHS = {"<sp>": 0, "<,>": 1, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5}
+_STRENGTHS = {
+    "<space>": -2, "<->": -1.9, '<">': -1.8, "<sp>": 0, "<(>": 0.8, "<)>": 0.9, "<,>": 1,
+    "<:>": 1.2, "<;>": 1.3, "<!>": 2.6, "<.>": 3, "<?>": 3.4, "<sil>": 5,
+}  # fmt: skip
+_NO_SOUND = frozenset((*MARKS, *PAUSES))
 
 
 class _Segment(NamedTuple):
@@ -82,7 +86,7 @@ class PhoneSet:
 
     def __init__(self, phones: Iterable[str]) -> None:
         self._phones = frozenset(phones)
-        sounds = {phone: _sound_of(phone) for phone in sorted(self._phones - set(MARKS))}
+        sounds = {phone: _sound_of(phone) for phone in sorted(self._phones - _NO_SOUND)}
         self._sounds = {phone: sound for phone, sound in sounds.items() if sound.segments}
         self._found: dict[str, tuple[str, ...]] = {}
 
@@ -104,7 +108,7 @@ class PhoneSet:
     def _find(self, phone: str) -> tuple[str, ...]:
         if phone in self._phones:
             return (phone,)
-        if phone in MARKS:
+        if phone in _NO_SOUND:
             return tuple(_nearest_pauses(phone, self._phones))[:1] if phone in _STRENGTHS else ()
         sound = _sound_of(phone)
         if not (sound.segments and self._sounds):
@@ -159,6 +163,7 @@ def _difference(one: _Segment, other: _Segment) -> float:
 
 def _sound_of(phone: str) -> _Sound:
     """A phone of ARPAbet or the IPA; without segments if it is neither."""
+    phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
     if bare in _ARPABET:

@@ -2,7 +2,8 @@
 
 ARPAbet is the phone set of the CMU Pronouncing Dictionary: 39 phones, whose vowels carry a stress
 digit (0 none, 1 primary, 2 secondary) or none at all, as in corpora labelled without stress.
-Pauses are in angle brackets, so they cannot collide with phones of any language.
+Pauses are in angle brackets, so they cannot collide with phones of any language. Letters are in
+lower case: `b` is a letter, `B` a phone.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,8 +16,12 @@ SHORT_PAUSE = "<sp>"  # a silence in the audio without punctuation in the text
 NOISE = "<spn>"  # speech that could not be transcribed: not a pause
 FULL_STOP = "<.>"  # also the end of a text without punctuation
 PUNCTUATION_PAUSES = ("<,>", FULL_STOP, "<?>", "<!>")
-PAUSES = (SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES)
-MARKS = (PAD, *PAUSES, NOISE)  # the first ids of every vocabulary
+MARKS = (PAD, SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, NOISE)  # the first ids of vocabularies
+WORD_BOUNDARY = "<space>"  # between words in letters; often 0 s long
+# Punctuation that only the symbol sets of NVIDIA distinguish.
+OTHER_PUNCTUATION = ("<->", '<">', "<(>", "<)>", "<:>", "<;>")
+# All that is in a sequence between words.
+PAUSES = (SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION)
 
 VOWELS = (
     "AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW",

@@ -23,7 +23,7 @@ from processors.alignment.hmm.edits import score_of
 from processors.alignment.hmm.mfcc import FRAME_S, mfcc
 from processors.alignment.hmm.model import FORMAT, load_model, read_origin, save_model
 from processors.alignment.hmm.training import Example, train
-from processors.alignment.merge import aligned_words, merge, pauses_after
+from processors.alignment.merge import aligned_words, is_punctuated, merge
 from processors.audio.files import read_audio
 from processors.records import Alignment, SpokenText, TimedPhone
 from processors.text.frontend import TextFrontend
@@ -79,7 +79,7 @@ class HmmAligner:
         duration_s = len(wav) / sample_rate
         _check_length(sum(map(len, words)), duration_s)
         units = [self._model.numbers_of(phones) for phones in words]
-        segments = segments_of(units, list(map(bool, pauses_after(spoken))))
+        segments = segments_of(units, is_punctuated(spoken))
         frames = self._model.normalized(mfcc(wav, sample_rate), utterance.speaker)
         found = self._model.align(frames, segments)
         if found is None:
@@ -188,6 +188,7 @@ def choose(utterances: Sequence[Utterance], most: int) -> list[Utterance]:
 def _relevant(config: PreprocessConfig) -> dict[str, object]:
     """The part of the configuration that training features depend on."""
     text = asdict(config.text)
+    del text["p_arpabet"]  # of training without an aligner
     if config.text.lexicon_path:
         text["lexicon_path"] = sha256_of(Path(config.text.lexicon_path))
     return {"text": text, **{key: getattr(config, key) for key in _KEYS}}
@@ -234,7 +235,7 @@ def _example(
         utterance.speaker,
         mfcc(audio.wav, config.sample_rate),
         tuple(spoken.phones[word.start : word.end] for word in spoken.words),
-        tuple(bool(pause) for pause in pauses_after(spoken)),
+        tuple(is_punctuated(spoken)),
     )
 
 

@@ -48,6 +48,19 @@ def normalize_english(text: str, own_words: Collection[str] = ()) -> str:
     Raises:
         InputError: If a letter is not Latin.
     """
+    return tidy_punctuation(english_in_words(text, own_words))
+
+
+def english_in_words(text: str, own_words: Collection[str] = ()) -> str:
+    """As `normalize_english`, but with the punctuation and the quotes of the text.
+
+    Args:
+        text: Any text; it may be empty.
+        own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
+
+    Raises:
+        InputError: If a letter is not Latin.
+    """
     text = to_ascii_letters(clean_characters(text))
     text = apply(web.RULES, text)
     has_digits = bool(_DIGIT.search(text))
@@ -58,4 +71,4 @@ def normalize_english(text: str, own_words: Collection[str] = ()) -> str:
     text = apply(roman.RULES, text)
     if has_digits:
         text = apply(number_rules.RULES, text)
-    return tidy_punctuation(say_signs(say_acronyms(text, own_words)))
+    return say_signs(say_acronyms(text, own_words))

@@ -20,7 +20,7 @@ def without_espeak(monkeypatch):
 
 def test_lexicon_words_are_known():
     (hello,) = LexiconPhonemizer()(["Hello"])
-    assert hello == (("HH", "AH0", "L", "OW1"), True)
+    assert hello[:2] == (("HH", "AH0", "L", "OW1"), True)
 
 
 def test_the_users_lexicon_comes_first():
@@ -45,7 +45,7 @@ def test_the_users_lexicon_comes_first():
 def test_endings_follow_the_voicing_of_the_stem(without_espeak, word, stem, ending):
     assert lookup(word) is None
     expected = f"{' '.join(lookup(stem))} {ending}"
-    assert LexiconPhonemizer()([word])[0] == (tuple(expected.split()), False)
+    assert LexiconPhonemizer()([word])[0][:2] == (tuple(expected.split()), False)
 
 
 def test_a_doubled_consonant_and_a_y_find_their_stems(without_espeak):
@@ -76,12 +76,12 @@ def test_a_capital_a_is_the_letter_among_letters_and_inside_a_clause():
 
 def test_new_words_are_said_by_espeak_and_reported():
     (said,) = LexiconPhonemizer()(["flibberty"])
-    assert said == (("F", "L", "IH1", "B", "ER0", "T", "IY0"), False)
+    assert said[:2] == (("F", "L", "IH1", "B", "ER0", "T", "IY0"), False)
 
 
 def test_without_espeak_new_words_are_spelt(without_espeak):
     (said,) = LexiconPhonemizer()(["xqa"])
-    assert said == (("EH1", "K", "S", "K", "Y", "UW1", "EY1"), False)
+    assert said[:2] == (("EH1", "K", "S", "K", "Y", "UW1", "EY1"), False)
 
 
 @pytest.mark.parametrize("word", ["25", "%", "naïve2", "привет"])

@@ -1,0 +1,1 @@
+"""Text as letters, as letters mixed with phones, and as the symbols of NVIDIA's models."""
