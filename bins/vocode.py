@@ -22,6 +22,7 @@ def parser() -> Parser:
         type=Path,
         help="single: a natural log-mel (M, T) in a .npy file, or a folder of them",
     )
+    add("--seed", type=int, default=0, help="for vocoders that draw random numbers")
     return flags
 
 
@@ -48,7 +49,7 @@ def main() -> None:
     synthesis = copy_synthesis.load_copy_synthesis(
         reference, given.infer_output_dir, given.overrides
     )
-    synthesis = synthesis._replace(overwrite=given.overwrite)
+    synthesis = synthesis._replace(overwrite=given.overwrite, seed=given.seed)
     if given.infer_mode == "batch":
         copy_synthesis.synthesise_split(synthesis, given.infer_dataset, given.infer_testing_set)
     elif given.infer_audio_dir is not None:

@@ -387,8 +387,11 @@ class InferenceConfig:
     unknown_phones: Literal["replace", "refuse"] = "replace"
     griffin_lim_iterations: int = 30
     # Of the vocoder's network: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
-    # of HiFi-GAN in fp32, and is "bf16" for FreeVGL.
+    # of HiFi-GAN in fp32, and is "bf16" for the others.
     vocoder_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
+    # Settings of the vocoder itself, by name: of WaveGlow `sigma` and `denoiser_strength`. The
+    # defaults are those of its own configuration.
+    vocoder_options: dict[str, float] = field(default_factory=dict)
     save_plots: bool = False  # plot mel, phones and pitch of each wav
 
     def __post_init__(self) -> None:

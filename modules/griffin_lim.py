@@ -41,12 +41,13 @@ class WholeMelVocoder(nn.Module):
         raise NotImplementedError
 
     @torch.no_grad()
-    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Computes the waveforms, item by item; call `eval()` first.
 
         Args:
             mel: Natural log, (B, M, T).
             mel_lengths: (B,); without them every item has T frames.
+            seed: Without effect: no random numbers are drawn.
 
         Returns:
             (B, T * hop_length), 0 beyond the lengths.
@@ -61,13 +62,18 @@ class WholeMelVocoder(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
+        self,
+        mel: Tensor | Iterable[Tensor],
+        chunk_frames: int | None = None,
+        *,
+        seed: int = 0,
     ) -> Iterator[Tensor]:
         """Computes the waveform in one chunk.
 
         Args:
             mel: Natural log, (B, M, T); or its parts one after another.
             chunk_frames: Without effect.
+            seed: Without effect.
 
         Yields:
             (B, T * hop_length).

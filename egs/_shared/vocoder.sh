@@ -54,5 +54,6 @@ check_no_single() {
 # Stage 3; "$@": the flags that both kinds of recipes have.
 synthesise() {
     "$python" -m bins.vocode ${infer_audio_dir:+"--infer_audio_dir=$infer_audio_dir"} \
-        ${infer_feature_dir:+"--infer_feature_dir=$infer_feature_dir"} "$@"
+        ${infer_feature_dir:+"--infer_feature_dir=$infer_feature_dir"} \
+        ${seed:+"--seed=$seed"} "$@"
 }

@@ -1,7 +1,7 @@
 """Interfaces of acoustic models and vocoders."""
 
-from collections.abc import Iterable, Iterator
-from typing import Literal, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -74,25 +74,32 @@ class ControllableModel(AcousticModel, Protocol):
 class Vocoder(Protocol):
     """Interface of everything that turns a mel into a waveform."""
 
-    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Synthesises a waveform.
 
         Args:
             mel: (B, M, T), natural log.
             mel_lengths: (B,); None: all are T.
+            seed: Of random numbers, for vocoders that draw some. They are the same in any batch,
+                and in `generate`.
 
         Returns:
             (B, T * hop_length) in [-1, 1].
         """
 
     def generate(
-        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
+        self,
+        mel: Tensor | Iterable[Tensor],
+        chunk_frames: int | None = None,
+        *,
+        seed: int = 0,
     ) -> Iterator[Tensor]:
         """Synthesises the same waveform piece by piece.
 
         Args:
             mel: (B, M, T), or an iterable of its pieces.
             chunk_frames: Frames of a piece; None: the vocoder's choice.
+            seed: As of `infer`.
 
         Returns:
             Pieces of the waveform, (B, n * hop_length) each.
@@ -104,3 +111,25 @@ class TrainedVocoder(Vocoder, Protocol):
 
     def for_inference(self, precision: Literal["fp32", "mixed", "bf16"] = "fp32") -> Vocoder:
         """Returns a copy that is optimised for synthesis."""
+
+
+@runtime_checkable
+class AdjustableVocoder(Protocol):
+    """A trained vocoder with settings that inference may change (`inference.vocoder_options`)."""
+
+    OPTIONS: ClassVar[tuple[str, ...]]  # their names; the defaults are in the model's config
+
+    def for_inference(
+        self,
+        precision: Literal["fp32", "mixed", "bf16"] = "fp32",
+        options: Mapping[str, float] | None = None,
+    ) -> Vocoder:
+        """Returns a copy that is optimised for synthesis.
+
+        Args:
+            precision: As of other vocoders.
+            options: Values of some of OPTIONS.
+
+        Raises:
+            ValueError: If a value is out of range.
+        """

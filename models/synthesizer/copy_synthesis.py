@@ -54,6 +54,7 @@ class CopySynthesis(NamedTuple):
     device: str
     fingerprint: str  # of weights, settings and code
     overwrite: bool = False  # repeat what is finished with the same model and settings
+    seed: int = 0  # of the vocoder's random numbers
 
 
 def load_copy_synthesis(
@@ -77,7 +78,7 @@ def load_copy_synthesis(
     config = config_of(overridden(model.tree, overrides))
     check_overrides(model, config)
     return CopySynthesis(
-        prepared(model.network, config.inference),
+        prepared(model.network, config.inference, recorded_as(reference)),
         model.mel,
         config.preprocess,
         recorded_as(reference),
@@ -148,7 +149,7 @@ def _synthesise_all(
 ) -> None:
     """Synthesises mels one after another; logs their mean distance to the recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
-    facts = [synthesis.fingerprint, synthesis.name]
+    facts = [synthesis.fingerprint, synthesis.name, synthesis.seed]
     lines = synthesise_each(
         [source.made_by(*facts) for source in sources],
         lambda source: _synthesise(synthesis, source, results.folder, spectrogram),
@@ -201,8 +202,8 @@ def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray
     """The speech of a mel (M, T), block by block: T * hop_length finite samples in all."""
     batch = torch.from_numpy(mel)[None].to(synthesis.device)  # (1, M, T)
     on_cpu = synthesis.device == "cpu"
-    generate = synthesis.network.generate
-    for piece in generate(batch) if on_cpu else generate(batch, _GPU_FRAMES):
+    n_frames = None if on_cpu else _GPU_FRAMES
+    for piece in synthesis.network.generate(batch, n_frames, seed=synthesis.seed):
         block = piece[0].cpu().numpy()
         if not np.isfinite(block).all():
             raise InputError(

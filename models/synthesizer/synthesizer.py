@@ -122,7 +122,7 @@ class Synthesizer:
             energy_control: Factor on the energy.
             duration_control: Factor on the length of phones and pauses; 1.2 is slower.
             seed: For models that draw random numbers in inference; the same seed gives the same
-                speech. FastSpeech 2 and the vocoders draw none.
+                speech. FastSpeech 2 draws none, nor do HiFi-GAN, FreeVGL and Griffin-Lim.
 
         Raises:
             InputError: If the text contains no word, the speaker is unknown, there
@@ -133,7 +133,7 @@ class Synthesizer:
         sentences = self._read(text, index)
         clauses = [clause for sentence in sentences for clause in sentence]
         with self._seeded(seed):
-            spoken = iter(self._synthesise(clauses, index, controls))
+            spoken = iter(self._synthesise(clauses, index, controls, seed))
         parts = [[next(spoken) for _ in sentence] for sentence in sentences]
         speech = join(
             list(self._with_pauses(parts, controls.duration)),
@@ -161,7 +161,7 @@ class Synthesizer:
     ) -> Iterator[np.ndarray]:
         """Synthesises a text piece by piece, for playback that starts at once.
 
-        HiFi-GAN gives pieces of a sentence, the other vocoders whole sentences.
+        HiFi-GAN and WaveGlow give pieces of a sentence, the other vocoders whole sentences.
 
         Args:
             text: As in `__call__`.
@@ -220,14 +220,16 @@ class Synthesizer:
     ) -> Iterator[np.ndarray]:
         with self._seeded(seed):
             mel = self._mels([clause], speaker, controls).mel  # (1, M, T)
-        pieces = (to_numpy(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES))
+        pieces = (
+            to_numpy(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES, seed=seed)
+        )
         n_samples = mel.shape[2] * self.model.mel.hop_length
         for piece in faded_pieces(pieces, n_samples, self.model.mel.sample_rate):
             _check_finite(clause, piece)
             yield piece.clip(-1, 1)
 
     def _synthesise(
-        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls
+        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls, seed: int
     ) -> list[Part]:
         """Synthesises clauses, in their order; those of similar length share a forward pass."""
         by_length = sorted(range(len(clauses)), key=lambda i: len(clauses[i].phones))
@@ -237,18 +239,18 @@ class Synthesizer:
         with progress(len(clauses), "sentences") if several else nullcontext() as bar:
             for start in range(0, len(by_length), size):
                 chosen = by_length[start : start + size]
-                batch = self._forward([clauses[i] for i in chosen], speaker, controls)
+                batch = self._forward([clauses[i] for i in chosen], speaker, controls, seed)
                 parts.update(zip(chosen, batch, strict=True))
                 if bar is not None:
                     bar.advance(len(chosen))
         return [parts[i] for i in range(len(clauses))]
 
     def _forward(
-        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls
+        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls, seed: int
     ) -> list[Part]:
         """Runs the acoustic model and the vocoder on one batch."""
         out = self._mels(clauses, speaker, controls)
-        wavs = self._vocoder.infer(out.mel, out.mel_lengths)  # (B, T * hop)
+        wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=seed)  # (B, T * hop)
         outputs = (out.durations, out.mel, *out.contours_per_frame(), wavs)
         arrays = [to_numpy(output) for output in outputs]
         return [self._part(clause, *(x[i] for x in arrays)) for i, clause in enumerate(clauses)]

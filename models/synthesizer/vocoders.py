@@ -1,6 +1,6 @@
 """The vocoder of an acoustic model: one of the same mel, the bundled one, or Griffin-Lim."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import InferenceConfig
-from models.base.interfaces import TrainedVocoder, Vocoder
+from models.base.interfaces import AdjustableVocoder, TrainedVocoder, Vocoder
 from models.checkpoint.loading import OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig
 from modules.mel_conversion import MelConverter
-from utils.config import to_plain
+from utils.config import nearest, to_plain
 from utils.errors import InputError
 from utils.hub import recorded_as
 from utils.logging import get_logger
@@ -40,18 +40,19 @@ class OpenedVocoder(NamedTuple):
         """Builds the vocoder; logs its name if it is Griffin-Lim or resamples.
 
         Args:
-            settings: Iterations of Griffin-Lim, precision of other vocoders.
+            settings: Iterations of Griffin-Lim, precision and options of other vocoders.
             device: Where it runs.
 
         Raises:
-            InputError: If its weights cannot be read.
+            InputError: If its weights cannot be read, or it has no such option.
         """
         log = get_logger(__name__)
         if self.model is None:
+            _check_options(settings.vocoder_options, (), self.name)
             iterations = settings.griffin_lim_iterations
             log.info("Griffin-Lim, %d iterations", iterations)
             return GriffinLim(self.mel, iterations).to(device)
-        vocoder = prepared(self.model.load(device).network, settings)
+        vocoder = prepared(self.model.load(device).network, settings, self.name)
         vocoder_mel = self.model.assets.mel
         different = self.mel.differences(vocoder_mel, ignore=_MAY_DIFFER)
         if not different:
@@ -77,7 +78,7 @@ class OpenedVocoder(NamedTuple):
         if self.model is None:
             return [[self.name, settings.griffin_lim_iterations]]
         return [
-            [asdict(self.model.assets.mel), settings.vocoder_precision],
+            [asdict(self.model.assets.mel), settings.vocoder_precision, settings.vocoder_options],
             to_plain(self.model.config)["model"],
             weights_digest(cast("nn.Module", vocoder)),
         ]
@@ -127,14 +128,37 @@ def _bundled(mel: MelConfig) -> OpenedVocoder:
     return OpenedVocoder(model, mel, BUNDLED.name)
 
 
-def prepared(network: object, settings: InferenceConfig) -> Vocoder:
+def prepared(network: object, settings: InferenceConfig, name: str) -> Vocoder:
     """Returns a copy of a vocoder's network that is optimised for inference.
 
     Args:
         network: As it was trained.
-        settings: `vocoder_precision` is used.
+        settings: `vocoder_precision` and `vocoder_options` are used.
+        name: Of the vocoder, for messages.
+
+    Raises:
+        InputError: If it has no such option, or the value is out of range.
     """
-    return cast("TrainedVocoder", network).for_inference(settings.vocoder_precision)
+    precision, options = settings.vocoder_precision, settings.vocoder_options
+    if not isinstance(network, AdjustableVocoder):
+        _check_options(options, (), name)
+        return cast("TrainedVocoder", network).for_inference(precision)
+    _check_options(options, network.OPTIONS, name)
+    try:
+        return network.for_inference(precision, options)
+    except ValueError as error:
+        raise InputError(f"inference.vocoder_options: {error}") from error
+
+
+def _check_options(options: Iterable[str], known: Sequence[str], name: str) -> None:
+    """Refuses an option that a vocoder does not have."""
+    for option in options:
+        if option not in known:
+            its = f"its options: {', '.join(known)}" if known else "it has none"
+            raise InputError(
+                f"inference.vocoder_options: the vocoder {name} has no option "
+                f"{option}{nearest(option, known)} ({its})"
+            )
 
 
 def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
@@ -181,12 +205,13 @@ class ResamplingVocoder(nn.Module):
         self.convert = MelConverter(source, target)
 
     @torch.no_grad()
-    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Converts mels to wavs.
 
         Args:
             mel: Natural log, (B, M, T).
             mel_lengths: (B,); without them every item has T frames.
+            seed: Of the vocoder's random numbers.
 
         Returns:
             (B, T * hop_length) on the CPU, 0 beyond the lengths.
@@ -196,7 +221,7 @@ class ResamplingVocoder(nn.Module):
             mel_lengths = torch.full((B,), T, device=mel.device)
         converted = self.convert(mel, mel_lengths)
         lengths = self.convert.lengths(mel_lengths)
-        wavs = self.vocoder.infer(converted, lengths).cpu().numpy()
+        wavs = self.vocoder.infer(converted, lengths, seed=seed).cpu().numpy()
         result = torch.zeros(B, T * self.source.hop_length)
         for item, (n_frames, n_converted) in enumerate(
             zip(mel_lengths.tolist(), lengths.tolist(), strict=True)
@@ -209,13 +234,18 @@ class ResamplingVocoder(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
+        self,
+        mel: Tensor | Iterable[Tensor],
+        chunk_frames: int | None = None,
+        *,
+        seed: int = 0,
     ) -> Iterator[Tensor]:
         """Synthesises a wav piece by piece. The whole mel is converted first.
 
         Args:
             mel: Natural log, (1, M, T); or its pieces one after another.
             chunk_frames: Frames of a piece, of the vocoder's mel; None: its default.
+            seed: Of the vocoder's random numbers.
 
         Yields:
             (1, n) on the CPU, T * hop_length samples in all.
@@ -223,7 +253,7 @@ class ResamplingVocoder(nn.Module):
         whole = mel if isinstance(mel, Tensor) else torch.cat(list(mel), dim=2)
         T = whole.shape[2]
         converted = self.convert(whole, torch.tensor([T], device=whole.device))
-        generated = self.vocoder.generate(converted, chunk_frames)
+        generated = self.vocoder.generate(converted, chunk_frames, seed=seed)
         pieces = (piece[0].cpu().numpy() for piece in generated)
         for piece in self._resampled(pieces, T * self.source.hop_length):
             if len(piece):  # the resampler waits until it has seen enough

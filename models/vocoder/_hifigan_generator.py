@@ -212,7 +212,7 @@ class HiFiGAN(nn.Module):
         return wav[:, 0]  # (B, S)
 
     @torch.no_grad()
-    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None) -> Tensor:
+    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
         """Computes the waveform in chunks, which bounds the memory; call `eval()` first.
 
         On a CPU items are computed one by one: together they would not stay in its cache, and
@@ -221,6 +221,7 @@ class HiFiGAN(nn.Module):
         Args:
             mel: Natural log, (B, M, T).
             mel_lengths: (B,); without them every item has T frames.
+            seed: Without effect: no random numbers are drawn.
 
         Returns:
             (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
@@ -253,7 +254,11 @@ class HiFiGAN(nn.Module):
 
     @torch.no_grad()
     def generate(
-        self, mel: Tensor | Iterable[Tensor], chunk_frames: int | None = None
+        self,
+        mel: Tensor | Iterable[Tensor],
+        chunk_frames: int | None = None,
+        *,
+        seed: int = 0,
     ) -> Iterator[Tensor]:
         """Computes the waveform chunk by chunk, for streaming; call `eval()` first.
 
@@ -263,6 +268,7 @@ class HiFiGAN(nn.Module):
             mel: Natural log, (B, M, T); or its parts one after another, (B, M, n) each.
             chunk_frames: Frames of a chunk; None: the fastest number. With fewer, the first chunk
                 comes sooner and more is computed twice.
+            seed: Without effect.
 
         Yields:
             (B, n * hop_length) in [-1, 1].

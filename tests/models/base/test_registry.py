@@ -29,7 +29,7 @@ def write(folder, **values):
 
 def test_a_name_is_a_file_name():
     assert "fastspeech2" in registry.model_names("tts")
-    assert registry.model_names("vocoder") == ["freevgl", "hifigan"]
+    assert registry.model_names("vocoder") == ["freevgl", "hifigan", "waveglow"]
 
 
 def test_a_model_is_found_in_any_case():

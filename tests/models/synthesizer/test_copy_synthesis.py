@@ -39,10 +39,10 @@ class Echo:
         recordings = [store.read(id) for id in store.ids]
         self.wavs = {r.mel.shape[1]: level * from_pcm16(r.wav) for r in recordings}
 
-    def generate(self, mel, chunk_frames=7):
+    def generate(self, mel, chunk_frames=None, *, seed=0):
         assert mel.shape[:2] == (1, MEL.n_mels)
         wav = torch.from_numpy(self.wavs[mel.shape[2]])[None]
-        yield from wav.split(chunk_frames * MEL.hop_length, dim=1)
+        yield from wav.split((chunk_frames or 7) * MEL.hop_length, dim=1)
 
 
 class Constant:
@@ -51,7 +51,7 @@ class Constant:
     def __init__(self, value: float) -> None:
         self.value = value
 
-    def generate(self, mel, chunk_frames=7):
+    def generate(self, mel, chunk_frames=None, *, seed=0):
         yield torch.zeros(1, MEL.hop_length)
         yield torch.full((1, (mel.shape[2] - 1) * MEL.hop_length), self.value)
 
@@ -195,6 +195,25 @@ def test_a_split_that_was_spoken_is_skipped_unless_the_model_changed(tmp_path, s
     assert lines_of(tmp_path / "out")[0]["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
 
 
+class Noise:
+    """Gives noise of a seed."""
+
+    def generate(self, mel, chunk_frames=None, *, seed=0):
+        generator = torch.Generator().manual_seed(seed)
+        yield 0.1 * torch.randn(1, mel.shape[2] * MEL.hop_length, generator=generator)
+
+
+def test_another_seed_is_another_speech(tmp_path, store, caplog):
+    vocoder = make_vocoder(tmp_path, Noise())
+    wavs = []
+    for seed in (0, 1, 1):
+        with caplog.at_level("INFO", "arion"):
+            synthesise_split(vocoder._replace(seed=seed), "Anna", "test")
+        wavs.append((tmp_path / "out" / "rec-008.wav").read_bytes())
+    assert wavs[0] != wavs[1] == wavs[2]
+    assert "skipped 2 of 2 mels" in caplog.text
+
+
 def test_a_file_that_changed_is_spoken_again(tmp_path, store):
     path = tmp_path / "a.npy"
     for id in ("rec-008", "rec-009"):
@@ -211,6 +230,8 @@ def test_the_fingerprint_is_that_of_weights_and_settings(tmp_path):
     assert load_copy_synthesis(folder, None, []).fingerprint == whole.fingerprint
     rounded = load_copy_synthesis(folder, None, ["inference.vocoder_precision=bf16"])
     assert rounded.fingerprint != whole.fingerprint
+    with pytest.raises(InputError, match="has no option sigma"):
+        load_copy_synthesis(folder, None, ["inference.vocoder_options.sigma=0.6"])
     weights = load_file(folder / "model.safetensors")
     next(iter(weights.values())).mul_(1.001)
     save_file(weights, folder / "model.safetensors")

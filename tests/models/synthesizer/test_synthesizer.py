@@ -16,7 +16,7 @@ from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.records import TimedWord
 from processors.text.symbols import arpabet_vocabulary
-from tests.models.synthesizer.test_vocoders import make_vocoder
+from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
 from utils.files import read_json, write_json
 
@@ -154,6 +154,19 @@ def test_the_same_call_gives_the_same_samples(voice):
     assert (voice("Again.", seed=3).wav == voice("Again.", seed=3).wav).all()
 
 
+def test_the_seed_is_that_of_the_vocoder_too_in_texts_and_in_pieces(tmp_path):
+    voice = Synthesizer(
+        make_voice(tmp_path / "a"),
+        vocoder=make_waveglow(tmp_path / "v"),
+        overrides=["inference.vocoder_options.sigma=0.1"],
+    )
+    text = "One. And another."
+    first, other = (voice(text, seed=seed).wav for seed in (3, 4))
+    assert rms(first - other) > 0.1 * rms(first)
+    pieces = np.concatenate(list(voice.generate(text, seed=3)))
+    assert pieces == pytest.approx(first, abs=1e-4)
+
+
 def test_speaking_leaves_the_random_numbers_of_the_program_alone(voice):
     torch.manual_seed(1)
     wanted = torch.rand(3).tolist()
@@ -251,7 +264,9 @@ def test_a_name_is_wanted_even_of_the_only_speaker_if_one_is_given():
 
 def test_loud_speech_is_scaled_down_and_said(voice, caplog, monkeypatch):
     infer = voice._vocoder.infer
-    monkeypatch.setattr(voice._vocoder, "infer", lambda *x: 4 * infer(*x) / infer(*x).abs().max())
+    monkeypatch.setattr(
+        voice._vocoder, "infer", lambda *x, seed: 4 * infer(*x) / infer(*x).abs().max()
+    )
     with caplog.at_level(logging.INFO):
         speech = voice("Loud.")
     assert np.abs(speech.wav).max() == pytest.approx(0.99)
@@ -259,7 +274,7 @@ def test_loud_speech_is_scaled_down_and_said(voice, caplog, monkeypatch):
 
 
 def test_values_that_are_not_finite_are_an_error(voice, monkeypatch):
-    monkeypatch.setattr(voice._vocoder, "infer", lambda mel, lengths: mel[:, 0] * torch.nan)
+    monkeypatch.setattr(voice._vocoder, "infer", lambda mel, lengths, seed: mel[:, 0] * torch.nan)
     with pytest.raises(InputError, match="not finite"):
         voice("Hello.")
 
@@ -313,7 +328,9 @@ def test_faults_of_a_text_are_said_before_its_first_piece(trained_voice):
 def test_pieces_are_cut_at_full_scale(trained_voice, monkeypatch):
     generate = trained_voice._vocoder.generate
     monkeypatch.setattr(
-        trained_voice._vocoder, "generate", lambda *given: (1000 * wav for wav in generate(*given))
+        trained_voice._vocoder,
+        "generate",
+        lambda *given, seed: (1000 * wav for wav in generate(*given)),
     )
     wav = np.concatenate(list(trained_voice.generate("Loud.")))
     assert np.abs(wav).max() == 1
@@ -321,7 +338,7 @@ def test_pieces_are_cut_at_full_scale(trained_voice, monkeypatch):
 
 def test_pieces_that_are_not_finite_are_an_error(trained_voice, monkeypatch):
     monkeypatch.setattr(
-        trained_voice._vocoder, "generate", lambda mel, _: iter([mel[:, 0] * torch.nan])
+        trained_voice._vocoder, "generate", lambda mel, _, seed: iter([mel[:, 0] * torch.nan])
     )
     with pytest.raises(InputError, match="not finite"):
         next(trained_voice.generate("Hello."))

@@ -13,6 +13,7 @@ from models.checkpoint import loading as checkpoint
 from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, open_vocoder
 from models.vocoder.freevgl import FreeVGL
 from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, HiFiGANConfig
+from models.vocoder.waveglow import WaveGlow, WaveGlowConfig
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram
 from utils.config import to_plain
@@ -174,13 +175,13 @@ class Tone:
     def __init__(self, mel: MelConfig) -> None:
         self.mel = mel
 
-    def infer(self, mel, mel_lengths):
+    def infer(self, mel, mel_lengths, *, seed=0):
         n_samples = mel.shape[2] * self.mel.hop_length
         wav = torch.sin(2 * math.pi * 440 * torch.arange(n_samples) / self.mel.sample_rate)
         valid = torch.arange(n_samples) < mel_lengths[:, None] * self.mel.hop_length
         return 0.5 * wav * valid
 
-    def generate(self, mel, chunk_frames=None):
+    def generate(self, mel, chunk_frames=None, *, seed=0):
         whole = self.infer(mel, torch.tensor([mel.shape[2]]))
         yield from whole.split((chunk_frames or 7) * self.mel.hop_length, dim=1)
 
@@ -238,3 +239,81 @@ def test_the_sound_has_the_mel_that_was_given():
     spoken = MelSpectrogram(MEL)(vocoder.infer(mel))
     middle = slice(5, -5)
     assert (spoken - mel)[:, :, middle].abs().mean() < 0.5
+
+
+def make_waveglow(folder: Path) -> Path:
+    """An untrained WaveGlow of a few weights."""
+    sizes = WaveGlowConfig(flows=2, channels=4, layers=2)
+    config = {
+        "task": "vocoder",
+        "model_type": "WaveGlow",
+        "dataset": ["tiny"],
+        "dataset_path": {"tiny": "data/tiny"},
+        "log_dir": "ckpts/vocoder",
+        "model": to_plain(sizes),
+        "preprocess": {key: getattr(MEL, name) for name, key in PREPROCESS_KEYS.items()},
+        "train": {"max_steps": 1},
+    }
+    folder.mkdir(parents=True)
+    write_json(folder / "config.json", config)
+    Assets(MEL).save(folder)
+    torch.manual_seed(0)
+    save_file(WaveGlow(sizes, MEL).state_dict(), folder / "model.safetensors")
+    return folder
+
+
+def test_options_of_the_vocoder_are_taken_from_the_settings(tmp_path):
+    opened = open_vocoder(make_waveglow(tmp_path / "v"), MEL)
+    mel = torch.randn(1, 80, 5)
+    default, silent = (
+        opened.load(dataclasses.replace(SETTINGS, vocoder_options=options), "cpu")
+        for options in ({}, {"sigma": 0.0, "denoiser_strength": 0.0})
+    )
+    assert default.config.sigma == 0.9
+    assert (silent.config.sigma, silent.config.denoiser_strength) == (0.0, 0.0)
+    # before training the flow is a rotation, which leaves nothing if there is no noise
+    assert default.infer(mel).abs().max() > 0.5
+    assert not silent.infer(mel).any()
+
+
+def test_an_option_changes_the_facts_of_the_sound(tmp_path):
+    opened = open_vocoder(make_waveglow(tmp_path / "v"), MEL)
+    smooth = dataclasses.replace(SETTINGS, vocoder_options={"sigma": 0.6})
+    facts = [opened.facts(opened.load(s, "cpu"), s) for s in (SETTINGS, smooth)]
+    assert facts[0] != facts[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sigmoid": 0.6}, r"no option sigmoid; did you mean sigma\? \(its options: sigma, denois"),
+        ({"channels": 8.0}, r"no option channels \(its options: sigma, denoiser_strength\)"),
+        ({"sigma": -0.1}, r"inference\.vocoder_options: sigma is -0\.1, expected 0 or more"),
+    ],
+)
+def test_an_option_that_waveglow_does_not_have_is_refused(tmp_path, options, message):
+    opened = open_vocoder(make_waveglow(tmp_path / "v"), MEL)
+    with pytest.raises(InputError, match=message):
+        opened.load(dataclasses.replace(SETTINGS, vocoder_options=options), "cpu")
+
+
+def test_vocoders_without_options_refuse_them(tmp_path):
+    settings = dataclasses.replace(SETTINGS, vocoder_options={"sigma": 0.6})
+    with pytest.raises(InputError, match=r"the vocoder Griffin-Lim has no option sigma \(it has n"):
+        open_vocoder("griffin_lim", MEL).load(settings, "cpu")
+    with pytest.raises(InputError, match=r"v has no option sigma \(it has none\)"):
+        open_vocoder(make_vocoder(tmp_path / "v"), MEL).load(settings, "cpu")
+
+
+@pytest.mark.parametrize("target", [MEL, OTHER_MELS[0]])
+def test_the_seed_decides_the_noise_also_through_resampling(tmp_path, target):
+    vocoder = open_vocoder(make_waveglow(tmp_path / "v"), MEL).load(SETTINGS, "cpu")
+    source = target
+    if source != MEL:
+        vocoder = ResamplingVocoder(vocoder, source, MEL)
+    mel = torch.randn(1, 80, 9)
+    first, again, other = (vocoder.infer(mel, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(first, again)
+    assert (first - other).abs().max() > 0.1
+    pieces = torch.cat(list(vocoder.generate(mel, 4, seed=1)), dim=1)
+    assert (pieces - first).abs().max() < 1e-5

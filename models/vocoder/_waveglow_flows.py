@@ -1,0 +1,178 @@
+"""The steps of WaveGlow's flow: invertible 1x1 convolution and affine coupling (section 2)."""
+
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from modules.conv import SignalConv1d
+
+
+class Step(NamedTuple):
+    """Result of one step of the flow."""
+
+    signal: Tensor  # (B, C, L)
+    log_scales: Tensor  # (B,), sum of log s of the coupling
+    log_det: Tensor  # scalar, log |det W| of the mixing, for one position
+
+
+class Mixing(nn.Module):
+    """Mixes channels by an invertible matrix (section 2.1; Kingma and Dhariwal 2018).
+
+    Args:
+        channels: C.
+    """
+
+    inverse_weight: Tensor | None  # set for inference, when `weight` no longer changes
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        weight, _ = torch.linalg.qr(torch.randn(channels, channels))
+        weight[:, 0] *= torch.linalg.det(weight).sign()  # a rotation: determinant 1
+        self.weight = nn.Parameter(weight.contiguous())
+        self.register_buffer("inverse_weight", None, persistent=False)
+
+    def forward(self, signal: Tensor) -> tuple[Tensor, Tensor]:
+        """Mixes (B, C, L); also returns log |det W|."""
+        # a determinant that turned negative has a logarithm as well: only its absolute value counts
+        log_det = torch.linalg.slogdet(self.weight).logabsdet
+        return self.weight @ signal, log_det
+
+    def inverse(self, signal: Tensor) -> Tensor:
+        """Undoes `forward`, (B, C, L) -> (B, C, L)."""
+        weight = self._inverted() if self.inverse_weight is None else self.inverse_weight
+        return weight @ signal
+
+    def freeze(self) -> None:
+        """Computes the inverse once, for inference."""
+        self.inverse_weight = self._inverted().detach()
+
+    def _inverted(self) -> Tensor:
+        return torch.linalg.inv(self.weight.double()).float()
+
+
+class CouplingNetwork(nn.Module):
+    """The WN of section 2.2: shift and log scale from half of the channels and the mel.
+
+    Dilated convolutions with gated units, residual and skip connections as in WaveNet, without
+    causality. The last layer starts at zero, so that the coupling starts as the identity.
+
+    Args:
+        channels: C, of the half that it reads and of the other half.
+        mel_channels: K, of the conditioning.
+        hidden: H, of its layers.
+        layers: Dilated convolutions; that of layer i has dilation 2^i.
+        kernel_size: Of the dilated convolutions, odd.
+    """
+
+    def __init__(
+        self, channels: int, mel_channels: int, *, hidden: int, layers: int, kernel_size: int
+    ) -> None:
+        super().__init__()
+        self.reach = reach_of(layers, kernel_size)
+        self.start = SignalConv1d(channels, hidden, 1)
+        # the conditioning of all layers, one after another
+        self.mel_conv = nn.Conv1d(mel_channels, 2 * hidden * layers, 1)
+        self.dilated_convs = nn.ModuleList(
+            SignalConv1d(hidden, 2 * hidden, kernel_size, 1, 2**i * (kernel_size // 2), 2**i)
+            for i in range(layers)
+        )
+        # residual and skip; the last layer has no residual
+        self.output_convs = nn.ModuleList(
+            SignalConv1d(hidden, hidden if i == layers - 1 else 2 * hidden, 1)
+            for i in range(layers)
+        )
+        self.end = nn.Conv1d(hidden, 2 * channels, 1)
+        nn.init.zeros_(self.end.weight)
+        nn.init.zeros_(cast("Tensor", self.end.bias))
+
+    def forward(self, half: Tensor, mel: Tensor) -> tuple[Tensor, Tensor]:
+        """Computes the coupling of the other half.
+
+        Args:
+            half: (B, C, L).
+            mel: Conditioning, (B, K, L), in the precision of the layers.
+
+        Returns:
+            Shift and log scale, (B, C, L) float32 each.
+        """
+        n_layers = len(self.dilated_convs)
+        # one after another: all at a time would be the largest tensor of the network
+        weights = self.mel_conv.weight.chunk(n_layers)
+        biases = cast("Tensor", self.mel_conv.bias).chunk(n_layers)
+        hidden = self.start(half.to(mel.dtype))  # (B, H, L)
+        skipped: list[Tensor] = []
+        for i, (dilated, output) in enumerate(
+            zip(self.dilated_convs, self.output_convs, strict=True)
+        ):
+            content, gate = (dilated(hidden) + F.conv1d(mel, weights[i], biases[i])).chunk(2, dim=1)
+            result = output(content.tanh() * gate.sigmoid())
+            if i < n_layers - 1:
+                residual, result = result.chunk(2, dim=1)
+                hidden = hidden + residual
+            skipped = [skipped[0] + result] if skipped else [result]
+        # half precision would round the log scales, whose sum is a large part of the likelihood
+        with torch.autocast(half.device.type, enabled=False):
+            shift, log_scale = self.end(skipped[0].float()).chunk(2, dim=1)
+        return shift, log_scale
+
+    def to_bfloat16(self) -> None:
+        """Casts all layers but the last to bfloat16."""
+        self.bfloat16()
+        self.end.float()
+
+
+class FlowStep(nn.Module):
+    """Mixing, then coupling.
+
+    Args:
+        channels: C, even.
+        mel_channels: K, of the conditioning.
+        hidden: As of `CouplingNetwork`.
+        layers: As of `CouplingNetwork`.
+        kernel_size: As of `CouplingNetwork`.
+    """
+
+    def __init__(
+        self, channels: int, mel_channels: int, *, hidden: int, layers: int, kernel_size: int
+    ) -> None:
+        super().__init__()
+        self.mixing = Mixing(channels)
+        self.coupling = CouplingNetwork(
+            channels // 2, mel_channels, hidden=hidden, layers=layers, kernel_size=kernel_size
+        )
+
+    def forward(self, signal: Tensor, mel: Tensor) -> Step:
+        """Maps audio towards noise (eq. 4 to 8 of the paper).
+
+        Args:
+            signal: (B, C, L).
+            mel: Conditioning, (B, K, L).
+        """
+        with torch.autocast(signal.device.type, enabled=False):
+            mixed, log_det = self.mixing(signal)
+        unchanged, changed = mixed.chunk(2, dim=1)
+        shift, log_scale = self.coupling(unchanged, mel)
+        signal = torch.cat([unchanged, log_scale.exp() * changed + shift], dim=1)
+        return Step(signal, log_scale.sum(dim=(1, 2)), log_det)
+
+    def inverse(self, signal: Tensor, mel: Tensor) -> Tensor:
+        """Maps noise towards audio.
+
+        Args:
+            signal: (B, C, L).
+            mel: Conditioning, (B, K, L).
+
+        Returns:
+            (B, C, L).
+        """
+        unchanged, changed = signal.chunk(2, dim=1)
+        shift, log_scale = self.coupling(unchanged, mel)
+        changed = (changed - shift) * torch.exp(-log_scale)
+        return self.mixing.inverse(torch.cat([unchanged, changed], dim=1))
+
+
+def reach_of(layers: int, kernel_size: int) -> int:
+    """Positions on either side that a coupling depends on."""
+    return (2**layers - 1) * (kernel_size // 2)

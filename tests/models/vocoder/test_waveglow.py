@@ -1,0 +1,303 @@
+"""WaveGlow's network, its inference in windows, and its training."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+
+from models.training.updates import Updater, weighted_mean
+from models.vocoder.waveglow import (
+    WaveGlow,
+    WaveGlowConfig,
+    WaveGlowTask,
+    negative_log_likelihood,
+    normalise_weights,
+)
+from modules.chunks import Context
+from modules.denoiser import Denoiser
+from modules.mel import MelConfig
+from modules.normalisation import adapt_weight_norm
+from tests.models.vocoder.small_waveglow import (
+    MEL,
+    SIZES,
+    make_batch,
+    make_mel,
+    make_network,
+    make_wav,
+)
+
+HOP, CPU = MEL.hop_length, torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _accelerate():
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def network():
+    return make_network()
+
+
+@pytest.mark.parametrize(("channels", "n_weights"), [(512, 268_294_760), (256, 87_879_272)])
+def test_it_has_as_many_weights_as_nvidia_counts(channels, n_weights):
+    """With the magnitudes of weight normalisation, one for each output of a normalised layer."""
+    with torch.device("meta"):
+        network = WaveGlow(WaveGlowConfig(channels=channels), MelConfig())
+    normalised = 12 * (channels + 2 * channels * 8 + 2 * channels * 8 + 2 * channels * 7 + channels)
+    assert sum(w.numel() for w in network.parameters()) + normalised == n_weights
+
+
+def test_audio_becomes_noise_and_audio_again(network):
+    wav, mel = make_wav(20, n_items=3), make_mel(20, n_items=3)
+    latent = network(wav, mel)
+    assert latent.z.shape == (3, 8, 20 * HOP // 8)
+    assert (latent.z.flatten() - wav.flatten()).abs().max() > 0.5
+    assert (network.inverse(latent.z, mel) - wav).abs().max() < 1e-4
+
+
+def test_noise_becomes_audio_and_noise_again(network):
+    z, mel = torch.randn(2, 8, 12 * HOP // 8), make_mel(12, n_items=2)
+    assert (network(network.inverse(z, mel), mel).z - z).abs().max() < 1e-4
+
+
+def test_the_log_determinant_is_that_of_the_jacobian():
+    config = WaveGlowConfig(flows=3, groups=4, early_every=2, channels=4, layers=2)
+    network = make_network(config, replace(MEL, hop_length=16, win_length=32), std=0.3)
+    for flow in network.flows:
+        flow.mixing.weight.data.add_(0.1 * torch.randn_like(flow.mixing.weight))
+    wav, mel = 0.1 * torch.randn(1, 32), make_mel(2)
+    jacobian = torch.autograd.functional.jacobian(lambda wav: network(wav, mel).z.flatten(), wav)
+    latent = network(wav, mel)
+    found = (latent.log_scales + latent.log_det).item()
+    assert found == pytest.approx(torch.linalg.slogdet(jacobian[:, 0]).logabsdet.item(), abs=1e-3)
+    assert latent.log_det.item() != pytest.approx(0, abs=0.1)
+
+
+def test_a_determinant_that_turned_negative_keeps_the_likelihood_finite(network):
+    network.flows[0].mixing.weight.data[0] *= -1
+    batch = make_batch(20)
+    latent = network(batch.wav, batch.mel)
+    assert latent.log_det.isfinite().all()
+    assert (network.inverse(latent.z, batch.mel) - batch.wav).abs().max() < 1e-4
+
+
+def test_the_loss_is_the_negative_log_density_of_the_audio(network):
+    """Density of a Gaussian at z times the Jacobian, less the constant of the Gaussian."""
+    batch, sigma = make_batch(20), 0.7
+    latent = network(batch.wav, batch.mel)
+    gaussian = torch.distributions.Normal(0.0, sigma).log_prob(latent.z).sum()
+    constant = -latent.z.numel() * torch.tensor(sigma * (2 * torch.pi) ** 0.5).log()
+    expected = -(gaussian - constant) - latent.log_scales.sum() - latent.log_det.sum()
+    assert negative_log_likelihood(latent, sigma).item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_wav_and_mel_must_be_of_one_length(network):
+    with pytest.raises(ValueError, match="320 samples and 6 frames; expected 64 samples a frame"):
+        network(make_wav(5), make_mel(6))
+
+
+def quiet(network):
+    """The network with a last layer that keeps samples within [-1, 1]."""
+    network.upsample.weight.data.mul_(0.2)
+    network.config = replace(network.config, sigma=0.05)
+    return network
+
+
+@torch.no_grad()
+def whole(network, mel, seed=0):
+    """Synthesis in one piece, from the parts of the network."""
+    wav = network.inverse(network.noise(seed, 0, mel), mel)
+    hum_mel = torch.zeros(1, MEL.n_mels, 88)
+    hum = network.inverse(torch.zeros(1, 8, 88 * HOP // 8), hum_mel)
+    denoiser, strength = Denoiser(MEL), network.config.denoiser_strength
+    return denoiser(wav, strength * denoiser.spectrum(hum)).clamp(-1, 1)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.01, 0.5])
+def test_inference_inverts_the_flow_for_noise_and_removes_the_hum(network, strength):
+    network.config = replace(network.config, denoiser_strength=strength)
+    mel = make_mel(30)
+    wav = network.infer(mel)
+    assert (wav - whole(network, mel)).abs().max() < 1e-5
+    assert (wav.abs() < 1).float().mean() > 0.5
+
+
+@pytest.mark.parametrize("n_frames", [1, 2, 9, 31, 70])
+@pytest.mark.parametrize("chunk_frames", [1, 7, 40])
+def test_pieces_join_up_to_the_whole(network, n_frames, chunk_frames):
+    mel = make_mel(n_frames)
+    pieces = list(quiet(network).generate(mel, chunk_frames, seed=3))
+    assert torch.cat(pieces, 1).sub(whole(network, mel, seed=3)).abs().max() < 1e-5
+    assert all(piece.shape == (1, chunk_frames * HOP) for piece in pieces[:-1])
+
+
+def test_samples_hear_as_far_as_the_context_and_no_farther(network):
+    """5 couplings of 7 groups of 8 samples on either side, and 3 frames of the upsampling."""
+    assert network.reach_frames == -(-5 * 7 * 8 // HOP) + 3 == 8
+    assert WaveGlow(replace(SIZES, layers=8), MEL).reach_frames == -(-5 * 255 * 8 // HOP) + 3
+    mel = make_mel(31).requires_grad_()
+    noise = network.noise(0, 0, mel)
+    wav = network._invert(noise, network._conditioning(mel), Context(), 0)
+    heard = torch.zeros(31, dtype=torch.bool)
+    for sample in (wav[0, 15 * HOP], wav[0, 16 * HOP - 1]):
+        (gradient,) = torch.autograd.grad(sample, mel, retain_graph=True)
+        heard |= gradient[0].abs().sum(dim=0) > 0
+    assert heard.nonzero().flatten().tolist() == list(range(15 - 8, 15 + 6))
+
+
+def test_less_context_would_be_heard(network, monkeypatch):
+    mel = make_mel(60)
+    quiet(network).config = replace(network.config, denoiser_strength=0.0)
+    for reach, is_heard in ((8, False), (1, True)):
+        monkeypatch.setattr(WaveGlow, "reach_frames", reach)
+        wrong = torch.cat(list(network.generate(mel, 4)), 1) - whole(network, mel)
+        assert (wrong.abs().max() > 1e-5) == is_heard
+
+
+def test_a_mel_may_come_in_pieces(network):
+    mel = make_mel(50)
+    pieces = quiet(network).generate(iter(mel.split([3, 20, 1, 26], dim=2)), chunk_frames=10)
+    assert torch.cat(list(pieces), 1).sub(whole(network, mel)).abs().max() < 1e-5
+    assert list(network.generate(iter([]))) == []
+
+
+def test_items_of_a_batch_are_spoken_as_if_alone(network):
+    mel, lengths = make_mel(50, n_items=3), torch.tensor([50, 1, 23])
+    wav = quiet(network).infer(mel, lengths, seed=5)
+    for item, T in enumerate(lengths.tolist()):
+        alone = whole(network, mel[item : item + 1, :, :T], seed=5)
+        assert wav[item, : T * HOP].sub(alone[0]).abs().max() < 1e-5
+        assert not wav[item, T * HOP :].any()
+
+
+def test_a_seed_gives_the_same_speech_each_time_and_another_seed_another(network):
+    mel = make_mel(10)
+    torch.manual_seed(1)
+    first = quiet(network).infer(mel, seed=1)
+    torch.manual_seed(2)
+    assert torch.equal(network.infer(mel, seed=1), first)
+    assert (network.infer(mel, seed=2) - first).abs().max() > 1e-3
+
+
+def test_noise_depends_on_the_place_alone_and_is_normal(network):
+    mel = make_mel(200, n_items=2)
+    noise = network.noise(7, 0, mel)
+    assert torch.equal(noise[0], noise[1])
+    for start, end in ((0, 1), (63, 65), (100, 200)):
+        part = network.noise(7, start, mel[:, :, start:end])
+        assert torch.equal(part, noise[:, :, start * HOP // 8 : end * HOP // 8])
+    assert noise.std() == pytest.approx(0.9, rel=0.02)
+    assert noise.mean() == pytest.approx(0, abs=0.02)
+
+
+def test_options_are_those_of_the_copy_for_inference(network):
+    mel = make_mel(30)
+    smooth = network.for_inference(options={"sigma": 0.3, "denoiser_strength": 0.0})
+    network.config = replace(network.config, sigma=0.3, denoiser_strength=0.0)
+    assert torch.allclose(smooth.infer(mel), network.infer(mel), atol=1e-5)
+    with pytest.raises(ValueError, match="sigma is -1, expected 0 or more"):
+        network.for_inference(options={"sigma": -1.0})
+
+
+def test_a_copy_for_inference_speaks_as_the_network_in_training(network):
+    mel = make_mel(40)
+    normalise_weights(network)
+    fast = quiet(network).for_inference()
+    assert torch.allclose(fast.infer(mel), network.infer(mel), atol=1e-5)
+    assert not any(parameter.requires_grad for parameter in fast.parameters())
+    assert all(parameter.requires_grad for parameter in network.parameters())
+
+
+def test_matrices_are_inverted_once_for_inference(network, monkeypatch):
+    fast = network.for_inference()
+    monkeypatch.setattr(torch.linalg, "inv", None)
+    assert fast.infer(make_mel(5)).shape == (1, 5 * HOP)
+
+
+def test_half_precision_is_close(network):
+    mel = make_mel(40)
+    exact, half = quiet(network).for_inference().infer(mel), network.for_inference("bf16")
+    noise = (exact - half.infer(mel)).var()
+    assert 20 < 10 * torch.log10(exact.var() / noise) < 60
+    assert half.infer(mel).dtype == torch.float32
+    assert {p.dtype for p in network.parameters()} == {torch.float32}
+
+
+def make_task():
+    network = make_network().train()
+    normalise_weights(network)
+    return WaveGlowTask(network, SIZES, MEL)
+
+
+def test_every_weight_gets_a_gradient():
+    task, batch = make_task(), make_batch(20)
+    (update,) = task.training_step(batch)
+    weighted_mean(update.losses, task.counts(batch)).backward()
+    for name, weight in task.networks["model"].named_parameters():
+        assert weight.grad.abs().max() > 0, name
+
+
+def test_the_loss_is_a_mean_over_samples():
+    task, batch = make_task(), make_batch(20)
+    (update,) = task.training_step(batch)
+    assert task.counts(batch) == {"items": 2, "frames": 40, "samples": 40 * HOP}
+    halves = [
+        make_batch(20)._replace(wav=batch.wav[i : i + 1], mel=batch.mel[i : i + 1])
+        for i in range(2)
+    ]
+    parts = [next(task.training_step(half)).losses["nll"].total for half in halves]
+    assert torch.allclose(update.losses["nll"].total, sum(parts), rtol=1e-5)
+
+
+def test_it_learns_a_recording():
+    task, batch = make_task(), make_batch(20)
+    optimizer = torch.optim.Adam(task.networks["model"].parameters(), lr=5e-3)
+    updater = Updater(task, {"model": optimizer}, CPU, max_norm=5.0)
+    losses = [updater.run([batch]).losses["nll"] for _ in range(60)]
+    assert losses[-1] < losses[0] - 1
+
+
+def test_validation_is_of_whole_recordings_without_their_padding():
+    task, batch = make_task(), make_batch(40)
+    task.networks["model"].eval()
+    padded = batch._replace(mel_lengths=torch.tensor([40, 25]))
+    found = task.validation_step(padded)
+    with torch.no_grad():
+        alone = [
+            negative_log_likelihood(
+                task.networks["model"](
+                    batch.wav[i : i + 1, : T * HOP], batch.mel[i : i + 1, :, :T]
+                ),
+                1.0,
+            )
+            for i, T in enumerate((40, 25))
+        ]
+    assert found["nll"].total.item() == pytest.approx(sum(alone).item(), rel=1e-5)
+    assert found["mel_l1"].n_items == 2
+    assert found["mel_l1"].total > 0.1
+
+
+def test_weights_of_training_fill_a_network_for_synthesis():
+    task = make_task()
+    stored = {name: t.clone() for name, t in task.networks["model"].state_dict().items()}
+    network = WaveGlow(SIZES, MEL).eval()
+    network.load_state_dict(adapt_weight_norm(stored, network.state_dict().keys()))
+    mel = make_mel(9)
+    assert torch.allclose(network.infer(mel), task.networks["model"].infer(mel), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"groups": 7}, "groups 7 must be even"),
+        ({"early_size": 3}, "early_size 3 must be even"),
+        ({"kernel_size": 4}, "kernel_size 4 must be odd"),
+        ({"train_sigma": 0.0}, "train_sigma is 0, expected more than 0"),
+        ({"flows": 13, "early_every": 2}, "no channels are left for the last step"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        WaveGlowConfig(**changes)
