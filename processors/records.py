@@ -126,6 +126,8 @@ class Features:
     f0: np.ndarray  # Hz, 0 where unvoiced, (T,) float32
     energy: np.ndarray  # L2 norm of the STFT magnitude per frame, (T,) float32
     start: int = 0  # where the aligned span begins in the recording, samples at the mel's rate
+    # words of `phones` that are in letters and have phones, in order
+    word_phones: tuple[WordPhones, ...] = ()
 
     def timed_phones(self, frame_s: float) -> tuple[TimedPhone, ...]:
         """Phones with times from the start of the span; none where durations are not known."""

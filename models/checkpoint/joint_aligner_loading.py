@@ -62,11 +62,12 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
         raise InputError(f"{folder} holds durations of an aligner already; export those")
     vocabulary = voice.assets.required_vocabulary(voice.home)
     speakers = [speaker.name for speaker in voice.speakers]
-    items = FeatureDataset([store], [store.ids], vocabulary, speakers)
+    p_arpabet = voice.config.preprocess.text.certain_p_arpabet
+    items = FeatureDataset([store], [store.ids], vocabulary, speakers, p_arpabet=p_arpabet)
 
     def find(features: Features) -> Features:
-        item = items[Draw(0, store.index_of(features.id))]
-        durations = find_durations(aligner, collate([item], voice.mel.log_floor_value))
-        return replace(features, durations=durations[0].numpy())
+        place = Draw(0, store.index_of(features.id))
+        durations = find_durations(aligner, collate([items[place]], voice.mel.log_floor_value))
+        return replace(items.features(place), durations=durations[0].numpy())
 
     return find

@@ -22,7 +22,9 @@ from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with
-from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
+from processors.text.letters.mixing import substitute
+from processors.text.letters.nvidia import nvidia_vocabulary
+from processors.text.symbols import WORD_BOUNDARY, Vocabulary, arpabet_vocabulary, vocabulary_of
 from utils.errors import InputError
 from utils.files import read_json, read_text
 from utils.seed import derived_seed
@@ -89,7 +91,7 @@ def collect_assets(config: Config) -> Assets:
             phone
             for store in stores
             for id in read_splits(store.folder).train
-            for phone in store.read_phones(id)
+            for phone in _trained_phones(store, id, config.preprocess.text.p_arpabet)
         ),
     )
 
@@ -102,14 +104,28 @@ def _open_stores(config: Config, kind: type[S], mel: MelConfig) -> list[S]:
     return stores
 
 
+def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[str]:
+    """Phones and letters of an utterance that training meets."""
+    letters, words = store.read_phones(id), store.read_word_phones(id)
+    if p_arpabet == 0 or not words:
+        return letters
+    phones = substitute(letters, words)
+    return phones if p_arpabet == 1 else (*letters, *phones)
+
+
 def _vocabulary(config: Config, folders: Sequence[Path]) -> Vocabulary:
     """The phones of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
+    text = config.preprocess.text
+    if text.has_nvidia_symbols:
+        return nvidia_vocabulary(text.phone_extractor)
     phones = {
         phone
         for folder in folders
         for phone in cast("dict[str, int]", read_json(folder / "phones.json"))
     }
-    if config.preprocess.text.phone_extractor == "espeak":
+    if text.in_letters:
+        phones.add(WORD_BOUNDARY)
+    if text.phone_extractor in ("espeak", "letters"):
         return vocabulary_of(phones)
     known = arpabet_vocabulary()
     return Vocabulary((*known.symbols, *sorted(phones - set(known.symbols))))
@@ -160,10 +176,12 @@ def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Valida
         vocabulary,
         speakers,
         crop_phones=config.train.crop_phones,
+        p_arpabet=config.preprocess.text.p_arpabet,
         seed=config.train.random_seed,
     )
     valid = [split.valid for split in splits]
-    return training, FeatureDataset(stores, valid, vocabulary, speakers)
+    p_arpabet = config.preprocess.text.certain_p_arpabet
+    return training, FeatureDataset(stores, valid, vocabulary, speakers, p_arpabet=p_arpabet)
 
 
 def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:

@@ -172,7 +172,10 @@ class PredictionWork:
         # the window of a frame begins at the same sample in both mel definitions
         self._shift = config.mel.edge_samples[0] - store.mel.edge_samples[0]
         speakers = [speaker.name for speaker in acoustic.speakers]
-        self._items = FeatureDataset([store], [store.ids], vocabulary, speakers)
+        p_arpabet = acoustic.config.preprocess.text.certain_p_arpabet
+        self._items = FeatureDataset(
+            [store], [store.ids], vocabulary, speakers, p_arpabet=p_arpabet
+        )
         self._collate = partial(collate, log_floor=acoustic.mel.log_floor_value)
         self._aligner = aligner
 

@@ -13,6 +13,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.audio.speech_level import speech_activity
 from processors.records import Alignment, SpokenText
+from processors.text.letters.mixing import longest
 
 # Weak sounds at the ends are as quiet as silence: 0.12 s of a phone may lie outside the span that
 # processors.audio.speech_level finds.
@@ -52,7 +53,8 @@ class SpeechTrimmer:
             raise AlignmentError("the recording has no speech; is it damaged?")
         start_s = max(heard.start_s - self._margin_s, 0.0)
         end_s = min(heard.end_s + self._margin_s, len(wav) / sample_rate)
-        N, T = len(spoken.phones), int((end_s - start_s) * sample_rate / self._hop_length + 0.5)
+        N = longest(spoken.phones, spoken.word_phones)
+        T = int((end_s - start_s) * sample_rate / self._hop_length + 0.5)
         most = min(T, int(_FASTEST * (end_s - start_s)))
         if most < N:
             raise AlignmentError(

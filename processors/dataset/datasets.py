@@ -1,6 +1,7 @@
 """Datasets over stores, for training: utterances, crops, recordings and segments."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from processors.dataset.batch import TtsItem, VocoderItem
 from processors.dataset.sampler import Draw
 from processors.dataset.store import FeatureStore, MelWavStore, Store
 from processors.records import Features, MelWav
+from processors.text.letters import mixing
 from processors.text.symbols import Vocabulary
 from utils.errors import InputError
 from utils.seed import derived_seed
@@ -27,7 +29,9 @@ class FeatureDataset(Dataset[TtsItem]):
         speakers: Speaker names in the order of their ids.
         crop_phones: Take random runs of this many phones with their frames; 0: whole
             utterances. The run is a function of (seed, epoch, utterance id).
-        seed: Seed of the crops.
+        p_arpabet: Probability of phones, of each word that has letters and phones. Which it is, is
+            a function of (seed, epoch, utterance id, index of the word).
+        seed: Seed of crops and words.
 
     Attributes:
         ids: Utterance ids, in the order of the items.
@@ -46,6 +50,7 @@ class FeatureDataset(Dataset[TtsItem]):
         speakers: Sequence[str],
         *,
         crop_phones: int = 0,
+        p_arpabet: float = 0.0,
         seed: int = 0,
     ) -> None:
         self._stores = tuple(stores)
@@ -57,6 +62,7 @@ class FeatureDataset(Dataset[TtsItem]):
         self._vocabulary = vocabulary
         self._speaker_ids = {name: index for index, name in enumerate(speakers)}
         self._crop_phones = crop_phones
+        self._p_arpabet = p_arpabet
         self._seed = seed
         self._places = _places(stores, ids)
         self.ids = tuple(id for chosen in ids for id in chosen)
@@ -67,16 +73,28 @@ class FeatureDataset(Dataset[TtsItem]):
         return len(self._places)
 
     def __getitem__(self, draw: Draw) -> TtsItem:
+        return self._item(self.features(draw))
+
+    def features(self, draw: Draw) -> Features:
+        """The features that an item is made of, with its words in letters or phones."""
         number, position = self._places[draw.item]
-        features = self._stores[number].read(position)
+        features = self._mixed(self._stores[number].read(position), draw.epoch)
         if self._crop_phones:
             seed = derived_seed("crop", self._seed, draw.epoch, features.id)
             features = crop(features, self._crop_phones, np.random.default_rng(seed))
-        return self._item(features)
+        return features
 
     def store_of(self, item: int) -> FeatureStore:
         """The store that an item is in."""
         return self._stores[self._places[item][0]]
+
+    def _mixed(self, features: Features, epoch: int) -> Features:
+        if not features.word_phones:
+            return features
+        key = (self._seed, epoch, features.id)
+        chosen = mixing.draw(features.word_phones, self._p_arpabet, *key)
+        phones = mixing.substitute(features.phones, chosen)
+        return replace(features, phones=phones, word_phones=())
 
     def _item(self, features: Features) -> TtsItem:
         try:

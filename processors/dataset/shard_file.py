@@ -16,7 +16,7 @@ from utils.files import replacing
 
 # Names as safetensors writes them. A record's tensors are written in the order of this module.
 _DTYPES = {"uint8": "U8", "int16": "I16", "int64": "I64", "float32": "F32"}
-_MOST_TENSORS = 5  # of a record
+_MOST_TENSORS = 6  # of a record
 _ENTRY_BYTES = 128  # of a tensor in the header, without the record's id
 
 
@@ -32,6 +32,7 @@ class IndexRow(NamedTuple):
     crc32: int  # of its tensors, in the order in which they were written
     start: int  # where the mel begins in the recording, samples
     timed: bool = True  # whether the durations of its phones are stored
+    mixed: bool = False  # whether words have phones in addition to letters
 
 
 class ShardWriter:
@@ -83,6 +84,7 @@ class ShardWriter:
                 crc32=checksum(tensors),
                 start=record.start,
                 timed=isinstance(record, MelWav) or record.durations is not None,
+                mixed="word_phones" in tensors,
             )
         )
 
@@ -121,18 +123,25 @@ def tensors_of(record: Features | MelWav) -> dict[str, np.ndarray]:
     """The stored tensors of an utterance, by name, in the order in which they are written.
 
     Phone names are one text tensor of bytes (UTF-8, separated by spaces), since safetensors holds
-    numbers only.
+    numbers only. So are the phones of words, a line for each: word, start, end, phones.
     """
     if isinstance(record, MelWav):
         tensors = {"mel": record.mel.astype("<f4"), "wav": record.wav.astype("<i2")}
     else:
-        tensors = {"phones": np.frombuffer(" ".join(record.phones).encode(), dtype=np.uint8)}
+        tensors = {"phones": _text(" ".join(record.phones))}
+        if record.word_phones:
+            lines = (" ".join([*map(str, one[:3]), *one.phones]) for one in record.word_phones)
+            tensors["word_phones"] = _text("\n".join(lines))
         if record.durations is not None:
             tensors["durations"] = record.durations.astype("<i8")
         for name in ("mel", "f0", "energy"):
             tensors[name] = getattr(record, name).astype("<f4")
     # safetensors holds memory as it lies: a transposed view would be stored wrongly
     return {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+
+
+def _text(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
 def checksum(tensors: Mapping[str, np.ndarray]) -> int:

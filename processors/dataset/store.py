@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from config.schema import PreprocessConfig
 from modules.mel import MelConfig
 from processors.dataset.shard_file import IndexRow
-from processors.records import Features, MelWav
+from processors.records import Features, MelWav, WordPhones
 from utils.config import ConfigError, build_complete
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl, user_path, write_json, write_jsonl
@@ -109,6 +109,7 @@ class Store:
         self.seconds = np.array([row.seconds for row in rows], dtype=np.float64)
         self.starts = np.array([row.start for row in rows], dtype=np.int64)
         self.timed = all(row.timed for row in rows)
+        self._mixed = tuple(row.mixed for row in rows)
         self._shards = tuple(row.shard for row in rows)
         self._checksums = tuple(row.crc32 for row in rows)
         self._positions = {id: i for i, id in enumerate(self.ids)}
@@ -193,12 +194,23 @@ class FeatureStore(Store):
         phones = _names(record.pop("phones"))
         durations = record.pop("durations", None)
         id, speaker, start = self.ids[position], self.speakers[position], self.starts[position]
-        return Features(id, speaker, phones, durations, **record, start=int(start))
+        words = self.read_word_phones(position)
+        return Features(
+            id, speaker, phones, durations, **record, start=int(start), word_phones=words
+        )
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
         """Reads the names of the phones alone; the same errors as `read`."""
         position = self.index_of(key) if isinstance(key, str) else key
         return _names(self._tensors(position, ("phones",))["phones"])
+
+    def read_word_phones(self, key: str | int) -> tuple[WordPhones, ...]:
+        """Reads the phones of words that are in letters; the same errors as `read`."""
+        position = self.index_of(key) if isinstance(key, str) else key
+        if not self._mixed[position]:
+            return ()
+        lines = self._tensors(position, ("word_phones",))["word_phones"].tobytes().decode()
+        return tuple(_word_phones(line) for line in lines.split("\n"))
 
     def read_prosody(self, key: str | int) -> Prosody:
         """Reads durations, f0 and energy, without the mel; the same errors as `read`."""
@@ -243,6 +255,11 @@ class MelWavStore(Store):
 
 def _names(stored: np.ndarray) -> tuple[str, ...]:
     return tuple(stored.tobytes().decode().split())
+
+
+def _word_phones(line: str) -> WordPhones:
+    word, start, end, *phones = line.split()
+    return WordPhones(int(word), int(start), int(end), tuple(phones))
 
 
 def _read_index(folder: Path) -> list[IndexRow]:

@@ -13,6 +13,7 @@ from processors.durations.formats import AlignedSpeech, aligned_speech, find_wri
 from processors.durations.frames import FrameRate
 from processors.records import Alignment, Features
 from processors.text.frontend import TextFrontend
+from processors.text.letters.mixing import mix
 from utils.errors import InputError
 from utils.files import read_json
 from utils.logging import get_logger, progress
@@ -68,7 +69,8 @@ def _aligned(
             if id not in utterances or id not in seconds:
                 raise InputError(f"{folder}: {id} is not in its manifest; run stage 1 again")
             utterance = utterances[id]
-            spoken = frontend(utterance.language)(utterance.text)
+            read = frontend(utterance.language)(utterance.text)
+            spoken = mix(read, config.text.certain_p_arpabet)
             features = store.read(id) if find is None else find(store.read(id))
             if features.durations is None:
                 raise InputError(f"{folder}: {id} has no durations; run stage 1 again")

@@ -143,6 +143,7 @@ class FeatureTools:
             trace.score = alignment.score
             check_fit(alignment.score, self.config.max_misfit)
         features = self._analyse(utterance, alignment, wav, trace)
+        features = replace(features, word_phones=spoken.word_phones)
         trace.notices = (*notices, *alignment.notices)
         trace.phones = features.phones
         trace.text_phones, trace.out_of_vocabulary = spoken.phones, spoken.out_of_vocabulary

@@ -11,6 +11,7 @@ from config.schema import (
     PreprocessConfig,
     ScheduleConfig,
     SplitConfig,
+    TextConfig,
     TrainConfig,
 )
 
@@ -87,3 +88,50 @@ def test_recordings_of_any_length_keep_all_other_keys():
     unlimited = config.of_any_length()
     assert (unlimited.min_seconds, unlimited.max_seconds) == (0.0, float("inf"))
     assert replace(unlimited, min_seconds=1.0, max_seconds=2.0) == config
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"p_arpabet": 0.5}, "p_arpabet is 0.5, but phone_extractor lexicon does not mix"),
+        ({"phone_extractor": "mixed", "p_arpabet": 1.5}, "p_arpabet is 1.5, expected a probabil"),
+        ({"phone_extractor": "letters", "lexicon_path": "a.txt"}, "lexicon_path holds phones"),
+        ({"phone_extractor": "nvidia_english", "pauses": "sp"}, "keeps all punctuation; remove"),
+    ],
+)
+def test_keys_of_the_text_must_fit_together(keys, message):
+    with pytest.raises(ValueError, match=message):
+        TextConfig(**keys)
+
+
+@pytest.mark.parametrize("aligner", ["pocketsphinx", "textgrid", "imported", "hmm", "learned"])
+@pytest.mark.parametrize("extractor", ["letters", "mixed", "nvidia_english"])
+def test_letters_need_an_aligner_that_does_not_give_phones(extractor, aligner):
+    text = TextConfig(phone_extractor=extractor)
+    if aligner == "learned" or (extractor == "letters" and aligner in ("hmm", "imported")):
+        assert PreprocessConfig(text=text, aligner=aligner).text == text
+        return
+    with pytest.raises(ValueError, match=f"aligner {aligner}.* set aligner to .*learned"):
+        PreprocessConfig(text=text, aligner=aligner)
+
+
+@pytest.mark.parametrize(
+    ("trained", "chosen", "spoken"),
+    [(1.0, None, 1.0), (0.5, None, 1.0), (0.0, None, 0.0), (0.5, 0.0, 0.0), (0.5, 0.25, 0.25)],
+)
+def test_synthesis_says_words_in_phones_if_the_voice_has_learnt_any(trained, chosen, spoken):
+    text = TextConfig(phone_extractor="mixed", p_arpabet=trained)
+    preprocess = PreprocessConfig(text=text, aligner="learned")
+    config = replace(
+        CONFIG,
+        dataset_path={"A": "a"},
+        preprocess=preprocess,
+        inference=InferenceConfig(p_arpabet=chosen),
+    )
+    assert config.spoken_p_arpabet == spoken
+
+
+def test_phones_of_a_voice_of_letters_are_refused():
+    inference = InferenceConfig(p_arpabet=0.5)
+    with pytest.raises(ValueError, match=r"inference.p_arpabet is 0.5, but .* no word is mixed"):
+        replace(CONFIG, inference=inference)

@@ -26,3 +26,19 @@ def test_no_word_is_lost_and_every_phone_is_in_a_word_or_a_pause(pauses):
         gaps = [(a.end, b.start) for a, b in pairwise(clause.words)]
         assert all(stop - start in (0, 1) for start, stop in gaps)
         assert all(clause.phones[start].startswith("<") for start, stop in gaps if start < stop)
+
+
+def test_clauses_of_letters_end_in_a_comma_and_in_symbols_of_nvidia_too():
+    for extractor in ("letters", "nvidia_english"):
+        split = ClauseSplitter(TextConfig(phone_extractor=extractor), max_phones=30)
+        clauses, _ = split(LONG, "en-us")
+        assert len(clauses) > 1
+        assert [clause.phones[-1] for clause in clauses[:-1]] == ["<,>"] * (len(clauses) - 1)
+        assert clauses[-1].phones[-1] == "<.>"
+
+
+@pytest.mark.parametrize(("p_arpabet", "cat"), [(0.0, "c a t"), (1.0, "K AE1 T")])
+def test_words_that_can_be_mixed_are_in_letters_or_phones(p_arpabet, cat):
+    split = ClauseSplitter(TextConfig(phone_extractor="mixed"), 60, p_arpabet)
+    ((clause,),) = split("The cat.", "en-us")
+    assert " ".join(clause.phones) == f"<sil> t h e <space> {cat} <.>"

@@ -53,3 +53,11 @@ def test_a_phone_that_is_like_no_other_is_refused():
 def test_a_voice_without_any_pause_keeps_them():
     (fitted,) = VoicePhones(["M", "AH1"], "replace").fit([PLAIN])
     assert fitted.phones == PLAIN.phones
+
+
+def test_letters_and_symbols_of_nvidia_that_were_not_trained_are_replaced_by_like_ones():
+    phones = ("<sil>", "é", "<;>", "@AO2", "<.>")
+    text = SpokenText("é", "é", phones, (Word("é", 1, 2), Word("AO2", 3, 4)))
+    trained = ["<sil>", "e", "b", "<,>", "<space>", "@AO1", "@B", "<.>"]
+    (fitted,) = VoicePhones(trained, "replace").fit([text])
+    assert fitted.phones == ("<sil>", "e", "<,>", "@AO1", "<.>")

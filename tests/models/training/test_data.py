@@ -12,6 +12,8 @@ from models.training.data import ProcessRank, collect_assets, load_data, windows
 from preprocessors.split import read_splits
 from processors.dataset.store import write_index
 from processors.extraction.fingerprint import Fingerprint, write_fingerprint
+from processors.records import WordPhones
+from processors.text.letters.nvidia import nvidia_vocabulary
 from processors.text.symbols import MARKS, arpabet_vocabulary
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -294,3 +296,51 @@ def test_features_of_an_acoustic_model_are_refused(tmp_path):
 def test_segments_shorter_than_a_window_are_refused(recorded):
     with pytest.raises(InputError, match=r"cut_mel_frame 3: segments of 192 samples are shorter"):
         load(vocoder_config_of(recorded, "train.cut_mel_frame=3"))
+
+
+LETTERS = ("<sil>", "a", "b", "<space>", "q", "<.>")
+MIXED = ("preprocess.aligner=learned", "preprocess.text.phone_extractor=mixed")
+
+
+def make_mixed(root):
+    folder = root / "data" / "mini"
+    make_processed(folder)
+    words = (WordPhones(0, 1, 3, ("AA1", "B")),)
+    items = [
+        replace(make_features(i), phones=LETTERS, durations=None, word_phones=words)
+        for i in range(14)
+    ]
+    write_index(folder, write_shard(folder / "features" / "s.safetensors", items, PREPROCESS.mel))
+    (folder / "phones.json").write_text(json.dumps(dict.fromkeys(LETTERS, 1)))
+    write_finished(folder, aligner="learned")
+
+
+@pytest.mark.parametrize(
+    ("p_arpabet", "words"),
+    [(0, {"a", "b", "q"}), (0.5, {"a", "b", "q", "AA1", "B"}), (1, {"q", "AA1", "B"})],
+)
+def test_the_trained_phones_of_a_mixture_are_those_that_can_be_drawn(tmp_path, p_arpabet, words):
+    make_mixed(tmp_path)
+    assets = collect_assets(config_of(tmp_path, *MIXED, f"preprocess.text.p_arpabet={p_arpabet}"))
+    assert assets.trained_phones == {"<sil>", "<space>", "<.>"} | words
+
+
+def test_the_vocabulary_of_a_mixture_has_marks_arpabet_boundary_and_letters(tmp_path):
+    make_mixed(tmp_path)
+    vocabulary = collect_assets(config_of(tmp_path, *MIXED)).vocabulary
+    assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "<space>", "a", "b", "q")
+
+
+def test_the_vocabulary_of_letters_has_marks_boundary_and_letters(tmp_path):
+    make_mixed(tmp_path)
+    letters = (MIXED[0], "preprocess.text.phone_extractor=letters")
+    vocabulary = collect_assets(config_of(tmp_path, *letters)).vocabulary
+    assert vocabulary.symbols == (*MARKS, "<space>", "a", "b", "q")
+
+
+def test_the_vocabulary_of_a_symbol_set_is_that_set(tmp_path):
+    make_mixed(tmp_path)
+    symbols = (MIXED[0], "preprocess.text.phone_extractor=nvidia_english")
+    assert collect_assets(config_of(tmp_path, *symbols)).vocabulary == nvidia_vocabulary(
+        "nvidia_english"
+    )

@@ -10,7 +10,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, make_aligner
 from processors.dataset.store import FeatureStore
 from processors.extraction.fingerprint import read_fingerprint
-from processors.records import SpokenText, Word
+from processors.records import SpokenText, Word, WordPhones
 from tests.processors.small_corpus import DEMO, config_of, copy_corpus, prepare_dataset, texts
 from tests.processors.utterances import RATE, sing
 from utils.files import read_json, read_jsonl
@@ -52,6 +52,14 @@ def test_more_than_40_phones_per_second_or_one_per_frame_are_refused(hop_length)
     message = rf"{allowed + 1} phones and pauses in 2.00 s of speech \({n_frames} frames\)"
     with pytest.raises(AlignmentError, match=message):
         align(wav, with_phones(allowed + 1), hop_size=hop_length)
+
+
+def test_phones_that_are_longer_than_letters_count():
+    wav = np.tile(sing(), 9)[: 2 * RATE]
+    words = (WordPhones(0, 1, 2, ("D", "AH1", "B")),)  # two phones more than letters
+    align(wav, dataclasses.replace(with_phones(78), word_phones=words))
+    with pytest.raises(AlignmentError, match=r"81 phones and pauses in 2\.00 s"):
+        align(wav, dataclasses.replace(with_phones(79), word_phones=words))
 
 
 def with_phones(n):

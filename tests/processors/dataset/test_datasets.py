@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,9 +11,13 @@ from modules.mel import MelSpectrogram
 from processors.dataset.batch import collate
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset, crop
 from processors.dataset.sampler import Draw, FrameBudgetSampler
-from processors.text.symbols import Vocabulary, arpabet_vocabulary
-from tests.models.training.small_tasks import make_features, make_processed
+from processors.dataset.store import FeatureStore, write_index, write_mel_config
+from processors.records import WordPhones
+from processors.text.letters import mixing
+from processors.text.symbols import Vocabulary, arpabet_vocabulary, vocabulary_of
+from tests.models.training.small_tasks import PREPROCESS, make_features, make_processed
 from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
+from tests.processors.stores import write_shard
 from utils.errors import InputError
 
 FLOOR = math.log(1e-5)
@@ -244,3 +249,63 @@ def test_long_recordings_can_give_several_segments_of_an_epoch(recordings):
     longest = [item for item, id in enumerate(dataset.ids) if id == recordings.ids[-1]]
     wavs = {tuple(dataset[Draw(0, item)].wav.tolist()) for item in longest}
     assert len(wavs) > len(longest) // 2  # drawn one by one
+
+
+LETTERS = ("<sil>", *"ahouse", "<space>", *"dog", "<space>", *"zzz", "<.>")
+WORDS = (WordPhones(0, 1, 7, ("AA1", "B")), WordPhones(1, 8, 11, ("D", "S", "T", "S")))
+MIXED = vocabulary_of([*LETTERS, "AA1", "B", "D", "S", "T"])
+
+
+@pytest.fixture
+def mixed_store(tmp_path):
+    """Twelve utterances of three words, of which the first two have phones."""
+    items = [
+        replace(make_features(i), phones=LETTERS, durations=None, word_phones=WORDS)
+        for i in range(12)
+    ]
+    mel = PREPROCESS.mel
+    write_index(tmp_path, write_shard(tmp_path / "features/shard-00000.safetensors", items, mel))
+    write_mel_config(tmp_path, mel)
+    return FeatureStore(tmp_path)
+
+
+def mixed_dataset(store, p_arpabet, seed=3):
+    ids = [list(store.ids)]
+    return FeatureDataset([store], ids, MIXED, ["anna"], p_arpabet=p_arpabet, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("p_arpabet", "phones"),
+    [(0.0, " ".join(LETTERS)), (1.0, "<sil> AA1 B <space> D S T S <space> z z z <.>")],
+)
+def test_words_are_in_letters_or_in_phones(mixed_store, p_arpabet, phones):
+    dataset = mixed_dataset(mixed_store, p_arpabet)
+    assert dataset[Draw(0, 5)].phone_ids.tolist() == MIXED.ids(phones.split())
+    assert dataset.features(Draw(0, 5)).phones == tuple(phones.split())
+
+
+def sequences(items):
+    return {item.id: item.phone_ids.tolist() for item in items}
+
+
+def test_mixtures_change_with_epoch_and_seed_and_follow_the_draw(mixed_store):
+    dataset = mixed_dataset(mixed_store, 0.5)
+    epochs = [sequences(dataset[Draw(epoch, i)] for i in range(12)) for epoch in range(2)]
+    other_seed = mixed_dataset(mixed_store, 0.5, seed=4)
+    assert epochs[0] != epochs[1]
+    assert epochs[0] != sequences(other_seed[Draw(0, i)] for i in range(12))
+    chosen = mixing.draw(WORDS, 0.5, 3, 1, "utt-007")
+    assert epochs[1]["utt-007"] == MIXED.ids(mixing.substitute(LETTERS, chosen))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_mixtures_do_not_depend_on_workers_or_on_the_order_of_epochs(mixed_store, n_workers):
+    dataset = mixed_dataset(mixed_store, 0.5)
+    draws = [Draw(epoch, item) for epoch in (0, 1) for item in range(12)]
+    expected = [dataset[draw].phone_ids.tolist() for draw in reversed(draws)][::-1]
+    batches = [draws[start : start + 4] for start in range(0, len(draws), 4)]
+    loader = DataLoader(
+        dataset, batch_sampler=batches, num_workers=n_workers, collate_fn=lambda items: items
+    )
+    found = [item.phone_ids.tolist() for batch in loader for item in batch]
+    assert found == expected

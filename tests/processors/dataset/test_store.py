@@ -10,13 +10,14 @@ import pytest
 from safetensors import safe_open
 
 from modules.mel import MelConfig
+from processors.dataset.shard_file import checksum, tensors_of
 from processors.dataset.store import (
     FeatureStore,
     features_folder,
     write_index,
     write_mel_config,
 )
-from processors.records import Features
+from processors.records import Features, WordPhones
 from tests.processors.stores import damaged_ids, write_shard
 from utils.errors import InputError
 
@@ -221,3 +222,32 @@ def test_an_index_of_before_says_nothing_of_durations_and_has_them(folder):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     assert FeatureStore(folder).timed
+
+
+WORDS = (WordPhones(0, 1, 3, ("HH", "AY1")), WordPhones(2, 3, 4, ("ˈaɪ", "B", "'")))
+
+
+def test_phones_of_words_in_letters_come_back_where_there_are_any(tmp_path):
+    mixed = replace(features("a"), word_phones=WORDS, durations=None)
+    plain = replace(features("b"), durations=None)
+    path = features_folder(tmp_path) / "shard-00000.safetensors"
+    write_index(tmp_path, write_shard(path, [mixed, plain], MEL))
+    write_mel_config(tmp_path, MEL)
+
+    store = FeatureStore(tmp_path)
+    assert store.read("a").word_phones == store.read_word_phones("a") == WORDS
+    assert store.read("b").word_phones == ()
+    assert damaged_ids(store) == []
+    wrong = replace(mixed, word_phones=WORDS[:1])
+    assert checksum(tensors_of(wrong)) != store.checksum("a")
+
+
+def test_a_store_from_before_words_had_phones_is_readable(folder):
+    path = folder / "features/index.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert all(row.pop("mixed") is False for row in rows)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    store = FeatureStore(folder)
+    assert_same(store.read("c"), features("c", 9))
+    assert store.read("c").word_phones == ()

@@ -136,6 +136,16 @@ def test_keys_of_features_make_all_of_them_again_and_are_named(keys, name, place
     assert damaged_ids(store) == []
 
 
+def test_the_share_of_phones_in_training_is_no_part_of_features():
+    texts = [TextConfig(phone_extractor="mixed", p_arpabet=p) for p in (0.5, 1.0)]
+    configs = [PreprocessConfig(text=text, aligner="learned") for text in texts]
+    one, other = (
+        fingerprint_of(c, Listing([], [], []), {}, feature_dependence(c, Path())) for c in configs
+    )
+    assert one == other
+    assert "preprocess.text.p_arpabet" not in one.features
+
+
 def test_going_back_to_an_older_config_half_way_trusts_nothing_stale(place, monkeypatch):
     def no_space(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
