@@ -1,0 +1,115 @@
+"""Checkpoints of NVIDIA's DeepLearningExamples: one file with tensors, sizes and settings."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from models.checkpoint.importers._settings import section
+from models.checkpoint.tensors import named_tensors, read_pickled
+from utils.errors import InputError
+
+_AVERAGED, _LATEST = "ema_state_dict", "state_dict"
+_FILE_STARTS = (b"PK\x03\x04", b"\x80")  # of what torch.save writes: zip, before 2020 a pickle
+_MODELS = {  # names of tensors that only this model has
+    "FastPitch": r"pitch_predictor\.",
+    "Tacotron 2": r"decoder\.attention_rnn\.",
+    "WaveGlow": r"convinv\.|WN\.\d",
+    "HiFi-GAN": r"conv_pre\.",
+}
+_MEL = {  # of LJSpeech in NVIDIA's recipes, by the keys of Arion and of `train_setup`
+    "sample_rate": ("sampling_rate", 22050),
+    "n_fft": ("filter_length", 1024),
+    "win_size": ("win_length", 1024),
+    "hop_size": ("hop_length", 256),
+    "fmin": ("mel_fmin", 0.0),
+    "fmax": ("mel_fmax", 8000.0),
+}
+
+
+@dataclass(frozen=True)
+class NvidiaCheckpoint:
+    """What one file holds."""
+
+    path: Path
+    model: str  # "FastPitch", "Tacotron 2" ...; "" if none of them
+    weights: str  # the key of the tensors: those averaged over the updates, if there are any
+    tensors: Mapping[str, object]  # by name, as in the file
+    config: Mapping[str, object]  # sizes of the network
+    setup: Mapping[str, object]  # settings of training; empty in files before 2022
+    epoch: int | None
+    step: int | None  # updates of training
+    others: tuple[str, ...]  # keys of the rest
+
+    def network(self) -> dict[str, Tensor]:
+        """The tensors, without the prefix of parallel training.
+
+        Raises:
+            InputError: If one of them is no tensor.
+        """
+        return named_tensors(self.tensors, f"{self.path}: {self.weights}")
+
+    def mel(self) -> dict[str, object]:
+        """Keys of Arion's `preprocess` section; NVIDIA's for LJSpeech where the file has none."""
+        known = {own: self.setup.get(name, usual) for own, (name, usual) in _MEL.items()}
+        return {**known, "n_mel": self.config.get("n_mel_channels", 80), "mel_padding": "centre"}
+
+    @property
+    def age(self) -> str:
+        """Its training, for the model card."""
+        averaged = ", weights averaged over updates" if self.weights == _AVERAGED else ""
+        return averaged if self.epoch is None else f", epoch {self.epoch}{averaged}"
+
+
+def open_checkpoint(path: Path) -> NvidiaCheckpoint | None:
+    """Reads a checkpoint; None if the file is of another kind. Tensors stay on disk until used.
+
+    Args:
+        path: Any file.
+
+    Raises:
+        InputError: If it cannot be read, or holds more than tensors and plain values.
+    """
+    with path.open("rb") as file:
+        if not file.read(4).startswith(_FILE_STARTS):
+            return None
+    saved = read_pickled(path)
+    if not isinstance(saved, Mapping) or not isinstance(saved.get(_LATEST), Mapping):
+        return None
+    weights = _AVERAGED if isinstance(saved.get(_AVERAGED), Mapping) else _LATEST
+    tensors = saved[weights]
+    used = {weights, "config", "train_setup", "epoch", "iteration"}
+    return NvidiaCheckpoint(
+        path=path,
+        model=_model_of(tensors),
+        weights=weights,
+        tensors=tensors,
+        config=section(saved, "config"),
+        setup=section(saved, "train_setup"),
+        epoch=_whole(saved.get("epoch")),
+        step=_whole(saved.get("iteration")),
+        others=tuple(name for name in saved if name not in used and saved[name] is not None),
+    )
+
+
+def wrong_model(found: NvidiaCheckpoint, expected: str) -> InputError:
+    """Returns the error for a checkpoint of another model of NVIDIA.
+
+    Args:
+        found: The checkpoint.
+        expected: The model that was looked for.
+    """
+    return InputError(f"{found.path}: a {found.model} of NVIDIA, not a {expected}")
+
+
+def _model_of(tensors: Mapping[str, object]) -> str:
+    for model, pattern in _MODELS.items():
+        if any(re.match(r"(module\.)?" + f"({pattern})", str(name)) for name in tensors):
+            return model
+    return ""
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

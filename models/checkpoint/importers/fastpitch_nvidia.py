@@ -1,0 +1,239 @@
+"""FastPitch 1.0 and 1.1 of NVIDIA (DeepLearningExamples/PyTorch/SpeechSynthesis/FastPitch).
+
+A checkpoint is one file; nothing else is needed. Files of version 1.0 say nothing of the mel, which
+is then that of NVIDIA's recipe for LJSpeech, and nothing of the symbols but their number.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from models.base.assets import Assets, Speaker
+from models.base.registry import config_of
+from models.checkpoint.importers import ImportedModel, TrainingNetworks
+from models.checkpoint.importers._files import HubFiles, several_models
+from models.checkpoint.importers._nvidia import NvidiaCheckpoint, open_checkpoint, wrong_model
+from models.checkpoint.importers._settings import required
+from models.checkpoint.tensors import listed
+from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
+from processors.text.symbols import PAD, Vocabulary
+from utils.config import plain_tree
+from utils.errors import InputError
+
+KIND = "FastPitch of NVIDIA (one .pt file)"
+_FILE = re.compile(r"(?i).*fastpitch.*\.(pt|pth)")
+HUB_FILES = HubFiles(_FILE, _FILE)
+_NUMBER = re.compile(r"(\d+)\.\w+$")
+_LJSPEECH_PITCH = 218.14, 67.24  # Hz; NVIDIA's code takes them if the stored deviation is 0
+_BLOCK = r"(encoder|decoder)\.layers\.(\d+)\."
+_NAMES = (  # patterns of stored names, and the names in Arion
+    (r"encoder\.word_emb\.", "phone_embedding."),
+    (_BLOCK + r"dec_attn\.qkv_net\.", r"\1.layers.\2.attention.qkv."),
+    (_BLOCK + r"dec_attn\.o_net\.", r"\1.layers.\2.attention.fc."),
+    (_BLOCK + r"dec_attn\.layer_norm\.", r"\1.layers.\2.attention_norm."),
+    (_BLOCK + r"pos_ff\.CoreNet\.0\.", r"\1.layers.\2.conv_1."),
+    (_BLOCK + r"pos_ff\.CoreNet\.2\.", r"\1.layers.\2.conv_2."),
+    (_BLOCK + r"pos_ff\.layer_norm\.", r"\1.layers.\2.conv_norm."),
+    (r"speaker_emb\.", "speaker_embedding."),
+    (r"(pitch|energy)_emb\.", r"\1.embedding."),
+    (r"proj\.", "mel_linear."),
+)
+_PREDICTOR = re.compile(r"(duration|pitch|energy)_predictor\.(?:layers\.(\d+)\.(conv|norm)|fc)\.")
+_LEFT_OUT = {  # tensors that are not used, and why
+    r"(encoder|decoder)\.pos_emb\.inv_freq": "of the positions, which are computed",
+    r"pitch_(mean|std)": "",  # are read
+    r"attention\.": (
+        "the aligner that learned the durations; that of Arion compares single symbols, this one"
+        " also their neighbours. Training starts with a new one"
+    ),
+}
+
+
+def recognises(path: Path) -> bool:
+    """Whether it is such a file, or a folder with one whose name contains `FastPitch`.
+
+    Raises:
+        InputError: If it is another model of NVIDIA, or a file of this name is broken.
+    """
+    file = _newest(path)
+    found = None if file is None else _opened(file)
+    if found is None or not found.model:
+        return False
+    if found.model != "FastPitch":
+        raise wrong_model(found, "FastPitch")
+    return True
+
+
+def read(path: Path) -> ImportedModel:
+    """Reads a checkpoint, or the newest one in a folder."""
+    file = _newest(path)
+    found = None if file is None else _opened(file)
+    if found is None:
+        raise InputError(f"{path}: no FastPitch of NVIDIA")
+    stored = found.network()
+    tensors = _translated(stored, found.path)
+    config = _config(found, stored)
+    stats = _stats(stored)
+    n_speakers = len(stored["speaker_emb.weight"]) if "speaker_emb.weight" in stored else 1
+    names = [f"speaker_{number}" for number in range(n_speakers)]
+    tensors["pitch_norm.mean"] = torch.full((n_speakers,), stats.mean)
+    tensors["pitch_norm.std"] = torch.full((n_speakers,), stats.std)
+    none = Stat(0.0, 1.0, 0.0, 0.0, count=0)  # energy is not normalised
+    speaker = SpeakerStats(stats, stats, none, none, seconds=0.0)
+    assets = Assets(
+        mel=config_of(plain_tree(config, found.path)).preprocess.mel,
+        vocabulary=_vocabulary(found, len(tensors["phone_embedding.weight"])),
+        speakers=tuple(Speaker(name, "en-us") for name in names),
+        stats=CorpusStats(dict.fromkeys(names, speaker)),
+    )
+    return ImportedModel(
+        config=config,
+        assets=assets,
+        tensors=tensors,
+        weights=found.path,
+        described_by=found.path,
+        source=f"FastPitch of NVIDIA (DeepLearningExamples), {found.path.name}{found.age}",
+        unused=_unused(stored),
+        step=found.step,
+        training_networks=partial(TrainingNetworks, unused=_not_for_training(found)),
+    )
+
+
+def _newest(path: Path) -> Path | None:
+    """The file itself, or the one of the highest number in a folder."""
+    if path.is_file():
+        return path
+    files = [file for file in path.glob("*") if _FILE.fullmatch(file.name) and file.is_file()]
+    numbers = {int(match[1]): file for file in files if (match := _NUMBER.search(file.name))}
+    if len(numbers) < len(files) > 1:
+        raise several_models(path, (file.name for file in files))
+    return numbers[max(numbers)] if numbers else next(iter(files), None)
+
+
+def _opened(path: Path) -> NvidiaCheckpoint | None:
+    """What is in a file; None if it cannot be read and its name is not that of a FastPitch."""
+    try:
+        return open_checkpoint(path)
+    except InputError:
+        if _FILE.fullmatch(path.name):
+            raise
+        return None
+
+
+def _translated(stored: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """The tensors of the network under Arion's names."""
+    used = {name: t for name, t in stored.items() if _reason_for_leaving(name) is None}
+    if foreign := sorted(name for name in used if _own_name(name) == ""):
+        raise InputError(
+            f"{path}: tensors that FastPitch does not have: {listed(foreign)}; it is of another "
+            "architecture"
+        )
+    own = {_own_name(name): tensor for name, tensor in used.items()}
+    if missing := {"phone_embedding.weight", "pitch.embedding.weight"} - own.keys():
+        raise InputError(f"{path}: incomplete, without {listed(sorted(missing))}")
+    return own
+
+
+def _own_name(name: str) -> str:
+    """Arion's name of a tensor; "" if FastPitch has no such part."""
+    if match := _PREDICTOR.match(name):
+        contour = match[1]
+        prefix = "duration_predictor" if contour == "duration" else f"{contour}.predictor"
+        part = "linear" if match[2] is None else f"{match[3]}_{int(match[2]) + 1}"
+        return f"{prefix}.{part}.{name[match.end() :]}"
+    for pattern, own in _NAMES:
+        if match := re.match(pattern, name):
+            return match.expand(own) + name[match.end() :]
+    return ""
+
+
+def _reason_for_leaving(name: str) -> str | None:
+    """Why a tensor is not one of Arion's network; None if it is."""
+    return next((why for pattern, why in _LEFT_OUT.items() if re.match(pattern, name)), None)
+
+
+def _config(found: NvidiaCheckpoint, stored: Mapping[str, Tensor]) -> dict[str, object]:
+    has_energy = "energy_emb.weight" in stored
+    return {
+        "task": "tts",
+        "model_type": "FastPitch",
+        "dataset": ["unnamed"],
+        "dataset_path": {},
+        "log_dir": "ckpts/tts",
+        "preprocess": found.mel(),
+        "model": {
+            **_sizes(found, stored),
+            "energy": "log_mel" if has_energy else "none",
+            "speaker_emb_weight": found.config.get("speaker_emb_weight", 1.0),
+        },
+    }
+
+
+def _sizes(found: NvidiaCheckpoint, stored: Mapping[str, Tensor]) -> dict[str, object]:
+    """The sections of the model; version 1.0 has no keys for the kernels of embeddings."""
+    where = f"{found.path}: config"
+    sizes = required(found.config, where, "symbols_embedding_dim")
+    model: dict[str, object] = {"hidden": sizes["symbols_embedding_dim"]}
+    for own, name in (("encoder", "in_fft"), ("decoder", "out_fft")):
+        keys = {
+            "layers": f"{name}_n_layers",
+            "heads": f"{name}_n_heads",
+            "head_size": f"{name}_d_head",
+            "filter_size": f"{name}_conv1d_filter_size",
+            "kernel_size": f"{name}_conv1d_kernel_size",
+            "dropout": f"p_{name}_dropout",
+            "attention_dropout": f"p_{name}_dropatt",
+        }
+        model[own] = _section(found.config, where, keys)
+    for own, name in (("duration", "dur"), ("pitch", "pitch"), ("energy", "energy")):
+        if own != "energy" or "energy_emb.weight" in stored:
+            keys = {
+                "layers": f"{name}_predictor_n_layers",
+                "filter_size": f"{name}_predictor_filter_size",
+                "kernel_size": f"{name}_predictor_kernel_size",
+                "dropout": f"p_{name}_predictor_dropout",
+            }
+            model[f"{own}_predictor"] = _section(found.config, where, keys)
+    for contour in ("pitch", "energy"):
+        weight = stored.get(f"{contour}_emb.weight")  # (H, 1, kernel)
+        if weight is not None and weight.ndim == 3:
+            model[f"{contour}_kernel_size"] = weight.shape[2]
+    return model
+
+
+def _section(
+    values: Mapping[str, object], where: str, keys: Mapping[str, str]
+) -> dict[str, object]:
+    """Values that must exist, under Arion's names."""
+    known = required(values, where, *keys.values())
+    return {own: known[name] for own, name in keys.items()}
+
+
+def _stats(stored: Mapping[str, Tensor]) -> Stat:
+    """Mean and deviation of the pitch in Hz, of all speakers together; its range is not stored."""
+    mean, std = _LJSPEECH_PITCH
+    if "pitch_std" in stored and (known := float(stored["pitch_std"].flatten()[0])) > 0:
+        mean, std = float(stored["pitch_mean"].flatten()[0]), known
+    return Stat(mean, std, max(0.0, mean - 3 * std), mean + 3 * std)
+
+
+def _unused(stored: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """A line for each group of tensors that the network does not use."""
+    groups: dict[str, list[str]] = {}
+    for name in stored:
+        if why := _reason_for_leaving(name):
+            groups.setdefault(why, []).append(name)
+    return tuple(f"{listed(names)}: {why}" for why, names in groups.items())
+
+
+def _not_for_training(found: NvidiaCheckpoint) -> tuple[str, ...]:
+    """A line for each other part of the file."""
+    return tuple(f"{name}: training starts with a new one" for name in found.others)
+
+
+def _vocabulary(found: NvidiaCheckpoint, n_rows: int) -> Vocabulary:
+    return Vocabulary((PAD, *(f"<s{i}>" for i in range(1, n_rows))))

@@ -1,0 +1,272 @@
+import logging
+import os
+
+import pytest
+import torch
+
+from models.checkpoint.conversion import convert_to_experiment
+from models.checkpoint.hub_files import needed_files
+from models.checkpoint.importers import fastpitch_nvidia, find
+from models.checkpoint.loading import load_model
+from modules.pitch_transform import PitchTransform
+from tests.models.checkpoint.importers.fastpitch_originals import (
+    N_SYMBOLS,
+    PITCH,
+    SMALL,
+    VERSION_1_0,
+    aligner_tensors,
+    speak,
+    tensors_of,
+    write_checkpoint,
+)
+from utils.errors import InputError
+
+IDS = [41, 12, 9, 64, 147, 30, 11, 7, 7, 100]  # letters, signs and ARPAbet
+SPEAKERS = {**SMALL, "n_speakers": 3}
+NAME = "FastPitch_checkpoint_1000.pt"
+VARIANTS = {
+    "1.1": SMALL,
+    "1.0": VERSION_1_0,
+    "speakers": SPEAKERS,
+    "without energy": {**SMALL, "energy_conditioning": False},
+    "published sizes of kernels": {
+        **SMALL,
+        "in_fft_n_heads": 1,
+        "pitch_embedding_kernel_size": 3,
+        "dur_predictor_n_layers": 2,
+    },
+}
+
+
+def imported(path):
+    """Network and tensors that it was made from."""
+    return load_model(path).network
+
+
+def infer(network, ids=IDS, speaker=None, **controls):
+    speakers = None if speaker is None else torch.tensor([speaker])
+    lengths = torch.tensor([len(ids)])
+    return network.infer(torch.tensor([ids]), lengths, speaker_ids=speakers, **controls)
+
+
+def check(out, expected):
+    assert out.durations[0].tolist() == expected.durations.tolist()
+    torch.testing.assert_close(out.mel[0], expected.mel, rtol=0, atol=1e-4)
+    mean, std = PITCH
+    hz = (expected.pitch * std + mean).clamp(min=0)
+    torch.testing.assert_close(out.pitch[0], hz, rtol=0, atol=1e-2)
+    if expected.energy is not None:
+        energy = expected.energy.expm1().clamp(min=0)
+        torch.testing.assert_close(out.energy[0], energy, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_a_checkpoint_speaks_as_nvidias_code(tmp_path, config):
+    tensors = tensors_of(config)
+    network = imported(write_checkpoint(tmp_path / "any name", tensors, config))
+    for speaker in (0, 2) if config is SPEAKERS else (None,):
+        expected = speak(tensors, config, IDS, speaker=speaker)
+        assert len(set(expected.durations.tolist())) > 2
+        check(infer(network, speaker=speaker), expected)
+
+
+@pytest.mark.parametrize("pace", [0.7, 1.35])
+def test_pace_is_the_inverse_of_the_duration_control(tmp_path, pace):
+    tensors = tensors_of(SMALL)
+    network = imported(write_checkpoint(tmp_path / NAME, tensors, SMALL))
+    check(infer(network, duration_control=1 / pace), speak(tensors, SMALL, IDS, pace=pace))
+
+
+MEAN, STD = PITCH
+TRANSFORMS = {  # in Hz, and as NVIDIA's options act on normalised pitch
+    "flatten": (PitchTransform(flatten=True), lambda p: p * 0),
+    "invert": (PitchTransform(invert=True), lambda p: -p),
+    "amplify": (PitchTransform(amplify=2.5), lambda p: 2.5 * p),
+    "shift": (PitchTransform(shift_hz=-30), lambda p: p - 30 / STD),
+    "all": (
+        PitchTransform(invert=True, amplify=1.5, shift_hz=20),
+        lambda p: 1.5 * -p + 20 / STD,
+    ),
+    "custom": (
+        PitchTransform(custom=lambda hz, _: hz * torch.linspace(0.5, 1.5, hz.shape[1])),
+        lambda p: ((p * STD + MEAN) * torch.linspace(0.5, 1.5, len(p)) - MEAN) / STD,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_pitch_transforms_are_nvidias(tmp_path, name):
+    tensors = tensors_of(SMALL)
+    network = imported(write_checkpoint(tmp_path / NAME, tensors, SMALL))
+    transform, normalised = TRANSFORMS[name]
+    expected = speak(tensors, SMALL, IDS, transform=normalised)
+    check(infer(network, pitch_transform=transform), expected)
+    assert not torch.allclose(expected.pitch, speak(tensors, SMALL, IDS).pitch)
+
+
+def test_utterances_of_some_thousand_frames_are_the_same(tmp_path):
+    tensors = tensors_of(SMALL)
+    network = imported(write_checkpoint(tmp_path / NAME, tensors, SMALL))
+    ids = [1 + (7 * n) % (N_SYMBOLS - 1) for n in range(250)]
+    expected = speak(tensors, SMALL, ids, pace=0.2)
+    assert len(expected.mel.T) > 1500
+    check(infer(network, ids, duration_control=5), expected)
+
+
+@pytest.mark.parametrize("is_zip", [True, False], ids=["zip", "of 2020"])
+def test_parallel_training_and_averaged_weights_are_recognised(tmp_path, caplog, is_zip):
+    averaged, latest = tensors_of(SMALL), tensors_of(SMALL)
+    latest["proj.bias"] = latest["proj.bias"] + 1
+    path = tmp_path / "weights"
+    others = {
+        "iteration": 48_000,
+        "ema_state_dict": {f"module.{name}": tensor for name, tensor in averaged.items()},
+        "optimizer": {"state": {0: {"exp_avg": torch.zeros(2)}}, "param_groups": [{"lr": 0.1}]},
+        "train_setup": {"sampling_rate": 22050, "speaker_ids": None, "p_arpabet": 1.0},
+    }
+    saved = {"epoch": 1000, "config": SMALL, "state_dict": latest, **others}
+    torch.save(saved, path, _use_new_zipfile_serialization=is_zip)
+    with caplog.at_level(logging.INFO):
+        model = load_model(path)
+    check(infer(model.network), speak(averaged, SMALL, IDS))
+    assert model.step == 48_000
+    assert "epoch 1000, weights averaged over updates" in caplog.text
+
+
+def test_averaged_weights_that_are_none_are_not_used(tmp_path):
+    tensors = tensors_of(SMALL)
+    path = write_checkpoint(tmp_path / NAME, tensors, SMALL, ema_state_dict=None)
+    check(infer(imported(path)), speak(tensors, SMALL, IDS))
+
+
+def test_a_file_describes_network_and_mel(tmp_path):
+    setup = {"sampling_rate": 44100, "filter_length": 2048, "hop_length": 512, "win_length": 2048,
+             "mel_fmin": 0.0, "mel_fmax": 22050.0}  # fmt: skip
+    path = write_checkpoint(tmp_path / NAME, tensors_of(SPEAKERS), SPEAKERS, train_setup=setup)
+    model = load_model(path)
+    mel = model.mel
+    assert (mel.sample_rate, mel.n_fft, mel.hop_length, mel.win_length) == (44100, 2048, 512, 2048)
+    assert (mel.f_min, mel.f_max, mel.n_mels, mel.padding) == (0, 22050, 80, "centre")
+    assert [speaker.name for speaker in model.speakers] == ["speaker_0", "speaker_1", "speaker_2"]
+    sizes = model.config.model
+    assert (sizes.hidden, sizes.energy, sizes.speaker_emb_weight) == (12, "log_mel", 0.7)
+    assert (sizes.encoder.heads, sizes.encoder.head_size) == (2, 5)
+    assert (sizes.encoder.attention_dropout, sizes.decoder.kernel_size) == (0.2, 5)
+    assert (sizes.pitch_predictor.layers, sizes.pitch_predictor.dropout) == (3, 0.3)
+    first = load_model(write_checkpoint(tmp_path / "old", tensors_of(VERSION_1_0), VERSION_1_0))
+    assert (first.mel.sample_rate, first.mel.hop_length, first.mel.f_max) == (22050, 256, 8000)
+    assert first.config.model.energy == "none"
+
+
+def test_pitch_statistics_that_were_not_stored_are_those_of_ljspeech(tmp_path):
+    tensors = tensors_of(SMALL)
+    tensors |= {"pitch_mean": torch.zeros(1), "pitch_std": torch.zeros(1)}
+    network = imported(write_checkpoint(tmp_path / NAME, tensors, SMALL))
+    flat = infer(network, pitch_transform=PitchTransform(flatten=True))
+    assert flat.pitch[0].tolist() == pytest.approx([218.14] * len(IDS), abs=1e-3)
+    shifted = infer(network, pitch_transform=PitchTransform(shift_hz=67.24))
+    expected = speak(tensors, SMALL, IDS, transform=lambda pitch: pitch + 1)
+    torch.testing.assert_close(shifted.mel[0], expected.mel, rtol=0, atol=1e-4)
+
+
+def test_the_energy_of_nvidia_has_no_control(tmp_path):
+    network = imported(write_checkpoint(tmp_path / NAME, tensors_of(SMALL), SMALL))
+    assert "energy" not in network.controls
+    with pytest.raises(ValueError, match="energy 'log_mel', and no energy_control"):
+        infer(network, energy_control=1.2)
+
+
+def test_what_is_not_used_is_listed_and_an_experiment_speaks_alike(tmp_path, caplog):
+    tensors = tensors_of(SMALL) | aligner_tensors(12)
+    path = write_checkpoint(tmp_path / NAME, tensors, SMALL, optimizer={"state": {}}, scaler={})
+    with caplog.at_level(logging.INFO):
+        convert_to_experiment(str(path), tmp_path / "experiment")
+    lines = [line for line in caplog.messages if line.startswith("not used: ")]
+    assert any("pos_emb.inv_freq: of the positions, which are computed" in line for line in lines)
+    assert any("attention.attn_proj.weight" in line and "7 more: the al" in line for line in lines)
+    assert {"not used: optimizer: training starts with a new one"} <= set(lines)
+    own = load_model(tmp_path / "experiment")
+    assert torch.equal(infer(own.network).mel, infer(imported(path)).mel)
+
+
+def test_the_newest_file_of_a_folder_is_used(tmp_path):
+    tensors = tensors_of(SMALL)
+    for epoch in (90, 100):
+        last = {**tensors, "proj.bias": tensors["proj.bias"] + epoch}
+        write_checkpoint(tmp_path / f"FastPitch_checkpoint_{epoch}.pt", last, SMALL)
+    expected = speak(tensors, SMALL, IDS).mel + 100
+    torch.testing.assert_close(infer(imported(tmp_path)).mel[0], expected, rtol=0, atol=1e-4)
+    (tmp_path / "my fastpitch.pt").write_bytes(b"")
+    with pytest.raises(InputError, match=r"several models in it \(FastPitch_checkpoint_100\.pt, "):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("Tacotron 2", "module.decoder.attention_rnn.weight_ih"),
+        ("WaveGlow", "WN.0.start.weight_g"),
+        ("WaveGlow", "convinv.3.conv.weight"),
+        ("HiFi-GAN", "conv_pre.weight_v"),
+    ],
+)
+def test_another_model_of_nvidia_is_named(tmp_path, model, name):
+    path = write_checkpoint(tmp_path / "nvidia.pt", {name: torch.zeros(2)}, {})
+    with pytest.raises(InputError, match=rf"nvidia\.pt: a {model} of NVIDIA, not a FastPitch"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"\x80 cut", b"text"])
+def test_files_of_other_kinds_are_left_to_other_importers(tmp_path, content):
+    (tmp_path / "some.pt").write_bytes(content)
+    assert not fastpitch_nvidia.recognises(tmp_path / "some.pt")
+    assert not fastpitch_nvidia.recognises(tmp_path)
+    assert not fastpitch_nvidia.recognises(tmp_path / "missing")
+
+
+def test_a_broken_file_of_its_name_is_an_error(tmp_path):
+    (tmp_path / NAME).write_bytes(b"PK\x03\x04 cut short")
+    for given in (tmp_path, tmp_path / NAME):
+        with pytest.raises(InputError, match=rf"{NAME}: not a file of tensors"):
+            load_model(given)
+
+
+class Command:
+    def __reduce__(self):
+        return os.system, ("touch marker",)
+
+
+def test_code_in_a_file_does_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write_checkpoint(tmp_path / NAME, tensors_of(SMALL), SMALL, optimizer=Command())
+    with pytest.raises(InputError, match="refused: it names"):
+        load_model(path)
+    assert not (tmp_path / "marker").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"proj.weight": None}, r"missing: mel_linear\.weight"),
+        ({"encoder.word_emb.weight": None}, r"incomplete, without phone_embedding\.weight"),
+        ({"formant_emb.weight": torch.ones(1)}, r"does not have: formant_emb\.weight"),
+        ({"pitch_emb.weight": torch.ones(12, 3, 5)}, r"pitch\.embedding\.weight \(12, 3, 5\)"),
+        ({"proj.bias": torch.full((80,), torch.nan)}, r"infinity or NaN: mel_linear\.bias"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_named(tmp_path, change, message):
+    tensors = {n: t for n, t in (tensors_of(SMALL) | change).items() if t is not None}
+    with pytest.raises(InputError, match=message):
+        load_model(write_checkpoint(tmp_path / NAME, tensors, SMALL))
+
+
+def test_sizes_that_are_missing_are_named(tmp_path):
+    config = {key: value for key, value in SMALL.items() if key != "in_fft_n_heads"}
+    with pytest.raises(InputError, match=r"config: in_fft_n_heads is missing; expected the set"):
+        load_model(write_checkpoint(tmp_path / NAME, tensors_of(SMALL), config))
+
+
+def test_it_is_found_on_the_hub():
+    names = ["README.md", "nvidia_fastpitch_210824.pt", "waveglow.pt"]
+    assert needed_files(names) == ["nvidia_fastpitch_210824.pt"]
+    assert find.__module__ == "models.checkpoint.importers"
