@@ -9,6 +9,8 @@ from torch import Tensor
 
 from models.checkpoint.importers._settings import section
 from models.checkpoint.tensors import named_tensors, read_pickled
+from processors.text.letters.nvidia import nvidia_vocabulary
+from processors.text.symbols import PAD, Vocabulary
 from utils.errors import InputError
 
 _AVERAGED, _LATEST = "ema_state_dict", "state_dict"
@@ -19,6 +21,7 @@ _MODELS = {  # names of tensors that only this model has
     "WaveGlow": r"convinv\.|WN\.\d",
     "HiFi-GAN": r"conv_pre\.",
 }
+_SYMBOL_SETS = ("nvidia_english", "nvidia_english_lowercase")  # by number of symbols
 _MEL = {  # of LJSpeech in NVIDIA's recipes, by the keys of Arion and of `train_setup`
     "sample_rate": ("sampling_rate", 22050),
     "n_fft": ("filter_length", 1024),
@@ -55,6 +58,24 @@ class NvidiaCheckpoint:
         """Keys of Arion's `preprocess` section; NVIDIA's for LJSpeech where the file has none."""
         known = {own: self.setup.get(name, usual) for own, (name, usual) in _MEL.items()}
         return {**known, "n_mel": self.config.get("n_mel_channels", 80), "mel_padding": "centre"}
+
+    def text(self, n_rows: int) -> tuple[dict[str, object], Vocabulary]:
+        """Arion's `preprocess.text` section, and the vocabulary.
+
+        The embeddings of other sets than the two English ones keep their places under names that no
+        text contains: such a model loads, and cannot read text.
+
+        Args:
+            n_rows: Rows of the symbol embedding.
+        """
+        sets = {name: nvidia_vocabulary(name) for name in _SYMBOL_SETS}
+        fitting = [name for name, vocabulary in sets.items() if len(vocabulary) == n_rows]
+        if not fitting:
+            names = (f"<symbol:{number}>" for number in range(1, n_rows))
+            return {"phone_extractor": _SYMBOL_SETS[0], "p_arpabet": 0.0}, Vocabulary((PAD, *names))
+        # before 2022, words were always in letters
+        section = {"phone_extractor": fitting[0], "p_arpabet": self.setup.get("p_arpabet", 0.0)}
+        return section, sets[fitting[0]]
 
     @property
     def age(self) -> str:

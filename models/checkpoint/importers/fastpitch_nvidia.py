@@ -20,7 +20,6 @@ from models.checkpoint.importers._nvidia import NvidiaCheckpoint, open_checkpoin
 from models.checkpoint.importers._settings import required
 from models.checkpoint.tensors import listed
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from processors.text.symbols import PAD, Vocabulary
 from utils.config import plain_tree
 from utils.errors import InputError
 
@@ -76,7 +75,8 @@ def read(path: Path) -> ImportedModel:
         raise InputError(f"{path}: no FastPitch of NVIDIA")
     stored = found.network()
     tensors = _translated(stored, found.path)
-    config = _config(found, stored)
+    text, vocabulary = found.text(len(tensors["phone_embedding.weight"]))
+    config = _config(found, stored, text)
     stats = _stats(stored)
     n_speakers = len(stored["speaker_emb.weight"]) if "speaker_emb.weight" in stored else 1
     names = [f"speaker_{number}" for number in range(n_speakers)]
@@ -86,7 +86,7 @@ def read(path: Path) -> ImportedModel:
     speaker = SpeakerStats(stats, stats, none, none, seconds=0.0)
     assets = Assets(
         mel=config_of(plain_tree(config, found.path)).preprocess.mel,
-        vocabulary=_vocabulary(found, len(tensors["phone_embedding.weight"])),
+        vocabulary=vocabulary,
         speakers=tuple(Speaker(name, "en-us") for name in names),
         stats=CorpusStats(dict.fromkeys(names, speaker)),
     )
@@ -156,7 +156,9 @@ def _reason_for_leaving(name: str) -> str | None:
     return next((why for pattern, why in _LEFT_OUT.items() if re.match(pattern, name)), None)
 
 
-def _config(found: NvidiaCheckpoint, stored: Mapping[str, Tensor]) -> dict[str, object]:
+def _config(
+    found: NvidiaCheckpoint, stored: Mapping[str, Tensor], text: Mapping[str, object]
+) -> dict[str, object]:
     has_energy = "energy_emb.weight" in stored
     return {
         "task": "tts",
@@ -164,7 +166,8 @@ def _config(found: NvidiaCheckpoint, stored: Mapping[str, Tensor]) -> dict[str, 
         "dataset": ["unnamed"],
         "dataset_path": {},
         "log_dir": "ckpts/tts",
-        "preprocess": found.mel(),
+        # it learned the durations, or read those of a Tacotron 2: there is no aligner to repeat
+        "preprocess": {**found.mel(), "aligner": "learned", "text": text},
         "model": {
             **_sizes(found, stored),
             "energy": "log_mel" if has_energy else "none",
@@ -233,7 +236,3 @@ def _unused(stored: Mapping[str, Tensor]) -> tuple[str, ...]:
 def _not_for_training(found: NvidiaCheckpoint) -> tuple[str, ...]:
     """A line for each other part of the file."""
     return tuple(f"{name}: training starts with a new one" for name in found.others)
-
-
-def _vocabulary(found: NvidiaCheckpoint, n_rows: int) -> Vocabulary:
-    return Vocabulary((PAD, *(f"<s{i}>" for i in range(1, n_rows))))

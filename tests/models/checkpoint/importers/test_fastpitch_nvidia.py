@@ -8,7 +8,9 @@ from models.checkpoint.conversion import convert_to_experiment
 from models.checkpoint.hub_files import needed_files
 from models.checkpoint.importers import fastpitch_nvidia, find
 from models.checkpoint.loading import load_model
+from models.synthesizer.synthesizer import Synthesizer
 from modules.pitch_transform import PitchTransform
+from processors.text.letters.nvidia import nvidia_vocabulary
 from tests.models.checkpoint.importers.fastpitch_originals import (
     N_SYMBOLS,
     PITCH,
@@ -156,6 +158,48 @@ def test_a_file_describes_network_and_mel(tmp_path):
     first = load_model(write_checkpoint(tmp_path / "old", tensors_of(VERSION_1_0), VERSION_1_0))
     assert (first.mel.sample_rate, first.mel.hop_length, first.mel.f_max) == (22050, 256, 8000)
     assert first.config.model.energy == "none"
+
+
+@pytest.mark.parametrize(
+    ("n_symbols", "setup", "extractor", "p_arpabet"),
+    [
+        (148, {"p_arpabet": 1.0, "symbol_set": "english_basic"}, "nvidia_english", 1),
+        (123, {"p_arpabet": 0.5}, "nvidia_english_lowercase", 0.5),
+        (148, {}, "nvidia_english", 0),
+    ],
+)
+def test_the_symbols_are_nvidias(tmp_path, n_symbols, setup, extractor, p_arpabet):
+    config = {**SMALL, "n_symbols": n_symbols}
+    model = load_model(
+        write_checkpoint(tmp_path / NAME, tensors_of(config), config, train_setup=setup)
+    )
+    text = model.config.preprocess.text
+    assert (text.phone_extractor, text.p_arpabet) == (extractor, p_arpabet)
+    assert model.vocabulary == nvidia_vocabulary(extractor)
+
+
+def test_a_text_is_spoken_in_nvidias_symbols(tmp_path):
+    tensors = tensors_of(SMALL)
+    setup = {"p_arpabet": 1.0}
+    path = write_checkpoint(tmp_path / NAME, tensors, SMALL, train_setup=setup)
+    speech = Synthesizer(path, vocoder="griffin_lim")("The cats, 2!")
+    # CMUdict has "the" twice
+    names = ["t", "h", "e", "<space>", "@K", "@AE1", "@T", "@S", "<,>", "<space>", "@T", "@UW1"]
+    assert [phone.name for phone in speech.phones] == [*names, "<!>"]
+    ids = nvidia_vocabulary("nvidia_english").ids([*names, "<!>"])
+    assert ids[:4] == [57, 45, 42, 11]
+    expected = speak(tensors, SMALL, ids)
+    assert len(speech.wav) == 256 * len(expected.mel.T)
+
+
+def test_other_symbols_load_and_cannot_be_read(tmp_path):
+    config = {**SMALL, "n_symbols": 220}  # english_mandarin_basic
+    tensors = tensors_of(config)
+    path = write_checkpoint(tmp_path / NAME, tensors, config)
+    ids = [219, *IDS]
+    check(infer(imported(path), ids), speak(tensors, config, ids))
+    with pytest.raises(InputError, match="phone"):
+        Synthesizer(path, vocoder="griffin_lim")("A text.")
 
 
 def test_pitch_statistics_that_were_not_stored_are_those_of_ljspeech(tmp_path):
