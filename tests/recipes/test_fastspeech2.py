@@ -3,54 +3,17 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 import soundfile
 
+from tests.recipes.runs import EGS, HELD_OUT, TRAINING, Place, lines_of, write_corpus
 from tests.recipes.tiny import TINY_HIFIGAN, TWO_UPDATES
 
-REPOSITORY = Path(__file__).parents[2]
-RUN = REPOSITORY / "egs" / "tts" / "FastSpeech2" / "run.sh"
-VOCODER = REPOSITORY / "egs" / "vocoder" / "HiFiGAN" / "run.sh"
-DEMO = REPOSITORY / "egs" / "_demo" / "LJSpeech-mini"
-TRAINING = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ042-0094"]
-HELD_OUT = ["LJ011-0202", "LJ001-0006"]
-
-
-class Place(NamedTuple):
-    """Where a recipe was run."""
-
-    folder: Path
-    config: Path
-
-    @property
-    def experiment(self) -> Path:
-        return self.folder / "ckpts" / "tiny voice"
-
-    def run(
-        self, *flags: str, cwd: Path | None = None, script: Path = RUN
-    ) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
-        command = ["sh", str(script), "--gpu", "", *flags]
-        return subprocess.run(
-            command, check=False, capture_output=True, text=True, env=environment, cwd=cwd
-        )
-
-
-def write_corpus(folder: Path) -> None:
-    """A few of the demo's shortest clips, in a folder whose name holds a space."""
-    ids = TRAINING + HELD_OUT
-    lines = (DEMO / "metadata.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / "wavs").mkdir(parents=True)
-    (folder / "metadata.csv").write_text("".join(line for line in lines if line[:10] in ids))
-    for id in ids:
-        shutil.copy(DEMO / "wavs" / f"{id}.flac", folder / "wavs")
-    shutil.copytree(DEMO / "TextGrid", folder / "TextGrid")
+RUN = EGS / "tts" / "FastSpeech2" / "run.sh"
+VOCODER = EGS / "vocoder" / "HiFiGAN" / "run.sh"
 
 
 def write_config(folder: Path) -> Path:
@@ -82,7 +45,7 @@ def trained(tmp_path_factory) -> Place:
     """All stages, from a folder that is not the repository's."""
     folder = tmp_path_factory.mktemp("a recipe")
     write_corpus(folder / "corpus")
-    place = Place(folder, write_config(folder))
+    place = Place(folder, write_config(folder), RUN)
     done = place.run(
         "--stage", "1-3", "--config", "exp config.json", "--name", "tiny_voice",
         "--num_workers", "1", "--infer_mode", "batch",
@@ -92,10 +55,6 @@ def trained(tmp_path_factory) -> Place:
     # The folder is complete in itself: it may move, and the data may go.
     (folder / "ckpts" / "tiny_voice").rename(place.experiment)
     return place
-
-
-def lines_of(folder: Path) -> list[dict]:
-    return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]
 
 
 def test_three_stages_give_speech_and_a_picture_for_every_test_sentence(trained):

@@ -1,0 +1,50 @@
+"""Runs of whole recipes on a few short clips."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+EGS = Path(__file__).parents[2] / "egs"
+DEMO = EGS / "_demo" / "LJSpeech-mini"
+TRAINING = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ042-0094"]
+HELD_OUT = ["LJ011-0202", "LJ001-0006"]
+
+
+class Place(NamedTuple):
+    """Where a recipe was run."""
+
+    folder: Path
+    config: Path
+    script: Path
+
+    @property
+    def experiment(self) -> Path:
+        return self.folder / "ckpts" / "tiny voice"
+
+    def run(
+        self, *flags: str, cwd: Path | None = None, script: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
+        command = ["sh", str(script or self.script), "--gpu", "", *flags]
+        return subprocess.run(
+            command, check=False, capture_output=True, text=True, env=environment, cwd=cwd
+        )
+
+
+def write_corpus(folder: Path) -> None:
+    """A few of the demo's shortest clips, in a folder whose name holds a space."""
+    ids = TRAINING + HELD_OUT
+    lines = (DEMO / "metadata.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "wavs").mkdir(parents=True)
+    (folder / "metadata.csv").write_text("".join(line for line in lines if line[:10] in ids))
+    for id in ids:
+        shutil.copy(DEMO / "wavs" / f"{id}.flac", folder / "wavs")
+    shutil.copytree(DEMO / "TextGrid", folder / "TextGrid")
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]
