@@ -1,6 +1,7 @@
 """Checkpoints of NVIDIA's DeepLearningExamples: one file with tensors, sizes and settings."""
 
 import re
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +9,14 @@ from pathlib import Path
 from torch import Tensor
 
 from models.checkpoint.importers._settings import section
-from models.checkpoint.tensors import named_tensors, read_pickled
+from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.letters.nvidia import nvidia_vocabulary
 from processors.text.symbols import PAD, Vocabulary
 from utils.errors import InputError
 
 _AVERAGED, _LATEST = "ema_state_dict", "state_dict"
 _FILE_STARTS = (b"PK\x03\x04", b"\x80")  # of what torch.save writes: zip, before 2020 a pickle
+_HEAD = 1 << 22  # bytes; the names of all tensors are in fewer
 _MODELS = {  # names of tensors that only this model has
     "FastPitch": r"pitch_predictor\.",
     "Tacotron 2": r"decoder\.attention_rnn\.",
@@ -93,11 +95,15 @@ def open_checkpoint(path: Path) -> NvidiaCheckpoint | None:
     Raises:
         InputError: If it cannot be read, or holds more than tensors and plain values.
     """
-    with path.open("rb") as file:
-        if not file.read(4).startswith(_FILE_STARTS):
-            return None
-    saved = read_pickled(path)
-    if not isinstance(saved, Mapping) or not isinstance(saved.get(_LATEST), Mapping):
+    if path.suffix != ".safetensors" and not head_of(path).startswith(_FILE_STARTS):
+        return None
+    saved = read_weights(path)
+    if not isinstance(saved, Mapping):
+        return None
+    # tensors alone; NVIDIA's HiFi-GAN is in a section, and such a file is one of its authors
+    if _model_of(saved) not in ("", "HiFi-GAN"):
+        saved = {_LATEST: saved}
+    if not isinstance(saved.get(_LATEST), Mapping):
         return None
     weights = _AVERAGED if isinstance(saved.get(_AVERAGED), Mapping) else _LATEST
     tensors = saved[weights]
@@ -113,6 +119,29 @@ def open_checkpoint(path: Path) -> NvidiaCheckpoint | None:
         step=_whole(saved.get("iteration")),
         others=tuple(name for name in saved if name not in used and saved[name] is not None),
     )
+
+
+def head_of(path: Path) -> bytes:
+    """Reads the part of a file that names its tensors; nothing in it is unpickled.
+
+    Args:
+        path: Of any kind: torch.save in either format, or safetensors.
+
+    Returns:
+        Empty if it cannot be read.
+    """
+    try:
+        if not zipfile.is_zipfile(path):
+            with path.open("rb") as file:
+                return file.read(_HEAD)
+        with zipfile.ZipFile(path) as archive:
+            pickles = [name for name in archive.namelist() if name.endswith("data.pkl")]
+            if not pickles:
+                return b""
+            with archive.open(pickles[0]) as file:
+                return file.read(_HEAD)
+    except (OSError, zipfile.BadZipFile):
+        return b""
 
 
 def wrong_model(found: NvidiaCheckpoint, expected: str) -> InputError:

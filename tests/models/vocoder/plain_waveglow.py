@@ -44,7 +44,7 @@ def random_checkpoint(sizes=SIZES, kernel=KERNEL, seed=0):
         stretched = rotation * (0.5 + torch.rand(channels, generator=generator))
         if torch.linalg.det(stretched) < 0:
             stretched[:, 0] *= -1
-        state[f"convinv.{k}.conv.weight"] = stretched[:, :, None]
+        state[f"convinv.{k}.conv.weight"] = stretched[:, :, None].contiguous()
         layer(f"WN.{k}.start", hidden, channels // 2, 1)
         layer(f"WN.{k}.cond_layer", 2 * hidden * n_layers, n_mels * sizes["n_group"], 1)
         for i in range(n_layers):

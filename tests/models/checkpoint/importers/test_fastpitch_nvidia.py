@@ -249,7 +249,6 @@ def test_the_newest_file_of_a_folder_is_used(tmp_path):
     ("model", "name"),
     [
         ("Tacotron 2", "module.decoder.attention_rnn.weight_ih"),
-        ("WaveGlow", "WN.0.start.weight_g"),
         ("WaveGlow", "convinv.3.conv.weight"),
         ("HiFi-GAN", "conv_pre.weight_v"),
     ],
