@@ -3,11 +3,19 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from processors.durations import EXPORT_FORMATS
 from utils.cli import Parser, UsageError, run
+from utils.control_flags import add_control_arguments, check_control_arguments
+from utils.errors import InputError
 from utils.inference_flags import add_inference_arguments, check_inference_arguments
 from utils.logging import setup_logging
+
+if TYPE_CHECKING:
+    from models.synthesizer.prosody.contours import PitchContour
+    from models.synthesizer.text_files import InputText
+    from modules.pitch_transform import PitchTransform
 
 _SINGLE = ("infer_text", "infer_text_file")
 
@@ -18,7 +26,12 @@ def parser() -> Parser:
     add_inference_arguments(flags, "a text", "the sentences of a data set")
     add = flags.add_argument
     add("--infer_text", help="single: the text")
-    add("--infer_text_file", type=Path, help="single: a UTF-8 file with one text a line")
+    add(
+        "--infer_text_file",
+        type=Path,
+        help="single: a UTF-8 file with one text a line, or a .tsv table with the columns text and"
+        " optionally pitch (file of Hz per phone), output (name of the wav), speaker",
+    )
     add(
         "--vocoder_dir",
         help="vocoder, given as for --infer_expt_dir, or griffin_lim; default: the bundled one",
@@ -29,9 +42,7 @@ def parser() -> Parser:
         help="convert mels for a vocoder of another mel or sample rate, at some cost of quality",
     )
     add("--speaker", help="name of the speaker; batch: default as recorded")
-    add("--pitch_control", type=float, default=1.0, help="1.2 is 20 %% higher")
-    add("--energy_control", type=float, default=1.0, help="1.2 is 20 %% louder")
-    add("--duration_control", type=float, default=1.0, help="1.2 is 20 %% slower")
+    add_control_arguments(flags)
     add("--seed", type=int, default=0, help="for models that draw random numbers")
     add(
         "--save_alignment",
@@ -51,6 +62,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     check_inference_arguments(given, _SINGLE)
     if given.resample and given.vocoder_dir is None:
         raise UsageError("--resample goes with --vocoder_dir")
+    check_control_arguments(given)
     return given
 
 
@@ -62,6 +74,8 @@ def main() -> None:
     from models.synthesizer import text_synthesis
     from models.synthesizer.synthesis_run import experiment_of
 
+    transform = _pitch_transform(given)
+    texts = _texts(given)
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
     settings = text_synthesis.Settings(
         speaker=given.speaker,
@@ -69,6 +83,8 @@ def main() -> None:
         energy_control=given.energy_control,
         duration_control=given.duration_control,
         seed=given.seed,
+        pitch_transform=transform,
+        fade_out=given.fade_out,
     )
     synthesis = text_synthesis.load_text_synthesis(
         reference,
@@ -84,11 +100,35 @@ def main() -> None:
         text_synthesis.synthesise_dataset(
             synthesis, given.infer_dataset, given.infer_testing_set, settings
         )
-    elif given.infer_text_file is not None:
-        texts = text_synthesis.read_texts(given.infer_text_file)
-        text_synthesis.synthesise_texts(synthesis, [*texts.values()], settings, [*texts])
     else:
-        text_synthesis.synthesise_texts(synthesis, [given.infer_text], settings)
+        text_synthesis.synthesise_texts(synthesis, texts, settings)
+
+
+def _texts(given: argparse.Namespace) -> list["InputText"]:
+    """The texts of mode `single`; none in mode `batch`."""
+    from models.synthesizer.text_files import InputText, read_input_texts
+
+    if given.infer_text_file is not None:
+        return read_input_texts(given.infer_text_file)
+    return [] if given.infer_text is None else [InputText(given.infer_text)]
+
+
+def _pitch_transform(given: argparse.Namespace) -> "PitchTransform | PitchContour":
+    """The transform that the flags describe."""
+    from models.synthesizer.prosody.contours import contour_of
+    from modules.pitch_transform import PitchTransform
+
+    if given.pitch_transform_custom is None:
+        return PitchTransform(
+            flatten=given.pitch_transform_flatten,
+            invert=given.pitch_transform_invert,
+            amplify=given.pitch_transform_amplify,
+            shift_hz=given.pitch_transform_shift,
+        )
+    try:
+        return contour_of(given.pitch_transform_custom)
+    except InputError as error:
+        raise UsageError(f"--pitch_transform_custom: {error}") from error
 
 
 if __name__ == "__main__":

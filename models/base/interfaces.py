@@ -67,7 +67,7 @@ class ControllableModel(AcousticModel, Protocol):
             pitch_transform: Of predicted pitch, around the speaker's mean; None: none.
             voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
             max_frames: (B,), where the speech is cut off; None: nowhere.
-            pitch: Hz, (B, N), instead of the predicted; excludes `pitch_transform`.
+            pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; excludes `pitch_transform`.
         """
 
 

@@ -22,13 +22,13 @@ from models.synthesizer.mel_sources import (
     sources_of_split,
 )
 from models.synthesizer.metadata import CopyLine, ResultFolder
+from models.synthesizer.overrides import check_overrides
 from models.synthesizer.synthesis_run import (
     SynthesisResult,
     TestingSet,
     default_output,
     synthesise_each,
 )
-from models.synthesizer.synthesizer import check_overrides
 from models.synthesizer.vocoders import prepared
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import write_wav_blocks

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -39,6 +39,10 @@ class TextLine:
     sample_rate: int = 0  # Hz
     fingerprint: str = ""  # of all that the sound depends on; empty: not known
     n_bytes: int = 0  # size of the file; 0: not known
+    # settings that differ from their defaults: flatten, invert, amplify, shift_hz, custom
+    pitch_transform: dict[str, bool | float | str] = field(default_factory=dict)
+    pitch_file: str = ""  # of given pitch, as in the table of texts; empty: predicted
+    fade_out: int = 0  # frames
 
     def timed_phones(self) -> tuple[TimedPhone, ...]:
         """The phones with their times.

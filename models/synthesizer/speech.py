@@ -108,6 +108,25 @@ def faded_pieces(
         yield (piece * gain).astype(np.float32)
 
 
+def faded_out(pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarray]:
+    """Fades the end of a wav linearly; it comes in pieces, of which the last are held back.
+
+    Args:
+        pieces: (n,) each.
+        n_samples: Length of the fade, from 1 to 0; of a shorter wav, all of it fades.
+    """
+    if n_samples == 0:
+        yield from pieces
+        return
+    held = np.zeros(0, dtype=np.float32)
+    for piece in pieces:
+        held = np.concatenate([held, piece])
+        if len(held) > n_samples:
+            yield held[:-n_samples]
+            held = held[-n_samples:]
+    yield (held * np.linspace(1, 0, len(held))).astype(np.float32)
+
+
 def limiting_gain(wav: np.ndarray) -> float:
     """Returns the factor that lowers a wav's peak (S,) to `PEAK`; 1 if it is within [-1, 1]."""
     peak = float(np.abs(wav).max(initial=0.0))

@@ -10,51 +10,34 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from config.schema import Config
 from models.base.acoustic import TtsOutput
-from models.base.assets import LEXICON, Speaker
-from models.base.interfaces import ControllableModel
-from models.base.registry import config_of
-from models.checkpoint.loading import LoadedModel, open_model
+from models.base.assets import Speaker
+from models.base.interfaces import AcousticModel, ControllableModel
+from models.checkpoint.loading import open_model
 from models.synthesizer.clauses import ClauseSplitter
 from models.synthesizer.fingerprint import fingerprint, model_facts
-from models.synthesizer.speech import Part, Speech, faded_pieces, join, silence
+from models.synthesizer.overrides import with_overrides
+from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.prosody.controls import Controls
+from models.synthesizer.reading import Passage, TextReader
+from models.synthesizer.speech import Part, Speech, faded_out, faded_pieces, join, silence
 from models.synthesizer.vocoders import open_vocoder
 from models.synthesizer.voice_phones import VoicePhones
+from modules.pitch_transform import PitchTransform
 from processors.records import SpokenText
+from processors.text.nearest_phones import is_voiced
 from processors.text.symbols import SILENCE
-from utils.config import nearest, overridden
+from utils.config import nearest
 from utils.errors import InputError
 from utils.logging import get_logger, progress
 
-CONTROL_RANGE = (0.1, 10.0)
 _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
-
-
-class Controls(NamedTuple):
-    """Factors on what the model predicts: 1.2 is 20 % higher, louder or slower."""
-
-    pitch: float = 1.0
-    energy: float = 1.0
-    duration: float = 1.0
-
-    def checked(self) -> "Controls":
-        """Returns these controls after a check of their range.
-
-        Raises:
-            InputError: If one is not a number from 0.1 to 10.
-        """
-        low, high = CONTROL_RANGE
-        for name, value in self._asdict().items():
-            if not (isinstance(value, int | float) and low <= value <= high):
-                raise InputError(f"{name}_control is {value!r}; expected {low:g} to {high:g}")
-        return self
 
 
 class Synthesizer:
@@ -89,18 +72,18 @@ class Synthesizer:
         self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)
         self.model = opened.load(device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
-        self._network = cast("ControllableModel", self.model.network)
+        self._network = cast("AcousticModel", self.model.network)
         self._vocabulary = self.model.assets.required_vocabulary(self.model.home)
         self.config = with_overrides(self.model, overrides)
         self._device = torch.device(device)
         self._vocoder = self._opened_vocoder.load(self.config.inference, device)
-        self._split_clauses = ClauseSplitter(
-            self.config.preprocess.text,
-            self.config.inference.max_phones,
-            self.config.spoken_p_arpabet,
-        )
-        self._phones = VoicePhones(
-            self.model.assets.known_phones, self.config.inference.unknown_phones
+        self._reader = TextReader(
+            ClauseSplitter(
+                self.config.preprocess.text,
+                self.config.inference.max_phones,
+                self.config.spoken_p_arpabet,
+            ),
+            VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones),
         )
 
     def __call__(
@@ -111,6 +94,9 @@ class Synthesizer:
         pitch_control: float = 1.0,
         energy_control: float = 1.0,
         duration_control: float = 1.0,
+        pitch_transform: PitchTransform | PitchContour | None = None,
+        pitch: Sequence[float] | None = None,
+        fade_out: int = 0,
         seed: int = 0,
     ) -> Speech:
         """Synthesises a text of any length.
@@ -118,22 +104,29 @@ class Synthesizer:
         Args:
             text: Any text; it may contain phones as `{HH AH0 L OW1}`.
             speaker: Name; may be left out when the model has one speaker only.
-            pitch_control: Factor on f0 in Hz.
+            pitch_control: Factor on f0 in Hz, after the transform.
             energy_control: Factor on the energy.
             duration_control: Factor on the length of phones and pauses; 1.2 is slower.
+            pitch_transform: Of the predicted f0 of voiced phones, around the speaker's mean; a
+                custom one is called for each sentence. A contour stretches over the whole text.
+            pitch: Hz for each of `phone_names`, 0 = unvoiced, instead of the predicted f0.
+            fade_out: Frames at the end of the wav that fade linearly.
             seed: For models that draw random numbers in inference; the same seed gives the same
                 speech. FastSpeech 2 draws none, nor do HiFi-GAN, FreeVGL and Griffin-Lim.
 
         Raises:
             InputError: If the text contains no word, the speaker is unknown, there
-                are several and none is named, or a control is out of range.
+                are several and none is named, the model lacks a control, a control is out of
+                range, or the pitch has not one value per phone.
         """
-        controls = Controls(pitch_control, energy_control, duration_control).checked()
+        factors = pitch_control, energy_control, duration_control
+        controls = self.checked(Controls(*factors, pitch_transform, pitch))
+        n_faded = self._samples(fade_out)
         index = choose_speaker(self.speakers, speaker)
-        sentences = self._read(text, index)
-        clauses = [clause for sentence in sentences for clause in sentence]
+        sentences = self._read(text, index, controls)
+        passages = [passage for sentence in sentences for passage in sentence]
         with self._seeded(seed):
-            spoken = iter(self._synthesise(clauses, index, controls, seed))
+            spoken = iter(self._synthesise(passages, index, controls, seed))
         parts = [[next(spoken) for _ in sentence] for sentence in sentences]
         speech = join(
             list(self._with_pauses(parts, controls.duration)),
@@ -141,8 +134,9 @@ class Synthesizer:
             speaker=self.speakers[index].name,
             sample_rate=self.model.mel.sample_rate,
             hop_length=self.model.mel.hop_length,
-            out_of_vocabulary=[word for clause in clauses for word in clause.out_of_vocabulary],
+            out_of_vocabulary=[word for one in passages for word in one.spoken.out_of_vocabulary],
         )
+        speech = replace(speech, wav=np.concatenate([*faded_out([speech.wav], n_faded)]))
         if speech.gain < 1:
             get_logger(__name__).info(
                 "peak %.2f: scaled down by %.1f dB", 1 / speech.gain, -20 * math.log10(speech.gain)
@@ -157,6 +151,9 @@ class Synthesizer:
         pitch_control: float = 1.0,
         energy_control: float = 1.0,
         duration_control: float = 1.0,
+        pitch_transform: PitchTransform | PitchContour | None = None,
+        pitch: Sequence[float] | None = None,
+        fade_out: int = 0,
         seed: int = 0,
     ) -> Iterator[np.ndarray]:
         """Synthesises a text piece by piece, for playback that starts at once.
@@ -166,9 +163,12 @@ class Synthesizer:
         Args:
             text: As in `__call__`.
             speaker: Name.
-            pitch_control: Factor on f0 in Hz.
-            energy_control: Factor on the energy.
-            duration_control: Factor on the length of phones and pauses.
+            pitch_control: As in `__call__`.
+            energy_control: Likewise.
+            duration_control: Likewise.
+            pitch_transform: Likewise.
+            pitch: Likewise.
+            fade_out: Likewise; the last piece comes later by this time.
             seed: For models that draw random numbers; each sentence starts from it.
 
         Returns:
@@ -179,10 +179,37 @@ class Synthesizer:
         Raises:
             InputError: At once as `__call__`; later if a model gives values that are not finite.
         """
-        controls = Controls(pitch_control, energy_control, duration_control).checked()
+        factors = pitch_control, energy_control, duration_control
+        controls = self.checked(Controls(*factors, pitch_transform, pitch))
+        n_faded = self._samples(fade_out)
         index = choose_speaker(self.speakers, speaker)
-        sentences = self._read(text, index)
-        return self._pieces(sentences, index, controls, seed)
+        sentences = self._read(text, index, controls)
+        return faded_out(self._pieces(sentences, index, controls, seed), n_faded)
+
+    def phone_names(
+        self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
+    ) -> tuple[str, ...]:
+        """The phones and pauses that a text is spoken with, as in `Speech.phone_names`.
+
+        Args:
+            text: As in `__call__`.
+            speaker: Name.
+            duration_control: So short that pauses between sentences vanish, they are not listed.
+
+        Raises:
+            InputError: If the text contains no word, or the speaker is unknown.
+        """
+        language = self.speakers[choose_speaker(self.speakers, speaker)].language
+        pauses = self._pause_frames(duration_control) > 0
+        return self._reader.phone_names(text, language, pauses=pauses)
+
+    def checked(self, controls: Controls) -> Controls:
+        """Checks controls without a text.
+
+        Raises:
+            InputError: If the model lacks one, one is out of range, or two exclude each other.
+        """
+        return controls.checked(self.model.config.model_type, self._network.controls)
 
     @property
     def vocoder_name(self) -> str:
@@ -196,78 +223,93 @@ class Synthesizer:
             *self._opened_vocoder.facts(self._vocoder, self.config.inference),
         )
 
-    def _read(self, text: str, speaker: int) -> list[list[SpokenText]]:
-        """The sentences of a text as clauses; warns of signs and phones that are not spoken."""
-        sentences = self._split_clauses(text, self.speakers[speaker].language)
-        clauses = [clause for sentence in sentences for clause in sentence]
-        if unspoken := dict.fromkeys(sign for clause in clauses for sign in clause.unspoken):
-            get_logger(__name__).warning("signs that are not spoken: %s", " ".join(unspoken))
-        fitted = iter(self._phones.fit(clauses))
-        return [[next(fitted) for _ in sentence] for sentence in sentences]
+    def _read(self, text: str, speaker: int, controls: Controls) -> list[list[Passage]]:
+        """The sentences of a text as passages."""
+        pauses = self._pause_frames(controls.duration) > 0
+        language = self.speakers[speaker].language
+        return self._reader.passages(text, language, controls.given_pitch, pauses=pauses)
 
     def _pieces(
-        self, sentences: Sequence[Sequence[SpokenText]], speaker: int, controls: Controls, seed: int
+        self, sentences: Sequence[Sequence[Passage]], speaker: int, controls: Controls, seed: int
     ) -> Iterator[np.ndarray]:
         pause = np.zeros(self._pause_frames(controls.duration) * self.model.mel.hop_length)
         for i, sentence in enumerate(sentences):
             if i > 0 and len(pause) > 0:
                 yield pause.astype(np.float32)
-            for clause in sentence:
-                yield from self._pieces_of(clause, speaker, controls, seed)
+            for passage in sentence:
+                yield from self._pieces_of(passage, speaker, controls, seed)
 
     def _pieces_of(
-        self, clause: SpokenText, speaker: int, controls: Controls, seed: int
+        self, passage: Passage, speaker: int, controls: Controls, seed: int
     ) -> Iterator[np.ndarray]:
         with self._seeded(seed):
-            mel = self._mels([clause], speaker, controls).mel  # (1, M, T)
+            mel = self._mels([passage], speaker, controls).mel  # (1, M, T)
         pieces = (
             to_numpy(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES, seed=seed)
         )
         n_samples = mel.shape[2] * self.model.mel.hop_length
         for piece in faded_pieces(pieces, n_samples, self.model.mel.sample_rate):
-            _check_finite(clause, piece)
+            _check_finite(passage.spoken, piece)
             yield piece.clip(-1, 1)
 
     def _synthesise(
-        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls, seed: int
+        self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
     ) -> list[Part]:
         """Synthesises clauses, in their order; those of similar length share a forward pass."""
-        by_length = sorted(range(len(clauses)), key=lambda i: len(clauses[i].phones))
+        by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
         parts: dict[int, Part] = {}
         size = self.config.inference.batch_size
-        several = len(clauses) > size  # otherwise it takes no longer than one batch
-        with progress(len(clauses), "sentences") if several else nullcontext() as bar:
+        several = len(passages) > size  # otherwise it takes no longer than one batch
+        with progress(len(passages), "sentences") if several else nullcontext() as bar:
             for start in range(0, len(by_length), size):
                 chosen = by_length[start : start + size]
-                batch = self._forward([clauses[i] for i in chosen], speaker, controls, seed)
+                batch = self._forward([passages[i] for i in chosen], speaker, controls, seed)
                 parts.update(zip(chosen, batch, strict=True))
                 if bar is not None:
                     bar.advance(len(chosen))
-        return [parts[i] for i in range(len(clauses))]
+        return [parts[i] for i in range(len(passages))]
 
     def _forward(
-        self, clauses: Sequence[SpokenText], speaker: int, controls: Controls, seed: int
+        self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
     ) -> list[Part]:
         """Runs the acoustic model and the vocoder on one batch."""
-        out = self._mels(clauses, speaker, controls)
+        out = self._mels(passages, speaker, controls)
         wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=seed)  # (B, T * hop)
         outputs = (out.durations, out.mel, *out.contours_per_frame(), wavs)
         arrays = [to_numpy(output) for output in outputs]
-        return [self._part(clause, *(x[i] for x in arrays)) for i, clause in enumerate(clauses)]
+        return [
+            self._part(passage.spoken, *(x[i] for x in arrays))
+            for i, passage in enumerate(passages)
+        ]
 
-    def _mels(self, clauses: Sequence[SpokenText], speaker: int, controls: Controls) -> TtsOutput:
+    def _mels(self, passages: Sequence[Passage], speaker: int, controls: Controls) -> TtsOutput:
         """Runs the acoustic model on one batch."""
-        rows = [torch.tensor(self._vocabulary.ids(clause.phones)) for clause in clauses]
-        phone_ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, N)
-        phone_lengths = torch.tensor([len(row) for row in rows])  # (B,)
-        return self._network.infer(
-            phone_ids.to(self._device),
-            phone_lengths.to(self._device),
-            speaker_ids=torch.full((len(rows),), speaker, device=self._device),
+        phones = [passage.spoken.phones for passage in passages]
+        phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
+        phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
+        speaker_ids = torch.full((len(phones),), speaker, device=self._device)
+        if not self._network.controls:
+            return self._network.infer(phone_ids, phone_lengths, speaker_ids=speaker_ids)
+        given = [passage.pitch for passage in passages if passage.pitch is not None]
+        transform = controls.transform
+        if isinstance(transform, PitchContour):
+            transform = transform.over(torch.tensor([[one.start, one.end] for one in passages]))
+        return cast("ControllableModel", self._network).infer(
+            phone_ids,
+            phone_lengths,
+            speaker_ids=speaker_ids,
             pitch_control=controls.pitch,
             energy_control=controls.energy,
             duration_control=controls.duration,
+            pitch_transform=transform,
+            voiced=self._padded([[is_voiced(phone) for phone in names] for names in phones]),
+            pitch=self._padded(given) if given else None,
         )
+
+    def _padded(self, rows: Sequence[Sequence[float]]) -> Tensor:
+        """Rows of different lengths as one tensor on the device, (B, N), padded with 0."""
+        tensors = [torch.tensor(row) for row in rows]
+        return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True).to(self._device)
 
     def _part(
         self,
@@ -315,6 +357,14 @@ class Synthesizer:
         pause_s = self.config.inference.sentence_pause_s * slower
         return round(pause_s * mel.sample_rate / mel.hop_length)
 
+    def _samples(self, frames: int) -> int:
+        """Samples of so many frames, after a check."""
+        if not isinstance(frames, int) or frames < 0:
+            raise InputError(
+                f"fade_out is {frames!r}; expected a whole number of frames, 0 or more"
+            )
+        return frames * self.model.mel.hop_length
+
     @contextmanager
     def _seeded(self, seed: int) -> Iterator[None]:
         """Inference mode with seeded random generators, which are restored afterwards."""
@@ -329,51 +379,6 @@ def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
         raise InputError(
             f"{clause.text!r}: the model gives values that are not finite; its weights are "
             "damaged or its training diverged"
-        )
-
-
-def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
-    """Applies overrides to the configuration that a model came with.
-
-    The lexicon is the one kept with the model, unless an override names another.
-
-    Args:
-        model: A loaded model.
-        overrides: `key.path=value`.
-
-    Raises:
-        InputError: If an override is wrong.
-    """
-    config = config_of(overridden(model.tree, overrides)) if overrides else model.config
-    check_overrides(model, config)
-    text = config.preprocess.text
-    if (
-        model.assets.lexicon is None
-        or text.lexicon_path != model.config.preprocess.text.lexicon_path
-    ):
-        return config
-    text = replace(text, lexicon_path=str(model.home / LEXICON))
-    return replace(config, preprocess=replace(config.preprocess, text=text))
-
-
-def check_overrides(model: LoadedModel, config: Config) -> None:
-    """Makes sure that overrides leave alone what the weights were trained with.
-
-    Args:
-        model: A loaded model.
-        config: Its configuration with overrides.
-
-    Raises:
-        InputError: If they change its network or its mel.
-    """
-    if config.model != model.config.model:
-        raise InputError(
-            f"--set changes the model section, but {model.folder} is trained; leave that out"
-        )
-    if different := model.config.preprocess.mel.differences(config.preprocess.mel):
-        raise InputError(
-            f"--set changes the mel that {model.folder} was trained on: {', '.join(different)};"
-            " leave that out"
         )
 
 

@@ -1,20 +1,24 @@
 """Stage 3 of acoustic models: synthesises texts, and writes wavs, plots and metadata."""
 
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
+from models.base.assets import Speaker
 from models.base.plots import plot_synthesis
 from models.base.result_files import SINGLE
 from models.synthesizer.alignments import write_alignments
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.metadata import ResultFolder, TextLine
+from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.prosody.controls import Controls, record_of
+from models.synthesizer.prosody.given_pitch import check_length
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesis_run import (
     SynthesisResult,
@@ -23,12 +27,12 @@ from models.synthesizer.synthesis_run import (
     synthesise_each,
     utterances_of,
 )
-from models.synthesizer.synthesizer import Controls, Synthesizer, choose_speaker
+from models.synthesizer.synthesizer import Synthesizer, choose_speaker
+from models.synthesizer.text_files import NUMBERED, InputText
+from modules.pitch_transform import PitchTransform
 from processors.audio.files import write_wav
 from utils.errors import InputError
-from utils.files import read_text, user_path
-
-_NUMBERED = re.compile(r"text-(\d+)")
+from utils.files import user_path
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,14 @@ class Settings:
     energy_control: float = 1.0
     duration_control: float = 1.0
     seed: int = 0
+    pitch_transform: PitchTransform | PitchContour | None = None
+    fade_out: int = 0  # frames
+
+    @property
+    def controls(self) -> Controls:
+        """Of the prosody."""
+        factors = self.pitch_control, self.energy_control, self.duration_control
+        return Controls(*factors, self.pitch_transform)
 
 
 class TextItem(NamedTuple):
@@ -51,6 +63,12 @@ class TextItem(NamedTuple):
     dataset: str = ""  # of a recorded sentence; empty for the user's own text
     fingerprint: str = ""
     place: str = ""  # of the text in the user's file, for messages
+    pitch_file: str = ""  # of the pitch, as in the user's table
+    pitch: tuple[float, ...] | None = None  # Hz per phone; None: predicted
+
+    def described(self) -> tuple[object, ...]:
+        """What its sound depends on."""
+        return self.id, self.text, self.speaker, self.dataset, self.pitch_file, self.pitch
 
 
 class TextSynthesis(NamedTuple):
@@ -93,32 +111,76 @@ def load_text_synthesis(
 
 
 def synthesise_texts(
-    synthesis: TextSynthesis,
-    texts: Sequence[str],
-    settings: Settings,
-    places: Sequence[str] | None = None,
+    synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
 ) -> None:
     """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
 
     Args:
         synthesis: Model and output.
         texts: Of the user.
-        settings: Speaker, controls and seed.
-        places: Where each text is in the user's file, for messages.
+        settings: Speaker, where a text names none, controls and seed.
 
     Raises:
-        InputError: If the speaker is unknown, or a text could not be synthesised (the others
-            are made).
+        InputError: Before any synthesis, if a speaker is unknown, a control cannot be had, a pitch
+            does not fit its text, or an output is the wav of another text; at the end, if a text
+            could not be synthesised (the others are made).
     """
     speakers = synthesis.synthesizer.speakers
-    speaker = speakers[choose_speaker(speakers, settings.speaker)].name
     results = ResultFolder(synthesis.output / SINGLE, TextLine)
-    ids = assign_ids(results, texts, speaker, settings)
+    texts = [_with_speaker(text, speakers, settings.speaker) for text in texts]
+    for text in texts:
+        _check_text(synthesis, text, settings, results)
     items = [
-        TextItem(id, text, speaker, place=place)
-        for id, text, place in zip(ids, texts, places or [""] * len(texts), strict=True)
+        TextItem(
+            id,
+            text.text,
+            text.speaker or "",
+            place=text.place,
+            pitch_file=text.pitch_file,
+            pitch=text.pitch,
+        )
+        for id, text in zip(assign_ids(results, texts, settings), texts, strict=True)
     ]
     _synthesise_all(synthesis, items, results, settings)
+
+
+def _with_speaker(text: InputText, speakers: Sequence[Speaker], default: str | None) -> InputText:
+    """The text with the full name of its speaker."""
+    with _naming(text.place):
+        return text._replace(
+            speaker=speakers[choose_speaker(speakers, text.speaker or default)].name
+        )
+
+
+def _check_text(
+    synthesis: TextSynthesis, text: InputText, settings: Settings, results: ResultFolder[TextLine]
+) -> None:
+    """Raises InputError if the pitch of a text does not fit it, or its output is another's."""
+    with _naming(text.place):
+        if text.pitch is not None:
+            synthesis.synthesizer.checked(settings.controls._replace(given_pitch=text.pitch))
+            names = synthesis.synthesizer.phone_names(
+                text.text, speaker=text.speaker, duration_control=settings.duration_control
+            )
+            with _naming(text.pitch_file):
+                check_length(text.pitch, names)
+        line = results.lines.get(text.output)
+        wav = results.folder / f"{text.output}.wav"
+        other = line is None or line.text != text.text
+        if text.output and not synthesis.overwrite and wav.exists() and other:
+            raise InputError(
+                f"{wav} is there, and not of this text; choose another output, or repeat with"
+                " --overwrite"
+            )
+
+
+@contextmanager
+def _naming(place: str) -> Iterator[None]:
+    """Puts a place before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}" if place else str(error)) from error
 
 
 def synthesise_dataset(
@@ -152,52 +214,49 @@ def synthesise_dataset(
     _synthesise_all(synthesis, items, results, settings)
 
 
-def read_texts(path: Path) -> dict[str, str]:
-    """Reads the texts of a file, one a line, by their places; empty lines are left out.
-
-    Raises:
-        InputError: If the file cannot be read, is not UTF-8, or holds no text.
-    """
-    lines = enumerate(read_text(path).split("\n"), start=1)
-    texts = {f"{path.name}, line {n}": text for n, line in lines if (text := line.strip())}
-    if not texts:
-        raise InputError(f"{path}: no text in it; expected one a line")
-    return texts
-
-
 def assign_ids(
-    results: ResultFolder[TextLine], texts: Sequence[str], speaker: str, settings: Settings
+    results: ResultFolder[TextLine], texts: Sequence[InputText], settings: Settings
 ) -> Iterator[str]:
-    """Yields ids for the user's texts: `text-0001` and so on.
+    """Yields ids for the user's texts: their outputs, or `text-0001` and so on.
 
-    A text that was synthesised by the same speaker with the same controls and seed keeps its id.
-    Any other text gets a new number: no run overwrites another text, and no file is named after a
-    text.
+    A text without output that was synthesised by the same speaker with the same controls, pitch
+    file and seed keeps its id. Any other text gets a new number: no run overwrites another text,
+    and no file is named after a text.
 
     Args:
         results: What was synthesised before.
-        texts: The user's texts; one that is given twice gets two ids.
-        speaker: Name of the speaker.
+        texts: The user's texts with their speakers; one that is given twice gets two ids.
         settings: Controls and seed.
     """
     known: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for line in results.lines.values():
-        spoken = (line.text, line.speaker, *_controls(line))
-        known[spoken].append(line.id)
+        if NUMBERED.fullmatch(line.id):
+            spoken = (line.text, line.speaker, line.pitch_file, *_settings_of(line))
+            known[spoken].append(line.id)
     names = {path.stem for path in results.folder.glob("text-*")} | results.lines.keys()
-    matches = (_NUMBERED.fullmatch(name) for name in names)
+    matches = (NUMBERED.fullmatch(name) for name in names)
     highest = max((int(match[1]) for match in matches if match), default=0)
     for text in texts:
-        wanted = (text, speaker, *_controls(settings))
-        if same := known[wanted]:
+        wanted = (text.text, text.speaker, text.pitch_file, *_recorded(settings))
+        if text.output:
+            yield text.output
+        elif same := known[wanted]:
             yield same.pop(0)
         else:
             highest += 1
             yield f"text-{highest:04d}"
 
 
-def _controls(source: Settings | TextLine) -> tuple[float, ...]:
-    return source.pitch_control, source.energy_control, source.duration_control, source.seed
+def _settings_of(line: TextLine) -> tuple[object, ...]:
+    """The settings of a synthesised text, as `_recorded` gives them."""
+    factors = line.pitch_control, line.energy_control, line.duration_control
+    return *factors, line.seed, tuple(sorted(line.pitch_transform.items())), line.fade_out
+
+
+def _recorded(settings: Settings) -> tuple[object, ...]:
+    """Settings in the form of the records, to be compared."""
+    transform = tuple(sorted(record_of(settings.pitch_transform).items()))
+    return *settings.controls[:3], settings.seed, transform, settings.fade_out
 
 
 def _synthesise_all(
@@ -207,22 +266,25 @@ def _synthesise_all(
     settings: Settings,
 ) -> None:
     """Synthesises texts; writes wavs, plots, alignments and `metadata.jsonl`."""
-    Controls(settings.pitch_control, settings.energy_control, settings.duration_control).checked()
-    facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, *_controls(settings)]
+    transform = settings.pitch_transform
+    synthesis.synthesizer.checked(settings.controls)
+    contour = transform.factors if isinstance(transform, PitchContour) else None
+    facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, *_recorded(settings), contour]
 
     def make(item: TextItem) -> SynthesisResult[TextLine]:
         start = time.perf_counter()
-        try:
+        with _naming(item.place):
             speech = synthesis.synthesizer(
                 item.text,
                 speaker=item.speaker,
                 pitch_control=settings.pitch_control,
                 energy_control=settings.energy_control,
                 duration_control=settings.duration_control,
+                pitch_transform=transform,
+                pitch=item.pitch,
+                fade_out=settings.fade_out,
                 seed=settings.seed,
             )
-        except InputError as error:
-            raise InputError(f"{item.place}: {error}" if item.place else str(error)) from error
         work_s = time.perf_counter() - start
         _write_speech(synthesis, item, speech, results.folder)
         line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
@@ -230,7 +292,7 @@ def _synthesise_all(
 
     try:
         synthesise_each(
-            [item._replace(fingerprint=fingerprint(*facts, *item[:4])) for item in items],
+            [item._replace(fingerprint=fingerprint(*facts, *item.described())) for item in items],
             make,
             results,
             "texts",
@@ -299,4 +361,7 @@ def line_of(
         hop_length=round(speech.frame_s * speech.sample_rate),
         sample_rate=speech.sample_rate,
         fingerprint=item.fingerprint,
+        pitch_transform=record_of(settings.pitch_transform),
+        pitch_file=item.pitch_file,
+        fade_out=settings.fade_out,
     )

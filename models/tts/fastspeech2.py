@@ -285,8 +285,9 @@ class FastSpeech2(nn.Module):
             voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
             max_frames: (B,), where the speech is cut off; None: nowhere.
             durations: Frames, (B, N), instead of the predicted ones.
-            pitch: Hz, (B, N), instead of the predicted; at level "frame", held for each phone.
-            energy: Likewise.
+            pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; at level "frame", held for
+                each phone.
+            energy: Likewise; 0 is silence.
 
         Raises:
             ValueError: If there are several speakers and no speaker_ids, or if there are both
@@ -295,6 +296,8 @@ class FastSpeech2(nn.Module):
         check_given_pitch(pitch, pitch_transform)
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
+        if pitch is not None:
+            pitch = self._interpolated(pitch, phone_lengths, speaker_ids)
         asked = {
             "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
             "energy": ContourControl(energy, energy_control),
@@ -346,6 +349,11 @@ class FastSpeech2(nn.Module):
         """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
         log_durations = self.duration_predictor(phones, mask).float()
         return (log_durations.exp() - 1).clamp(0, _LONGEST_PHONE_FRAMES)
+
+    def _interpolated(self, pitch: Tensor, lengths: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Fills the unvoiced phones of a pitch (B, N), as in training; the mean if all are."""
+        mean = self.pitch.norm.mean[speaker_ids][:, None].to(pitch)  # (B, 1)
+        return interpolate_unvoiced(pitch.where((pitch > 0).any(1, keepdim=True), mean), lengths)
 
     def _contours(self, level: Level) -> list[tuple[str, Contour]]:
         """Pitch, energy or both: the contours with one value per phone, or per frame."""

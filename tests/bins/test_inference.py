@@ -4,7 +4,8 @@ import sys
 import pytest
 
 from bins.inference import arguments, main
-from models.synthesizer import text_synthesis
+from models.synthesizer import text_files, text_synthesis
+from models.synthesizer.text_files import InputText
 from utils.cli import UsageError
 
 MODEL = ["--infer_expt_dir", "m"]
@@ -78,7 +79,7 @@ def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch,
     loaded = text_synthesis.TextSynthesis(None, "none", None)
     monkeypatch.setattr("sys.argv", ["inference", *flags])
     monkeypatch.setattr(text_synthesis, "load_text_synthesis", lambda *_, **__: loaded)
-    monkeypatch.setattr(text_synthesis, "read_texts", lambda path: {"texts.txt, line 1": "Hi."})
+    monkeypatch.setattr(text_files, "read_input_texts", lambda path: [InputText("Hi.")])
     for name in ("synthesise_texts", "synthesise_dataset"):
         monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
     main()

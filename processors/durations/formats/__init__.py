@@ -20,6 +20,7 @@ from processors.alignment.textgrid import Tiers
 from processors.alignment.timed import Grid
 from processors.durations import IMPORT_FORMATS
 from processors.records import Alignment, TimedPhone, TimedWord
+from utils.arrays import read_array
 from utils.errors import InputError
 
 
@@ -172,6 +173,19 @@ def entry_per_file(
         read: Reads a file.
     """
     return [SourceEntry(one.stem, one, partial(read, one)) for one in files_of(source, suffixes)]
+
+
+def read_counts(path: Path) -> FrameCounts:
+    """Reads frames per token from an array or tensor file.
+
+    Raises:
+        AlignmentError: If the file is damaged or holds something else.
+    """
+    try:
+        values = read_array(path)
+    except InputError as error:
+        raise AlignmentError(str(error)) from None
+    return counts_of(values, path)
 
 
 def counts_of(values: np.ndarray, path: Path) -> FrameCounts:

@@ -6,19 +6,15 @@ its first line gives the length of a frame, the others are `id|P1 P2 ...|start i
 
 from collections.abc import Iterable
 from pathlib import Path
-from tokenize import TokenError
-from zipfile import BadZipFile
 
 import numpy as np
 
-from processors.alignment import AlignmentError
 from processors.durations.formats import (
     AlignedSpeech,
-    FrameCounts,
     Source,
     SourceEntry,
-    counts_of,
     entry_per_file,
+    read_counts,
 )
 from utils.files import replacing
 
@@ -28,22 +24,7 @@ TABLE = "phones.txt"
 
 def entries(source: Source) -> list[SourceEntry]:
     """An entry for each array."""
-    return entry_per_file(source, SUFFIXES, _read)
-
-
-def _read(path: Path) -> FrameCounts:
-    try:
-        values = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise AlignmentError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, TokenError, BadZipFile, MemoryError):
-        # NumPy's own message advises to allow pickles, which may run code
-        raise AlignmentError(
-            f"{path}: not a complete .npy file of numbers; make it again by numpy.save"
-        ) from None
-    if not isinstance(values, np.ndarray):
-        raise AlignmentError(f"{path}: several arrays, expected one row of frames")
-    return counts_of(values, path)
+    return entry_per_file(source, SUFFIXES, read_counts)
 
 
 def write(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:

@@ -9,23 +9,30 @@ import soundfile
 from config.schema import InferenceConfig, PreprocessConfig
 from models.base.assets import Speaker
 from models.synthesizer.metadata import ResultFolder, TextLine
+from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.prosody.controls import Controls
 from models.synthesizer.speech import Part, Speech, join
+from models.synthesizer.text_files import InputText
 from models.synthesizer.text_synthesis import (
     Settings,
     TextItem,
     TextSynthesis,
     assign_ids,
     line_of,
-    read_texts,
     synthesise_dataset,
     synthesise_texts,
 )
+from modules.pitch_transform import PitchTransform
 from preprocessors.manifest import Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
 from processors.records import Word
 from utils.errors import InputError
 
 HOP, RATE = 256, 22050
+
+
+def plain(texts: list[str]) -> list[InputText]:
+    return [InputText(text) for text in texts]
 
 
 class FakeSynthesizer:
@@ -36,12 +43,20 @@ class FakeSynthesizer:
         self.speakers = tuple(Speaker(name, "en-us") for name in names)
         self.weights = "of step 1000"
         self.calls: list[tuple[str, str, Settings]] = []
+        self.pitches: list[tuple[float, ...] | None] = []
 
     def fingerprint(self) -> str:
         return self.weights
 
-    def __call__(self, text: str, *, speaker: str, **controls: float) -> Speech:
+    def checked(self, controls: Controls) -> Controls:
+        return controls.checked("FastSpeech2", ("pitch", "energy", "duration", "pitch_transform"))
+
+    def phone_names(self, text: str, *, speaker: str, duration_control: float) -> tuple[str, ...]:
+        return ("<sil>", "AH", "<.>")
+
+    def __call__(self, text: str, *, speaker: str, pitch=None, **controls: float) -> Speech:
         self.calls.append((text, speaker, Settings(None, **controls)))
+        self.pitches.append(pitch)
         if "unspeakable" in text:
             raise InputError(f"{text!r}: there is nothing to speak in this text")
         if "interrupt" in text:
@@ -85,7 +100,7 @@ def names_in(folder: Path) -> list[str]:
 def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
     synthesis = make_synthesis(tmp_path)._replace(alignment="textgrid")
     with pytest.raises(InputError, match="1 of 2 texts could not be synthesised"):
-        synthesise_texts(synthesis, ["Good day.", "unspeakable"], Settings())
+        synthesise_texts(synthesis, plain(["Good day.", "unspeakable"]), Settings())
     assert names_in(tmp_path / "out" / "single") == [
         "metadata.jsonl",
         "text-0001.TextGrid",
@@ -94,7 +109,7 @@ def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
 
 
 def test_texts_become_numbered_files_in_single(tmp_path):
-    synthesise_texts(make_synthesis(tmp_path), ["Good day.", "And good night."], Settings())
+    synthesise_texts(make_synthesis(tmp_path), plain(["Good day.", "And good night."]), Settings())
     assert names_in(tmp_path / "out" / "single") == [
         "metadata.jsonl",
         "text-0001.wav",
@@ -111,7 +126,7 @@ def test_texts_become_numbered_files_in_single(tmp_path):
 def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
     synthesis = make_synthesis(tmp_path)
     for text in ("first", "second", "first"):
-        synthesise_texts(synthesis, [text], Settings())
+        synthesise_texts(synthesis, plain([text]), Settings())
     lines = lines_of(tmp_path / "out" / "single")
     assert [(line["file"], line["text"]) for line in lines] == [
         ("text-0001.wav", "first"),
@@ -121,7 +136,7 @@ def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
 
 def test_a_text_is_data_and_never_a_file_name(tmp_path):
     hostile = "../../evil; $(touch evil) * /etc/passwd\n\0"
-    synthesise_texts(make_synthesis(tmp_path), [hostile], Settings())
+    synthesise_texts(make_synthesis(tmp_path), plain([hostile]), Settings())
     assert names_in(tmp_path) == ["out"]
     assert names_in(tmp_path / "out" / "single") == ["metadata.jsonl", "text-0001.wav"]
     assert lines_of(tmp_path / "out" / "single")[0]["text"] == hostile
@@ -130,13 +145,13 @@ def test_a_text_is_data_and_never_a_file_name(tmp_path):
 def test_a_control_out_of_range_is_refused_before_any_text(tmp_path):
     synthesis = make_synthesis(tmp_path)
     with pytest.raises(InputError, match=r"^pitch_control is 20\.0; expected 0\.1 to 10$"):
-        synthesise_texts(synthesis, ["Hello.", "Goodbye."], Settings(pitch_control=20.0))
+        synthesise_texts(synthesis, plain(["Hello.", "Goodbye."]), Settings(pitch_control=20.0))
     assert synthesis.synthesizer.calls == []
 
 
 def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
     synthesis = make_synthesis(tmp_path, "one", "two")
-    synthesise_texts(synthesis, ["Hi."], Settings("two", 1.1, 1.2, 1.3, 7))
+    synthesise_texts(synthesis, plain(["Hi."]), Settings("two", 1.1, 1.2, 1.3, 7))
     assert synthesis.synthesizer.calls == [("Hi.", "two", Settings(None, 1.1, 1.2, 1.3, 7))]
     line = lines_of(tmp_path / "out" / "single")[0]
     wanted = {"speaker": "two", "pitch_control": 1.1, "energy_control": 1.2}
@@ -145,19 +160,21 @@ def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
 
 def test_of_several_speakers_none_is_chosen_for_the_user(tmp_path):
     with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
-        synthesise_texts(make_synthesis(tmp_path, "one", "two"), ["Hi."], Settings())
+        synthesise_texts(make_synthesis(tmp_path, "one", "two"), plain(["Hi."]), Settings())
 
 
 def test_a_bad_text_is_listed_at_the_end_and_the_others_are_spoken(tmp_path):
     texts = ["Good.", "unspeakable", "Better."]
     with pytest.raises(InputError, match=r"1 of 3 texts .*\n  text-0002: .* nothing to speak"):
-        synthesise_texts(make_synthesis(tmp_path), texts, Settings())
+        synthesise_texts(make_synthesis(tmp_path), plain(texts), Settings())
     assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good.", "Better."]
 
 
 def test_an_interrupted_run_has_its_files_on_record(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        synthesise_texts(make_synthesis(tmp_path), ["Good.", "interrupt", "Better."], Settings())
+        synthesise_texts(
+            make_synthesis(tmp_path), plain(["Good.", "interrupt", "Better."]), Settings()
+        )
     assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good."]
 
 
@@ -195,35 +212,15 @@ def test_two_datasets_with_the_same_ids_do_not_overwrite_each_other(tmp_path):
 
 
 def test_a_picture_lies_next_to_each_wav_if_wanted(tmp_path):
-    synthesise_texts(make_synthesis(tmp_path, save_plots=True), ["Hi."], Settings())
+    synthesise_texts(make_synthesis(tmp_path, save_plots=True), plain(["Hi."]), Settings())
     picture = tmp_path / "out" / "single" / "text-0001.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_text_file_has_a_text_a_line(tmp_path):
-    path = tmp_path / "texts.txt"
-    path.write_bytes("\ufeffGrüße!\r\n\r\n  Two words. \n".encode())
-    assert read_texts(path) == {"texts.txt, line 1": "Grüße!", "texts.txt, line 3": "Two words."}
-
-
 def test_a_text_that_fails_is_named_by_its_line(tmp_path):
-    places = ["texts.txt, line 1", "texts.txt, line 3"]
+    texts = [InputText("Good.", "texts.txt, line 1"), InputText("unspeakable", "texts.txt, line 3")]
     with pytest.raises(InputError, match=r"text-0002: texts.txt, line 3: .* nothing to speak"):
-        synthesise_texts(make_synthesis(tmp_path), ["Good.", "unspeakable"], Settings(), places)
-
-
-def test_a_text_file_that_is_not_utf_8_is_an_error(tmp_path):
-    path = tmp_path / "texts.txt"
-    path.write_bytes("Grüße".encode("latin-1"))
-    with pytest.raises(InputError, match=r"texts.txt: not UTF-8 at byte 2"):
-        read_texts(path)
-
-
-def test_a_text_file_without_text_is_an_error(tmp_path):
-    path = tmp_path / "texts.txt"
-    path.write_text("\n  \n")
-    with pytest.raises(InputError, match="no text in it"):
-        read_texts(path)
+        synthesise_texts(make_synthesis(tmp_path), texts, Settings())
 
 
 def spoken_texts(synthesis: TextSynthesis) -> list[str]:
@@ -249,6 +246,9 @@ def test_an_interrupted_split_goes_on_where_it_stopped(tmp_path):
         {"settings": Settings(duration_control=1.1)},
         {"settings": Settings(seed=1)},
         {"settings": Settings(speaker="two")},
+        {"settings": Settings(fade_out=1)},
+        {"settings": Settings(pitch_transform=PitchTransform(flatten=True))},
+        {"settings": Settings(pitch_transform=PitchContour((0.5, 1.5), "ramp:0.5:1.5"))},
         {"vocoder": "org/hifigan"},
         {"weights": "of step 2000"},
         {"text": "Other words."},
@@ -270,8 +270,8 @@ def test_a_sentence_is_spoken_again_if_anything_that_it_depends_on_changed(tmp_p
 
 def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers(tmp_path):
     synthesis = make_synthesis(tmp_path)
-    synthesise_texts(synthesis, ["first", "third"], Settings())
-    synthesise_texts(synthesis, ["first", "second", "third"], Settings())
+    synthesise_texts(synthesis, plain(["first", "third"]), Settings())
+    synthesise_texts(synthesis, plain(["first", "second", "third"]), Settings())
     assert spoken_texts(synthesis) == ["first", "third", "second"]
     lines = lines_of(tmp_path / "out" / "single")
     assert [line["text"] for line in lines] == ["first", "third", "second"]
@@ -279,8 +279,8 @@ def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers
 
 def test_alignments_are_written_of_texts_that_are_skipped(tmp_path):
     synthesis = make_synthesis(tmp_path)
-    synthesise_texts(synthesis, ["Good day."], Settings())
-    synthesise_texts(synthesis._replace(alignment="json"), ["Good day."], Settings())
+    synthesise_texts(synthesis, plain(["Good day."]), Settings())
+    synthesise_texts(synthesis._replace(alignment="json"), plain(["Good day."]), Settings())
     assert (tmp_path / "out" / "single" / "text-0001.json").exists()
 
 
@@ -305,7 +305,8 @@ def test_a_line_holds_what_was_spoken_and_when():
 
 def ids_for(folder: Path, *texts: str, speaker: str = "one", settings: Settings | None = None):
     results = ResultFolder(folder, TextLine)
-    return [*assign_ids(results, texts, speaker, settings or Settings())]
+    wanted = [InputText(text, speaker=speaker) for text in texts]
+    return [*assign_ids(results, wanted, settings or Settings())]
 
 
 def hold(folder: Path, id: str, text: str) -> None:
@@ -323,7 +324,15 @@ def test_the_same_text_with_the_same_settings_keeps_its_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "settings", [Settings(pitch_control=1.1), Settings(duration_control=2.0), Settings(seed=1)]
+    "settings",
+    [
+        Settings(pitch_control=1.1),
+        Settings(duration_control=2.0),
+        Settings(seed=1),
+        Settings(fade_out=3),
+        Settings(pitch_transform=PitchTransform(shift_hz=9)),
+        Settings(pitch_transform=PitchContour((2.0,), "contour.txt")),
+    ],
 )
 def test_the_same_text_with_other_settings_gets_another_file(tmp_path, settings: Settings):
     hold(tmp_path, "text-0001", "first")
@@ -339,3 +348,101 @@ def test_a_text_that_is_given_twice_gets_two_files(tmp_path):
 def test_a_file_that_no_line_knows_is_not_overwritten(tmp_path):
     (tmp_path / "text-0041.wav").write_bytes(b"RIFF")
     assert ids_for(tmp_path, "a") == ["text-0042"]
+
+
+def test_transform_contour_and_fade_are_on_record(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    changed = PitchTransform(invert=True, amplify=1.5, shift_hz=-20)
+    synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=changed, fade_out=10))
+    contour = PitchContour((0.5, 1.5), "ramp:0.5:1.5")
+    synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=contour))
+    first, second = lines_of(tmp_path / "out" / "single")
+    recorded = {"invert": True, "amplify": 1.5, "shift_hz": -20}
+    assert (first["pitch_transform"], first["fade_out"]) == (recorded, 10)
+    assert (second["pitch_transform"], second["fade_out"]) == ({"custom": "ramp:0.5:1.5"}, 0)
+    assert [settings.fade_out for *_, settings in synthesis.synthesizer.calls] == [10, 0]
+
+
+def test_a_contour_file_that_changed_is_heard_again_in_the_same_wav(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    for factors in ((1.0, 2.0), (1.0, 2.0), (1.0, 1.5)):
+        contour = PitchContour(factors, "contour.txt")
+        synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=contour))
+    assert len(synthesis.synthesizer.calls) == 2
+    assert names_in(tmp_path / "out" / "single") == ["metadata.jsonl", "text-0001.wav"]
+
+
+def test_a_transform_that_changes_nothing_is_none(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    for transform in (None, PitchTransform()):
+        synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=transform))
+    assert len(synthesis.synthesizer.calls) == 1
+
+
+def test_a_row_names_output_speaker_and_pitch(tmp_path):
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    row = InputText("Hi.", "", "two", "greeting", "p.txt", (0.0, 120.0, 0.0))
+    synthesise_texts(synthesis, [row, InputText("Ho.")], Settings("one"))
+    assert synthesis.synthesizer.pitches == [(0.0, 120.0, 0.0), None]
+    lines = {line["file"]: line for line in lines_of(tmp_path / "out" / "single")}
+    assert lines["greeting.wav"]["speaker"] == "two"
+    assert lines["greeting.wav"]["pitch_file"] == "p.txt"
+    assert lines["text-0001.wav"]["speaker"] == "one"
+    synthesise_texts(synthesis, [row], Settings("one"))
+    assert len(synthesis.synthesizer.calls) == 2
+    synthesise_texts(synthesis, [row._replace(pitch=(0.0, 99.0, 0.0))], Settings("one"))
+    assert synthesis.synthesizer.pitches[2:] == [(0.0, 99.0, 0.0)]
+
+
+FIRST = InputText("Good.", "t.tsv, line 2")
+PITCHED = InputText("Hi.", "t.tsv, line 3", pitch_file="p.txt", pitch=(0.0, 120.0))
+
+
+@pytest.mark.parametrize(
+    ("row", "settings", "message"),
+    [
+        (
+            PITCHED,
+            Settings(),
+            "^t.tsv, line 3: p.txt: the pitch has 2 values, and the text 3 phones and pauses; met",
+        ),
+        (
+            PITCHED._replace(pitch=(0.0, 120.0, 0.0)),
+            Settings(pitch_transform=PitchTransform(flatten=True)),
+            "^t.tsv, line 3: a pitch transform acts on predicted pitch, and the pitch of this te",
+        ),
+        (
+            InputText("Hi.", "t.tsv, line 3", speaker="nobody"),
+            Settings(),
+            "^t.tsv, line 3: the model has no speaker 'nobody'",
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_written(
+    tmp_path, row, settings, message
+):
+    synthesis = make_synthesis(tmp_path)
+    with pytest.raises(InputError, match=message):
+        synthesise_texts(synthesis, [FIRST, row], settings)
+    assert synthesis.synthesizer.calls == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_is_the_wav_of_another_text_is_kept_unless_overwritten(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    named = InputText("Hi.", "t.tsv, line 2", output="greeting")
+    synthesise_texts(synthesis, [named], Settings())
+    other = named._replace(text="Ho.")
+    with pytest.raises(InputError, match=r"^t.tsv, line 2: .*greeting.wav is there, and not of th"):
+        synthesise_texts(synthesis, [other], Settings())
+    assert spoken_texts(synthesis) == ["Hi."]
+    synthesise_texts(synthesis._replace(overwrite=True), [other], Settings())
+    assert spoken_texts(synthesis) == ["Hi.", "Ho."]
+
+
+def test_a_text_without_output_never_takes_the_wav_of_one_with(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    synthesise_texts(synthesis, [InputText("Hi.", output="greeting")], Settings())
+    synthesise_texts(synthesis, plain(["Hi."]), Settings())
+    wavs = ["greeting.wav", "metadata.jsonl", "text-0001.wav"]
+    assert names_in(tmp_path / "out" / "single") == wavs

@@ -1,0 +1,1 @@
+"""Control of the prosody of texts: factors, transforms, contours, and pitch that is given."""

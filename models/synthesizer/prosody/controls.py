@@ -1,0 +1,79 @@
+"""What can be asked of the prosody of a text, and whether a model can do it."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import fields
+from typing import NamedTuple
+
+from models.base.acoustic import Control
+from models.synthesizer.prosody.contours import PitchContour
+from modules.pitch_transform import PitchTransform
+from utils.control_flags import CONTROL_RANGE
+from utils.errors import InputError
+
+
+class Controls(NamedTuple):
+    """Prosody of a text. Factors act on what the model predicts: 1.2 is 20 % higher or louder."""
+
+    pitch: float = 1.0  # on Hz, after the transform
+    energy: float = 1.0
+    duration: float = 1.0  # 1.2 is 20 % slower
+    transform: PitchTransform | PitchContour | None = None  # of predicted pitch
+    given_pitch: Sequence[float] | None = None  # Hz per phone, 0 = unvoiced, instead of predicted
+
+    def checked(self, model: str, known: Collection[Control]) -> "Controls":
+        """Returns these controls after a check; a transform that changes nothing is left out.
+
+        Args:
+            model: Its name, for messages.
+            known: The controls that it has.
+
+        Raises:
+            InputError: If a factor is no number from 0.1 to 10, a transform and given pitch come
+                together, or the model lacks a control that is asked for.
+        """
+        low, high = CONTROL_RANGE
+        for name in ("pitch", "energy", "duration"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and low <= value <= high):
+                raise InputError(f"{name}_control is {value!r}; expected {low:g} to {high:g}")
+        if self.transform is not None and self.given_pitch is not None:
+            raise InputError(
+                "a pitch transform acts on predicted pitch, and the pitch of this text is given;"
+                " leave one of them out"
+            )
+        if self.given_pitch is not None:
+            _check_pitch(self.given_pitch)
+        controls = self._replace(transform=None) if self.transform == PitchTransform() else self
+        if lacking := sorted(controls._asked() - set(known)):
+            raise InputError(
+                f"{model} has no control of {', '.join(lacking)} (it has:"
+                f" {', '.join(sorted(known)) or 'none'}); leave it out, or choose another model"
+            )
+        return controls
+
+    def _asked(self) -> set[Control]:
+        asked: dict[Control, bool] = {
+            "pitch": self.pitch != 1 or self.given_pitch is not None,
+            "energy": self.energy != 1,
+            "duration": self.duration != 1,
+            "pitch_transform": self.transform is not None,
+        }
+        return {name for name, wanted in asked.items() if wanted}
+
+
+def _check_pitch(pitch: Sequence[float]) -> None:
+    for n, hz in enumerate(pitch, start=1):
+        if not (math.isfinite(hz) and hz >= 0):
+            raise InputError(f"value {n} of the pitch is {hz:g}; expected Hz, 0 where unvoiced")
+
+
+def record_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:
+    """Settings of a transform that differ from their defaults, ready for JSON."""
+    if isinstance(transform, PitchContour):
+        return {"custom": transform.name}
+    changed = transform or PitchTransform()
+    values = {
+        field.name: (getattr(changed, field.name), field.default) for field in fields(changed)
+    }
+    return {name: value for name, (value, default) in values.items() if value != default}

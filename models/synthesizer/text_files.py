@@ -1,0 +1,130 @@
+"""Files of texts: one text a line, or a table with pitch, output and speaker of each."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from models.base.result_files import SCORES
+from models.synthesizer.prosody.given_pitch import read_pitch
+from utils.config import nearest
+from utils.errors import InputError
+from utils.files import read_text, user_path
+
+COLUMNS = ("text", "pitch", "output", "speaker")
+NUMBERED = re.compile(r"text-(\d+)")  # names of wavs whose text names no output
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+class InputText(NamedTuple):
+    """A text of the user, and what its row of a table adds."""
+
+    text: str
+    place: str = ""  # in the user's file, for messages
+    speaker: str | None = None  # None: as the settings say
+    output: str = ""  # name of the wav without suffix; empty: a number
+    pitch_file: str = ""  # as in the table
+    pitch: tuple[float, ...] | None = None  # Hz per phone; None: predicted
+
+
+def read_input_texts(path: Path) -> list[InputText]:
+    """Reads the texts of a file: one a line, or, from a `.tsv`, a table with a header line.
+
+    Empty lines are left out. The columns of a table are separated by tabs: `text`, and if wanted
+    `pitch` (a file of Hz per phone, relative to the table), `output` (name of the wav), `speaker`.
+    Empty cells but those of `text` count as missing.
+
+    Raises:
+        InputError: If the file cannot be read or holds no text, a column is missing or unknown, a
+            cell is wrong, or the file of a pitch is.
+    """
+    lines = enumerate(read_text(user_path(path)).split("\n"), start=1)
+    rows = {
+        f"{path.name}, line {n}": line for n, text in lines if (line := text.strip("\r\n \v\f"))
+    }
+    if path.suffix.lower() == ".tsv":
+        return _of_table(path, rows)
+    texts = [InputText(line.strip(), place) for place, line in rows.items() if line.strip()]
+    if not texts:
+        raise InputError(f"{path}: no text in it; expected one a line")
+    return texts
+
+
+def _of_table(path: Path, rows: dict[str, str]) -> list[InputText]:
+    if not rows:
+        raise InputError(f"{path}: empty; expected a header line with the column text")
+    header, *_ = rows.values()
+    columns = [cell.strip() for cell in header.split("\t")]
+    _check_columns(path, columns)
+    texts = [
+        _of_row(path.parent, place, dict(zip(columns, _cells(line, columns, place), strict=True)))
+        for place, line in list(rows.items())[1:]
+    ]
+    if not texts:
+        raise InputError(f"{path}: no text in it; expected one in each line after the header")
+    _check_outputs(texts)
+    return texts
+
+
+def _check_columns(path: Path, columns: Sequence[str]) -> None:
+    known = f"the columns are {', '.join(COLUMNS)}, separated by tabs"
+    for column in columns:
+        if column not in COLUMNS:
+            raise InputError(
+                f"{path}, line 1: unknown column {column[:40]!r}{nearest(column, COLUMNS)}; {known}"
+            )
+    if "text" not in columns:
+        raise InputError(f"{path}, line 1: there is no column text; {known}")
+    if len(set(columns)) < len(columns):
+        raise InputError(f"{path}, line 1: a column is there twice; {known}")
+
+
+def _cells(line: str, columns: Sequence[str], place: str) -> list[str]:
+    cells = [cell.strip() for cell in line.split("\t")]
+    if len(cells) > len(columns):
+        raise InputError(f"{place}: {len(cells)} cells, the header has {len(columns)}")
+    return cells + [""] * (len(columns) - len(cells))
+
+
+def _of_row(folder: Path, place: str, row: dict[str, str]) -> InputText:
+    if not row["text"]:
+        raise InputError(f"{place}: the text is empty")
+    pitch_file = row.get("pitch", "")
+    try:
+        pitch = read_pitch(folder / user_path(pitch_file)) if pitch_file else None
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from error
+    return InputText(
+        text=row["text"],
+        place=place,
+        speaker=row.get("speaker") or None,
+        output=_name_of(row.get("output", ""), place),
+        pitch_file=pitch_file,
+        pitch=pitch,
+    )
+
+
+def _name_of(output: str, place: str) -> str:
+    """The name of a wav without its suffix."""
+    name = output.removesuffix(".wav")
+    if not output:
+        return ""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{place}: output {output[:120]!r}; expected a file name of up to 100 letters a-z,"
+            " digits, _, - and ., which starts with none of the last two"
+        )
+    if NUMBERED.fullmatch(name) or name == Path(SCORES).stem:
+        raise InputError(f"{place}: output {output!r} is a name of stage 3's own; choose another")
+    return name
+
+
+def _check_outputs(texts: Sequence[InputText]) -> None:
+    """Refuses names that are there twice; on some file systems case makes no difference."""
+    seen: dict[str, InputText] = {}
+    for text in texts:
+        if text.output and seen.setdefault(text.output.lower(), text) is not text:
+            other = seen[text.output.lower()]
+            raise InputError(
+                f"{text.place}: output {text.output!r} is that of {other.place} too; choose another"
+            )
