@@ -24,7 +24,8 @@ read_kind_flag() {
 refuse_foreign() {
     case $1 in
         --infer_text | --infer_text_file | --vocoder_dir | --speaker | --pitch_control | \
-            --energy_control | --duration_control | --resample | --save_alignment)
+            --energy_control | --duration_control | --pace | --pitch_transform_* | --fade_out | \
+            --resample | --save_alignment)
             fail "$1 goes with text-to-speech recipes; this is a vocoder recipe (--help lists its flags)"
             ;;
     esac

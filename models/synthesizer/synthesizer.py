@@ -294,6 +294,8 @@ class Synthesizer:
         transform = controls.transform
         if isinstance(transform, PitchContour):
             transform = transform.over(torch.tensor([[one.start, one.end] for one in passages]))
+        in_letters = self.config.preprocess.text.in_letters
+        voiced = [[is_voiced(phone, in_letters=in_letters) for phone in names] for names in phones]
         return cast("ControllableModel", self._network).infer(
             phone_ids,
             phone_lengths,
@@ -302,7 +304,7 @@ class Synthesizer:
             energy_control=controls.energy,
             duration_control=controls.duration,
             pitch_transform=transform,
-            voiced=self._padded([[is_voiced(phone) for phone in names] for names in phones]),
+            voiced=self._padded(voiced),
             pitch=self._padded(given) if given else None,
         )
 

@@ -126,14 +126,21 @@ class PhoneSet:
         return found
 
 
-def is_voiced(phone: str) -> bool:
+def is_voiced(phone: str, *, in_letters: bool = False) -> bool:
     """Whether a phone has a pitch.
 
-    Pauses, punctuation and voiceless consonants have none. A letter is taken for the IPA's; what
-    is unknown counts as voiced.
+    Pauses, punctuation and voiceless consonants have none. What is unknown counts as voiced.
+
+    Args:
+        phone: ARPAbet, also with NVIDIA's prefix, IPA, a letter or a pause.
+        in_letters: Whether lower-case names are letters and not IPA. Letters count as voiced: the
+            "s" of "is" has a pitch, that of "this" has none.
     """
     if phone.startswith("<") or not any(char.isalpha() for char in phone):
         return False
+    if in_letters and phone == phone.lower():
+        return True
+    phone = phone.removeprefix("@")
     segments = _sound_of(phone).segments
     return not segments or any(segment.voice and _RING not in segment.marks for segment in segments)
 

@@ -285,11 +285,15 @@ def test_every_flag_of_stage_3_reaches_python(recipe):
         "--speaker": "a speaker",
         "--pitch_control": "1.2",
         "--energy_control": "0.9",
-        "--duration_control": "1",
+        "--pace": "1.25",
+        "--pitch_transform_amplify": "0",
+        "--pitch_transform_shift": "-50.5",
+        "--fade_out": "10",
         "--seed": "7",
         "--save_alignment": "textgrid",
     }
-    given = [part for flag in flags.items() for part in flag]
+    switches = ["--pitch_transform_flatten", "--pitch_transform_invert"]
+    given = [part for flag in flags.items() for part in flag] + switches
     arguments = recipe(*SPEAK, *given).calls[0].arguments
     assert arguments[:2] == ["-m", "bins.inference"]
     assert set(arguments[2:]) == {
@@ -297,7 +301,23 @@ def test_every_flag_of_stage_3_reaches_python(recipe):
         "--infer_mode=single",
         "--infer_text=Hi.",
         *(f"{flag}={value}" for flag, value in flags.items()),
+        *switches,
     }
+
+
+def test_durations_have_a_factor_or_a_pace(recipe):
+    slower = recipe(*SPEAK, "--duration_control", "1.5").calls[0].arguments
+    assert "--duration_control=1.5" in slower
+    assert not any(word.startswith("--pace") for word in slower)
+
+
+def test_a_contour_is_a_ramp_or_a_file(recipe, clone):
+    (clone / "my contour.txt").write_text("1")
+    flag = "--pitch_transform_custom"
+    ramp = recipe(*SPEAK, flag, "ramp:0.5:1.5").calls[0].arguments
+    assert f"{flag}=ramp:0.5:1.5" in ramp
+    file = recipe(*SPEAK, f"{flag}=my contour.txt").calls[0].arguments
+    assert f"{flag}={clone / 'my contour.txt'}" in file
 
 
 def test_all_is_spoken_again_if_asked_for(recipe):
@@ -461,6 +481,27 @@ FAULTS = [
     ),
     ((*SPEAK, "--duration_control", "-1"), "--duration_control '-1': expected a number"),
     ((*SPEAK, "--duration_control", "1.0.0"), "--duration_control '1.0.0': expected"),
+    ((*SPEAK, "--pace", "0"), "--pace '0': expected a number from 0.1 to 10, such as 1.2"),
+    ((*SPEAK, "--pace", "-1"), "--pace '-1': expected a number from 0.1 to 10"),
+    ((*SPEAK, "--pace", "nan"), "--pace 'nan': expected a number from 0.1 to 10"),
+    ((*SPEAK, "--pace", "1", "--duration_control", "1"), "--pace and --duration_control exclude"),
+    ((*SPEAK, "--pitch_transform_shift", "high"), "--pitch_transform_shift 'high': expected a num"),
+    ((*SPEAK, "--pitch_transform_shift", "-"), "--pitch_transform_shift '-': expected a number"),
+    ((*SPEAK, "--pitch_transform_amplify", "nan"), "--pitch_transform_amplify 'nan': expected a"),
+    ((*SPEAK, "--pitch_transform_amplify", "1.0.0"), "amplify '1.0.0': expected a number such as"),
+    ((*SPEAK, "--pitch_transform_flatten=1"), "--pitch_transform_flatten takes no value"),
+    ((*SPEAK, "--pitch_transform_flaten"), "did you mean --pitch_transform_flatten?"),
+    ((*SPEAK, "--pitch_transform_custom", "none"), "_custom none: no such file"),
+    ((*SPEAK, "--pitch_transform_custom", "ramp:1"), "'ramp:1': expected ramp:A:B, such as"),
+    ((*SPEAK, "--pitch_transform_custom", "ramp:1:"), "'ramp:1:': expected ramp:A:B, such as"),
+    ((*SPEAK, "--pitch_transform_custom", "ramp:a:2"), "'ramp:a:2': expected ramp:A:B, such as"),
+    ((*SPEAK, "--pitch_transform_custom", "ramp:1:2:3"), "'ramp:1:2:3': expected ramp:A:B, such"),
+    (
+        (*SPEAK, "--pitch_transform_custom", "ramp:1:2", "--pitch_transform_invert"),
+        "--pitch_transform_custom and the other pitch transforms exclude each other",
+    ),
+    ((*SPEAK, "--fade_out", "1.5"), "--fade_out '1.5': expected a whole number of frames"),
+    ((*SPEAK, "--fade_out", "-1"), "--fade_out '-1': expected a whole number of frames"),
     ((*SPEAK, "--save_alignment", "srt"), "--save_alignment 'srt': expected textgrid, json, ctm"),
     (BATCH, "--infer_mode batch needs --infer_dataset"),
     ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),

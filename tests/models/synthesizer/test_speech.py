@@ -6,6 +6,7 @@ from models.synthesizer.speech import (
     Part,
     Speech,
     faded,
+    faded_out,
     faded_pieces,
     join,
     silence,
@@ -101,3 +102,26 @@ def test_speech_within_full_scale_keeps_its_level():
     speech = joined(part("A", (), [2], level=1.0))
     assert speech.gain == 1.0
     assert np.abs(speech.wav).max() == 1.0
+
+
+@pytest.mark.parametrize("edges", [[], [3], [5], [1, 2, 6, 7], [4, 8]])
+def test_the_end_of_a_wav_fades_linearly_whole_or_in_pieces(edges):
+    wav = np.full(8, 2.0, dtype=np.float32)
+    ended = np.concatenate([*faded_out(np.split(wav, edges), 5)])
+    assert ended.dtype == np.float32
+    assert ended.tolist() == [2, 2, 2, 2, 1.5, 1, 0.5, 0]
+
+
+def test_a_wav_that_is_shorter_than_the_fade_fades_as_a_whole():
+    assert np.concatenate([*faded_out([np.ones(3)], 99)]).tolist() == [1, 0.5, 0]
+
+
+def test_a_piece_is_not_held_back_longer_than_the_fade():
+    pieces = iter([np.ones(4), np.ones(4)])
+    assert len(next(faded_out(pieces, 1))) == 3
+    assert len(list(pieces)) == 1
+
+
+def test_without_a_fade_pieces_are_as_they_are():
+    pieces = [np.ones(2), np.ones(3)]
+    assert [*faded_out(pieces, 0)] == pieces

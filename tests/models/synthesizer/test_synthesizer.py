@@ -11,10 +11,13 @@ from safetensors.torch import load_file, save_file
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
 from models.checkpoint import loading as checkpoint
+from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.synthesizer import Synthesizer, choose_speaker
 from modules.mel import MelConfig
+from modules.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.records import TimedWord
+from processors.text.nearest_phones import is_voiced
 from processors.text.symbols import arpabet_vocabulary
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
@@ -202,6 +205,114 @@ def test_a_sentence_beyond_max_phones_is_cut_at_its_clauses(voice):
 def test_duration_control_makes_speech_and_pauses_longer(voice):
     normal, slow = voice("One. And two."), voice("One. And two.", duration_control=2.0)
     assert slow.seconds / normal.seconds == pytest.approx(2.0, rel=0.05)
+
+
+def per_phone(speech):
+    """The f0 of each phone that is spoken."""
+    ends = np.cumsum(speech.durations)
+    pairs = zip(speech.phone_names, ends, speech.durations, strict=True)
+    return [(name, float(speech.f0[end - 1])) for name, end, n in pairs if n > 0]
+
+
+@pytest.mark.parametrize(
+    ("transform", "expected"),
+    [
+        (PitchTransform(flatten=True), lambda hz: 200),
+        (PitchTransform(invert=True), lambda hz: 400 - hz),
+        (PitchTransform(amplify=1.5, shift_hz=20), lambda hz: 220 + 1.5 * (hz - 200)),
+        (PitchTransform(custom=lambda hz, _: hz + 7), lambda hz: hz + 7),
+    ],
+)
+def test_pitch_is_transformed_where_it_is_heard(voice, transform, expected):
+    plain, changed = voice(LONG_TEXT), voice(LONG_TEXT, pitch_transform=transform)
+    assert plain.durations.tolist() == changed.durations.tolist()
+    wanted = [
+        (name, expected(hz) if is_voiced(name) and hz > 0 else hz) for name, hz in per_phone(plain)
+    ]
+    assert [hz for _, hz in per_phone(changed)] == pytest.approx([hz for _, hz in wanted], abs=0.01)
+
+
+def test_the_factor_comes_after_the_transform(voice):
+    speech = voice("Aha.", pitch_transform=PitchTransform(flatten=True), pitch_control=1.1)
+    vowels = [hz for name, hz in per_phone(speech) if name[-1].isdigit()]
+    assert vowels == pytest.approx([220] * len(vowels))
+
+
+@pytest.mark.parametrize("batch_size", [1, 8])
+def test_a_contour_stretches_over_all_sentences(voice, batch_size):
+    plain = batched(voice, batch_size)
+    changed = plain(LONG_TEXT, pitch_transform=PitchContour((0.5, 1.5), "ramp:0.5:1.5"))
+    names = [name for part in plain._reader.passages(LONG_TEXT, "en-us", None, pauses=False)
+             for passage in part for name in passage.spoken.phones]  # fmt: skip
+    places = iter(enumerate(names))
+    for (name, before), (_, after) in zip(
+        per_phone(plain(LONG_TEXT)), per_phone(changed), strict=True
+    ):
+        if before > 0:  # no pause between sentences
+            i = next(i for i, other in places if other == name)
+            factor = 0.5 + i / len(names) if is_voiced(name) else 1
+            assert after == pytest.approx(before * factor, rel=1e-4)
+
+
+def test_given_pitch_is_spoken_phone_by_phone_in_all_sentences(voice):
+    text = "Aha. Oh, a bee."
+    names = voice.phone_names(text)
+    assert names == voice(text).phone_names
+    hz = [150.0 + 10 * i for i in range(len(names))]
+    speech = voice(text, pitch=hz)
+    spoken = dict(enumerate(zip(names, hz, speech.durations, strict=True)))
+    wanted = [row[1] for row in spoken.values() if row[2] > 0]
+    pause = names.index("<sil>", 1)
+    heard = [value for _, value in per_phone(speech)]
+    assert heard[:pause] + heard[pause + 1 :] == pytest.approx(
+        wanted[:pause] + wanted[pause + 1 :], rel=1e-5
+    )
+    pieces = np.concatenate(list(voice.generate(text, pitch=hz)))
+    assert np.abs(pieces - speech.wav).max() < 1e-4
+
+
+def test_a_pitch_of_another_length_is_refused_with_both_numbers(voice):
+    for say in (voice, voice.generate):
+        with pytest.raises(
+            InputError, match="pitch has 2 values, and the text 6 phones and pauses"
+        ):
+            say("Hello.", pitch=[100.0, 200.0])
+
+
+def test_given_pitch_excludes_a_transform(voice):
+    with pytest.raises(InputError, match="the pitch of this text is given"):
+        voice("Hello.", pitch=[100.0] * 6, pitch_transform=PitchTransform(invert=True))
+
+
+def test_the_end_fades_in_speech_and_in_pieces(voice):
+    plain, faded = voice("One. Two."), voice("One. Two.", fade_out=4)
+    n = 4 * MEL.hop_length
+    assert np.array_equal(faded.wav[:-n], plain.wav[:-n])
+    assert faded.wav[-n:] == pytest.approx(plain.wav[-n:] * np.linspace(1, 0, n), abs=1e-6)
+    pieces = np.concatenate(list(voice.generate("One. Two.", fade_out=4)))
+    assert np.abs(pieces - faded.wav).max() < 1e-4
+    with pytest.raises(InputError, match=r"fade_out is -1; expected a whole number of frames"):
+        voice("One.", fade_out=-1)
+
+
+def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeypatch):
+    infer = voice._network.infer
+    expected = voice("Hello.").wav
+
+    class Plain:
+        controls = frozenset()
+
+        def infer(self, phone_ids, phone_lengths, *, speaker_ids=None, max_frames=None):
+            return infer(phone_ids, phone_lengths, speaker_ids=speaker_ids)
+
+    monkeypatch.setattr(voice, "_network", Plain())
+    assert np.array_equal(voice("Hello.").wav, expected)
+    with pytest.raises(
+        InputError, match=r"FastSpeech2 has no control of duration \(it has: none\)"
+    ):
+        voice("Hello.", duration_control=1.2)
+    with pytest.raises(InputError, match=r"no control of pitch_transform"):
+        voice.generate("Hello.", pitch_transform=PitchTransform(flatten=True))
 
 
 def test_pitch_control_acts_in_hertz(voice):

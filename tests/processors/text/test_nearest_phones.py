@@ -88,3 +88,10 @@ def test_voiced_are_vowels_voiced_consonants_and_what_is_unknown():
     vowels = set(ARPABET) - set(CONSONANTS)
     assert all(is_voiced(phone) for phone in (*vowels, "ˈaː", "dʒ", "z", "ɦ", "n̩", "ɔ̃", "ɹ"))
     assert all(is_voiced(phone) for phone in ("é", "Ω", "人"))
+
+
+def test_letters_are_voiced_and_arpabet_next_to_them_is_as_ever():
+    assert all(is_voiced(letter, in_letters=True) for letter in "asptéß人")
+    assert not any(is_voiced(mark, in_letters=True) for mark in ("<space>", "<,>", "-", "'"))
+    phones = ("S", "@S", "Z", "@Z", "AH0", "@AH0")
+    assert [is_voiced(phone, in_letters=True) for phone in phones] == [0, 0, 1, 1, 1, 1]

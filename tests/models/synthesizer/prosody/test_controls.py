@@ -1,0 +1,61 @@
+import math
+
+import pytest
+
+from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.prosody.controls import Controls, record_of
+from modules.pitch_transform import PitchTransform
+from utils.errors import InputError
+
+ALL = frozenset({"pitch", "energy", "duration", "pitch_transform"})
+
+
+@pytest.mark.parametrize(
+    ("controls", "lacking"),
+    [
+        (Controls(pitch=1.1), "pitch"),
+        (Controls(given_pitch=(100.0,)), "pitch"),
+        (Controls(energy=0.9), "energy"),
+        (Controls(duration=1.2), "duration"),
+        (Controls(transform=PitchTransform(flatten=True)), "pitch_transform"),
+        (Controls(transform=PitchContour((2.0,), "")), "pitch_transform"),
+    ],
+)
+def test_a_control_that_a_model_lacks_is_an_error_that_names_those_it_has(controls, lacking):
+    assert controls.checked("FastPitch", ALL) == controls
+    known = ", ".join(sorted(ALL - {lacking}))
+    message = rf"^FastPitch has no control of {lacking} \(it has: {known}\); leave it out"
+    with pytest.raises(InputError, match=message):
+        controls.checked("FastPitch", ALL - {lacking})
+    with pytest.raises(InputError, match=r"^Tacotron2 has no control of .* \(it has: none\)"):
+        controls.checked("Tacotron2", ())
+
+
+def test_no_control_is_needed_to_ask_for_none():
+    assert Controls().checked("Tacotron2", ()) == Controls()
+    assert Controls(transform=PitchTransform()).checked("Tacotron2", ()) == Controls()
+
+
+@pytest.mark.parametrize("name", ["pitch", "energy", "duration"])
+@pytest.mark.parametrize("value", [0, -1, math.nan, 11, "1", None])
+def test_factors_have_a_range(name, value):
+    with pytest.raises(InputError, match=rf"^{name}_control is .*; expected 0.1 to 10$"):
+        Controls()._replace(**{name: value}).checked("FastPitch", ALL)
+
+
+@pytest.mark.parametrize("value", [math.nan, -1.0, math.inf])
+def test_given_pitch_is_finite_hz(value):
+    with pytest.raises(InputError, match=r"^value 2 of the pitch is .*; expected Hz, 0 where"):
+        Controls(given_pitch=(100.0, value)).checked("FastPitch", ALL)
+
+
+@pytest.mark.parametrize("transform", [PitchTransform(), PitchContour((1.0,), "")])
+def test_given_pitch_and_a_transform_exclude_each_other(transform):
+    with pytest.raises(InputError, match="acts on predicted pitch, and the pitch of this text is"):
+        Controls(transform=transform, given_pitch=(100.0,)).checked("FastPitch", ALL)
+
+
+def test_records_hold_what_differs_from_the_defaults():
+    assert record_of(None) == record_of(PitchTransform()) == {}
+    assert record_of(PitchTransform(flatten=True, shift_hz=5)) == {"flatten": True, "shift_hz": 5}
+    assert record_of(PitchContour((1.0, 2.0), "ramp:1:2")) == {"custom": "ramp:1:2"}

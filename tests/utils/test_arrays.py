@@ -1,0 +1,80 @@
+import numpy as np
+import pytest
+import torch
+
+from utils.arrays import parse_number, read_array, read_numbers
+from utils.errors import InputError
+
+
+def test_arrays_and_tensors_are_read(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1.5, 2.5]]))
+    torch.save(torch.tensor([3, 4]), tmp_path / "b.pt")
+    torch.save(torch.tensor([0.5], dtype=torch.bfloat16, requires_grad=True), tmp_path / "c.PTH")
+    assert read_array(tmp_path / "a.npy").tolist() == [[1.5, 2.5]]
+    assert read_array(tmp_path / "b.pt").tolist() == [3, 4]
+    assert read_array(tmp_path / "c.PTH").tolist() == [0.5]
+
+
+class Harmful:
+    def __reduce__(self):
+        return exec, ("open('ran', 'w')",)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("a.npy", "not a complete .npy file of numbers"), ("a.pt", "not a complete tensor file")],
+)
+def test_files_that_would_run_code_are_refused(tmp_path, monkeypatch, name, message):
+    monkeypatch.chdir(tmp_path)
+    if name.endswith("npy"):
+        np.save(name, np.array([Harmful()], dtype=object), allow_pickle=True)
+    else:
+        torch.save(Harmful(), name)
+    with pytest.raises(InputError, match=message):
+        read_array(tmp_path / name)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.pt"])
+def test_missing_and_broken_files_are_named(tmp_path, name):
+    with pytest.raises(InputError, match=rf"{name}: No such file"):
+        read_array(tmp_path / name)
+    (tmp_path / name).write_bytes(b"broken")
+    with pytest.raises(InputError, match=rf"{name}: not a complete .*; make it again"):
+        read_array(tmp_path / name)
+
+
+def test_what_is_no_single_dense_tensor_is_refused(tmp_path):
+    torch.save({"a": torch.ones(2)}, tmp_path / "dict.pt")
+    torch.save(torch.ones(2).to_sparse(), tmp_path / "sparse.pt")
+    np.savez(tmp_path / "several.npz", a=np.ones(2))
+    (tmp_path / "several.npz").rename(tmp_path / "several.npy")
+    for name, message in (
+        ("dict.pt", "holds a dict, expected one tensor"),
+        ("sparse.pt", "expected a dense one"),
+        ("several.npy", "several arrays, expected one"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read_array(tmp_path / name)
+
+
+def test_numbers_are_read_by_line(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf1\r\n\n -2.5e1 \n.5")
+    assert read_numbers(tmp_path / "a.txt") == {1: 1.0, 3: -25.0, 4: 0.5}
+
+
+@pytest.mark.parametrize(
+    "text", ["nan", "inf", "1e999", "1,5", "1 2", "1_0", "0x1", "٣", "", "__import__('os')", "1+1"]
+)
+def test_what_is_no_finite_number_is_refused_with_its_place(text):
+    with pytest.raises(InputError, match=r"^a.txt, line 7: .*; expected a finite number such as"):
+        parse_number(text, "a.txt, line 7")
+
+
+def test_text_among_numbers_is_named_by_file_and_line(tmp_path):
+    (tmp_path / "a.txt").write_text("1\nhigh\n")
+    with pytest.raises(InputError, match=r"a.txt, line 2: 'high'; expected a finite number"):
+        read_numbers(tmp_path / "a.txt")
+    (tmp_path / "a.txt").write_text("\n")
+    with pytest.raises(InputError, match=r"a.txt: empty; expected one number a line"):
+        read_numbers(tmp_path / "a.txt")
