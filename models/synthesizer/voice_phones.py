@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from processors.records import SpokenText, Word
 from processors.text.nearest_phones import PhoneSet
-from processors.text.symbols import PAUSES
+from processors.text.symbols import APOSTROPHE, PAUSES
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -22,7 +22,7 @@ class _Replacement(NamedTuple):
 
     def __str__(self) -> str:
         place = f" in '{self.word}'" if self.word else ""
-        return f"{self.phone}{place} by {' '.join(self.by)}"
+        return f"{self.phone}{place} by {' '.join(self.by) or 'nothing'}"
 
 
 class VoicePhones:
@@ -79,6 +79,8 @@ class VoicePhones:
         nearest = self._trained.nearest(phone)
         if phone in PAUSES:
             return nearest or (phone,)
+        if phone == APOSTROPHE:  # it has no sound
+            return nearest
         if not nearest:
             raise InputError(
                 f"this voice was not trained on the phone {phone} in '{word}', and has none like it"

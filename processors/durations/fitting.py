@@ -139,7 +139,9 @@ class Fitter:
         frames, off = correct_sum(
             frames, left_s, self.rate, self._options.tolerance, trimmed=trimmed
         )
-        return self._by_times(grid_of_tokens(tokens, frames, self.rate), spoken, seconds), off
+        in_letters = self._config.text.in_letters
+        grid = grid_of_tokens(tokens, frames, self.rate, in_letters=in_letters)
+        return self._by_times(grid, spoken, seconds), off
 
     def _find_rate(
         self, entries: Mapping[str, SourceEntry], utterances: Mapping[str, Utterance]

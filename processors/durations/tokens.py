@@ -16,6 +16,7 @@ from processors.alignment.timed import Grid, Interval, make_grid
 from processors.durations import LAYOUTS, Layout
 from processors.durations.frames import FrameRate
 from processors.records import SpokenText
+from processors.text.symbols import APOSTROPHE
 from utils.errors import InputError
 from utils.files import read_text
 
@@ -167,16 +168,20 @@ def _tokens(cells: Sequence[str], place: str) -> Tokens:
         raise InputError(f"{place}: expected id|P1 P2 ... or id|P1 P2 ...|seconds") from None
 
 
-def grid_of_tokens(tokens: Tokens, frames: np.ndarray, rate: FrameRate) -> Grid:
-    """The tokens with times.
+def grid_of_tokens(
+    tokens: Tokens, frames: np.ndarray, rate: FrameRate, *, in_letters: bool = False
+) -> Grid:
+    """The tokens with times; signs become silence.
 
     Args:
         tokens: N of them.
         frames: (N,).
         rate: Of the frames.
+        in_letters: An apostrophe is a letter.
     """
+    signs = _SIGNS - {APOSTROPHE} if in_letters else _SIGNS
     start = (tokens.start_s or 0.0) * rate.sample_rate
     edges = rate.boundaries_s(frames, start).tolist()  # (N + 1,)
-    names = ["" if name.lower() in _SIGNS else name for name in tokens.names]
+    names = ["" if name.lower() in signs else name for name in tokens.names]
     spans = zip(names, edges[:-1], edges[1:], strict=True)
     return make_grid(None, [], [Interval(*span) for span in spans])

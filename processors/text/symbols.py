@@ -18,6 +18,7 @@ FULL_STOP = "<.>"  # also the end of a text without punctuation
 PUNCTUATION_PAUSES = ("<,>", FULL_STOP, "<?>", "<!>")
 MARKS = (PAD, SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, NOISE)  # the first ids of vocabularies
 WORD_BOUNDARY = "<space>"  # between words in letters; often 0 s long
+APOSTROPHE = "'"  # a letter
 # Punctuation that only the symbol sets of NVIDIA distinguish.
 OTHER_PUNCTUATION = ("<->", '<">', "<(>", "<)>", "<:>", "<;>")
 # All that is in a sequence between words.

@@ -20,7 +20,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from processors.text.normalize import english_in_words
-from processors.text.symbols import ARPABET, PAD, WORD_BOUNDARY, Vocabulary
+from processors.text.symbols import APOSTROPHE, ARPABET, PAD, WORD_BOUNDARY, Vocabulary
 from processors.text.tokens import Token
 
 ARPABET_PREFIX = "@"
@@ -98,4 +98,4 @@ def _is_mark(piece: str) -> bool:
 def _name(char: str) -> str:
     if char == " ":
         return WORD_BOUNDARY
-    return char if char.isalnum() or char == "'" else f"<{char}>"
+    return char if char.isalnum() or char == APOSTROPHE else f"<{char}>"

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from processors.text.g2p import is_arpabet
 from processors.text.lexicon import Pronunciation, has_variants, lookup
+from processors.text.symbols import APOSTROPHE
 from processors.text.tokens import Token
 from utils.errors import InputError
 
 Phones = tuple[str, ...]
-APOSTROPHE = "'"
 _ENDING = re.compile(r"'?s$")
 
 

@@ -61,3 +61,12 @@ def test_letters_and_symbols_of_nvidia_that_were_not_trained_are_replaced_by_lik
     trained = ["<sil>", "e", "b", "<,>", "<space>", "@AO1", "@B", "<.>"]
     (fitted,) = VoicePhones(trained, "replace").fit([text])
     assert fitted.phones == ("<sil>", "e", "<,>", "@AO1", "<.>")
+
+
+def test_an_apostrophe_that_was_not_trained_is_left_out(caplog):
+    phones = ("<sil>", "i", "t", "'", "s", "<.>")
+    text = SpokenText("it's", "it's", phones, (Word("it's", 1, 5),))
+    (fitted,) = VoicePhones(["<sil>", "i", "t", "s", "<.>"], "refuse").fit([text])
+    assert fitted.phones == ("<sil>", "i", "t", "s", "<.>")
+    assert fitted.words == (("it's", 1, 4),)
+    assert "' in 'it's' by nothing" in caplog.text

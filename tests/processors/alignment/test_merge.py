@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from processors.alignment import AlignmentError
-from processors.alignment.merge import AlignedWord, merge, pauses_after
+from processors.alignment.merge import (
+    AlignedWord,
+    aligned_words,
+    is_punctuated,
+    merge,
+    pauses_after,
+)
 from processors.records import SpokenText, TimedPhone, Word
 
 SPOKEN = SpokenText(
@@ -23,6 +29,27 @@ def aligned(text, start_s, end_s, pause="", phones=("AA1", "B")):
 
 def test_pauses_are_read_from_between_the_words():
     assert pauses_after(SPOKEN) == ["<,>", "", "<?>"]
+
+
+def test_a_boundary_between_words_in_letters_lasts_as_long_as_the_silence_there():
+    spoken = SpokenText(
+        text="so a b.",
+        normalized="so a b.",
+        phones=("<sil>", "s", "o", "<space>", "a", "<space>", "b", "<.>"),
+        words=(Word("so", 1, 3), Word("a", 4, 5), Word("b", 6, 7)),
+    )
+    assert pauses_after(spoken) == ["<space>", "<space>", "<.>"]
+    assert is_punctuated(spoken) == [False, False, True]
+    timed = [
+        [TimedPhone("s", 0.1, 0.2), TimedPhone("o", 0.2, 0.3)],
+        [TimedPhone("a", 0.5, 0.6)],
+        [TimedPhone("b", 0.6, 0.7)],
+    ]
+    alignment = merge(aligned_words(spoken, timed), 1.0, 0.1)
+    assert alignment.phones == spoken.phones
+    assert alignment.words == spoken.words
+    expected = [0.1, 0.1, 0.1, 0.2, 0.1, 0.0, 0.1, 0.1]
+    assert np.diff(alignment.boundaries_s) == pytest.approx(np.array(expected))
 
 
 def test_sequence_of_the_frontend_comes_back_with_the_silences_measured():

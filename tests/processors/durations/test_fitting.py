@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from config.schema import PreprocessConfig
+from config.schema import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.timed import Interval, make_grid
@@ -58,3 +58,31 @@ def test_renamed_phones_keep_their_times_and_pauses_their_names():
     found = renamed(grid, spoken).phones
     assert [one.label for one in found] == ["<sil>", "HH", "<sp>", "AY1", "<.>"]
     assert [one.start_s for one in found] == [0, 1, 2, 3, 4]
+
+
+LETTERS = PreprocessConfig(aligner="imported", text=TextConfig(phone_extractor="letters"))
+SPELT = "it's a cat, so"
+
+
+@pytest.mark.parametrize("table", [False, True], ids=["by layout", "by names"])
+def test_durations_of_letters_fit_text_in_letters(tmp_path, table):
+    path = tmp_path / "u1.wav"
+    soundfile.write(path, np.zeros(256 * 20), 22050)
+    utterance = Utterance("u1", path, SPELT, "ann", "en-us")
+    names = [*"it's", "_", "a", "_", *"cat", ",", "_", *"so", "."]  # a comma and a space
+    frames = np.array([1, 1, 0, 2, 0, 1, 3, 1, 1, 1, 2, 1, 2, 2, 2])
+    interpretation = Interpretation(tokens="no_start", rate=FrameRate(256, 22050))
+    if table:
+        file = tmp_path / "tokens.txt"
+        file.write_text(f"u1|{' '.join(names)}\n")
+        interpretation = Interpretation(table=file, rate=FrameRate(256, 22050))
+    else:
+        frames = np.array([*frames[:10], 3, *frames[12:]])  # one class for the comma
+    entry = SourceEntry("u1", path.with_suffix(".npy"), lambda: FrameCounts(frames))
+    fitter = Fitter(LETTERS, interpretation, {"u1": entry}, {"u1": utterance})
+    speech, _ = fitter(entry, utterance)
+    found = [(phone.name, n) for phone, n in zip(speech.phones, speech.frames, strict=True)]
+    words = [*zip("it's", [1, 1, 0, 2], strict=True), ("<space>", 0), ("a", 1), ("<space>", 3)]
+    words += [("c", 1), ("a", 1), ("t", 1), ("<,>", 3), ("s", 2), ("o", 2)]
+    assert found[1:-1] == words
+    assert [word.text for word in speech.words] == ["it's", "a", "cat", "so"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.schema import PreprocessConfig
+from config.schema import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, hmm, make_aligner
 from processors.alignment.hmm import MODEL_FILE, choose, plan_training
@@ -251,3 +251,24 @@ def test_stage_1_refuses_a_wrong_transcript_lists_it_and_warns(folder, tmp_path,
     assert (scores[0]["id"], scores[0]["text"]) == ("LJ001-0008", OTHER_TEXT)
     assert next(iter(read_json(place / "report.json")["misfits"])) == "LJ001-0008"
     assert "may differ from their texts" in caplog.text
+
+
+def test_letters_are_aligned_within_their_words(tmp_path):
+    """Word onsets by letters, on a few clips, against those of MFA."""
+    config = PreprocessConfig(
+        aligner="hmm", backend="sequential", text=TextConfig(phone_extractor="letters")
+    )
+    plan_training(config, [utterance(id) for id in SHORTEST[:6]], tmp_path).carry_out(1)
+    errors = []
+    for id in SHORTEST[:6]:
+        one = utterance(id)
+        wav = read_audio(one.audio, config).wav
+        spoken = TextFrontend(config.text, "en-us")(one.text)
+        found = make_aligner(config, DEMO, tmp_path)(one, wav, config.sample_rate, spoken)
+        assert found.phones == spoken.phones
+        words = read_textgrid(DEMO / f"TextGrid/{id}.TextGrid").words
+        if len(words) == len(found.words):
+            onsets = [found.boundaries_s[word.start] for word in found.words]
+            errors += [ours - word.start_s for ours, word in zip(onsets, words, strict=True)]
+    assert len(errors) > 15
+    assert np.median(np.abs(errors)) < 0.1

@@ -1,7 +1,4 @@
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +7,8 @@ from processors.records import WordPhones
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import draw, longest, mix, substitute
 
-ROOT = Path(__file__).parents[4]
 WORDS = [WordPhones(index, 2 * index, 2 * index + 1, ("X",)) for index in range(5000)]
+DRAWN = [0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 14, 16, 17]
 
 
 @pytest.fixture(scope="module")
@@ -36,20 +33,8 @@ def test_each_word_is_drawn_anew_in_each_epoch_and_utterance():
 def test_a_draw_depends_on_its_names_alone():
     shuffled = random.Random(0).sample(WORDS, len(WORDS))
     assert set(draw(shuffled, 0.3, 1, 2, "utt")) == set(draw(WORDS, 0.3, 1, 2, "utt"))
-    assert [one.word for one in draw(WORDS[:20], 0.5, 1, 0, "utt")] == drawn_elsewhere()
-
-
-def drawn_elsewhere():
-    code = (
-        "from processors.records import WordPhones; "
-        "from processors.text.letters.mixing import draw; "
-        "words = [WordPhones(i, 0, 1, ('X',)) for i in range(20)]; "
-        "print(*(one.word for one in draw(words, 0.5, 1, 0, 'utt')))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return [int(word) for word in run.stdout.split()]
+    # the same on every machine and in every process
+    assert [one.word for one in draw(WORDS[:20], 0.5, 1, 0, "utt")] == DRAWN
 
 
 def test_chosen_words_take_the_place_of_their_letters():
