@@ -92,7 +92,8 @@ class TextConfig:
     # any language. `mixed`: each word in letters or in ARPAbet, English. `nvidia_english` and
     # `nvidia_english_lowercase`: as `mixed`, with the symbols and ids of NVIDIA's Tacotron 2 and
     # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation. The last three
-    # need a model that finds the durations in training (`aligner: "learned"`).
+    # need a model that finds the durations in training (`aligner: "learned"`), unless p_arpabet
+    # is 0.
     phone_extractor: Literal[
         "lexicon", "espeak", "letters", "mixed", "nvidia_english", "nvidia_english_lowercase"
     ] = "lexicon"
@@ -215,16 +216,22 @@ class PreprocessConfig:
     def _check_text(self) -> None:
         """Rules for aligner and phone extractor."""
         extractor = self.text.phone_extractor
-        if self.text.is_mixed and self.aligner != "learned":
+        if self.text.certain_p_arpabet > 0 and self.aligner != "learned":
             raise ValueError(
                 f"text.phone_extractor is {extractor} and aligner {self.aligner}: words change"
                 " between letters and phones in training, so no aligner can come before it; set"
-                " aligner to learned"
+                " aligner to learned, or text.p_arpabet to 0"
             )
-        if extractor == "letters" and self.aligner in ("pocketsphinx", "textgrid"):
+        if self.text.in_letters and self.aligner in ("pocketsphinx", "textgrid"):
             raise ValueError(
-                f"text.phone_extractor is letters, but aligner {self.aligner} gives the times of"
-                " phones; set aligner to hmm or learned, or to imported with durations of letters"
+                f"text.phone_extractor is {extractor}, but aligner {self.aligner} gives the times"
+                " of phones; set aligner to hmm or learned, or to imported with durations of"
+                " letters"
+            )
+        if self.text.has_nvidia_symbols and self.aligner == "hmm":
+            raise ValueError(
+                f"text.phone_extractor is {extractor}, whose marks are not the pauses that aligner"
+                " hmm places; set aligner to learned, or to imported with durations of letters"
             )
 
     def of_any_length(self) -> "PreprocessConfig":

@@ -4,8 +4,8 @@ Phones keep the names of the source. There are two kinds of sources:
 
 - Files of other programs have phones and silences. Punctuation comes from the text, and silence
   at both ends is cut to `edge_silence_s`.
-- Files that this toolkit wrote have the complete sequence, from `<sil>` to the class of the last
-  punctuation, which is used unchanged.
+- Files that this toolkit wrote have the complete sequence with its punctuation, which is used
+  unchanged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,14 @@ from processors.alignment import AlignmentError, naming
 from processors.alignment.matching import is_same_text, match_boundaries
 from processors.alignment.merge import AlignedWord, aligned_words, merge, pauses_after
 from processors.records import Alignment, SpokenText, TimedPhone, Word
-from processors.text.symbols import NOISE, PAUSES, PUNCTUATION_PAUSES, SILENCE
+from processors.text.symbols import (
+    NOISE,
+    OTHER_PUNCTUATION,
+    PAUSES,
+    PUNCTUATION_PAUSES,
+    SILENCE,
+    WORD_BOUNDARY,
+)
 
 MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
 MAX_CUT_S = 0.05  # of a phone past the end of the audio: the analysis window of an aligner
@@ -32,6 +39,7 @@ MAX_OVERLAP_S = 0.0101  # start and length are often rounded to 10 ms, each by i
 _SHOWN = 40  # letters of a text in a message
 
 _SILENCES = {"", "sp", "sil", "<sil>", "<eps>", "pau", "<pau>", "ssil", "#", "h#", "_", "<p:>"}
+_SYMBOLS = {*OTHER_PUNCTUATION, WORD_BOUNDARY}  # of the symbol sets of NVIDIA
 _UNKNOWN_PHONES = {"spn", "<spn>", "<unk>"}
 
 
@@ -54,7 +62,9 @@ class Grid(NamedTuple):
     def is_complete(self) -> bool:
         """Whether the phones are a complete sequence of this toolkit, with every pause."""
         names = [phone.label for phone in self.phones]
-        return names[:1] == [SILENCE] and names[-1] in PUNCTUATION_PAUSES
+        if names[:1] == [SILENCE]:
+            return names[-1] in PUNCTUATION_PAUSES
+        return not _SYMBOLS.isdisjoint(names)  # texts of these have no silence at the start
 
 
 def make_grid(
@@ -128,7 +138,7 @@ def align_grid(
     _check_duration(grid, duration_s)
     _check_phones(grid, spoken)
     _check_words(grid, spoken)
-    if grid.is_complete:
+    if grid.is_complete or tuple(phone.label for phone in grid.phones) == spoken.phones:
         return _complete(grid, spoken)
     notices = _check_end(grid.phones[-1], duration_s)
     words = _by_words(grid, spoken) if grid.words else _by_phones(grid, spoken)

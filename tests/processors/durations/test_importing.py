@@ -11,6 +11,7 @@ import pytest
 import soundfile
 import torch
 
+from config.schema import TextConfig
 from processors.alignment.textgrid import Tiers
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
@@ -24,6 +25,7 @@ from utils.errors import InputError
 NAME = "LJSpeech"
 OWN = FrameRate(256, 22050)
 AS_STAGE_1 = Interpretation()
+PHONES = TextConfig()
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +59,9 @@ def write_all(folder: Path, spoken, ids: Iterable[str] = IDS, rate=OWN) -> Path:
     return folder
 
 
-def run(corpus, tmp_path, source, reading=AS_STAGE_1, **options):
-    config = config_of(
-        corpus, tmp_path / "processed", aligner="imported", imported_dir=str(tmp_path / "imported")
-    )
+def run(corpus, tmp_path, source, reading=AS_STAGE_1, text=PHONES, **options):
+    keys = {"aligner": "imported", "imported_dir": str(tmp_path / "imported"), "text": text}
+    config = config_of(corpus, tmp_path / "processed", **keys)
     import_durations(config, NAME, Source(source), reading, **options)
     return config
 
@@ -112,6 +113,24 @@ def test_tensors_are_read_as_arrays_are(corpus, spoken, tmp_path):
         torch.save(frames, tmp_path / "durations" / f"{id}.pt")
     run(corpus, tmp_path, tmp_path / "durations")
     assert report(tmp_path)["imported"] == 9
+
+
+def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(corpus, tmp_path):
+    (tmp_path / "durations").mkdir()
+    text = TextConfig(phone_extractor="nvidia_english", p_arpabet=0.0)
+    symbols = {id: TextFrontend(text, "en-us")(texts()[id]).phones for id in IDS}
+    assert symbols["LJ042-0094"][:5] == ("t", "h", "e", "<space>", "s")
+    for id in IDS:  # int32, as NVIDIA's script writes them
+        frames = torch.from_numpy(durations_of(id, len(symbols[id]))).int()
+        torch.save(frames, tmp_path / "durations" / f"{id}.pt")
+    config = run(corpus, tmp_path, tmp_path / "durations", text=text)
+    assert report(tmp_path)["imported"] == 9
+    prepare_dataset(config, NAME, 1)
+    store = FeatureStore(tmp_path / "processed" / NAME)
+    for id in IDS:
+        features = store.read(id)
+        assert features.phones == symbols[id]
+        assert features.durations.tolist() == durations_of(id, len(symbols[id])).tolist()
 
 
 def test_frames_of_another_hop_are_found_and_become_the_same_seconds(corpus, spoken, tmp_path):
