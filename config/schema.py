@@ -162,8 +162,11 @@ class PreprocessConfig:
     max_seconds: float = 30.0  # longer utterances are rejected
     strict_sample_rate: bool = False  # reject audio of another rate instead of resampling it
     rescale: bool = False  # scale float audio beyond [-1, 1] down instead of rejecting it
-    # `learned`: no aligner in stage 1; the model learns the durations during training
-    aligner: Literal["pocketsphinx", "hmm", "textgrid", "imported", "learned"] = "pocketsphinx"
+    # `learned`: no aligner in stage 1; the model learns the durations during training. `none`: for
+    # models that need no durations, such as Tacotron 2, which accept every aligner
+    aligner: Literal["pocketsphinx", "hmm", "textgrid", "imported", "learned", "none"] = (
+        "pocketsphinx"
+    )
     textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
     imported_dir: str = ""  # for aligner `imported`; empty: `alignments` in the dataset's folder
     edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds
@@ -216,11 +219,12 @@ class PreprocessConfig:
     def _check_text(self) -> None:
         """Rules for aligner and phone extractor."""
         extractor = self.text.phone_extractor
-        if self.text.certain_p_arpabet > 0 and self.aligner != "learned":
+        if self.text.certain_p_arpabet > 0 and self.has_aligner:
             raise ValueError(
                 f"text.phone_extractor is {extractor} and aligner {self.aligner}: words change"
                 " between letters and phones in training, so no aligner can come before it; set"
-                " aligner to learned, or text.p_arpabet to 0"
+                " aligner to learned (to none if the model needs no durations), or text.p_arpabet"
+                " to 0"
             )
         if self.text.in_letters and self.aligner in ("pocketsphinx", "textgrid"):
             raise ValueError(
@@ -237,6 +241,11 @@ class PreprocessConfig:
     def of_any_length(self) -> "PreprocessConfig":
         """The same keys for recordings of any length."""
         return replace(self, min_seconds=0.0, max_seconds=math.inf)
+
+    @property
+    def has_aligner(self) -> bool:
+        """Whether stage 1 stores durations."""
+        return self.aligner not in ("learned", "none")
 
     @property
     def mel(self) -> MelConfig:
@@ -454,15 +463,22 @@ class Config:
         return self.preprocess.text.certain_p_arpabet if chosen is None else chosen
 
     def _check_aligner(self) -> None:
-        """Rules for models that learn the durations."""
-        if self.task != "tts" or self.preprocess.aligner != "learned":
+        """Rules for data without durations."""
+        if self.task != "tts" or self.preprocess.has_aligner:
             return
-        if self.model is not None and not hasattr(self.model, "aligner"):
-            raise ValueError(
-                f"{self.model_type} cannot learn durations: choose another preprocess.aligner"
-            )
+        aligner = self.preprocess.aligner
+        if self.model is not None and getattr(self.model, "NEEDS_DURATIONS", True):
+            if aligner == "none":
+                raise ValueError(
+                    f"{self.model_type} needs durations, and preprocess.aligner none gives none:"
+                    " choose another, such as learned"
+                )
+            if not hasattr(self.model, "aligner"):
+                raise ValueError(
+                    f"{self.model_type} cannot learn durations: choose another preprocess.aligner"
+                )
         if self.train.crop_phones:
             raise ValueError(
                 f"train.crop_phones is {self.train.crop_phones}, but with preprocess.aligner"
-                " learned the times of phones are unknown; set it to 0"
+                f" {aligner} the times of phones are unknown; set it to 0"
             )

@@ -3,6 +3,8 @@
 Kim et al. 2020, "Glow-TTS", arXiv:2005.11129; Badlani et al. 2021, arXiv:2108.10447. An alignment
 starts with the first phone, ends with the last, and every phone has at least one frame. Of equally
 likely alignments, the one whose phones begin latest is chosen.
+
+`attended_durations` is for the attention of a decoder, which may have skipped phones.
 """
 
 import math
@@ -14,6 +16,8 @@ import torch
 from torch import Tensor
 
 from modules.alignment_encoder import require_enough_frames
+
+_LEAST_ATTENTION = 1e-6  # less is no evidence: a path may cross it
 
 
 def monotonic_durations(
@@ -102,3 +106,36 @@ def _search_batched(log_attention: Tensor, phone_lengths: Tensor, mel_lengths: T
     return torch.zeros_like(log_attention[:, 0], dtype=torch.long).scatter_add(
         1, path.T, valid.T.long()
     )
+
+
+@torch.no_grad()
+def attended_durations(attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor) -> Tensor:
+    """Frames of each phone in the most likely monotonic path through the attention of a decoder.
+
+    Unlike that of `monotonic_durations` the path may begin and end at any phone and skip others,
+    as the attention may have: these get no frame.
+
+    Args:
+        attention: Weights, (B, T, N).
+        phone_lengths: Phones per item, (B,).
+        mel_lengths: Frames per item, (B,).
+
+    Returns:
+        (B, N) int64; they sum to the mel_lengths.
+    """
+    _, T, N = attention.shape
+    frames, phones = (torch.arange(size, device=attention.device) for size in (T, N))
+    valid = frames < mel_lengths[:, None]  # (B, T)
+    score = attention.float().clamp(min=_LEAST_ATTENTION).log()
+    score = score.masked_fill(~valid[:, :, None], 0.0)  # after the end, staying costs nothing
+    score = score.masked_fill((phones >= phone_lengths[:, None])[:, None], -math.inf)
+    best, origins = score[:, 0], []  # of a path that ends at each phone, (B, N)
+    for t in range(1, T):
+        reached, origin = best.cummax(dim=1)  # by staying, or from any phone before
+        best = reached + score[:, t]
+        origins.append(origin)
+    path = [best.argmax(dim=1, keepdim=True)]
+    for origin in reversed(origins):
+        path.append(origin.gather(1, path[-1]))
+    places = torch.cat(path[::-1], dim=1)  # (B, T): the phone of each frame
+    return torch.zeros_like(best, dtype=torch.long).scatter_add(1, places, valid.long())

@@ -41,6 +41,33 @@ def mse_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
     return (error * mask).sum()
 
 
+def guided_attention_sum(
+    attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor, width: float = 0.2
+) -> Tensor:
+    """Attention far from the diagonal (Tachibana et al. 2018, arXiv:1710.08969, eq. 6).
+
+    The paper takes the mean over phones as well; this sum over phones is the mean distance of a
+    frame, between 0 and 1, whatever the number of phones.
+
+    Args:
+        attention: Weights, (B, T, N), 0 for padded phones.
+        phone_lengths: (B,).
+        mel_lengths: (B,).
+        width: g, the standard deviation of the diagonal in shares of text and speech.
+
+    Returns:
+        Scalar, the sum over valid frames.
+    """
+    _, T, N = attention.shape
+    frames, phones = (torch.arange(n, device=attention.device) for n in (T, N))
+    in_speech = frames / mel_lengths[:, None]  # (B, T)
+    in_text = phones / phone_lengths[:, None]  # (B, N)
+    distance = in_text[:, None] - in_speech[:, :, None]  # (B, T, N)
+    penalty = 1 - torch.exp(-distance.square() / (2 * width**2))
+    valid = frames < mel_lengths[:, None]
+    return ((attention.float() * penalty).sum(dim=2) * valid).sum()
+
+
 _SMALLEST_POWER = 1e-7  # of a bin before the root: a sine of full scale has about 1e5
 
 

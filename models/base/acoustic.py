@@ -16,25 +16,30 @@ Control = Literal["pitch", "energy", "duration", "pitch_transform"]
 
 
 class TtsOutput(NamedTuple):
-    """A synthesised mel and its prosody. Padding is 0 except in the mel."""
+    """A synthesised mel and its prosody. Padding is 0 except in the mel.
+
+    Models that align by attention find durations in it, and predict no pitch and energy.
+    """
 
     mel: Tensor  # (B, M, T), the log floor beyond the lengths
     mel_lengths: Tensor  # (B,)
     durations: Tensor  # (B, N) frames
-    pitch: Tensor  # Hz, (B, N), or (B, T) where pitch_level is "frame"
-    energy: Tensor  # (B, N) or (B, T), by energy_level
+    pitch: Tensor | None = None  # Hz, (B, N), or (B, T) where pitch_level is "frame"
+    energy: Tensor | None = None  # (B, N) or (B, T), by energy_level
     pitch_level: Level = "phone"
     energy_level: Level = "phone"
+    alignment: Tensor | None = None  # attention, (B, T, N): weights of the phones in each frame
+    stopped: Tensor | None = None  # (B,) bool; False where a limit ended the speech, not the model
 
-    def contours_per_frame(self) -> tuple[Tensor, Tensor]:
+    def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:
         """Pitch and energy per frame, (B, T) each; values of phones are repeated over frames."""
         return (
             self._per_frame(self.pitch, self.pitch_level),
             self._per_frame(self.energy, self.energy_level),
         )
 
-    def _per_frame(self, values: Tensor, level: Level) -> Tensor:
-        if level == "frame":
+    def _per_frame(self, values: Tensor | None, level: Level) -> Tensor | None:
+        if values is None or level == "frame":
             return values
         _, _, T = self.mel.shape
         return regulate(values.unsqueeze(2), self.durations, T).squeeze(2)

@@ -1,4 +1,4 @@
-"""Plots of speech: mel with its phones, f0 and energy; several mels above one another."""
+"""Plots of speech: mel with its phones, f0 and energy; mels above one another; attention."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -109,6 +109,46 @@ def plot_mels(
         panel.set_ylabel(f"{name} (mel band)", fontsize=8)
     panels[-1].set_xlim(0, seconds)
     panels[-1].set_xlabel("seconds", fontsize=8)
+    return _written(figure, path)
+
+
+def plot_attention(
+    path: Path | None,
+    attention: ArrayLike,
+    phones: Sequence[str],
+    *,
+    title: str = "",
+    frame_s: float,
+) -> "Figure":
+    """Draws how much each phone weighs in each frame: a good alignment is a rising line.
+
+    Args:
+        path: PNG file to write; None only returns the figure.
+        attention: Weights, (T, N).
+        phones: Phone names, N of them.
+        title: Title, wrapped to the width of the figure; at most three lines.
+        frame_s: Seconds per frame.
+
+    Returns:
+        The figure, free of pyplot's global state.
+
+    Raises:
+        ValueError: If the phones do not match the weights.
+    """
+    from matplotlib.figure import Figure
+
+    weights = np.asarray(attention, dtype=np.float32).T  # (N, T)
+    if weights.ndim != 2 or len(weights) != len(phones) or weights.shape[1] == 0:
+        raise ValueError(f"weights {weights.T.shape} of {len(phones)} phones; expected (T, N)")
+    seconds = weights.shape[1] * frame_s
+    width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
+    figure = Figure(figsize=(width_in, 1), dpi=100)
+    height_in = max(PANEL_IN[0], LABEL_ROW_IN * len(phones))
+    (panel,) = add_panels(figure, [height_in], 0, wrap(title, width_in))
+    draw_mel(panel, weights, np.array([0, seconds]), (0.0, 1.0))
+    panel.set_yticks(np.arange(len(phones)) + 0.5, phones, fontsize=LABEL_POINTS, parse_math=False)
+    panel.set_ylabel("")
+    panel.set_xlabel("seconds", fontsize=8)
     return _written(figure, path)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.base.assets import Assets
 from models.base.interfaces import AcousticModel
-from models.base.plots import plot_mels, plot_synthesis
+from models.base.plots import plot_attention, plot_mels, plot_synthesis
 from models.base.task import Sample
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig
@@ -46,15 +46,19 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
     device = out.mel.device if out.mel.is_cuda else torch.device("cpu")
     vocoder = GriffinLim(assets.mel).to(device)
     wavs = vocoder.infer(out.mel.float().to(device), out.mel_lengths.to(device)).cpu()  # (B, S)
-    f0, energy = out.contours_per_frame()  # (B, T) each
+    contours = out.contours_per_frame()  # (B, T) each, or None
     for item, id in enumerate(batch.ids):
         T, N = int(out.mel_lengths[item]), int(batch.phone_lengths[item])
         names, durations = _names(assets, batch.phone_ids[item, :N]), out.durations[item, :N]
-        values = out.mel[item, :, :T], durations, f0[item, :T], energy[item, :T]
+        f0, energy = (None if values is None else values[item, :T] for values in contours)
         wav = wavs[item, : T * assets.mel.hop_length]
         phones = timed_phones(names, durations.tolist(), _frame_s(assets.mel))
-        draw = partial(_plot, names, *values, title=id, frame_s=_frame_s(assets.mel))
-        yield Sample(id, {"synthesised": wav}, {"mel": draw}, phones)
+        values = out.mel[item, :, :T], durations, f0, energy
+        figures = {"mel": partial(_plot, names, *values, title=id, frame_s=_frame_s(assets.mel))}
+        if out.alignment is not None:
+            weights = out.alignment[item, :T, :N]
+            figures["attention"] = partial(_plot_attention, names, weights, id, assets.mel)
+        yield Sample(id, {"synthesised": wav}, figures, phones)
 
 
 def add_alignment_figures(
@@ -81,14 +85,21 @@ def _plot(
     names: Sequence[str],
     mel: Tensor,
     durations: Tensor,
-    f0: Tensor,
-    energy: Tensor,
+    f0: Tensor | None,
+    energy: Tensor | None,
     *,
     title: str,
     frame_s: float,
 ) -> "Figure":
-    values = (_plain(value) for value in (durations, f0, energy))
-    return plot_synthesis(None, _plain(mel), names, *values, title=title, frame_s=frame_s)
+    curves = (None if values is None else _plain(values) for values in (f0, energy))
+    timed = _plain(mel), names, _plain(durations)
+    return plot_synthesis(None, *timed, *curves, title=title, frame_s=frame_s)
+
+
+def _plot_attention(
+    names: Sequence[str], attention: Tensor, title: str, mel: MelConfig
+) -> "Figure":
+    return plot_attention(None, _plain(attention), names, title=title, frame_s=_frame_s(mel))
 
 
 def resynthesis_samples(

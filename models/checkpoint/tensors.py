@@ -172,6 +172,7 @@ def _why(error: Exception) -> str:
     if (match := _FORBIDDEN.search(str(error))) is not None:
         return (
             f"refused: it names {match[1]}, which is no tensor and might run code; nothing of it "
-            "was run. Ask its author for a file of tensors only, such as safetensors"
+            "was run. Ask its author for a file of tensors only, such as safetensors; or make one"
+            " with its code: torch.save({'state_dict': network.state_dict()}, file)"
         )
     return f"not a file of tensors that torch can read ({type(error).__name__}); is it whole?"

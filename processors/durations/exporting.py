@@ -45,8 +45,8 @@ def export_store(
     store = FeatureStore(folder)
     if not store.timed and find is None:
         raise InputError(
-            f"{folder} holds no durations (preprocess.aligner learned): the voice that was trained"
-            " on it has found them; give it as --infer_expt_dir"
+            f"{folder} holds no durations (preprocess.aligner {config.aligner}): a voice that was"
+            " trained on it with learned has found them; give it as --infer_expt_dir"
         )
     output.mkdir(parents=True, exist_ok=True)
     find_writer(format).write(output, _aligned(config, store, folder, find))

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -5,7 +6,12 @@ import pytest
 import torch
 
 from modules import alignment_search
-from modules.alignment_search import _search_batched, _search_by_item, monotonic_durations
+from modules.alignment_search import (
+    _search_batched,
+    _search_by_item,
+    attended_durations,
+    monotonic_durations,
+)
 from tests.modules.alignments import all_durations, log_likelihood, random_batch
 
 SIZES = [(1, 1), (1, 6), (5, 5), (4, 9), (3, 10), (2, 7)]  # phones, frames
@@ -69,3 +75,27 @@ def test_items_that_cannot_be_aligned_are_refused():
     lengths = torch.tensor([5]), torch.tensor([4])
     with pytest.raises(ValueError, match="item 0 has 5 phones and 4 frames"):
         monotonic_durations(torch.zeros(1, 4, 5), *lengths)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_monotonic_path_through_attention_is_more_likely(seed):
+    generator = torch.Generator().manual_seed(seed)
+    attention = torch.rand(2, 5, 4, generator=generator).softmax(dim=2)
+    phone_lengths, mel_lengths = torch.tensor([4, 3]), torch.tensor([5, 4])
+    found = attended_durations(attention, phone_lengths, mel_lengths)
+    for weights, durations, N, T in zip(attention, found, phone_lengths, mel_lengths, strict=True):
+        paths = itertools.combinations_with_replacement(range(int(N)), int(T))
+        best = max(paths, key=lambda path: sum(weights[t, n].log() for t, n in enumerate(path)))
+        assert durations.tolist() == [best.count(n) for n in range(4)]
+
+
+def test_phones_that_attention_skips_have_no_frames():
+    attention = torch.zeros(1, 4, 5)
+    attention[0, [0, 1, 2, 3], [0, 0, 3, 3]] = 1.0
+    found = attended_durations(attention, torch.tensor([5]), torch.tensor([4]))
+    assert found.tolist() == [[2, 0, 0, 2, 0]]
+
+
+def test_there_may_be_more_phones_than_frames():
+    found = attended_durations(torch.eye(3)[None, :2], torch.tensor([3]), torch.tensor([2]))
+    assert found.tolist() == [[1, 1, 0]]

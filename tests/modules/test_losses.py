@@ -4,7 +4,13 @@ import scipy.signal
 import torch
 from torch.nn import functional as F
 
-from modules.losses import MultiResolutionStft, Resolution, l1_sum, mse_sum
+from modules.losses import (
+    MultiResolutionStft,
+    Resolution,
+    guided_attention_sum,
+    l1_sum,
+    mse_sum,
+)
 from modules.masking import length_mask
 
 MASK = length_mask(torch.tensor([2, 1]), 3)
@@ -18,6 +24,25 @@ def test_l1_sums_the_mean_over_bands_over_valid_frames():
 def test_mse_sums_squares_over_valid_positions():
     predicted = torch.tensor([[1.0, 2, 9], [3, 9, 9]])
     assert mse_sum(predicted, torch.zeros_like(predicted), MASK) == 1 + 4 + 9
+
+
+def test_attention_costs_its_distance_to_the_diagonal():
+    # frames at 0, 1/4, 2/4, 3/4 of the speech and phones at 0 and 1/2 of the text
+    attention = torch.tensor([[1.0, 0], [0.5, 0.5], [0, 1], [0, 1]])[None]
+    far = 1 - np.exp(-(0.25**2) / (2 * 0.2**2))  # of both phones at 1/4, of the second at 3/4
+    found = guided_attention_sum(attention, torch.tensor([2]), torch.tensor([4]))
+    assert found.item() == pytest.approx(0 + far + 0 + far, rel=1e-5)
+
+
+def test_attention_of_padding_costs_nothing():
+    attention = torch.eye(5)[None].flip(1)
+    alone = guided_attention_sum(attention[:, :3, :4], torch.tensor([4]), torch.tensor([3]))
+    padded = guided_attention_sum(
+        torch.nn.functional.pad(attention[:, :3, :4], (0, 2, 0, 3), value=0.0),
+        torch.tensor([4]),
+        torch.tensor([3]),
+    )
+    assert padded.item() == pytest.approx(alone.item())
 
 
 def test_half_precision_predictions_give_float32_losses():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torch import Tensor
 
+from models.checkpoint.importers._files import several_models
 from models.checkpoint.importers._settings import section
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.letters.nvidia import nvidia_vocabulary
@@ -23,6 +24,7 @@ _MODELS = {  # names of tensors that only this model has
     "WaveGlow": r"convinv\.|WN\.\d",
     "HiFi-GAN": r"conv_pre\.",
 }
+_NUMBER = re.compile(r"(\d+)(\.\w+)?$")
 _SYMBOL_SETS = ("nvidia_english", "nvidia_english_lowercase")  # by number of symbols
 _MEL = {  # of LJSpeech in NVIDIA's recipes, by the keys of Arion and of `train_setup`
     "sample_rate": ("sampling_rate", 22050),
@@ -142,6 +144,46 @@ def head_of(path: Path) -> bytes:
                 return file.read(_HEAD)
     except (OSError, zipfile.BadZipFile):
         return b""
+
+
+def find_checkpoint(path: Path, name: re.Pattern[str], model: str) -> NvidiaCheckpoint | None:
+    """Finds a checkpoint of a model: a file, or the one of the highest number in a folder.
+
+    Args:
+        path: A file of any name, or a folder.
+        name: Pattern of the names of this model's files.
+        model: As in `NvidiaCheckpoint.model`.
+
+    Returns:
+        None if there is no model of NVIDIA.
+
+    Raises:
+        InputError: If it is another model of NVIDIA, if a file of this name is broken, or if none
+            of several is the newest.
+    """
+    file = _newest(path, name)
+    try:
+        found = None if file is None else open_checkpoint(file)
+    except InputError:
+        if file is not None and name.fullmatch(file.name):
+            raise
+        return None
+    if found is None or not found.model:
+        return None
+    if found.model != model:
+        raise wrong_model(found, model)
+    return found
+
+
+def _newest(path: Path, name: re.Pattern[str]) -> Path | None:
+    if path.is_file():
+        return path
+    files = [f for f in path.glob("*") if name.fullmatch(f.name) and f.is_file()]
+    files = [f for f in files if not (f.is_symlink() and f.resolve() in files)]  # "..._last.pt"
+    numbers = {int(match[1]): file for file in files if (match := _NUMBER.search(file.name))}
+    if len(numbers) < len(files) > 1:
+        raise several_models(path, (file.name for file in files))
+    return numbers[max(numbers)] if numbers else next(iter(files), None)
 
 
 def wrong_model(found: NvidiaCheckpoint, expected: str) -> InputError:

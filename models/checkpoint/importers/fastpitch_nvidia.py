@@ -15,8 +15,8 @@ from torch import Tensor
 from models.base.assets import Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel, TrainingNetworks
-from models.checkpoint.importers._files import HubFiles, several_models
-from models.checkpoint.importers._nvidia import NvidiaCheckpoint, open_checkpoint, wrong_model
+from models.checkpoint.importers._files import HubFiles
+from models.checkpoint.importers._nvidia import NvidiaCheckpoint, find_checkpoint
 from models.checkpoint.importers._settings import required
 from models.checkpoint.tensors import listed
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -26,7 +26,6 @@ from utils.errors import InputError
 KIND = "FastPitch of NVIDIA (one .pt file)"
 _FILE = re.compile(r"(?i).*fastpitch.*\.(pt|pth)")
 HUB_FILES = HubFiles(_FILE, _FILE)
-_NUMBER = re.compile(r"(\d+)\.\w+$")
 _LJSPEECH_PITCH = 218.14, 67.24  # Hz; NVIDIA's code takes them if the stored deviation is 0
 _BLOCK = r"(encoder|decoder)\.layers\.(\d+)\."
 _NAMES = (  # patterns of stored names, and the names in Arion
@@ -58,19 +57,12 @@ def recognises(path: Path) -> bool:
     Raises:
         InputError: If it is another model of NVIDIA, or a file of this name is broken.
     """
-    file = _newest(path)
-    found = None if file is None else _opened(file)
-    if found is None or not found.model:
-        return False
-    if found.model != "FastPitch":
-        raise wrong_model(found, "FastPitch")
-    return True
+    return find_checkpoint(path, _FILE, "FastPitch") is not None
 
 
 def read(path: Path) -> ImportedModel:
     """Reads a checkpoint, or the newest one in a folder."""
-    file = _newest(path)
-    found = None if file is None else _opened(file)
+    found = find_checkpoint(path, _FILE, "FastPitch")
     if found is None:
         raise InputError(f"{path}: no FastPitch of NVIDIA")
     stored = found.network()
@@ -101,27 +93,6 @@ def read(path: Path) -> ImportedModel:
         step=found.step,
         training_networks=partial(TrainingNetworks, unused=_not_for_training(found)),
     )
-
-
-def _newest(path: Path) -> Path | None:
-    """The file itself, or the one of the highest number in a folder."""
-    if path.is_file():
-        return path
-    files = [file for file in path.glob("*") if _FILE.fullmatch(file.name) and file.is_file()]
-    numbers = {int(match[1]): file for file in files if (match := _NUMBER.search(file.name))}
-    if len(numbers) < len(files) > 1:
-        raise several_models(path, (file.name for file in files))
-    return numbers[max(numbers)] if numbers else next(iter(files), None)
-
-
-def _opened(path: Path) -> NvidiaCheckpoint | None:
-    """What is in a file; None if it cannot be read and its name is not that of a FastPitch."""
-    try:
-        return open_checkpoint(path)
-    except InputError:
-        if _FILE.fullmatch(path.name):
-            raise
-        return None
 
 
 def _translated(stored: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ from models.base.plots import (
     check_lengths,
     colour_limits,
     label_rows,
+    plot_attention,
     plot_mels,
     plot_synthesis,
     wrap,
@@ -102,6 +103,17 @@ def test_unvoiced_frames_are_gaps_in_the_f0_curve():
     figure = plot_synthesis(None, mel, phones, durations, f0=[100, 0, 0, 120, 120, 120])
     drawn = figure.axes[1].get_lines()[0].get_ydata()
     assert np.isnan(drawn).tolist() == [False, True, True, False, False, False]
+
+
+def test_attention_is_drawn_with_a_row_per_phone():
+    attention = np.repeat(np.eye(3), 2, axis=0)  # (T, N)
+    figure = plot_attention(None, attention, ["a", "b", "c"], frame_s=0.5)
+    (panel,) = figure.axes
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["a", "b", "c"]
+    assert panel.images[0].get_array().shape == (3, 6)
+    assert panel.get_xlim() == (0.0, 3.0)
+    with pytest.raises(ValueError, match=r"weights \(6, 3\) of 2 phones"):
+        plot_attention(None, attention, ["a", "b"], frame_s=0.5)
 
 
 def test_a_picture_is_written_as_png(tmp_path):

@@ -248,7 +248,6 @@ def test_the_newest_file_of_a_folder_is_used(tmp_path):
 @pytest.mark.parametrize(
     ("model", "name"),
     [
-        ("Tacotron 2", "module.decoder.attention_rnn.weight_ih"),
         ("WaveGlow", "convinv.3.conv.weight"),
         ("HiFi-GAN", "conv_pre.weight_v"),
     ],

@@ -188,10 +188,10 @@ def test_a_pickled_module_is_refused_with_the_way_out(tmp_path, monkeypatch):
             load_model(path)
 
 
-def test_a_tacotron_2_is_named_as_what_it_is(tmp_path):
-    content = {"state_dict": {"decoder.attention_rnn.weight_ih": torch.zeros(2)}}
-    with pytest.raises(InputError, match=r"t2\.pt: a Tacotron 2 of NVIDIA, not a"):
-        load_model(write(tmp_path, content, "t2.pt"))
+def test_a_hifigan_is_named_as_what_it_is(tmp_path):
+    content = {"state_dict": {"conv_pre.weight_v": torch.zeros(2)}}
+    with pytest.raises(InputError, match=r"hifi\.pt: a HiFi-GAN of NVIDIA, not a"):
+        load_model(write(tmp_path, content, "hifi.pt"))
 
 
 def test_a_checkpoint_that_does_not_fit_its_config_is_refused(tmp_path, state):

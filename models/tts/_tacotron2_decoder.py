@@ -1,0 +1,216 @@
+"""The decoder of Tacotron 2: frames from encoded phones, one step after the other.
+
+Training knows all frames. The prenet and its share of the attention LSTM are computed for all
+steps at once, then a loop runs the attention LSTM and the attention, which do not depend on the
+decoder LSTM. The inputs of the decoder LSTM are then known and mapped at once; a second loop runs
+its recurrence. Mel and gate are computed for all steps at the end. Both loops are in float32
+whatever the precision of the rest: half precision overflowed in cells under dropout.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from config.schema import require_at_least, require_share
+from modules.location_attention import LocationAttention
+from modules.recurrent import StepLinear, StepMixture, lstm_state
+
+PRENET_DROPOUT = 0.5  # in training, validation and synthesis
+_BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """Prenet, attention and the two LSTMs."""
+
+    prenet_size: int = 256
+    attention_lstm_size: int = 1024
+    decoder_lstm_size: int = 1024
+    attention_size: int = 128  # of the space in which phones are compared with the LSTM's state
+    location_filters: int = 32
+    location_kernel_size: int = 31  # phones, odd
+    attention_dropout: float = 0.1  # of the hidden state of the attention LSTM, not of its cell
+    decoder_dropout: float = 0.1  # as above, of the decoder LSTM
+    n_frames_per_step: int = 1  # the reduction factor r of Tacotron: 2 is faster and aligns sooner
+
+    def __post_init__(self) -> None:
+        sizes = ("prenet_size", "attention_lstm_size", "decoder_lstm_size", "attention_size")
+        require_at_least(self, 1, *sizes, "location_filters", "n_frames_per_step")
+        require_share(self, "attention_dropout", "decoder_dropout")
+        if self.location_kernel_size < 1 or self.location_kernel_size % 2 == 0:
+            raise ValueError(f"location_kernel_size {self.location_kernel_size} must be odd")
+
+
+class PrenetMasks:
+    """Dropout masks of the prenet outside training, of each item from its own generator.
+
+    They are drawn on the CPU in blocks of fixed size, so that an item has the same masks alone and
+    in a batch, whatever its padding, on every device.
+
+    Args:
+        seeds: One per item.
+        dropout: Share of zeroed values.
+        size: Of both layers, P.
+    """
+
+    def __init__(self, seeds: Sequence[int], dropout: float, size: int) -> None:
+        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        self._dropout = dropout
+        self._size = size
+
+    def steps(self, device: torch.device) -> Iterator[Tensor]:
+        """Yields the masks of each step, (2, B, P) on the device."""
+        for block in self._blocks():
+            yield from block.to(device)
+
+    def first(self, n_steps: int) -> Tensor:
+        """Draws the masks of the first steps, (2, B, n_steps, P)."""
+        n_blocks = -(-n_steps // _BLOCK_STEPS)
+        return torch.cat([*islice(self._blocks(), n_blocks)])[:n_steps].permute(1, 2, 0, 3)
+
+    def _blocks(self) -> Iterator[Tensor]:
+        """Yields masks of some steps: (steps, 2, B, P) float32, 0 or 1 / (1 - dropout)."""
+        shape = (_BLOCK_STEPS, 2, self._size)
+        while True:
+            drawn = [torch.rand(shape, generator=generator) for generator in self._generators]
+            kept = torch.stack(drawn, dim=2) >= self._dropout
+            yield kept.float() / (1 - self._dropout)
+
+
+class DecoderOutput(NamedTuple):
+    """Predictions of all frames with teacher forcing."""
+
+    mel_hat: Tensor  # (B, T, M) before the postnet
+    gate_logits: Tensor  # (B, T); above 0: speech ends here
+    alignment: Tensor  # (B, T, N)
+
+
+class Decoder(nn.Module):
+    """Prenet, attention LSTM, attention, decoder LSTM, and the layers for mel and gate.
+
+    Args:
+        config: Sizes.
+        memory_size: Size of an encoded phone, H.
+        n_mels: M.
+    """
+
+    def __init__(self, config: DecoderConfig, memory_size: int, n_mels: int) -> None:
+        super().__init__()
+        self.config = config
+        self.n_mels = n_mels
+        size, query_size = config.prenet_size, config.attention_lstm_size
+        sizes = ((n_mels, size), (size, size))
+        self.prenet = nn.ModuleList(nn.Linear(n, m, bias=False) for n, m in sizes)
+        self.attention_lstm = nn.LSTMCell(size + memory_size, query_size)
+        self.attention = LocationAttention(
+            query_size,
+            memory_size,
+            config.attention_size,
+            config.location_filters,
+            config.location_kernel_size,
+        )
+        self.decoder_lstm = nn.LSTMCell(query_size + memory_size, config.decoder_lstm_size)
+        output_size = config.decoder_lstm_size + memory_size
+        self.mel_linear = nn.Linear(output_size, n_mels * config.n_frames_per_step)
+        self.gate_linear = nn.Linear(output_size, 1)
+        for layer in (*self.prenet, self.mel_linear, self.gate_linear):
+            nn.init.xavier_uniform_(layer.get_parameter("weight"))
+
+    def forward(
+        self, memory: Tensor, phone_mask: Tensor, mel: Tensor, masks: PrenetMasks | None = None
+    ) -> DecoderOutput:
+        """Predicts each frame from the true frames before it.
+
+        Args:
+            memory: Encoded phones, (B, N, H), 0 for padding.
+            phone_mask: (B, N) bool, True = valid.
+            mel: (B, T, M).
+            masks: Dropout of the prenet; None draws it from the global generator, as training does.
+
+        Returns:
+            Predictions; those of padded frames mean nothing.
+        """
+        _, T, _ = mel.shape
+        prenet = self.run_prenet(self._previous_frames(mel), masks)  # (B, K, P)
+        with torch.autocast(mel.device.type, enabled=False):
+            read = self._attend(prenet.float(), memory.float(), phone_mask)
+            hidden = self._decode(torch.cat((read.hidden, read.contexts), dim=2))  # (K, B, L)
+        features = torch.cat((hidden, read.contexts), dim=2).transpose(0, 1)  # (B, K, L + H)
+        r = self.config.n_frames_per_step
+        return DecoderOutput(
+            self.mel_linear(features).unflatten(2, (r, self.n_mels)).flatten(1, 2)[:, :T],
+            self.gate_linear(features).squeeze(2).repeat_interleave(r, dim=1)[:, :T],
+            read.weights.transpose(0, 1).repeat_interleave(r, dim=1)[:, :T],
+        )
+
+    def run_prenet(self, frames: Tensor, masks: PrenetMasks | None) -> Tensor:
+        """Maps the previous frames of all steps: (B, K, M) -> (B, K, P); dropout is always on.
+
+        Args:
+            frames: (B, K, M).
+            masks: As in `forward`.
+        """
+        _, K, _ = frames.shape
+        given = None if masks is None else masks.first(K).to(frames.device)
+        for index, layer in enumerate(self.prenet):
+            frames = layer(frames).relu()
+            frames = F.dropout(frames, PRENET_DROPOUT) if given is None else frames * given[index]
+        return frames
+
+    def _previous_frames(self, mel: Tensor) -> Tensor:
+        """The last frame of the step before, (B, T, M) -> (B, K, M); zeros first."""
+        _, T, _ = mel.shape
+        r = self.config.n_frames_per_step
+        n_steps = -(-T // r)
+        return F.pad(mel[:, r - 1 :: r], (0, 0, 1, 0))[:, :n_steps]
+
+    def _attend(self, prenet: Tensor, memory: Tensor, phone_mask: Tensor) -> "_Reading":
+        """The first loop: prenet (B, K, P), memory (B, N, H), mask (B, N)."""
+        (B, N, H), P = memory.shape, prenet.shape[2]
+        lstm, dropout = self.attention_lstm, self.config.attention_dropout
+        recurrence = StepLinear(torch.cat((lstm.weight_ih[:, P:], lstm.weight_hh), dim=1))
+        mixture = StepMixture(memory)
+        known = F.linear(prenet.transpose(0, 1), lstm.weight_ih[:, :P], _bias(lstm))  # (K, B, 4L)
+        offsets = zip(recurrence.bind(known), mixture.bind(len(known)), strict=True)
+        keys, kernel = self.attention.key(memory), self.attention.location_kernel()
+        hidden = cell = memory.new_zeros(B, lstm.hidden_size)
+        context, past = memory.new_zeros(B, H), memory.new_zeros(B, 2, N)
+        steps: list[tuple[Tensor, Tensor, Tensor]] = []
+        for gate_offset, context_offset in offsets:
+            gates = gate_offset + recurrence(torch.cat((context, hidden), dim=1))
+            hidden, cell = lstm_state(gates, cell)
+            hidden = F.dropout(hidden, dropout, self.training)
+            weights = self.attention(hidden, keys, past, kernel, phone_mask)
+            context = context_offset + mixture(weights)
+            past = torch.stack((weights, past[:, 1] + weights), dim=1)
+            steps.append((hidden, context, weights))
+        return _Reading(*(torch.stack(values) for values in zip(*steps, strict=True)))
+
+    def _decode(self, inputs: Tensor) -> Tensor:
+        """The second loop: (K, B, L + H) -> hidden states (K, B, L)."""
+        lstm, dropout = self.decoder_lstm, self.config.decoder_dropout
+        recurrence = StepLinear(lstm.weight_hh)
+        hidden = cell = inputs.new_zeros(inputs.shape[1], lstm.hidden_size)
+        states: list[Tensor] = []
+        for offset in recurrence.bind(F.linear(inputs, lstm.weight_ih, _bias(lstm))):
+            hidden, cell = lstm_state(offset + recurrence(hidden), cell)
+            hidden = F.dropout(hidden, dropout, self.training)
+            states.append(hidden)
+        return torch.stack(states)
+
+
+class _Reading(NamedTuple):
+    """What the first loop finds in every step."""
+
+    hidden: Tensor  # of the attention LSTM, (K, B, L)
+    contexts: Tensor  # (K, B, H)
+    weights: Tensor  # (K, B, N)
+
+
+def _bias(lstm: nn.LSTMCell) -> Tensor:
+    return lstm.bias_ih + lstm.bias_hh

@@ -1,0 +1,213 @@
+"""Free-running decoding of Tacotron 2, in buffers that are allocated once.
+
+On a CPU a step takes as long as reading the weights of the two LSTMs, 17 million numbers. They are
+laid out so that each LSTM is one product. What enters the products is side by side in one buffer,
+into which each layer writes its result: nothing is concatenated.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from models.tts._tacotron2_decoder import Decoder, PrenetMasks
+from modules.location_attention import LocationAttention
+
+Precision = Literal["fp32", "bf16", "int8"]
+Product = Callable[[Tensor, Tensor], None]  # inputs (B, I), and where to write (B, O)
+_GPU_STEPS_PER_CHECK = 16  # asking a GPU whether all items have ended makes the host wait
+
+
+class DecodedFrames(NamedTuple):
+    """Frames of K steps before the postnet; those after an item has ended mean nothing."""
+
+    mel: Tensor  # (B, K * r, M)
+    alignment: Tensor  # (B, K, N)
+    n_steps: Tensor  # (B,), with the one at which the gate opened
+    stopped: Tensor  # (B,) bool: the gate opened, before the limit
+
+
+class DecoderWeights:
+    """The weights of a decoder in the layout of the loop.
+
+    Args:
+        decoder: Its weights are copied.
+        precision: Of the LSTMs' weights: "bf16" and "int8" (on CPUs only) read a half and a quarter
+            as much; all other numbers are float32.
+    """
+
+    def __init__(self, decoder: Decoder, precision: Precision = "fp32") -> None:
+        first, second = decoder.attention_lstm, decoder.decoder_lstm
+        size, D = first.hidden_size, second.hidden_size
+        self.config = decoder.config
+        self.prenet = [layer.get_parameter("weight").detach().t() for layer in decoder.prenet]
+        self.attention: LocationAttention = decoder.attention
+        # the buffer holds prenet, context, and the states of both LSTMs, in this order
+        self.attention_gates = _gates(
+            torch.cat((first.weight_ih, first.weight_hh), 1), first, precision
+        )
+        of_state, of_context = second.weight_ih[:, :size], second.weight_ih[:, size:]
+        swapped = torch.cat((of_context, of_state, second.weight_hh), dim=1)
+        self.decoder_gates = _gates(swapped, second, precision)
+        layers = (decoder.mel_linear, decoder.gate_linear)
+        weight = torch.cat([layer.weight for layer in layers])
+        unread = weight.new_zeros(len(weight), size)  # the attention LSTM's state
+        self.output_weight = torch.cat((weight[:, D:], unread, weight[:, :D]), 1).detach().t()
+        self.output_bias = torch.cat([layer.bias for layer in layers]).detach()
+
+
+class _Lstm:
+    """An LSTM that reads a part of the buffer and writes its hidden state into another."""
+
+    def __init__(self, product: Product, inputs: Tensor, hidden: Tensor) -> None:
+        B, size = hidden.shape
+        self._product, self._inputs, self._hidden = product, inputs, hidden
+        self._gates = inputs.new_empty(B, 4 * size)
+        self._open = self._gates[:, : 3 * size]
+        self._enter, self._keep, self._leave, self._candidate = self._gates.chunk(4, dim=1)
+        self._cell = inputs.new_zeros(B, size)
+
+    def step(self) -> None:
+        self._product(self._inputs, self._gates)
+        self._open.sigmoid_()
+        self._candidate.tanh_()
+        self._cell.mul_(self._keep).addcmul_(self._enter, self._candidate)
+        torch.mul(self._cell.tanh(), self._leave, out=self._hidden)
+
+
+class _Loop:
+    """The state of the decoder between two steps."""
+
+    def __init__(self, weights: DecoderWeights, memory: Tensor, phone_mask: Tensor) -> None:
+        (B, N, H), config = memory.shape, weights.config
+        sizes = (config.prenet_size, H, config.attention_lstm_size, config.decoder_lstm_size)
+        state = memory.new_zeros(B, sum(sizes))
+        self._weights, self._memory, self._mask = weights, memory, phone_mask
+        self._prenet, self._context, self._query, hidden = state.split(sizes, dim=1)
+        self._attention_lstm = _Lstm(weights.attention_gates, state[:, : -sizes[-1]], self._query)
+        self._features = state[:, sizes[0] :]  # context and states
+        self._decoder_lstm = _Lstm(weights.decoder_gates, self._features, hidden)
+        self._keys = weights.attention.key(memory)
+        self._kernel = weights.attention.location_kernel()
+        self._past = memory.new_zeros(B, 2, N)
+        self._frame = memory.new_zeros(B, weights.prenet[0].shape[0])
+
+    def step(self, dropout: Tensor | None, output: Tensor, alignment: Tensor) -> None:
+        """Decodes the next frames.
+
+        Args:
+            dropout: Of the two layers of the prenet, (2, B, P); None: no dropout.
+            output: Where to write frames and gate, (B, r * M + 1).
+            alignment: Where to write the weights of the phones, (B, N).
+        """
+        self._run_prenet(dropout)
+        self._attention_lstm.step()
+        read = self._weights.attention(
+            self._query, self._keys, self._past, self._kernel, self._mask
+        )
+        alignment.copy_(read)
+        self._past[:, 0] = read
+        self._past[:, 1] += read
+        self._context.copy_(torch.bmm(read[:, None], self._memory).squeeze(1))
+        self._decoder_lstm.step()
+        bias, weight = self._weights.output_bias, self._weights.output_weight
+        torch.addmm(bias, self._features, weight, out=output)
+        self._frame = output[:, -1 - self._frame.shape[1] : -1]
+
+    def _run_prenet(self, dropout: Tensor | None) -> None:
+        first, second = self._weights.prenet
+        inner = torch.mm(self._frame, first).relu_()
+        outer = torch.mm(inner if dropout is None else inner.mul_(dropout[0]), second).relu_()
+        self._prenet.copy_(outer if dropout is None else outer.mul_(dropout[1]))
+
+
+@torch.no_grad()
+def decode(
+    weights: DecoderWeights,
+    memory: Tensor,
+    phone_mask: Tensor,
+    masks: PrenetMasks | None,
+    *,
+    gate_threshold: float,
+    limits: Tensor,
+) -> DecodedFrames:
+    """Decodes until each item has ended or reached its limit.
+
+    Args:
+        weights: Of the decoder.
+        memory: Encoded phones, (B, N, H), 0 for padding.
+        phone_mask: (B, N) bool, True = valid.
+        masks: Dropout of the prenet; None: no dropout.
+        gate_threshold: Probability of the gate above which an item ends.
+        limits: Most steps of each item, (B,), at least 1.
+    """
+    B, N, _ = memory.shape
+    n_steps = int(limits.max())
+    outputs = memory.new_empty(n_steps, B, weights.output_weight.shape[1])
+    alignment = memory.new_empty(n_steps, B, N)
+    loop = _Loop(weights, memory, phone_mask)
+    dropout = None if masks is None else masks.steps(memory.device)
+    per_check = _GPU_STEPS_PER_CHECK if memory.is_cuda else 1
+    n_taken, stopped = torch.zeros_like(limits), torch.zeros_like(limits, dtype=torch.bool)
+    for step in range(n_steps):
+        loop.step(None if dropout is None else next(dropout), outputs[step], alignment[step])
+        going = ~stopped & (n_taken < limits)
+        n_taken += going
+        stopped |= going & (outputs[step, :, -1].sigmoid() > gate_threshold)
+        if step % per_check == 0 and bool((stopped | (n_taken == limits)).all()):
+            break
+    mel = outputs[: step + 1, :, :-1].transpose(0, 1)  # (B, K, r * M)
+    return DecodedFrames(
+        mel.unflatten(2, (weights.config.n_frames_per_step, -1)).flatten(1, 2),
+        alignment[: step + 1].transpose(0, 1),
+        n_taken,
+        stopped,
+    )
+
+
+def _gates(weight: Tensor, lstm: nn.LSTMCell, precision: Precision) -> Product:
+    """The product of an LSTM; the candidate is last, so that one call opens all three gates."""
+    order = (0, 1, 3, 2)
+    weight = torch.cat([weight.detach().chunk(4)[gate] for gate in order])
+    bias = torch.cat([(lstm.bias_ih + lstm.bias_hh).detach().chunk(4)[gate] for gate in order])
+    return _PRODUCTS[precision](weight, bias)
+
+
+def _product_fp32(weight: Tensor, bias: Tensor) -> Product:
+    # for a single item MKL reads this layout in 0.8 of the time
+    transposed = weight.t().contiguous()
+
+    def product(inputs: Tensor, out: Tensor) -> None:
+        torch.addmm(bias, inputs, transposed, out=out)
+
+    return product
+
+
+def _product_bf16(weight: Tensor, bias: Tensor) -> Product:
+    half = weight.bfloat16()
+
+    def product(inputs: Tensor, out: Tensor) -> None:
+        torch.add(F.linear(inputs.bfloat16(), half), bias, out=out)
+
+    return product
+
+
+def _product_int8(weight: Tensor, bias: Tensor) -> Product:
+    scales = weight.abs().amax(dim=1).double() / 127
+    zeros = torch.zeros(len(weight), dtype=torch.long)
+    stored = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
+    packed = torch.ops.quantized.linear_prepack(stored, bias)
+
+    def product(inputs: Tensor, out: Tensor) -> None:
+        out.copy_(torch.ops.quantized.linear_dynamic(inputs.contiguous(), packed))
+
+    return product
+
+
+_PRODUCTS: dict[Precision, Callable[[Tensor, Tensor], Product]] = {
+    "fp32": _product_fp32,
+    "bf16": _product_bf16,
+    "int8": _product_int8,
+}

@@ -1,0 +1,384 @@
+"""Tacotron 2 (Shen et al. 2018, "Natural TTS Synthesis by Conditioning ...", arXiv:1712.05884).
+
+Sizes and layers are those of NVIDIA's implementations, whose checkpoints can be loaded. As they do,
+it departs from the paper in that
+- the LSTMs have dropout 0.1 on their hidden states instead of zoneout, for no loss of quality;
+- attention also sees the weights of the previous step, not only their sum.
+It departs from these implementations in that
+- padding is masked before every convolution, in the batch normalisation and in the losses: an
+  utterance gives the same result alone and in a batch;
+- the prenet's dropout is seeded by the text outside training, so that synthesis, validation and
+  teacher-forced mels can be repeated;
+- several frames per step are possible (the reduction factor of Wang et al. 2017,
+  arXiv:1703.10135), as is guided attention (Tachibana et al. 2018, arXiv:1710.08969);
+- a voice may have several speakers; their embedding is added to the encoded phones.
+"""
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import ClassVar, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from config.schema import Config, require_at_least, require_share
+from models.base.acoustic import Control, TtsOutput, finished_mel, resolve_speakers
+from models.base.acoustic_task import AcousticTask
+from models.base.assets import Assets
+from models.base.task import LossTerm
+from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder, DecoderConfig, PrenetMasks
+from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, decode
+from modules.alignment_search import attended_durations
+from modules.conv import MaskedConv1d
+from modules.losses import guided_attention_sum, mse_sum
+from modules.masking import clear_padding, length_mask
+from modules.postnet import MaskedBatchNorm, PostNet
+from processors.dataset.batch import TtsBatch
+from utils.seed import derived_seed
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Convolutions and a bidirectional LSTM over the phones."""
+
+    hidden: int = 512  # even: half of it for each direction of the LSTM
+    n_convolutions: int = 3
+    kernel_size: int = 5  # odd
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "hidden", "n_convolutions")
+        require_share(self, "dropout")
+        if self.hidden % 2:
+            raise ValueError(f"hidden {self.hidden} must be even: an LSTM of half of it each way")
+        if self.kernel_size < 1 or self.kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size {self.kernel_size} must be odd")
+
+
+@dataclass(frozen=True)
+class PostNetConfig:
+    """Convolutions that refine the mel."""
+
+    channels: int = 512
+    kernel_size: int = 5  # odd
+    n_layers: int = 5
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "channels")
+        require_at_least(self, 2, "n_layers")
+        require_share(self, "dropout")
+        if self.kernel_size < 1 or self.kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size {self.kernel_size} must be odd")
+
+
+@dataclass(frozen=True)
+class Tacotron2Config:
+    """The `model` section."""
+
+    NEEDS_DURATIONS: ClassVar[bool] = False
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    decoder: DecoderConfig = field(default_factory=DecoderConfig)
+    postnet: PostNetConfig = field(default_factory=PostNetConfig)
+    # Weight of the attention far from the diagonal, between 0 and 1 per frame; 0: no such loss. It
+    # helps small corpora and batches to align at all.
+    guided_attention: float = 0.0
+    guided_width: float = 0.2  # of the diagonal, in shares of text and speech
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "guided_attention")
+        if not self.guided_width > 0:
+            raise ValueError(f"guided_width is {self.guided_width:g}, expected more than 0")
+
+
+class TrainingOutput(NamedTuple):
+    """The network's predictions for a batch, with teacher forcing."""
+
+    mel_hat: Tensor  # (B, T, M) before the postnet
+    refined_mel_hat: Tensor  # (B, T, M) after it
+    gate_logits: Tensor  # (B, T); above 0: this frame is the last
+    alignment: Tensor  # (B, T, N): weights of the phones in each frame
+
+
+class Encoder(nn.Module):
+    """Phones to hidden vectors (section 2.2).
+
+    Args:
+        config: Sizes.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        sizes = [config.hidden] * (config.n_convolutions + 1)
+        self.convs = nn.ModuleList(
+            MaskedConv1d(size, next_size, config.kernel_size) for size, next_size in pairwise(sizes)
+        )
+        self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
+        self.dropout = nn.Dropout(config.dropout)
+        self.lstm = nn.LSTM(config.hidden, config.hidden // 2, batch_first=True, bidirectional=True)
+        for conv in self.convs:
+            nn.init.xavier_uniform_(conv.get_parameter("weight"), nn.init.calculate_gain("relu"))
+
+    def forward(self, phones: Tensor, lengths: Tensor) -> Tensor:
+        """Encodes phones.
+
+        Args:
+            phones: Their embeddings, (B, N, H).
+            lengths: (B,).
+
+        Returns:
+            (B, N, H) float32, 0 for padding.
+        """
+        _, N, _ = phones.shape
+        mask = length_mask(lengths, N)
+        for conv, norm in zip(self.convs, self.norms, strict=True):
+            phones = self.dropout(norm(conv(phones, mask), mask).relu())
+        with torch.autocast(phones.device.type, enabled=False):
+            packed = pack_padded_sequence(
+                phones.float(), lengths.cpu(), batch_first=True, enforce_sorted=False
+            )
+            encoded, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=N)
+        return encoded
+
+
+class Tacotron2(nn.Module):
+    """Phones to mel: encoder, decoder with attention, postnet.
+
+    Args:
+        config: Sizes.
+        n_phones: Size of the vocabulary, padding (id 0) included.
+        n_mels: Bands of the mel.
+        n_speakers: Number of speakers.
+        log_floor: Log-mel of silence, which fills the padding of `infer`.
+    """
+
+    controls: ClassVar[frozenset[Control]] = frozenset()
+    PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
+    # it exists only with more than one speaker
+    SPEAKER_ROWS: ClassVar[tuple[str, ...]] = ("speaker_embedding.weight",)
+
+    def __init__(
+        self,
+        config: Tacotron2Config,
+        n_phones: int,
+        n_mels: int,
+        n_speakers: int = 1,
+        log_floor: float = math.log(1e-5),
+    ) -> None:
+        super().__init__()
+        hidden, postnet = config.encoder.hidden, config.postnet
+        self.config = config
+        self.n_speakers = n_speakers
+        self.log_floor = log_floor
+        self.phone_embedding = nn.Embedding(n_phones, hidden)
+        nn.init.xavier_uniform_(self.phone_embedding.weight, gain=math.sqrt(2))
+        self.encoder = Encoder(config.encoder)
+        self.speaker_embedding = nn.Embedding(n_speakers, hidden) if n_speakers > 1 else None
+        self.decoder = Decoder(config.decoder, hidden, n_mels)
+        self.postnet = PostNet(
+            n_mels, postnet.channels, postnet.kernel_size, postnet.n_layers, postnet.dropout
+        )
+
+    def forward(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        speaker_ids: Tensor,
+        mel: Tensor,
+        mel_lengths: Tensor,
+    ) -> TrainingOutput:
+        """Predicts each frame from the phones and the true frames before it.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,).
+            mel: (B, M, T).
+            mel_lengths: (B,).
+        """
+        _, N = phone_ids.shape
+        memory = self._encode(phone_ids, phone_lengths, speaker_ids)  # (B, N, H)
+        masks = None if self.training else _prenet_masks(self.config, phone_ids, phone_lengths)
+        output = self.decoder(memory, length_mask(phone_lengths, N), mel.mT, masks)
+        frame_mask = length_mask(mel_lengths, mel.shape[2])
+        refined_mel_hat = self.postnet(output.mel_hat, frame_mask)
+        return TrainingOutput(output.mel_hat, refined_mel_hat, output.gate_logits, output.alignment)
+
+    @torch.no_grad()
+    def infer(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        *,
+        speaker_ids: Tensor | None = None,
+        prenet_dropout: float = PRENET_DROPOUT,
+        gate_threshold: float = 0.5,
+        max_decoder_steps: int = 2000,
+        seed: int = 0,
+        max_frames: Tensor | None = None,
+    ) -> TtsOutput:
+        """Synthesises mels; call `eval()` first.
+
+        The frames of the step at which the gate opens are left out, as in NVIDIA's code, except in
+        the first step.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,); needed with more than one speaker.
+            prenet_dropout: Share of zeroed values in the prenet. Voices are trained with 0.5; with
+                less they tend to drone or not to end.
+            gate_threshold: Probability at which speech ends.
+            max_decoder_steps: Where speech is cut off at the latest.
+            seed: Of the prenet's dropout, with the text.
+            max_frames: (B,), where the speech is cut off; None: nowhere.
+
+        Raises:
+            ValueError: If there are several speakers and no speaker_ids.
+        """
+        r = self.config.decoder.n_frames_per_step
+        speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
+        limits = torch.full_like(phone_lengths, max_decoder_steps)  # (B,)
+        if max_frames is not None:
+            limits = limits.minimum((max_frames + r - 1) // r)
+        frames = decode(
+            DecoderWeights(self.decoder),
+            self._encode(phone_ids, phone_lengths, speaker_ids),
+            length_mask(phone_lengths, phone_ids.shape[1]),
+            _prenet_masks(self.config, phone_ids, phone_lengths, seed, prenet_dropout),
+            gate_threshold=gate_threshold,
+            limits=limits.clamp(min=1),
+        )
+        return self._output(frames, phone_lengths, max_frames)
+
+    @torch.no_grad()
+    def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
+        """Predicts the mel (B, M, T) from the true frames before each; call `eval()` first.
+
+        Beyond the lengths it is the log floor.
+        """
+        output: TrainingOutput = self(*_inputs(batch))
+        frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
+        return finished_mel(output.refined_mel_hat, frame_mask, self.log_floor)
+
+    def _encode(self, phone_ids: Tensor, phone_lengths: Tensor, speaker_ids: Tensor) -> Tensor:
+        """Phones (B, N), lengths (B,), speakers (B,) -> (B, N, H), 0 for padding."""
+        memory: Tensor = self.encoder(self.phone_embedding(phone_ids), phone_lengths)
+        if self.speaker_embedding is None:
+            return memory
+        mask = length_mask(phone_lengths, phone_ids.shape[1])
+        return clear_padding(memory + self.speaker_embedding(speaker_ids)[:, None], mask)
+
+    def _output(
+        self, frames: DecodedFrames, phone_lengths: Tensor, max_frames: Tensor | None
+    ) -> TtsOutput:
+        """Refines decoded frames and cuts them off where speech ends."""
+        r = self.config.decoder.n_frames_per_step
+        mask = length_mask(frames.n_steps * r, frames.mel.shape[1])  # (B, T)
+        # the postnet sees the frames of the last step, as it did in training
+        mel_hat = self.postnet(frames.mel, mask)
+        mel_lengths = (frames.n_steps - frames.stopped.long()).clamp(min=1) * r
+        if max_frames is not None:
+            mel_lengths = mel_lengths.minimum(max_frames.clamp(min=1))
+        mask = length_mask(mel_lengths)
+        T = mask.shape[1]
+        alignment = frames.alignment.repeat_interleave(r, dim=1)[:, :T] * mask[:, :, None]
+        return TtsOutput(
+            finished_mel(mel_hat[:, :T], mask, self.log_floor),
+            mel_lengths,
+            attended_durations(alignment, phone_lengths, mel_lengths),
+            alignment=alignment,
+            stopped=frames.stopped,
+        )
+
+
+def _prenet_masks(
+    config: Tacotron2Config,
+    phone_ids: Tensor,
+    phone_lengths: Tensor,
+    seed: int = 0,
+    dropout: float = PRENET_DROPOUT,
+) -> PrenetMasks | None:
+    """Masks that depend on the seed and the phones of an item; None without dropout."""
+    if dropout == 0:
+        return None
+    texts = zip(phone_ids.tolist(), phone_lengths.tolist(), strict=True)
+    seeds = [derived_seed("prenet", seed, *phones[:length]) for phones, length in texts]
+    return PrenetMasks(seeds, dropout, config.decoder.prenet_size)
+
+
+def _inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
+    """Arguments of the network's `forward`."""
+    return (
+        batch.phone_ids,
+        batch.phone_lengths,
+        batch.speaker_ids,
+        batch.mel,
+        batch.mel_lengths,
+    )
+
+
+def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
+    """Squared errors of the mels, cross-entropy of the gate (section 2.2), guided attention.
+
+    The gate is to open at the last frame.
+
+    Args:
+        network: In training or evaluation mode.
+        batch: Its durations are not read.
+    """
+    output: TrainingOutput = network(*_inputs(batch))
+    mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
+    ends = ~length_mask(batch.mel_lengths - 1, batch.mel.shape[2])  # (B, T)
+    gate = F.binary_cross_entropy_with_logits(
+        output.gate_logits.float(), ends.float(), reduction="none"
+    )
+    losses = {
+        "mel": LossTerm(mse_sum(output.mel_hat, mel, frame_mask), "frames"),
+        "refined_mel": LossTerm(mse_sum(output.refined_mel_hat, mel, frame_mask), "frames"),
+        "gate": LossTerm((gate * frame_mask).sum(), "frames"),
+    }
+    if (weight := network.config.guided_attention) > 0:
+        lengths, width = (batch.phone_lengths, batch.mel_lengths), network.config.guided_width
+        total = guided_attention_sum(output.alignment, *lengths, width)
+        losses["guided_attention"] = LossTerm(total, "frames", weight)
+    return losses
+
+
+CONFIG = Tacotron2Config
+
+
+def build_network(config: Config, assets: Assets) -> Tacotron2:
+    """Builds the network of an experiment, with random weights.
+
+    Args:
+        config: The experiment.
+        assets: Vocabulary, speakers and mel definition.
+
+    Raises:
+        InputError: If the vocabulary is missing.
+    """
+    return Tacotron2(
+        cast("Tacotron2Config", config.model),
+        n_phones=len(assets.required_vocabulary()),
+        n_mels=assets.mel.n_mels,
+        n_speakers=max(1, len(assets.speakers)),
+        log_floor=assets.mel.log_floor_value,
+    )
+
+
+def build_task(config: Config, assets: Assets) -> AcousticTask[Tacotron2]:
+    """Builds the training task of an experiment.
+
+    Args:
+        config: The experiment.
+        assets: As of `build_network`.
+
+    Raises:
+        InputError: As `build_network`.
+    """
+    return AcousticTask(build_network(config, assets), assets, losses_of)

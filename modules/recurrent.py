@@ -1,0 +1,119 @@
+"""Loops over time whose weights get their gradients once, after the loop.
+
+A loop that multiplies by the same weight in every step makes autograd compute and add a gradient
+of the weight's size in every step: for the two LSTMs of Tacotron 2, 70 MB per frame. The products
+here leave the weight out of the graph of the step. Their outputs are added to offsets that are
+computed for all steps at once; the gradient of these offsets holds the gradients of all outputs,
+and one matrix product after the loop gives that of the weight.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+GradientOf = Callable[[Tensor], Tensor]
+
+
+class _Deferred(torch.autograd.Function):
+    """Passes offsets through; makes the weight's gradient from theirs."""
+
+    @staticmethod
+    def forward(ctx: Any, offsets: Tensor, weight: Tensor, gradient: GradientOf) -> Tensor:  # noqa: ANN401
+        ctx.gradient = gradient
+        return offsets.view_as(offsets)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:  # noqa: ANN401
+        return gradient, ctx.gradient(gradient), None
+
+
+class StepLinear:
+    """A linear map in every step of a loop.
+
+    Args:
+        weight: (O, I).
+    """
+
+    def __init__(self, weight: Tensor) -> None:
+        self._weight = weight
+        self._fixed = weight.detach()
+        self._inputs: list[Tensor] = []
+
+    def bind(self, offsets: Tensor) -> Tensor:
+        """Connects the loop with the weight's gradient.
+
+        Args:
+            offsets: What the loop adds to the product of each step, (T, B, O).
+
+        Returns:
+            The offsets, which the loop must use instead.
+        """
+        bound: Tensor = _Deferred.apply(offsets, self._weight, self._gradient)
+        return bound
+
+    def __call__(self, inputs: Tensor) -> Tensor:
+        """Maps (B, I) to (B, O)."""
+        if torch.is_grad_enabled():
+            self._inputs.append(inputs.detach())
+        return F.linear(inputs, self._fixed)
+
+    def _gradient(self, gradient: Tensor) -> Tensor:
+        inputs = torch.stack(self._inputs)  # (T, B, I)
+        return gradient.flatten(0, 1).mT @ inputs.flatten(0, 1)
+
+
+class StepMixture:
+    """A weighted sum of the same vectors in every step of a loop: what attention reads.
+
+    Args:
+        memory: (B, N, H).
+    """
+
+    def __init__(self, memory: Tensor) -> None:
+        self._memory = memory
+        self._fixed = memory.detach()
+        self._weights: list[Tensor] = []
+
+    def bind(self, n_steps: int) -> Tensor:
+        """Connects the loop with the memory's gradient.
+
+        Args:
+            n_steps: T.
+
+        Returns:
+            Zeros that the loop must add to the sum of each step, (T, B, H).
+        """
+        B, _, H = self._memory.shape
+        offsets = self._fixed.new_zeros(n_steps, B, H)
+        bound: Tensor = _Deferred.apply(offsets, self._memory, self._gradient)
+        return bound
+
+    def __call__(self, weights: Tensor) -> Tensor:
+        """Mixes: weights (B, N) -> (B, H)."""
+        if torch.is_grad_enabled():
+            self._weights.append(weights.detach())
+        return torch.bmm(weights[:, None], self._fixed).squeeze(1)
+
+    def _gradient(self, gradient: Tensor) -> Tensor:
+        weights = torch.stack(self._weights, dim=2)  # (B, N, T)
+        return weights @ gradient.transpose(0, 1)
+
+
+def lstm_state(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """One step of an LSTM, from the sums that enter its gates (Hochreiter and Schmidhuber 1997).
+
+    Args:
+        gates: Input, forget, cell and output gate, in the order of `nn.LSTMCell`, (B, 4 * H).
+        cell: (B, H).
+
+    Returns:
+        Hidden state and cell, (B, H) each.
+    """
+    enter, keep, candidate, leave = gates.chunk(4, dim=1)
+    cell = keep.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+    return leave.sigmoid() * cell.tanh(), cell

@@ -1,0 +1,150 @@
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from models.checkpoint.importers import find, tacotron2_nvidia
+from models.checkpoint.loading import load_model
+from modules.masking import length_mask
+from tests.models.checkpoint.importers.tacotron2_originals import FULL, SMALL, original
+from utils.errors import InputError
+
+IDS = torch.tensor([[38, 46, 49, 49, 52, 11, 60, 52, 55]])
+LENGTHS = torch.tensor([9])
+
+
+def write(path: Path, *, prefix: str = "", **parts: object) -> Path:
+    network = original()
+    tensors = {f"{prefix}{name}": t for name, t in network.state_dict().items()}
+    torch.save({"epoch": 1500, "config": SMALL, "state_dict": tensors} | parts, path)
+    return path
+
+
+@pytest.mark.parametrize("prefix", ["", "module."])
+def test_numbers_are_those_of_a_plain_computation(tmp_path, prefix):
+    path = write(tmp_path / "checkpoint_Tacotron2_1500.pt", prefix=prefix)
+    voice = load_model(path)
+    spoken = voice.network.infer(IDS, LENGTHS, prenet_dropout=0.0, max_decoder_steps=60)
+    mel, attention = original().speak(IDS, 60)
+    assert 5 < mel.shape[2] < 60  # the gate opens
+    assert spoken.mel_lengths.tolist() == [mel.shape[2]]
+    torch.testing.assert_close(spoken.mel, mel, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(spoken.alignment[0], attention, rtol=1e-4, atol=1e-4)
+    assert bool(spoken.stopped)
+
+
+def test_speech_that_does_not_end_is_the_same_up_to_the_limit(tmp_path):
+    network = load_model(write(tmp_path / "checkpoint_Tacotron2_1500.pt")).network
+    spoken = network.infer(
+        IDS, LENGTHS, prenet_dropout=0.0, max_decoder_steps=60, gate_threshold=1.0
+    )
+    mel, _ = original().speak(IDS, 60, threshold=1.0)
+    assert spoken.mel_lengths.tolist() == [60]
+    assert spoken.stopped.tolist() == [False]
+    torch.testing.assert_close(spoken.mel, mel, rtol=1e-4, atol=1e-4)
+
+
+def test_training_gives_the_gradients_of_a_plain_computation(tmp_path):
+    network = load_model(write(tmp_path / "checkpoint_Tacotron2_1500.pt")).network
+    plain = original()
+    torch.manual_seed(0)
+    mel = torch.randn(1, SMALL["n_mel_channels"], 7)
+    memory = network.encoder(network.phone_embedding(IDS), LENGTHS)
+    network.decoder.apply(lambda part: setattr(part, "training", False))
+    undropped = type("Masks", (), {"first": lambda self, n: torch.ones(2, 1, n, 1)})()
+    output = network.decoder(memory, length_mask(LENGTHS), mel.mT, undropped)
+    mel_hat, gate = plain.follow(IDS, mel)
+    torch.testing.assert_close(output.mel_hat, mel_hat.mT, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(output.gate_logits[0], gate, rtol=1e-4, atol=1e-5)
+    for made, logits in ((output.mel_hat, output.gate_logits), (mel_hat, gate)):
+        (made.square().mean() + logits.sigmoid().sum()).backward()
+    expected = {name: p.grad for name, p in plain.named_parameters() if p.grad is not None}
+    expected = dict(tacotron2_nvidia._renamed(expected))
+    found = {name: p.grad for name, p in network.named_parameters() if p.grad is not None}
+    assert found.keys() == expected.keys()
+    assert len(found) > 30
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_the_first_code_stores_no_config(tmp_path):
+    path = tmp_path / "tacotron2_statedict.pt"
+    torch.save({"iteration": 25000, "state_dict": original().state_dict()}, path)
+    voice = load_model(path)
+    assert voice.step == 25000
+    assert voice.config.model.decoder.attention_lstm_size == 24
+
+
+def test_settings_are_those_of_nvidias_code(tmp_path):
+    voice = load_model(write(tmp_path / "model.pt", config=SMALL | {"p_decoder_dropout": 0.2}))
+    assert voice.config.model.decoder.decoder_dropout == 0.2
+    assert voice.config.preprocess.text.phone_extractor == "nvidia_english"
+    assert (voice.mel.sample_rate, voice.mel.padding, voice.mel.f_max) == (22050, "centre", 8000)
+    symbols = voice.vocabulary.symbols
+    assert (len(symbols), symbols[38], symbols[11]) == (148, "a", "<space>")
+
+
+def test_the_newest_of_a_folder_is_read(tmp_path):
+    for epoch in (50, 100):
+        write(tmp_path / f"checkpoint_Tacotron2_{epoch}.pt", epoch=epoch)
+    (tmp_path / "checkpoint_Tacotron2_last.pt").symlink_to("checkpoint_Tacotron2_100.pt")
+    write(tmp_path / "checkpoint_WaveGlow_200.pt")
+    assert load_model(tmp_path).network is not None
+    imported = tacotron2_nvidia.read(tmp_path)
+    assert imported.weights.name == "checkpoint_Tacotron2_100.pt"
+
+
+def test_parts_that_only_nvidias_training_needs_are_listed(tmp_path):
+    path = write(tmp_path / "m.pt", optimizer={"state": {}}, cuda_rng_state_all=torch.zeros(2))
+    assert tacotron2_nvidia.read(path).training_networks().unused == (
+        "optimizer: training starts with a new one",
+        "cuda_rng_state_all: training starts with a new one",
+    )
+
+
+def test_a_whole_pickled_network_is_refused_with_a_way_out(tmp_path):
+    path = tmp_path / "tacotron2.pt"
+    torch.save({"model": nn.Linear(1, 1)}, path)
+    with pytest.raises(InputError, match=r"refused: it names .*network\.state_dict\(\)"):
+        load_model(path)
+
+
+def test_other_models_are_not_taken_for_it(tmp_path):
+    torch.save({"state_dict": {"WN.0.start.bias": torch.zeros(3)}}, tmp_path / "waveglow.pt")
+    torch.save({"weights": torch.zeros(3)}, tmp_path / "tacotron2.pt")
+    with pytest.raises(InputError, match=r"waveglow\.pt: a WaveGlow of NVIDIA, not a Tacotron 2"):
+        tacotron2_nvidia.recognises(tmp_path / "waveglow.pt")
+    assert not tacotron2_nvidia.recognises(tmp_path / "tacotron2.pt")
+    assert not tacotron2_nvidia.recognises(tmp_path / "missing")
+
+
+def test_missing_tensors_are_named(tmp_path):
+    tensors = original().state_dict()
+    whole = dict(tensors)
+    del whole["decoder.attention_rnn.weight_hh"]
+    torch.save({"state_dict": whole}, tmp_path / "a.pt")
+    with pytest.raises(InputError, match=r"no tensor .*attention_lstm\.weight_hh"):
+        load_model(tmp_path / "a.pt")
+
+
+def test_several_frames_per_step_are_refused(tmp_path):
+    tensors = original().state_dict()
+    name = "decoder.linear_projection.linear_layer.weight"
+    tensors[name] = torch.cat([tensors[name]] * 2)
+    torch.save({"state_dict": tensors}, tmp_path / "a.pt")
+    with pytest.raises(InputError, match="2 frames per step"):
+        load_model(tmp_path / "a.pt")
+
+
+def test_the_importer_is_found(tmp_path):
+    assert find(write(tmp_path / "nvidia_tacotron2pyt_fp32.pt")) is tacotron2_nvidia
+
+
+def test_names_of_the_published_size_are_all_known():
+    with torch.device("meta"):
+        from models.tts.tacotron2 import Tacotron2, Tacotron2Config
+        from tests.models.checkpoint.importers.tacotron2_originals import TacotronOriginal
+
+        own = Tacotron2(Tacotron2Config(), 148, 80).state_dict()
+        theirs = dict(tacotron2_nvidia._renamed(TacotronOriginal(FULL).state_dict()))
+    assert {name: t.shape for name, t in own.items()} == {n: t.shape for n, t in theirs.items()}

@@ -1,0 +1,333 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from models.base.acoustic_task import AcousticTask
+from models.base.assets import Assets
+from models.tts import tacotron2
+from models.tts.tacotron2 import (
+    DecoderConfig,
+    EncoderConfig,
+    PostNetConfig,
+    Tacotron2,
+    Tacotron2Config,
+    losses_of,
+)
+from modules.losses import guided_attention_sum
+from modules.masking import length_mask
+from modules.mel import MelConfig
+from processors.dataset.batch import TtsBatch
+from processors.text.symbols import arpabet_vocabulary
+
+N_PHONES, N_MELS = 12, 6
+FLOOR = MelConfig().log_floor_value
+SMALL = Tacotron2Config(
+    encoder=EncoderConfig(hidden=16, dropout=0.0),
+    decoder=DecoderConfig(
+        prenet_size=16,
+        attention_lstm_size=24,
+        decoder_lstm_size=20,
+        attention_size=8,
+        location_filters=4,
+        location_kernel_size=5,
+        attention_dropout=0.0,
+        decoder_dropout=0.0,
+    ),
+    postnet=PostNetConfig(channels=16, n_layers=3, dropout=0.0),
+)
+GROUPS = replace(SMALL, decoder=replace(SMALL.decoder, n_frames_per_step=3))
+GUIDED = replace(SMALL, guided_attention=2.0)
+VARIANTS = {"one frame per step": SMALL, "three": GROUPS}
+
+
+def network_of(config: Tacotron2Config = SMALL, n_speakers: int = 1) -> Tacotron2:
+    torch.manual_seed(0)
+    network = Tacotron2(config, N_PHONES, N_MELS, n_speakers)
+    for parameter in network.decoder.parameters():
+        parameter.data *= 2  # attention and gate move
+    network.decoder.gate_linear.bias.data.fill_(-2.0)
+    return network
+
+
+def task_of(network: Tacotron2) -> AcousticTask[Tacotron2]:
+    return AcousticTask(network, Assets(MelConfig()), losses_of)
+
+
+def batch_of(
+    phone_lengths: tuple[int, ...] = (7, 4, 6), mel_lengths: tuple[int, ...] = (14, 11, 16)
+) -> TtsBatch:
+    generator = torch.Generator().manual_seed(0)
+    lengths, frames = torch.tensor(phone_lengths), torch.tensor(mel_lengths)
+    mask, frame_mask = length_mask(lengths), length_mask(frames)
+    B, T = frame_mask.shape
+    mel = torch.randn(B, N_MELS, T, generator=generator)
+    return TtsBatch(
+        ids=tuple(f"utterance-{item}" for item in range(B)),
+        phone_ids=torch.randint(1, N_PHONES, mask.shape, generator=generator) * mask,
+        phone_lengths=lengths,
+        speaker_ids=torch.zeros(B, dtype=torch.long),
+        durations=None,
+        mel=mel.masked_fill(~frame_mask[:, None], FLOOR),
+        mel_lengths=frames,
+        f0=torch.zeros(B, T),
+        energy=torch.zeros(B, T),
+    )
+
+
+def pad(batch: TtsBatch, phones: int, frames: int) -> TtsBatch:
+    """The same batch with more padding."""
+    return batch._replace(
+        phone_ids=torch.nn.functional.pad(batch.phone_ids, (0, phones)),
+        mel=torch.nn.functional.pad(batch.mel, (0, frames), value=FLOOR),
+        f0=torch.nn.functional.pad(batch.f0, (0, frames)),
+        energy=torch.nn.functional.pad(batch.energy, (0, frames)),
+    )
+
+
+def mean_loss(task: AcousticTask[Tacotron2], batch: TtsBatch) -> torch.Tensor:
+    counts = task.counts(batch)
+    (update,) = task.training_step(batch)
+    return sum(term.weight * term.total / counts[term.per] for term in update.losses.values())
+
+
+def without_prenet_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.tts._tacotron2_decoder.PRENET_DROPOUT", 0.0)
+
+
+def test_size_is_nvidias():
+    network = Tacotron2(Tacotron2Config(), n_phones=148, n_mels=80)
+    assert sum(parameter.numel() for parameter in network.parameters()) == 28_193_153
+
+
+@pytest.mark.parametrize("config", [SMALL, GROUPS, GUIDED], ids=["one", "three", "guided"])
+def test_more_padding_changes_neither_losses_nor_gradients_in_training(config, monkeypatch):
+    without_prenet_dropout(monkeypatch)
+    batch = batch_of()
+    results = []
+    for variant in (batch, pad(batch, phones=3, frames=5)):
+        task = task_of(network_of(config).train())
+        loss = mean_loss(task, variant)
+        loss.backward()
+        gradients = {name: p.grad for name, p in task.network.named_parameters()}
+        task.network.eval()
+        losses = {name: term.total for name, term in task.validation_step(variant).items()}
+        results.append((loss, losses, gradients, dict(task.network.named_buffers())))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_a_batch_speaks_as_its_items_do_alone(config):
+    network = network_of(config).eval()
+    batch = batch_of()
+    limits = torch.tensor([9, 40, 40])
+    together = network.infer(batch.phone_ids, batch.phone_lengths, max_frames=limits, seed=3)
+    assert len({*together.mel_lengths.tolist()}) > 1
+    for item, length in enumerate(batch.phone_lengths):
+        alone = network.infer(
+            batch.phone_ids[item : item + 1, :length],
+            length[None],
+            max_frames=limits[item : item + 1],
+            seed=3,
+        )
+        T = int(alone.mel_lengths)
+        assert together.mel_lengths[item] == T
+        assert together.stopped[item] == alone.stopped[0]
+        torch.testing.assert_close(together.mel[item, :, :T], alone.mel[0], rtol=1e-4, atol=1e-5)
+        assert (together.mel[item, :, T:] == FLOOR).all()
+        assert together.durations[item, :length].tolist() == alone.durations[0].tolist()
+        torch.testing.assert_close(together.alignment[item, :T, :length], alone.alignment[0])
+        assert together.alignment[item, T:].sum() == together.alignment[item, :, length:].sum() == 0
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_every_parameter_gets_a_gradient(config):
+    network = network_of(config, n_speakers=2).train()
+    mean_loss(task_of(network), batch_of()).backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None, name
+        # batch normalisation takes out what a bias before it adds
+        if not (".convs." in name and name.endswith("bias")):
+            assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_speaking_the_true_frames_gives_the_mel_of_training(config):
+    """Free decoding, whose inputs are its own frames, equals teacher forcing with these frames."""
+    network, batch = network_of(config).eval(), batch_of((6,), (12,))
+    phones = batch.phone_ids, batch.phone_lengths
+    spoken = network.infer(*phones, max_frames=torch.tensor([12]), gate_threshold=1.0)
+    memory = network.encoder(network.phone_embedding(phones[0]), phones[1])
+    raw = torch.full((1, 12, N_MELS), 0.0)
+    for _ in range(12):  # one more step is right in every round
+        masks = tacotron2._prenet_masks(config, *phones)
+        output = network.decoder(memory, length_mask(phones[1]), raw, masks)
+        raw = output.mel_hat.detach()
+    frame_mask = length_mask(torch.tensor([12]))
+    torch.testing.assert_close(
+        spoken.mel, network.postnet(raw, frame_mask).mT, rtol=1e-4, atol=1e-4
+    )
+    torch.testing.assert_close(spoken.alignment, output.alignment, rtol=1e-4, atol=1e-5)
+
+
+def test_losses_are_sums_over_valid_frames():
+    batch, network = batch_of(), network_of(GUIDED).eval()
+    with torch.no_grad():
+        output = network(*batch[1:4], batch.mel, batch.mel_lengths)
+    expected = dict.fromkeys(("mel", "refined_mel", "gate"), 0.0)
+    for item, T in enumerate(batch.mel_lengths.tolist()):
+        mel = batch.mel[item, :, :T].T
+        expected["mel"] += float((output.mel_hat[item, :T] - mel).square().mean(dim=1).sum())
+        refined = output.refined_mel_hat[item, :T]
+        expected["refined_mel"] += float((refined - mel).square().mean(dim=1).sum())
+        opened = output.gate_logits[item, :T].sigmoid()
+        expected["gate"] -= float((1 - opened[: T - 1]).log().sum() + opened[T - 1].log())
+    expected["guided_attention"] = float(
+        guided_attention_sum(output.alignment, batch.phone_lengths, batch.mel_lengths)
+    )
+    losses = task_of(network).validation_step(batch)
+    assert {name: term.total.item() for name, term in losses.items()} == pytest.approx(expected)
+    assert {term.per for term in losses.values()} == {"frames"}
+    assert losses["guided_attention"].weight == 2.0
+
+
+def test_guided_attention_is_an_option():
+    assert set(task_of(network_of()).validation_step(batch_of())) == {"mel", "refined_mel", "gate"}
+
+
+def test_dropout_of_the_prenet_differs_in_training_and_is_repeated_outside():
+    network, batch = network_of(), batch_of()
+    inputs = (*batch[1:4], batch.mel, batch.mel_lengths)
+    for mode, same in ((True, False), (False, True)):
+        network.train(mode)
+        first, second = (network(*inputs).mel_hat for _ in range(2))
+        assert torch.equal(first, second) == same
+
+
+def test_the_seed_changes_what_is_spoken_unless_nothing_is_dropped():
+    network, batch = network_of().eval(), batch_of()
+    limits = {"max_frames": torch.tensor([8, 8, 8])}
+    phones = batch.phone_ids, batch.phone_lengths
+    first, second = (network.infer(*phones, **limits, seed=seed).mel for seed in (0, 1))
+    assert not torch.allclose(first, second)
+    still = [network.infer(*phones, **limits, seed=s, prenet_dropout=0.0).mel for s in (0, 1)]
+    assert torch.equal(*still)
+
+
+def test_one_batch_can_be_overfitted_and_spoken():
+    batch = batch_of((5, 3), (8, 6))
+    batch = batch._replace(mel=batch.mel / 4)  # less than the dropout of the prenet can hide
+    network = network_of(GUIDED).train()
+    task = task_of(network)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    first = mean_loss(task, batch).item()
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = mean_loss(task, batch)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+    assert loss.item() < 0.2 * first
+    spoken = network.eval().infer(batch.phone_ids, batch.phone_lengths, max_decoder_steps=40)
+    assert spoken.stopped.all()
+    assert spoken.mel_lengths.tolist() == [7, 5]  # without the frame at which the gate opens
+
+
+def test_saving_and_loading_changes_nothing(tmp_path):
+    batch, saved = batch_of(), network_of()
+    mean_loss(task_of(saved.train()), batch)  # moves the statistics of the normalisation
+    torch.save(saved.state_dict(), tmp_path / "weights.pt")
+    loaded = Tacotron2(SMALL, N_PHONES, N_MELS)
+    loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
+    arguments = {"max_frames": torch.tensor([8, 8, 8])}
+    phones = batch.phone_ids, batch.phone_lengths
+    expected = saved.eval().infer(*phones, **arguments)
+    assert torch.equal(loaded.eval().infer(*phones, **arguments).mel, expected.mel)
+
+
+def test_speech_ends_where_the_gate_opens_or_at_a_limit():
+    network = network_of().eval()
+    phones = torch.tensor([[1, 2, 3]]), torch.tensor([3])
+    gate = network.decoder.gate_linear
+    torch.nn.init.zeros_(gate.weight)
+    gate.bias.data.fill_(-5.0)
+    endless = network.infer(*phones, max_decoder_steps=7)
+    assert (endless.mel_lengths.tolist(), endless.stopped.tolist()) == ([7], [False])
+    cut = network.infer(*phones, max_frames=torch.tensor([4]))
+    assert (cut.mel_lengths.tolist(), cut.stopped.tolist()) == ([4], [False])
+    threshold = torch.tensor(-5.0).sigmoid().item()
+    assert network.infer(*phones, gate_threshold=0.9 * threshold).stopped.tolist() == [True]
+    gate.bias.data.fill_(5.0)
+    assert network.infer(*phones).mel_lengths.tolist() == [1]  # never nothing
+
+
+def test_durations_follow_the_attention():
+    network, batch = network_of().eval(), batch_of()
+    spoken = network.infer(batch.phone_ids, batch.phone_lengths, max_frames=batch.mel_lengths)
+    assert spoken.durations.sum(dim=1).tolist() == spoken.mel_lengths.tolist()
+    assert spoken.pitch is None
+    assert spoken.energy is None
+
+
+def test_teacher_forced_mels_have_the_lengths_of_the_recordings():
+    network, batch = network_of().eval(), batch_of()
+    mel = network.teacher_forced_mel(batch)
+    refined = network(*batch[1:4], batch.mel, batch.mel_lengths).refined_mel_hat.mT
+    for item, T in enumerate(batch.mel_lengths.tolist()):
+        torch.testing.assert_close(mel[item, :, :T], refined[item, :, :T])
+        assert (mel[item, :, T:] == FLOOR).all()
+
+
+def test_speakers_differ_and_must_be_named():
+    network = network_of(n_speakers=2).eval()
+    phones = torch.tensor([[1, 2, 3]] * 2), torch.tensor([3, 3])
+    frames = torch.tensor([5, 5])
+    spoken = network.infer(*phones, speaker_ids=torch.tensor([0, 1]), max_frames=frames)
+    assert not torch.allclose(spoken.mel[0], spoken.mel[1])
+    with pytest.raises(ValueError, match="a voice of 2 speakers needs speaker_ids"):
+        network.infer(*phones)
+
+
+def test_rows_of_phones_and_speakers_exist_under_their_names():
+    network = network_of(n_speakers=2)
+    state = network.state_dict()
+    assert [len(state[name]) for name in network.PHONE_ROWS] == [N_PHONES]
+    assert [len(state[name]) for name in network.SPEAKER_ROWS] == [2]
+
+
+def test_half_precision_trains_with_cells_in_float32():
+    batch, network = batch_of(), network_of().train()
+    network.eval()
+    exact = task_of(network).validation_step(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        losses = losses_of(network, batch)
+    for name, term in losses.items():
+        assert term.total.dtype == torch.float32
+        assert term.total.item() == pytest.approx(exact[name].total.item(), rel=0.05)
+    sum(term.total for term in losses.values()).backward()
+    assert all(p.grad.dtype == torch.float32 for p in network.parameters())
+
+
+def test_samples_show_the_attention():
+    network = Tacotron2(SMALL, len(arpabet_vocabulary()), MelConfig().n_mels).eval()
+    batch = batch_of((5,), (2,))
+    task = AcousticTask(network, Assets(MelConfig(), arpabet_vocabulary()), losses_of)
+    (sample,) = task.samples(batch)
+    assert {*sample.figures} == {"mel", "attention"}
+    assert len(sample.phones) == 5
+
+
+@pytest.mark.parametrize(
+    ("section", "keys", "message"),
+    [
+        (EncoderConfig, {"hidden": 5}, "hidden 5 must be even"),
+        (EncoderConfig, {"kernel_size": 4}, "kernel_size 4 must be odd"),
+        (PostNetConfig, {"kernel_size": 4}, "kernel_size 4 must be odd"),
+        (DecoderConfig, {"location_kernel_size": 4}, "location_kernel_size 4 must be odd"),
+        (DecoderConfig, {"n_frames_per_step": 0}, "n_frames_per_step is 0, expected 1 or more"),
+        (Tacotron2Config, {"guided_width": 0.0}, "guided_width is 0, expected more than 0"),
+    ],
+)
+def test_wrong_sizes_are_refused(section, keys, message):
+    with pytest.raises(ValueError, match=message):
+        section(**keys)

@@ -1,0 +1,41 @@
+import torch
+
+from modules.location_attention import LocationAttention
+
+
+def test_attention_weighs_by_query_keys_and_location():
+    torch.manual_seed(0)
+    attention = LocationAttention(5, 4, hidden=3, n_filters=2, kernel_size=3)
+    state, memory, past = torch.randn(1, 5), torch.randn(1, 6, 4), torch.rand(1, 2, 6)
+    energies = []
+    for n in range(6):
+        window = torch.zeros(2, 3)
+        for offset in (-1, 0, 1):
+            if 0 <= n + offset < 6:
+                window[:, offset + 1] = past[0, :, n + offset]
+        features = (attention.location_conv.weight * window).sum(dim=(1, 2))  # (2,)
+        inner = attention.query.weight @ state[0] + attention.key.weight @ memory[0, n]
+        inner = inner + attention.location.weight @ features
+        energies.append(attention.energy.weight[0] @ torch.tanh(inner))
+    weights = attention(
+        state,
+        attention.key(memory),
+        past,
+        attention.location_kernel(),
+        torch.ones(1, 6, dtype=torch.bool),
+    )
+    torch.testing.assert_close(weights[0], torch.stack(energies).softmax(dim=0))
+
+
+def test_padding_gets_no_weight_and_changes_no_other():
+    torch.manual_seed(0)
+    attention = LocationAttention(5, 4, hidden=3, n_filters=2, kernel_size=3)
+    state, memory = torch.randn(1, 5), torch.randn(1, 6, 4)
+    past = torch.rand(1, 2, 6)
+    past[:, :, 4:] = 0  # weights of padding
+    mask = torch.arange(6)[None] < 4
+    kernel = attention.location_kernel()
+    padded = attention(state, attention.key(memory), past, kernel, mask)
+    alone = attention(state, attention.key(memory[:, :4]), past[:, :, :4], kernel, mask[:, :4])
+    assert padded[0, 4:].tolist() == [0, 0]
+    torch.testing.assert_close(padded[:, :4], alone)
