@@ -42,6 +42,29 @@ def sinusoids(
     return table[:, :hidden].float()
 
 
+def matrix_attention(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, dropout: float = 0.0
+) -> Tensor:
+    """Scaled dot-product attention by two matrix products (Vaswani et al. 2017, eq. 1).
+
+    The same as `F.scaled_dot_product_attention`; it keeps the attention weights for the gradient.
+
+    Args:
+        queries: (B, heads, T, D).
+        keys: (B, heads, N, D).
+        values: (B, heads, N, D).
+        mask: Positions that are attended to, bool, broadcast to (B, heads, T, N).
+        dropout: Share of zeroed attention weights.
+
+    Returns:
+        (B, heads, T, D).
+    """
+    bias = torch.zeros(mask.shape, dtype=queries.dtype, device=mask.device)
+    scores = queries / math.sqrt(queries.shape[-1]) @ keys.mT  # (B, heads, T, N)
+    weights = (scores + bias.masked_fill(~mask, -math.inf)).softmax(dim=-1)
+    return F.dropout(weights, dropout) @ values
+
+
 class SelfAttention(nn.Module):
     """Multi-head self-attention with one fused map to queries, keys and values.
 
@@ -83,13 +106,11 @@ class SelfAttention(nn.Module):
         """
         heads = self.qkv(frames).unflatten(2, (3, self.heads, -1))
         queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, head size)
-        context = F.scaled_dot_product_attention(
-            queries,
-            keys,
-            values,
-            attn_mask=mask[:, None, None, :],
-            dropout_p=self.dropout if self.training else 0.0,
-        )
+        # in bf16 on a CPU, gradients of PyTorch's kernel take twice as long as those of matrices
+        slow = queries.requires_grad and queries.is_cpu and queries.dtype == torch.bfloat16
+        attend = matrix_attention if slow else F.scaled_dot_product_attention
+        dropout = self.dropout if self.training else 0.0
+        context = attend(queries, keys, values, mask[:, None, None, :], dropout)
         return self.fc(context.transpose(1, 2).flatten(2))
 
 

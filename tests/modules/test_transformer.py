@@ -3,9 +3,10 @@ import math
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from modules.masking import length_mask
-from modules.transformer import FFTBlock, FFTStack, SelfAttention, sinusoids
+from modules.transformer import FFTBlock, FFTStack, SelfAttention, matrix_attention, sinusoids
 
 
 def test_positions_are_the_papers():
@@ -27,6 +28,49 @@ def test_attention_is_pytorchs():
     frames, mask = torch.randn(2, 6, 8), length_mask(torch.tensor([6, 4]))
     expected, _ = reference(frames, frames, frames, key_padding_mask=~mask)
     torch.testing.assert_close(attention(frames, mask), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_attention_by_matrices_has_the_values_and_gradients_of_the_kernel(dtype):
+    torch.manual_seed(0)
+    inputs = [torch.randn(2, 3, 7, 4, dtype=torch.float64) for _ in range(3)]  # (B, heads, T, D)
+    mask = length_mask(torch.tensor([7, 4]))[:, None, None, :]
+    direction = torch.randn(2, 3, 7, 4, dtype=torch.float64)
+
+    def results(attend, dtype):
+        given = [tensor.to(dtype).requires_grad_() for tensor in inputs]
+        context = attend(*given, mask)
+        gradients = torch.autograd.grad((context * direction).sum(), given)
+        return [context, *gradients]
+
+    tolerance = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.1}[dtype]
+    expected = results(F.scaled_dot_product_attention, torch.float64)
+    for found, exact in zip(results(matrix_attention, dtype), expected, strict=True):
+        assert found.dtype == dtype
+        torch.testing.assert_close(found.double(), exact, rtol=0, atol=tolerance)
+
+
+def test_only_gradients_in_bf16_on_a_cpu_are_computed_by_matrices(monkeypatch):
+    calls = []
+
+    def spy(*arguments):
+        calls.append(arguments[0].dtype)
+        return matrix_attention(*arguments)
+
+    monkeypatch.setattr("modules.transformer.matrix_attention", spy)
+    attention = SelfAttention(hidden=8, heads=2, dropout=0.5)
+    frames, mask = torch.randn(2, 6, 8), length_mask(torch.tensor([6, 4]))
+    attention(frames, mask)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.no_grad():
+            attention(frames, mask)
+        assert calls == []
+        dropped = attention(frames, mask)
+        kept = attention.eval()(frames, mask)
+
+    assert calls == [torch.bfloat16] * 2
+    assert not torch.allclose(dropped, kept)
+    torch.testing.assert_close(kept.float(), attention(frames, mask), rtol=0, atol=0.02)
 
 
 def test_block_normalises_after_each_residual():
