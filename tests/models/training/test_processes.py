@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 import torch
 from accelerate import Accelerator
+from models.training.averaging import WeightAverage
 from models.training.data import ProcessRank, windows
 from tests.models.training.small_tasks import FeatureStore, TinyGan, TinyTask, make_data
 from tests.models.training.small_tasks import train_config
@@ -32,9 +33,12 @@ for task, optimizer in (
     config = train_config(gradient_accumulation_step=int(sys.argv[3]))
     data = make_data(FeatureStore(Path(sys.argv[1])), config, place)
     updater = updater_of(task, optimizer, max_norm=0.5)
+    average = WeightAverage(task.networks[task.exported], decay=0.5)
     for window in windows(data.train, config.gradient_accumulation_step):
         updater.run(window)
+        average.update()
     result += [p.detach().flatten() for n in task.networks.values() for p in n.parameters()]
+    result += [tensor.flatten() for tensor in average.state_dict().values()]
 if accelerator.is_main_process:
     torch.save(torch.cat(result), sys.argv[2])
 accelerator.end_training()
