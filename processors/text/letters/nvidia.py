@@ -78,7 +78,7 @@ def read(normalized: str, phone_extractor: str) -> SymbolText:
     unspoken = [
         piece for piece in pieces if _is_mark(piece) and piece not in _SETS[phone_extractor]
     ]
-    said = "".join(piece for piece in pieces if piece not in unspoken)
+    said = "".join(" " if piece in unspoken else piece for piece in pieces)
     text = _AFTER_MARK.sub("", _BEFORE_MARK.sub("", " ".join(said.split())))
     tokens = [_token(piece) for piece in _PIECE.findall(text)]
     return SymbolText(text, tokens, tuple(dict.fromkeys(unspoken)))

@@ -22,7 +22,14 @@ def test_arpabet_vocabulary_pads_with_id_zero_and_holds_every_mark():
     vocabulary = arpabet_vocabulary()
     assert vocabulary.ids([PAD]) == [0]
     assert len(vocabulary) == len(MARKS) + 84
-    assert set(PUNCTUATION_PAUSES) < set(PAUSES) < set(vocabulary.symbols)
+    assert {*PUNCTUATION_PAUSES, "<sil>", "<sp>"} < set(MARKS) < set(vocabulary.symbols)
+
+
+def test_marks_of_texts_in_letters_are_pauses_and_in_no_vocabulary_of_phones():
+    others = set(PAUSES) - set(MARKS)
+    assert others == {"<space>", "<->", '<">', "<(>", "<)>", "<:>", "<;>"}
+    assert MARKS == ("<pad>", "<sil>", "<sp>", "<,>", "<.>", "<?>", "<!>", "<spn>")
+    assert not others & set(arpabet_vocabulary().symbols)
 
 
 def test_ids_are_places_in_the_list():

@@ -78,6 +78,7 @@ def test_characters_without_a_symbol_are_named_once(frontend):
     spoken = frontend('A "spy" ☃ or a "mole" ☃.')
     assert spoken.normalized == "a spy or a mole."
     assert spoken.unspoken == ('"', "☃")
+    assert frontend('("rock☃roll")').normalized == "(rock roll)"
     lowercase = TextFrontend(TextConfig(phone_extractor=LOWERCASE), "en-us")('A "spy".')
     assert lowercase.unspoken == ()
     assert nvidia_vocabulary(LOWERCASE).ids(lowercase.phones)[:4] == [13, 12, 4, 31]  # a, " "", s
