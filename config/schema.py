@@ -401,6 +401,9 @@ class InferenceConfig:
     # Phones that the voice was not trained on: `replace` them by the nearest, with a warning, or
     # `refuse` the text. Pauses are always replaced.
     unknown_phones: Literal["replace", "refuse"] = "replace"
+    # Of models that align by attention: how often a sentence is read, with another seed, until
+    # nothing is skipped or repeated and the speech ends
+    attention_attempts: int = 3
     griffin_lim_iterations: int = 30
     # Of the vocoder's network: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
     # of HiFi-GAN in fp32, and is "bf16" for the others.
@@ -412,6 +415,7 @@ class InferenceConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "batch_size", "max_phones", "griffin_lim_iterations")
+        require_at_least(self, 1, "attention_attempts")
         require_at_least(self, 0, "sentence_pause_s")
         if self.p_arpabet is not None:
             require_probability("p_arpabet", self.p_arpabet)

@@ -15,7 +15,10 @@ class AcousticModel(Protocol):
 
     @property
     def controls(self) -> frozenset[Control]:
-        """The controls that its `infer` takes; with any, it is a `ControllableModel`."""
+        """The controls that its `infer` takes.
+
+        With any, it is a `ControllableModel`, without, an `AttentiveModel`.
+        """
 
     def infer(
         self,
@@ -68,6 +71,29 @@ class ControllableModel(AcousticModel, Protocol):
             voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
             max_frames: (B,), where the speech is cut off; None: nowhere.
             pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; excludes `pitch_transform`.
+        """
+
+
+class AttentiveModel(AcousticModel, Protocol):
+    """Interface of networks of task `tts` that align by attention, which may fail."""
+
+    def infer(
+        self,
+        phone_ids: Tensor,
+        phone_lengths: Tensor,
+        *,
+        speaker_ids: Tensor | None = None,
+        seed: int = 0,
+        max_frames: Tensor | None = None,
+    ) -> TtsOutput:
+        """Synthesises a mel of at least one frame per item, with its alignment.
+
+        Args:
+            phone_ids: (B, N) int64, 0 = padding.
+            phone_lengths: (B,).
+            speaker_ids: (B,); None only for a single speaker.
+            seed: Where attention fails, another may succeed.
+            max_frames: (B,), where the speech is cut off; None: where the model has a limit.
         """
 
 

@@ -43,6 +43,9 @@ class TextLine:
     pitch_transform: dict[str, bool | float | str] = field(default_factory=dict)
     pitch_file: str = ""  # of given pitch, as in the table of texts; empty: predicted
     fade_out: int = 0  # frames
+    # of models with attention, for the worst of its sentences: focus, 0 to 1; the longest run of
+    # phones that were skipped, and repeated; whether the model ended the speech
+    attention: dict[str, float | bool] = field(default_factory=dict)
 
     def timed_phones(self) -> tuple[TimedPhone, ...]:
         """The phones with their times.

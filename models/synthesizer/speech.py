@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from modules.attention_quality import AttentionQuality
 from processors.records import TimedPhone, TimedWord, Word, timed_phones
 
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
@@ -21,8 +22,9 @@ class Part:
     durations: np.ndarray  # frames per phone, (N,) int64, their sum is T
     wav: np.ndarray  # (T * hop,) float32
     mel: np.ndarray  # log-mel, (M, T) float32
-    f0: np.ndarray  # Hz, as the model predicted it, (T,) float32
-    energy: np.ndarray  # as the model predicted it, (T,) float32
+    f0: np.ndarray | None  # Hz, as the model predicted it, (T,) float32; None if it does not
+    energy: np.ndarray | None  # as the model predicted it, (T,) float32; None if it does not
+    attention: AttentionQuality | None = None  # of models that align by attention
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,12 @@ class Speech:
     phone_names: tuple[str, ...]
     durations: np.ndarray  # frames per phone, (N,) int64
     mel: np.ndarray  # log-mel, (M, T) float32
-    f0: np.ndarray  # Hz, as the model predicted it, (T,) float32; 0 in the pauses between sentences
-    energy: np.ndarray  # as the model predicted it, (T,) float32
+    # Hz, as the model predicted it, (T,) float32; 0 in the pauses between sentences. None, here and
+    # below, if the model predicts none
+    f0: np.ndarray | None
+    energy: np.ndarray | None  # as the model predicted it, (T,) float32
     out_of_vocabulary: tuple[str, ...] = ()  # words that no lexicon holds, pronounced by rule
+    attention: tuple[AttentionQuality, ...] = ()  # of each sentence, if the model has attention
     gain: float = 1.0  # what the wav was multiplied by to keep it within [-1, 1]; 1 for most
 
     @property
@@ -146,6 +151,12 @@ def _timed_words(parts: Sequence[Part], frame_s: float) -> tuple[TimedWord, ...]
     return tuple(words)
 
 
+def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Curves of consecutive parts, (T,) each, as one; None if a part has none."""
+    known = [curve for curve in curves if curve is not None]
+    return np.concatenate(known) if len(known) == len(curves) else None
+
+
 def join(
     parts: Sequence[Part],
     *,
@@ -178,8 +189,9 @@ def join(
         phone_names=tuple(name for part in parts for name in part.phones),
         durations=np.concatenate([part.durations for part in parts]),
         mel=np.concatenate([part.mel for part in parts], axis=1),
-        f0=np.concatenate([part.f0 for part in parts]),
-        energy=np.concatenate([part.energy for part in parts]),
+        f0=_joined([part.f0 for part in parts]),
+        energy=_joined([part.energy for part in parts]),
+        attention=tuple(part.attention for part in parts if part.attention is not None),
         out_of_vocabulary=tuple(dict.fromkeys(out_of_vocabulary)),
         gain=gain,
     )

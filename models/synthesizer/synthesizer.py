@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.base.acoustic import TtsOutput
 from models.base.assets import Speaker
-from models.base.interfaces import AcousticModel, ControllableModel
+from models.base.interfaces import AcousticModel, AttentiveModel, ControllableModel
 from models.checkpoint.loading import open_model
+from models.synthesizer.attentive import Reading, read_attentively
 from models.synthesizer.clauses import ClauseSplitter
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
@@ -29,6 +29,7 @@ from models.synthesizer.reading import Passage, TextReader
 from models.synthesizer.speech import Part, Speech, faded_out, faded_pieces, join, silence
 from models.synthesizer.vocoders import open_vocoder
 from models.synthesizer.voice_phones import VoicePhones
+from modules.attention_quality import AttentionQuality
 from modules.pitch_transform import PitchTransform
 from processors.records import SpokenText
 from processors.text.nearest_phones import is_voiced
@@ -243,7 +244,7 @@ class Synthesizer:
         self, passage: Passage, speaker: int, controls: Controls, seed: int
     ) -> Iterator[np.ndarray]:
         with self._seeded(seed):
-            mel = self._mels([passage], speaker, controls).mel  # (1, M, T)
+            mel = self._mels([passage], speaker, controls, seed).output.mel  # (1, M, T)
         pieces = (
             to_numpy(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES, seed=seed)
         )
@@ -273,30 +274,45 @@ class Synthesizer:
         self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
     ) -> list[Part]:
         """Runs the acoustic model and the vocoder on one batch."""
-        out = self._mels(passages, speaker, controls)
+        out, attention = self._mels(passages, speaker, controls, seed)
         wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=seed)  # (B, T * hop)
-        outputs = (out.durations, out.mel, *out.contours_per_frame(), wavs)
-        arrays = [to_numpy(output) for output in outputs]
-        return [
-            self._part(passage.spoken, *(x[i] for x in arrays))
-            for i, passage in enumerate(passages)
-        ]
+        durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
+        f0, energy = (
+            [None] * len(passages) if values is None else to_numpy(values)
+            for values in out.contours_per_frame()
+        )
+        rows = zip(durations, mels, f0, energy, sounds, attention, strict=True)
+        spoken = (passage.spoken for passage in passages)
+        return [self._part(clause, *row) for clause, row in zip(spoken, rows, strict=True)]
 
-    def _mels(self, passages: Sequence[Passage], speaker: int, controls: Controls) -> TtsOutput:
+    def _mels(
+        self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
+    ) -> Reading:
         """Runs the acoustic model on one batch."""
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
         phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
         speaker_ids = torch.full((len(phones),), speaker, device=self._device)
         if not self._network.controls:
-            return self._network.infer(phone_ids, phone_lengths, speaker_ids=speaker_ids)
+            reading = read_attentively(
+                cast("AttentiveModel", self._network),
+                phone_ids,
+                phone_lengths,
+                speaker_ids,
+                seed=seed,
+                attempts=self.config.inference.attention_attempts,
+                log_floor=self.model.mel.log_floor_value,
+            )
+            for passage, quality in zip(passages, reading.attention, strict=True):
+                _warn_of_fault(passage.spoken, quality)
+            return reading
         given = [passage.pitch for passage in passages if passage.pitch is not None]
         transform = controls.transform
         if isinstance(transform, PitchContour):
             transform = transform.over(torch.tensor([[one.start, one.end] for one in passages]))
         in_letters = self.config.preprocess.text.in_letters
         voiced = [[is_voiced(phone, in_letters=in_letters) for phone in names] for names in phones]
-        return cast("ControllableModel", self._network).infer(
+        out = cast("ControllableModel", self._network).infer(
             phone_ids,
             phone_lengths,
             speaker_ids=speaker_ids,
@@ -307,6 +323,7 @@ class Synthesizer:
             voiced=self._padded(voiced),
             pitch=self._padded(given) if given else None,
         )
+        return Reading(out, [None] * len(passages))
 
     def _padded(self, rows: Sequence[Sequence[float]]) -> Tensor:
         """Rows of different lengths as one tensor on the device, (B, N), padded with 0."""
@@ -318,9 +335,10 @@ class Synthesizer:
         clause: SpokenText,
         durations: np.ndarray,
         mel: np.ndarray,
-        f0: np.ndarray,
-        energy: np.ndarray,
+        f0: np.ndarray | None,
+        energy: np.ndarray | None,
         wav: np.ndarray,
+        attention: AttentionQuality | None,
     ) -> Part:
         """Cuts the padding off one item of a batch."""
         durations = durations[: len(clause.phones)].astype(np.int64)
@@ -332,8 +350,9 @@ class Synthesizer:
             durations=durations,
             wav=wav[: n_frames * self.model.mel.hop_length],
             mel=mel[:, :n_frames],
-            f0=f0[:n_frames],
-            energy=energy[:n_frames],
+            f0=None if f0 is None else f0[:n_frames],
+            energy=None if energy is None else energy[:n_frames],
+            attention=attention,
         )
         _check_finite(clause, part.mel, part.wav)
         return part
@@ -381,6 +400,16 @@ def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
         raise InputError(
             f"{clause.text!r}: the model gives values that are not finite; its weights are "
             "damaged or its training diverged"
+        )
+
+
+def _warn_of_fault(clause: SpokenText, quality: AttentionQuality | None) -> None:
+    if quality is not None and quality.fault:
+        get_logger(__name__).warning(
+            "%r: attention failed in every attempt (inference.attention_attempts), the best is"
+            " used: %s; another --seed, a shorter sentence or more training may help",
+            clause.text,
+            quality.fault,
         )
 
 

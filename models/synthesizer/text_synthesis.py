@@ -29,6 +29,7 @@ from models.synthesizer.synthesis_run import (
 )
 from models.synthesizer.synthesizer import Synthesizer, choose_speaker
 from models.synthesizer.text_files import NUMBERED, InputText
+from modules.attention_quality import AttentionQuality
 from modules.pitch_transform import PitchTransform
 from processors.audio.files import write_wav
 from utils.errors import InputError
@@ -364,4 +365,17 @@ def line_of(
         pitch_transform=record_of(settings.pitch_transform),
         pitch_file=item.pitch_file,
         fade_out=settings.fade_out,
+        attention=_worst(speech.attention),
     )
+
+
+def _worst(attention: Sequence[AttentionQuality]) -> dict[str, float | bool]:
+    """The worst value of each measure over the sentences; empty without any."""
+    if not attention:
+        return {}
+    return {
+        "focus": round(min(one.focus for one in attention), 3),
+        "skipped": max(one.skipped for one in attention),
+        "repeated": max(one.repeated for one in attention),
+        "stopped": all(one.stopped for one in attention),
+    }

@@ -1,0 +1,73 @@
+"""Whether the attention of a decoder has read a text: simple measures of its weights."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+_ATTENDED = 0.1  # a phone is heard that has this weight in some frame
+_SHORT = 4  # phones in a row; more are a word
+
+
+class AttentionQuality(NamedTuple):
+    """How the attention went through one text."""
+
+    focus: float  # mean over frames of the largest weight, 0 to 1 (Ren et al. 2019, section 3.2)
+    skipped: int  # phones in a row without attention, the longest run
+    repeated: int  # phones that attention went back, the longest way
+    stopped: bool  # the model ended the speech
+
+    @property
+    def fault(self) -> str:
+        """What went wrong; empty if nothing did."""
+        faults = []
+        if not self.stopped:
+            faults.append("it does not end")
+        if self.skipped > _SHORT:
+            faults.append(f"{self.skipped} phones in a row are skipped")
+        if self.repeated > _SHORT:
+            faults.append(f"{self.repeated} phones in a row are repeated")
+        return ", ".join(faults)
+
+    @property
+    def cost(self) -> float:
+        """Orders readings of the same text, the best first."""
+        lost = max(0, self.skipped - _SHORT) + max(0, self.repeated - _SHORT)
+        return 1000.0 * (not self.stopped) + lost - self.focus
+
+
+def attention_qualities(
+    attention: Tensor, phone_lengths: Tensor, mel_lengths: Tensor, stopped: Tensor
+) -> list[AttentionQuality]:
+    """Measures the attention of each item.
+
+    Args:
+        attention: Weights, (B, T, N).
+        phone_lengths: (B,).
+        mel_lengths: (B,).
+        stopped: (B,) bool.
+    """
+    lengths = zip(phone_lengths.tolist(), mel_lengths.tolist(), stopped.tolist(), strict=True)
+    return [
+        _quality(weights[:T, :N], bool(ended))
+        for weights, (N, T, ended) in zip(attention.float().cpu(), lengths, strict=True)
+    ]
+
+
+def _quality(weights: Tensor, stopped: bool) -> AttentionQuality:
+    """Measures weights (T, N)."""
+    largest, place = weights.max(dim=1)
+    returns = place.cummax(dim=0).values - place
+    return AttentionQuality(
+        focus=float(largest.mean()),
+        skipped=_longest_run(weights.amax(dim=0) < _ATTENDED),
+        repeated=int(returns.max()),
+        stopped=stopped,
+    )
+
+
+def _longest_run(marks: Tensor) -> int:
+    """The longest run of True in (N,)."""
+    counts = marks.long().cumsum(dim=0)
+    before = torch.where(marks, 0, counts).cummax(dim=0).values
+    return int((counts - before).max())
