@@ -14,7 +14,6 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, cast
 
@@ -36,17 +35,16 @@ from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.task import LossTerm
-from modules.conv import Linear, MaskedConv1d
+from models.tts._fastpitch_prosody import PhoneEnergy, PhonePitch
+from modules.conv import Linear
 from modules.losses import mse_sum
-from modules.masking import clear_padding, length_mask
+from modules.masking import length_mask
 from modules.pitch_transform import PitchTransform
 from modules.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.variance_adaptor import (
     ContourControl,
     ContourStats,
-    SpeakerNorm,
     VariancePredictor,
-    average_by_phone,
     regulate,
     round_durations,
 )
@@ -130,25 +128,6 @@ class FastPitchConfig:
             raise ValueError(f"hidden is {self.hidden}, expected an even number, for the positions")
 
 
-class EmbeddedContour(nn.Module):
-    """Pitch or energy per phone: predicted, and embedded by a convolution.
-
-    Args:
-        hidden: H.
-        predictor: Sizes.
-        kernel_size: Of the convolution.
-    """
-
-    def __init__(self, hidden: int, predictor: TemporalPredictorConfig, kernel_size: int) -> None:
-        super().__init__()
-        self.predictor = VariancePredictor(hidden, **vars(predictor))
-        self.embedding = MaskedConv1d(1, hidden, kernel_size)
-
-    def embed(self, phones: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-        """Adds the vectors of values (B, N) to phones (B, N, H), mask (B, N); padding 0."""
-        return clear_padding(phones + self.embedding(values.unsqueeze(2), mask), mask)
-
-
 class FastPitchOutput(NamedTuple):
     """The network's predictions for a batch, and the targets of the contours."""
 
@@ -175,8 +154,8 @@ class FastPitch(nn.Module):
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
     SPEAKER_ROWS: ClassVar[tuple[str, ...]] = (
         "speaker_embedding.weight",
-        "pitch_norm.mean",
-        "pitch_norm.std",
+        "pitch.norm.mean",
+        "pitch.norm.std",
     )
 
     def __init__(
@@ -198,13 +177,12 @@ class FastPitch(nn.Module):
         )
         self.encoder = _stack(config.encoder, hidden)
         self.duration_predictor = VariancePredictor(hidden, **vars(config.duration_predictor))
-        self.pitch_norm = SpeakerNorm(pitch.mean, pitch.std)
-        self.pitch = EmbeddedContour(hidden, config.pitch_predictor, config.pitch_kernel_size)
-        self.energy = (
-            None
-            if config.energy == "none"
-            else EmbeddedContour(hidden, config.energy_predictor, config.energy_kernel_size)
-        )
+        pitch_predictor = VariancePredictor(hidden, **vars(config.pitch_predictor))
+        self.pitch = PhonePitch(pitch_predictor, pitch, hidden, config.pitch_kernel_size)
+        self.energy: PhoneEnergy | None = None
+        if config.energy != "none":
+            energy_predictor = VariancePredictor(hidden, **vars(config.energy_predictor))
+            self.energy = PhoneEnergy(energy_predictor, hidden, config.energy_kernel_size)
         self.decoder = _stack(config.decoder, hidden)
         self.mel_linear = Linear(hidden, n_mels)
 
@@ -241,16 +219,14 @@ class FastPitch(nn.Module):
             energy: (B, T); not used without energy.
         """
         mask = length_mask(phone_lengths, phone_ids.shape[1])
-        contours = {
-            "pitch": self._pitch_by_phone(f0, durations, speaker_ids),
-            "energy": average_by_phone(energy, durations).log1p(),
-        }
-        contours_hat: dict[str, Tensor] = {}
         phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
         log_durations_hat = self.duration_predictor(phones, mask)  # (B, N)
-        for name, contour in self._contours():
-            contours_hat[name] = contour.predictor(phones, mask)  # (B, N)
-            phones = contour.embed(phones, contours[name], mask)
+        contours = {"pitch": self.pitch.target(f0, durations, speaker_ids)}  # (B, N)
+        contours_hat: dict[str, Tensor] = {}
+        phones, contours_hat["pitch"] = self.pitch(phones, contours["pitch"], mask)
+        if self.energy is not None:
+            contours["energy"] = self.energy.target(energy, durations)
+            phones, contours_hat["energy"] = self.energy(phones, contours["energy"], mask)
         frame_mask = length_mask(mel_lengths, f0.shape[1])
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         mel_hat = self.mel_linear(self.decoder(frames, frame_mask))  # (B, T, M)
@@ -309,11 +285,11 @@ class FastPitch(nn.Module):
         if durations is None:
             durations = self._predict_durations(phones, mask)
         durations = round_durations(durations * duration_control * mask, max_frames)
-        phones, f0 = self._add_pitch(
-            *(phones, mask, speaker_ids),
-            ContourControl(pitch, pitch_control, pitch_transform, voiced),
-        )
-        phones, spoken_energy = self._add_energy(phones, mask, energy, energy_control)
+        pitch_asked = ContourControl(pitch, pitch_control, pitch_transform, voiced)
+        phones, f0 = self.pitch.infer(phones, mask, speaker_ids, pitch_asked)
+        spoken_energy = torch.zeros_like(f0)
+        if self.energy is not None:
+            phones, spoken_energy = self.energy.infer(phones, mask, energy, energy_control)
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
@@ -358,45 +334,6 @@ class FastPitch(nn.Module):
         log_durations = self.duration_predictor(phones, mask).float()
         return (log_durations.exp() - 1).clamp(0, self.config.max_phone_frames)
 
-    def _contours(self) -> Iterator[tuple[str, EmbeddedContour]]:
-        """Yields pitch, then energy if there is any."""
-        yield "pitch", self.pitch
-        if self.energy is not None:
-            yield "energy", self.energy
-
-    def _pitch_by_phone(self, f0: Tensor, durations: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Mean of the voiced frames of each phone, (B, T) Hz -> (B, N) normalised, 0 = unvoiced."""
-        share_voiced = average_by_phone((f0 > 0).to(f0), durations)
-        voiced = share_voiced > 0
-        means = average_by_phone(f0, durations) / share_voiced.where(voiced, 1)
-        return self.pitch_norm(means, speaker_ids) * voiced
-
-    def _add_pitch(
-        self, phones: Tensor, mask: Tensor, speaker_ids: Tensor, control: ContourControl
-    ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the pitch to phones (B, N, H); gives them and it, (B, N) Hz."""
-        predicted = self.pitch.predictor(phones, mask)
-        values = control.apply(predicted, mask, self.pitch_norm, speaker_ids)
-        if control.given is not None:
-            values = values * (control.given > 0)  # unvoiced: as in training
-        f0 = self.pitch_norm.inverse(values, speaker_ids).clamp(min=0) * mask
-        return self.pitch.embed(phones, values, mask), f0
-
-    def _add_energy(
-        self, phones: Tensor, mask: Tensor, given: Tensor | None, factor: float | Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Adds the vectors of the energy to phones (B, N, H); gives them and it, (B, N) linear."""
-        if self.energy is None:
-            return phones, torch.zeros_like(mask, dtype=torch.float32)
-        if given is None:
-            predicted = self.energy.predictor(phones, mask).float()
-            linear = predicted.expm1().clamp(min=0)
-            # a factor of 1 leaves the prediction as it is, also where it is below 0
-            values = predicted + ((linear * factor).log1p() - linear.log1p())
-        else:
-            values = (given * factor).log1p()
-        return self.energy.embed(phones, values, mask), values.expm1().clamp(min=0) * mask
-
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
         if "energy" not in self.controls and (isinstance(control, Tensor) or control != 1):
@@ -438,13 +375,10 @@ def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
         "mel": LossTerm(mel, "frames"),
         "duration": LossTerm(durations, "phones", weights.duration_loss_weight),
     }
-    for name, weight in (
-        ("pitch", weights.pitch_loss_weight),
-        ("energy", weights.energy_loss_weight),
-    ):
-        if name in output.contours_hat:
-            total = mse_sum(output.contours_hat[name], output.contours[name], phone_mask)
-            losses[name] = LossTerm(total, "phones", weight)
+    scales = {"pitch": weights.pitch_loss_weight, "energy": weights.energy_loss_weight}
+    for name, target in output.contours.items():
+        total = mse_sum(output.contours_hat[name], target, phone_mask)
+        losses[name] = LossTerm(total, "phones", scales[name])
     return losses
 
 

@@ -72,8 +72,8 @@ def read(path: Path) -> ImportedModel:
     stats = _stats(stored)
     n_speakers = len(stored["speaker_emb.weight"]) if "speaker_emb.weight" in stored else 1
     names = [f"speaker_{number}" for number in range(n_speakers)]
-    tensors["pitch_norm.mean"] = torch.full((n_speakers,), stats.mean)
-    tensors["pitch_norm.std"] = torch.full((n_speakers,), stats.std)
+    tensors["pitch.norm.mean"] = torch.full((n_speakers,), stats.mean)
+    tensors["pitch.norm.std"] = torch.full((n_speakers,), stats.std)
     none = Stat(0.0, 1.0, 0.0, 0.0, count=0)  # energy is not normalised
     speaker = SpeakerStats(stats, stats, none, none, seconds=0.0)
     assets = Assets(

@@ -397,7 +397,7 @@ def test_an_experiments_task_takes_its_numbers_from_the_assets(aligner):
     mel = MelConfig(n_mels=20, log_floor=1e-3)
     assets = Assets(mel, Vocabulary(("<pad>", "<sil>", "A")), speakers, corpus)
     task = fastpitch.build_task(config, assets)
-    assert task.network.pitch_norm.mean.tolist() == [110, 220]
+    assert task.network.pitch.norm.mean.tolist() == [110, 220]
     assert task.network.phone_embedding.num_embeddings == 3
     assert task.network.mel_linear.out_features == 20
     assert task.network.log_floor == pytest.approx(-6.9078, abs=1e-3)

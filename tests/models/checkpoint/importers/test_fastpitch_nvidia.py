@@ -1,14 +1,17 @@
 import logging
 import os
+from dataclasses import replace
 
 import pytest
 import torch
 
+from models.base.registry import find as find_model
 from models.checkpoint.conversion import convert_to_experiment
 from models.checkpoint.hub_files import needed_files
-from models.checkpoint.importers import fastpitch_nvidia, find
+from models.checkpoint.importers import fastpitch_nvidia
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
+from models.training.finetune import initialise
 from modules.pitch_transform import PitchTransform
 from processors.text.letters.nvidia import nvidia_vocabulary
 from tests.models.checkpoint.importers.fastpitch_originals import (
@@ -233,6 +236,20 @@ def test_what_is_not_used_is_listed_and_an_experiment_speaks_alike(tmp_path, cap
     assert torch.equal(infer(own.network).mel, infer(imported(path)).mel)
 
 
+@pytest.mark.parametrize("energy", ["log_mel", "spectrum"])
+def test_training_starts_from_its_weights_but_not_from_another_energy(tmp_path, energy):
+    tensors = tensors_of(SMALL)
+    model = load_model(write_checkpoint(tmp_path / NAME, tensors, SMALL))
+    config = replace(model.config, model=replace(model.config.model, energy=energy))
+    task = find_model("tts", "fastpitch").build_task(config, model.assets)
+    transfer = initialise(task, model.assets, tmp_path / NAME)
+    own, stored = task.network.state_dict(), model.network.state_dict()
+    different = {name for name in own if not torch.equal(own[name], stored[name])}
+    energies = {name for name in own if name.startswith("energy.")}
+    assert different == (set() if energy == "log_mel" else energies)
+    assert set(transfer.new) == {"network aligner"} | different
+
+
 def test_the_newest_file_of_a_folder_is_used(tmp_path):
     tensors = tensors_of(SMALL)
     for epoch in (90, 100):
@@ -311,4 +328,3 @@ def test_sizes_that_are_missing_are_named(tmp_path):
 def test_it_is_found_on_the_hub():
     names = ["README.md", "nvidia_fastpitch_210824.pt", "waveglow.pt"]
     assert needed_files(names) == ["nvidia_fastpitch_210824.pt"]
-    assert find.__module__ == "models.checkpoint.importers"
