@@ -25,6 +25,7 @@ from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
 from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.prosody.controls import Controls
+from models.synthesizer.prosody.range import RangeWarning
 from models.synthesizer.reading import Passage, TextReader
 from models.synthesizer.speech import Part, Speech, faded_out, faded_pieces, join, silence
 from models.synthesizer.vocoders import open_vocoder
@@ -78,6 +79,9 @@ class Synthesizer:
         self.config = with_overrides(self.model, overrides)
         self._device = torch.device(device)
         self._vocoder = self._opened_vocoder.load(self.config.inference, device)
+        self._range = RangeWarning(
+            self.model.stats, in_letters=self.config.preprocess.text.in_letters
+        )
         self._reader = TextReader(
             ClauseSplitter(
                 self.config.preprocess.text,
@@ -137,6 +141,8 @@ class Synthesizer:
             hop_length=self.model.mel.hop_length,
             out_of_vocabulary=[word for one in passages for word in one.spoken.out_of_vocabulary],
         )
+        if (controls.pitch, controls.transform) != (1, None):
+            self._range.check(speech)
         speech = replace(speech, wav=np.concatenate([*faded_out([speech.wav], n_faded)]))
         if speech.gain < 1:
             get_logger(__name__).info(

@@ -251,6 +251,15 @@ def test_a_contour_stretches_over_all_sentences(voice):
             assert after == pytest.approx(before * factor, rel=1e-4)
 
 
+def test_a_pitch_that_is_not_the_speakers_is_warned_of_once(voice, caplog):
+    fresh = batched(voice, 3)
+    fresh("Yes.", pitch_control=1.01)
+    assert "beyond" not in caplog.text
+    for _ in range(2):
+        fresh("Yes.", pitch_transform=PitchTransform(flatten=True, shift_hz=150))
+    assert caplog.text.count("beyond the 100 to 300 Hz of most recordings of one") == 1
+
+
 def test_given_pitch_is_spoken_phone_by_phone_in_all_sentences(voice):
     text = "Aha. Oh, a bee."
     names = voice.phone_names(text)

@@ -1,0 +1,44 @@
+"""Warns of pitch beyond that of a speaker's recordings, which models hardly follow."""
+
+import numpy as np
+
+from models.synthesizer.speech import Speech
+from processors.dataset.statistics import CorpusStats
+from processors.text.nearest_phones import is_voiced
+from utils.logging import get_logger
+
+_DEVIATIONS = 2  # from the mean; 95 % of normally distributed pitch are within
+_SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warning
+
+
+class RangeWarning:
+    """Warns once if what is asked for is not the pitch of the speaker.
+
+    Args:
+        stats: Of the recordings; None: not known, no warning.
+        in_letters: Of the text, as of `is_voiced`.
+    """
+
+    def __init__(self, stats: CorpusStats | None, *, in_letters: bool) -> None:
+        self._speakers = {} if stats is None else stats.speakers
+        self._in_letters = in_letters
+
+    def check(self, speech: Speech) -> None:
+        """Warns if more than a fifth of the voiced frames are beyond two standard deviations."""
+        if speech.speaker not in self._speakers:
+            return
+        pitch = self._speakers[speech.speaker].f0_phone
+        low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
+        voiced = [is_voiced(name, in_letters=self._in_letters) for name in speech.phone_names]
+        f0 = speech.f0[np.repeat(voiced, speech.durations)]
+        beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
+        if beyond > _SHARE:
+            self._speakers = {}
+            get_logger(__name__).warning(
+                "%.0f %% of the pitch asked for is beyond the %.0f to %.0f Hz of most recordings of"
+                " %s, where a voice may not follow; ask for a smaller change",
+                100 * beyond,
+                low,
+                high,
+                speech.speaker,
+            )
