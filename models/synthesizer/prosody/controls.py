@@ -37,14 +37,14 @@ class Controls(NamedTuple):
             value = getattr(self, name)
             if not (isinstance(value, int | float) and low <= value <= high):
                 raise InputError(f"{name}_control is {value!r}; expected {low:g} to {high:g}")
-        if self.transform is not None and self.given_pitch is not None:
+        controls = self._replace(transform=None) if self.transform == PitchTransform() else self
+        if controls.transform is not None and self.given_pitch is not None:
             raise InputError(
                 "a pitch transform acts on predicted pitch, and the pitch of this text is given;"
                 " leave one of them out"
             )
         if self.given_pitch is not None:
             _check_pitch(self.given_pitch)
-        controls = self._replace(transform=None) if self.transform == PitchTransform() else self
         if lacking := sorted(controls._asked() - set(known)):
             raise InputError(
                 f"{model} has no control of {', '.join(lacking)} (it has:"

@@ -34,6 +34,8 @@ def test_a_control_that_a_model_lacks_is_an_error_that_names_those_it_has(contro
 def test_no_control_is_needed_to_ask_for_none():
     assert Controls().checked("Tacotron2", ()) == Controls()
     assert Controls(transform=PitchTransform()).checked("Tacotron2", ()) == Controls()
+    given = Controls(given_pitch=(100.0,))
+    assert given._replace(transform=PitchTransform()).checked("FastPitch", ALL) == given
 
 
 @pytest.mark.parametrize("name", ["pitch", "energy", "duration"])
@@ -49,7 +51,7 @@ def test_given_pitch_is_finite_hz(value):
         Controls(given_pitch=(100.0, value)).checked("FastPitch", ALL)
 
 
-@pytest.mark.parametrize("transform", [PitchTransform(), PitchContour((1.0,), "")])
+@pytest.mark.parametrize("transform", [PitchTransform(invert=True), PitchContour((1.0,), "")])
 def test_given_pitch_and_a_transform_exclude_each_other(transform):
     with pytest.raises(InputError, match="acts on predicted pitch, and the pitch of this text is"):
         Controls(transform=transform, given_pitch=(100.0,)).checked("FastPitch", ALL)
