@@ -87,9 +87,10 @@ def _measured(
     voice: Synthesizer, before: Speech, after: Speech, measure: Measure
 ) -> tuple[float, float]:
     """Ratio of heard to asked of one text, and the share of what was asked that is in range."""
-    f0 = [extract_f0(one.wav, voice.model.mel, len(one.f0)) for one in (before, after)]
-    voiced = (f0[0] > 0) & (f0[1] > 0)
+    assert after.f0 is not None, "this voice predicts no pitch"
     assert voice.model.stats is not None
+    f0 = [extract_f0(one.wav, voice.model.mel, len(after.f0)) for one in (before, after)]
+    voiced = (f0[0] > 0) & (f0[1] > 0)
     (speaker,) = voice.model.stats.speakers.values()
     mean, std = speaker.f0_phone.mean, speaker.f0_phone.std
     in_range = np.abs(after.f0[voiced] - mean) < 1.96 * std

@@ -25,7 +25,7 @@ class RangeWarning:
 
     def check(self, speech: Speech) -> None:
         """Warns if more than a fifth of the voiced frames are beyond two standard deviations."""
-        if speech.speaker not in self._speakers:
+        if speech.speaker not in self._speakers or speech.f0 is None:
             return
         pitch = self._speakers[speech.speaker].f0_phone
         low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
