@@ -298,6 +298,7 @@ def test_mixtures_change_with_epoch_and_seed_and_follow_the_draw(mixed_store):
     assert epochs[1]["utt-007"] == MIXED.ids(mixing.substitute(LETTERS, chosen))
 
 
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_mixtures_do_not_depend_on_workers_or_on_the_order_of_epochs(mixed_store, n_workers):
     dataset = mixed_dataset(mixed_store, 0.5)
