@@ -15,6 +15,7 @@ The steps of the flow are in _waveglow_flows.py.
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import torch
@@ -279,7 +280,7 @@ class WaveGlow(nn.Module):
         strength = self.config.denoiser_strength
         hum = self._hum() if strength > 0 and self.hum is None else self.hum
         margin = _frames(self.denoiser.reach, self.mel) if strength > 0 else 0
-        pieces = (piece.float() for piece in (first, *pieces))
+        pieces = (piece.float() for piece in chain((first,), pieces))
         for window in windows(pieces, chunk_frames, self.reach_frames + margin):
             z = self.noise(seed, window.start - window.context.left, window.signal)
             per_frame = self.groups_per_frame

@@ -1,0 +1,97 @@
+"""The WaveGlow recipe from recordings to scored resynthesis, as a user calls it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import soundfile
+from safetensors.torch import load_file
+
+from tests.recipes.runs import EGS, HELD_OUT, TRAINING, Place, lines_of, write_corpus
+from tests.recipes.tiny import TWO_UPDATES
+
+RECIPE = EGS / "vocoder" / "WaveGlow"
+BATCH = ("--infer_mode", "batch", "--infer_dataset", "mini", "--infer_testing_set", "test")
+
+
+def write_config(folder: Path) -> Path:
+    """The recipe for LJSpeech, with a network that does two updates in no time."""
+    config = {
+        "base_config": os.path.relpath(RECIPE / "exp_config.json", folder),
+        "dataset": ["mini"],
+        "dataset_path": {"mini": str(folder / "corpus")},
+        "log_dir": str(folder / "ckpts"),
+        "preprocess": {
+            "processed_dir": str(folder / "data"),
+            "corpus": {"mini": {"format": "ljspeech"}},
+            "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
+        },
+        "model": {"flows": 3, "channels": 4, "layers": 2},
+        "train": TWO_UPDATES,
+    }
+    path = folder / "exp config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+def experiment_of(place: Place) -> Path:
+    return place.folder / "ckpts" / "tiny"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Place:
+    """All stages, from a folder that is not the repository's."""
+    folder = tmp_path_factory.mktemp("a recipe")
+    write_corpus(folder / "corpus")
+    place = Place(folder, write_config(folder), RECIPE / "run.sh")
+    done = place.run(
+        "--stage", "1-4", "--config", "exp config.json", "--name", "tiny",
+        "--num_workers", "1", "--metrics", "mel_l1", "--page", "no", *BATCH, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return place
+
+
+def test_recordings_become_scored_copies_of_their_length(trained):
+    result = experiment_of(trained) / "result"
+    lines = lines_of(result)
+    assert sorted(line["id"] for line in lines) == sorted(HELD_OUT)
+    for line in lines:
+        assert soundfile.info(result / line["file"]).frames % 256 == 0
+        assert line["mel_l1"] > 0.1  # two updates teach nothing
+    scores = json.loads((result / "scores.json").read_text())["scores"]
+    assert scores["mel_l1"]["n"] == len(HELD_OUT)
+
+
+def test_a_checkpoint_holds_weights_under_weight_normalisation(trained):
+    (checkpoint,) = (experiment_of(trained) / "checkpoints").glob("step-*")
+    names = load_file(checkpoint / "model.safetensors").keys()
+    assert "flows.2.coupling.mel_conv.parametrizations.weight.original1" in names
+    assert "flows.2.coupling.end.weight" in names
+    assert "flows.2.mixing.weight" in names
+
+
+@pytest.mark.parametrize(
+    "flags", [("--seed", "1"), ("--set", "inference.vocoder_options.sigma=0.6")]
+)
+def test_seed_and_options_of_stage_3_change_the_speech(trained, tmp_path, flags):
+    done = trained.run(
+        "--stage", "3", "--infer_expt_dir", str(experiment_of(trained)), *BATCH,
+        "--infer_output_dir", str(tmp_path), *flags,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    name = f"{HELD_OUT[0]}.wav"
+    first = (experiment_of(trained) / "result" / name).read_bytes()
+    assert (tmp_path / name).read_bytes() != first
+
+
+def test_an_unknown_option_is_an_error_that_names_the_known_ones(trained, tmp_path):
+    done = trained.run(
+        "--stage", "3", "--infer_expt_dir", str(experiment_of(trained)), *BATCH,
+        "--infer_output_dir", str(tmp_path), "--set", "inference.vocoder_options.sigm=0.6",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "has no option sigm; did you mean sigma? (its options: sigma, denois" in done.stderr
+    assert "Traceback" not in done.stderr
