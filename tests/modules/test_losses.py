@@ -21,6 +21,11 @@ def test_l1_sums_the_mean_over_bands_over_valid_frames():
     assert l1_sum(predicted, torch.zeros_like(predicted), MASK) == 2 + 1 + 4
 
 
+def test_mse_of_frames_is_the_mean_over_their_bands():
+    predicted = torch.tensor([[[3.0, 1.0], [9.0, 9.0]]])
+    assert mse_sum(predicted, torch.zeros(1, 2, 2), torch.tensor([[True, False]])) == 5
+
+
 def test_mse_sums_squares_over_valid_positions():
     predicted = torch.tensor([[1.0, 2, 9], [3, 9, 9]])
     assert mse_sum(predicted, torch.zeros_like(predicted), MASK) == 1 + 4 + 9

@@ -73,6 +73,38 @@ def test_only_gradients_in_bf16_on_a_cpu_are_computed_by_matrices(monkeypatch):
     torch.testing.assert_close(kept.float(), attention(frames, mask), rtol=0, atol=0.02)
 
 
+def test_positions_may_have_all_sines_first():
+    table, ordered = sinusoids(50, 8), sinusoids(50, 8, order="sines_first")
+    assert torch.equal(ordered, torch.cat([table[:, ::2], table[:, 1::2]], dim=1))
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_heads_of_any_size_attend_each_for_itself(heads):
+    torch.manual_seed(0)
+    attention = SelfAttention(8, heads, head_size=5, output_bias=False)
+    frames, valid = torch.randn(1, 6, 8), 4
+    mask = length_mask(torch.tensor([valid]), 6)
+    attended = []
+    for head in range(heads):
+        rows = [slice(k * heads * 5 + head * 5, k * heads * 5 + head * 5 + 5) for k in range(3)]
+        q, k, v = (
+            frames[0] @ attention.qkv.weight[part].T + attention.qkv.bias[part] for part in rows
+        )
+        attended.append(torch.softmax(q @ k[:valid].T / 5**0.5, dim=1) @ v[:valid])
+    expected = torch.cat(attended, dim=1) @ attention.fc.weight.T
+    torch.testing.assert_close(attention(frames, mask)[0], expected)
+    assert attention.fc.bias is None
+
+
+def test_attention_drops_weights_in_training_only():
+    torch.manual_seed(0)
+    attention = SelfAttention(8, 2, dropout=0.5)
+    frames, mask = torch.randn(1, 6, 8), torch.ones(1, 6, dtype=torch.bool)
+    assert not torch.equal(attention(frames, mask), attention(frames, mask))
+    attention.eval()
+    assert torch.equal(attention(frames, mask), attention(frames, mask))
+
+
 def test_block_normalises_after_each_residual():
     torch.manual_seed(0)
     block = FFTBlock(SelfAttention(8, 2), 8, 16, kernel_size=(3, 1), dropout=0.0)

@@ -109,6 +109,18 @@ def test_factors_act_on_hz_and_per_phone_factors_reach_their_frames():
     assert spoken_values(contour(), durations, 2, factor=1.5) == [[300, 300]]
 
 
+def test_a_predictor_has_as_many_convolutions_as_layers():
+    predictor = VariancePredictor(4, 8, 3, dropout=0.0, layers=3)
+    parts = {name.split(".")[0] for name in predictor.state_dict()}
+    assert parts == {"linear", *(f"{part}_{n}" for part in ("conv", "norm") for n in (1, 2, 3))}
+    hidden, mask = torch.randn(1, 5, 4), torch.ones(1, 5, dtype=torch.bool)
+    expected = hidden
+    for n in (1, 2, 3):
+        conv, norm = predictor.get_submodule(f"conv_{n}"), predictor.get_submodule(f"norm_{n}")
+        expected = norm(conv(expected).relu())
+    torch.testing.assert_close(predictor(hidden, mask), predictor.linear(expected).squeeze(2))
+
+
 @pytest.mark.parametrize("factor", [1.0, torch.ones(1, 500)])
 def test_a_factor_of_one_changes_no_bit_of_the_prediction(factor):
     torch.manual_seed(0)

@@ -14,6 +14,7 @@ CONFIGS = sorted(REPOSITORY.glob("egs/*/*/exp_config*.json"))
 VOCODER_CONFIGS = REPOSITORY / "config" / "vocoder"
 EVERY_VOCODER = sorted(VOCODER_CONFIGS.glob("*.json"))
 EVERY_HIFIGAN = sorted(VOCODER_CONFIGS.glob("hifigan*.json"))
+FASTPITCH = REPOSITORY / "egs" / "tts" / "FastPitch"
 FASTSPEECH2 = REPOSITORY / "egs" / "tts" / "FastSpeech2"
 CORPUS = ['dataset=["any"]', 'dataset_path={any: "somewhere"}']
 
@@ -33,6 +34,17 @@ def test_the_full_size_model_is_the_default_of_its_dataclass():
     config = load_config(FASTSPEECH2 / "exp_config.json")
     assert config.model == find("tts", "fastspeech2").CONFIG()
     assert config.train.adam.lr == pytest.approx(config.model.transformer.encoder_hidden**-0.5)
+
+
+def test_fastpitch_of_full_size_is_trained_as_nvidias():
+    config = load_config(FASTPITCH / "exp_config.json")
+    assert config.model == find("tts", "fastpitch").CONFIG()
+    train = config.train
+    assert train.batch_size * train.gradient_accumulation_step == 256
+    assert (train.optimizer, train.adam.lr, train.lr_scheduler.num_warmup) == ("lamb", 0.1, 1000)
+    first = load_config(FASTPITCH / "exp_config_1.0.json")
+    assert (config.preprocess.aligner, config.model.energy) == ("learned", "spectrum")
+    assert (first.preprocess.aligner, first.model.energy) == ("pocketsphinx", "none")
 
 
 def test_all_recipes_of_the_full_size_model_share_one_mel():
