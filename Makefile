@@ -19,7 +19,7 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
 .PHONY: venv demo test test-slow test-page check bench bench-align bench-trust bench-align-voices \
-	bench-vocoder bench-gan bench-demo
+	bench-vocoder bench-tacotron bench-gan bench-demo
 
 venv: .venv/.installed
 
@@ -88,6 +88,10 @@ bench-align-voices: .venv/.installed
 # Speed of HiFi-GAN compared with a plain implementation.
 bench-vocoder: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.vocoder
+
+# Speed of Tacotron 2's decoder compared with a plain implementation.
+bench-tacotron: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.tacotron_decoding
 
 # One training step of a vocoder compared with a plain one; some minutes, 11 GB of memory.
 bench-gan: .venv/.installed

@@ -96,6 +96,18 @@ class AttentiveModel(AcousticModel, Protocol):
             max_frames: (B,), where the speech is cut off; None: where the model has a limit.
         """
 
+    def for_inference(
+        self, precision: Literal["fp32", "fp16", "int8"] = "fp32"
+    ) -> "AttentiveModel":
+        """Returns a network with the same weights that is optimised for synthesis.
+
+        Args:
+            precision: Of the weights of the decoder.
+
+        Raises:
+            InputError: If the device cannot compute in it.
+        """
+
 
 class Vocoder(Protocol):
     """Interface of everything that turns a mel into a waveform."""

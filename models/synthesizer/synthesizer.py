@@ -14,8 +14,9 @@ from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from config.schema import Config
 from models.base.assets import Speaker
 from models.base.interfaces import AcousticModel, AttentiveModel, ControllableModel
 from models.checkpoint.loading import open_model
@@ -74,9 +75,9 @@ class Synthesizer:
         self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)
         self.model = opened.load(device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
-        self._network = cast("AcousticModel", self.model.network)
         self._vocabulary = self.model.assets.required_vocabulary(self.model.home)
         self.config = with_overrides(self.model, overrides)
+        self._network = _prepared(self.model.network, self.config)
         self._device = torch.device(device)
         self._vocoder = self._opened_vocoder.load(self.config.inference, device)
         self._range = RangeWarning(
@@ -407,6 +408,20 @@ def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
             f"{clause.text!r}: the model gives values that are not finite; its weights are "
             "damaged or its training diverged"
         )
+
+
+def _prepared(network: nn.Module, config: Config) -> AcousticModel:
+    """The network, optimised for synthesis if it aligns by attention."""
+    precision = config.inference.decoder_precision
+    model = cast("AcousticModel", network)
+    if not model.controls:
+        return cast("AttentiveModel", model).for_inference(precision)
+    if precision != "fp32":
+        raise InputError(
+            f"inference.decoder_precision is {precision}, and {config.model_type} has no decoder"
+            " that speaks frame by frame; remove it"
+        )
+    return model
 
 
 def _warn_of_fault(clause: SpokenText, quality: AttentionQuality | None) -> None:

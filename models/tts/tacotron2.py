@@ -15,6 +15,7 @@ It departs from these implementations in that
 """
 
 import math
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar, NamedTuple, cast
@@ -30,7 +31,7 @@ from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.base.task import LossTerm
 from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder, DecoderConfig, PrenetMasks
-from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, decode
+from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, Precision, decode
 from modules.alignment_search import attended_durations
 from modules.conv import MaskedConv1d
 from modules.losses import guided_attention_sum, mse_sum
@@ -179,6 +180,7 @@ class Tacotron2(nn.Module):
         self.encoder = Encoder(config.encoder)
         self.speaker_embedding = nn.Embedding(n_speakers, hidden) if n_speakers > 1 else None
         self.decoder = Decoder(config.decoder, hidden, n_mels)
+        self._prepared: DecoderWeights | None = None
         self.postnet = PostNet(
             n_mels, postnet.channels, postnet.kernel_size, postnet.n_layers, postnet.dropout
         )
@@ -246,7 +248,7 @@ class Tacotron2(nn.Module):
         if max_frames is not None:
             limits = limits.minimum((max_frames + r - 1) // r)
         frames = decode(
-            DecoderWeights(self.decoder),
+            self._prepared or DecoderWeights(self.decoder),
             self._encode(phone_ids, phone_lengths, speaker_ids),
             length_mask(phone_lengths, phone_ids.shape[1]),
             _prenet_masks(self.config, phone_ids, phone_lengths, seed, prenet_dropout),
@@ -254,6 +256,21 @@ class Tacotron2(nn.Module):
             limits=limits.clamp(min=1),
         )
         return self._output(frames, phone_lengths, max_frames)
+
+    def for_inference(self, precision: Precision = "fp32") -> "Tacotron2":
+        """Returns a network that shares these weights and has those of the decoder prepared.
+
+        It does not follow later changes of the weights.
+
+        Args:
+            precision: Of the decoder's LSTMs, see `DecoderWeights`.
+
+        Raises:
+            InputError: If the device cannot compute in this precision.
+        """
+        prepared = copy(self)
+        prepared._prepared = DecoderWeights(self.decoder, precision)
+        return prepared
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

@@ -132,3 +132,11 @@ def test_the_seed_of_the_call_reaches_the_model(voice, monkeypatch):
     voice("Yes.", seed=4)
     next(voice.generate("Yes.", seed=5))
     assert {4, 5} <= {*seeds}
+
+
+def test_the_precision_of_the_decoder_is_an_option(voice, tmp_path):
+    exact = voice("Yes.").mel
+    overrides = ["inference.decoder_precision=int8"]
+    assert not (
+        Synthesizer(tmp_path, "griffin_lim", overrides=overrides)("Yes.").mel == exact
+    ).all()

@@ -323,6 +323,11 @@ def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeyp
         voice.generate("Hello.", pitch_transform=PitchTransform(flatten=True))
 
 
+def test_a_precision_of_a_decoder_that_does_not_exist_is_refused(voice):
+    with pytest.raises(InputError, match=r"decoder_precision is int8, and FastSpeech2 has no"):
+        Synthesizer(voice.model.home, overrides=["inference.decoder_precision=int8"])
+
+
 def test_pitch_control_acts_in_hertz(voice):
     normal, high = voice("Hello there."), voice("Hello there.", pitch_control=1.2)
     assert high.f0 == pytest.approx(1.2 * normal.f0, rel=1e-3)

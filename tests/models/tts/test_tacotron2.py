@@ -19,6 +19,7 @@ from modules.masking import length_mask
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.symbols import arpabet_vocabulary
+from utils.errors import InputError
 
 N_PHONES, N_MELS = 12, 6
 FLOOR = MelConfig().log_floor_value
@@ -231,6 +232,24 @@ def test_one_batch_can_be_overfitted_and_spoken():
     spoken = network.eval().infer(batch.phone_ids, batch.phone_lengths, max_decoder_steps=40)
     assert spoken.stopped.all()
     assert spoken.mel_lengths.tolist() == [7, 5]  # without the frame at which the gate opens
+
+
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [("fp32", 1e-6), ("fp16", 2e-3), ("int8", 0.1)]
+)
+def test_a_network_prepared_for_inference_speaks_the_same(precision, tolerance):
+    network, batch = network_of().eval(), batch_of()
+    arguments = batch.phone_ids, batch.phone_lengths
+    limits = {"max_frames": torch.tensor([8, 8, 8]), "gate_threshold": 1.0}
+    expected = network.infer(*arguments, **limits).mel
+    spoken = network.for_inference(precision).infer(*arguments, **limits).mel
+    assert (spoken - expected).abs().max() <= tolerance
+    assert torch.equal(network.infer(*arguments, **limits).mel, expected)
+
+
+def test_int8_is_refused_on_other_devices():
+    with pytest.raises(InputError, match="int8 is for CPUs, not for meta; use fp16 or fp32"):
+        network_of().to("meta").for_inference("int8")
 
 
 def test_saving_and_loading_changes_nothing(tmp_path):

@@ -122,10 +122,11 @@ class TacotronOriginal(nn.Module):
         state = {name: torch.zeros(1, size) for name, size in sizes.items()}
         state |= {"ac": state["ah"].clone(), "dc": state["dh"].clone()}
         state |= {"context": torch.zeros(1, H), "w": torch.zeros(1, N), "sum": torch.zeros(1, N)}
-        return state
+        state["keys"] = d["attention_layer"]["memory_layer"]["linear_layer"](memory)
+        return {name: value.expand(len(memory), *value.shape[1:]) for name, value in state.items()}
 
     def step(self, state: dict[str, Tensor], memory: Tensor, frame: Tensor) -> tuple:
-        """One frame without dropout: mel (1, M), gate logit (1, 1); changes the state."""
+        """One frame without dropout: mel (B, M), gate logit (B, 1); changes the state."""
         d, a = self.decoder, self.decoder["attention_layer"]
         x = frame
         for layer in d["prenet"]["layers"]:
@@ -136,8 +137,7 @@ class TacotronOriginal(nn.Module):
         location = a["location_layer"]["location_conv"]["conv"](past).mT
         location = a["location_layer"]["location_dense"]["linear_layer"](location)
         query = a["query_layer"]["linear_layer"](state["ah"])[:, None]
-        keys = a["memory_layer"]["linear_layer"](memory)
-        energies = a["v"]["linear_layer"](torch.tanh(query + keys + location))[:, :, 0]
+        energies = a["v"]["linear_layer"](torch.tanh(query + state["keys"] + location))[:, :, 0]
         state["w"] = energies.softmax(dim=1)
         state["sum"] = state["sum"] + state["w"]
         state["context"] = (state["w"][:, :, None] * memory).sum(dim=1)
