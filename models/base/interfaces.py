@@ -68,7 +68,8 @@ class ControllableModel(AcousticModel, Protocol):
             energy_control: Factor on linear energy.
             duration_control: Factor on durations: above 1 is slower.
             pitch_transform: Of predicted pitch, around the speaker's mean; None: none.
-            voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
+            voiced: (B, N) bool, the phones whose pitch is transformed; None: all. A model that
+                learned a contour through voiceless phones transforms all.
             max_frames: (B,), where the speech is cut off; None: nowhere.
             pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; excludes `pitch_transform`.
         """

@@ -282,7 +282,8 @@ class FastSpeech2(nn.Module):
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
             pitch_transform: Of predicted pitch, around the speaker's mean; pitch_control
                 multiplies its result.
-            voiced: (B, N) bool, the phones whose pitch is transformed; None: all.
+            voiced: Has no effect. The contour of training goes on through voiceless phones; one
+                that jumps there is new to the decoder, and a tenth of a shift is lost.
             max_frames: (B,), where the speech is cut off; None: nowhere.
             durations: Frames, (B, N), instead of the predicted ones.
             pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; at level "frame", held for
@@ -299,7 +300,7 @@ class FastSpeech2(nn.Module):
         if pitch is not None:
             pitch = self._interpolated(pitch, phone_lengths, speaker_ids)
         asked = {
-            "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
+            "pitch": ContourControl(pitch, pitch_control, pitch_transform),
             "energy": ContourControl(energy, energy_control),
         }
         values: dict[str, Tensor] = {}

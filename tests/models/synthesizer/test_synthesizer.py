@@ -17,7 +17,6 @@ from modules.mel import MelConfig
 from modules.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.records import TimedWord
-from processors.text.nearest_phones import is_voiced
 from processors.text.symbols import arpabet_vocabulary
 from tests.models.synthesizer.test_vocoders import make_vocoder, make_waveglow
 from utils.errors import InputError
@@ -224,10 +223,10 @@ def per_phone(speech):
         (PitchTransform(custom=lambda hz, _: hz + 7), lambda hz: hz + 7),
     ],
 )
-def test_pitch_is_transformed_where_it_is_heard(voice, transform, expected):
+def test_pitch_is_transformed_around_the_mean(voice, transform, expected):
     plain, changed = voice(SHORT_TEXT), voice(SHORT_TEXT, pitch_transform=transform)
     assert plain.durations.tolist() == changed.durations.tolist()
-    wanted = [expected(hz) if is_voiced(name) and hz > 0 else hz for name, hz in per_phone(plain)]
+    wanted = [expected(hz) if hz > 0 else hz for _, hz in per_phone(plain)]
     assert [hz for _, hz in per_phone(changed)] == pytest.approx(wanted, abs=0.01)
 
 
@@ -247,8 +246,17 @@ def test_a_contour_stretches_over_all_sentences(voice):
     for (name, before), (_, after) in pairs:
         if before > 0:  # no pause between sentences
             i = next(i for i, other in places if other == name)
-            factor = 0.5 + i / len(names) if is_voiced(name) else 1
-            assert after == pytest.approx(before * factor, rel=1e-4)
+            assert after == pytest.approx(before * (0.5 + i / len(names)), rel=1e-4)
+
+
+def test_the_network_learns_which_phones_are_voiced(voice, monkeypatch):
+    seen = []
+    infer = voice._network.infer
+    spy = lambda *given, **named: seen.append(named["voiced"]) or infer(*given, **named)  # noqa: E731
+    monkeypatch.setattr(voice._network, "infer", spy)
+    speech = voice("{S AA1 Z T} {AH0}.")
+    assert " ".join(speech.phone_names) == "<sil> S AA1 Z T AH0 <.>"
+    assert seen[0].tolist() == [[False, False, True, True, False, True, False]]
 
 
 def test_a_pitch_that_is_not_the_speakers_is_warned_of_once(voice, caplog):
