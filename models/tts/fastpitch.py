@@ -84,17 +84,6 @@ class TemporalPredictorConfig:
         require_odd(self, "kernel_size")
 
 
-def _aligner_defaults() -> JointAlignerConfig:
-    """NVIDIA's sizes and schedule, in updates of 256 utterances: 49 are an epoch of LJSpeech."""
-    return JointAlignerConfig(
-        hidden=384,
-        prior_end=4900,  # NVIDIA's does not end; afterwards boundaries become more exact
-        binarization_weight=1.0,
-        binarization_start=0,
-        binarization_warmup=4900,  # 100 epochs
-    )
-
-
 @dataclass(frozen=True)
 class FastPitchConfig:
     """The `model` section."""
@@ -116,7 +105,7 @@ class FastPitchConfig:
     pitch_loss_weight: float = 0.1
     energy_loss_weight: float = 0.1
     # with preprocess.aligner `learned`
-    aligner: JointAlignerConfig = field(default_factory=_aligner_defaults)
+    aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
 
     def __post_init__(self) -> None:
         require_at_least(self, 2, "hidden")

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from models.base.assets import Assets
+from models.base.joint_aligner import JointAlignerConfig
 from models.base.registry import find, load_config
 from processors.dataset.batch import VocoderBatch
 
@@ -38,7 +39,14 @@ def test_the_full_size_model_is_the_default_of_its_dataclass():
 
 def test_fastpitch_of_full_size_is_trained_as_nvidias():
     config = load_config(FASTPITCH / "exp_config.json")
-    assert config.model == find("tts", "fastpitch").CONFIG()
+    aligner = JointAlignerConfig(
+        hidden=384,
+        prior_end=4900,
+        binarization_weight=1.0,
+        binarization_start=0,
+        binarization_warmup=4900,
+    )
+    assert config.model == find("tts", "fastpitch").CONFIG(aligner=aligner)
     train = config.train
     assert train.batch_size * train.gradient_accumulation_step == 256
     assert (train.optimizer, train.adam.lr, train.lr_scheduler.num_warmup) == ("lamb", 0.1, 1000)
