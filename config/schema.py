@@ -469,12 +469,17 @@ class Config:
         chosen = self.inference.p_arpabet
         return self.preprocess.text.certain_p_arpabet if chosen is None else chosen
 
+    @property
+    def needs_durations(self) -> bool:
+        """Whether the model is given durations; `NEEDS_DURATIONS` of its config says if not."""
+        return bool(getattr(self.model, "NEEDS_DURATIONS", True))
+
     def _check_aligner(self) -> None:
         """Rules for data without durations."""
         if self.task != "tts" or self.preprocess.has_aligner:
             return
         aligner = self.preprocess.aligner
-        if self.model is not None and getattr(self.model, "NEEDS_DURATIONS", True):
+        if self.model is not None and self.needs_durations:
             if aligner == "none":
                 raise ValueError(
                     f"{self.model_type} needs durations, and preprocess.aligner none gives none:"

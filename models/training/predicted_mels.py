@@ -112,7 +112,8 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
         ) from error
 
     networks = [acoustic.network]
-    aligner = None if store.timed else load_joint_aligner(acoustic)
+    is_timed = store.timed or not acoustic.config.needs_durations
+    aligner = None if is_timed else load_joint_aligner(acoustic)
     if aligner is not None:
         networks.append(aligner.to(next(acoustic.network.parameters()).device))
 

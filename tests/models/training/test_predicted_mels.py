@@ -74,7 +74,7 @@ def write_voice(root: Path, name: str, seed: int) -> Path:
     config, folder = load_config(root / "voice.json"), root / "ckpts" / name
     assets = collect_assets(config)
     torch.manual_seed(seed)
-    network = find("tts", "FastSpeech2").build_network(config, assets)
+    network = find("tts", config.model_type).build_network(config, assets)
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(to_plain(config)))
     assets.save(folder)
@@ -356,4 +356,25 @@ def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):
     find_in = duration_finder(folder, features.folder)
     for id in store.ids:
         expected = predict(load_model(folder), find_in(features.read(id)))
+        np.testing.assert_allclose(store.read(id).mel, expected, atol=1e-4)
+
+
+def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(tmp_path):
+    copy_corpus(tmp_path / "corpus", IDS[-3:])
+    keys = {"processed_dir": str(tmp_path / "data"), "aligner": "none", "split": {}}
+    sizes = {"prenet_size": 8, "attention_lstm_size": 8, "decoder_lstm_size": 8}
+    model = {"encoder": {"hidden": 8}, "decoder": sizes, "postnet": {"channels": 8}}
+    write_config(tmp_path / "voice.json", "tts", "Tacotron2", model, **keys)
+    prepare_dataset(load_config(tmp_path / "voice.json"), "LJSpeech", 1)
+    folder = write_voice(tmp_path, "voice", seed=0)
+    prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
+    voice = load_model(folder)
+    for id in store.ids:
+        found = features.read(id)
+        phones = torch.tensor([voice.vocabulary.ids(found.phones)])
+        mel = torch.from_numpy(found.mel)[None]
+        lengths = torch.tensor([phones.shape[1]]), torch.tensor([mel.shape[2]])
+        output = voice.network(phones, lengths[0], torch.tensor([0]), mel, lengths[1])
+        expected = output.refined_mel_hat[0].T.detach().numpy()
         np.testing.assert_allclose(store.read(id).mel, expected, atol=1e-4)
