@@ -342,7 +342,8 @@ def _inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
 def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
     """Squared errors of the mels, cross-entropy of the gate (section 2.2), guided attention.
 
-    The gate is to open at the last frame.
+    The gate is to open at the last frame. `focus`, with weight 0, is the largest weight of the
+    attention: near 1 where a frame belongs to one phone.
 
     Args:
         network: In training or evaluation mode.
@@ -354,10 +355,12 @@ def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
     gate = F.binary_cross_entropy_with_logits(
         output.gate_logits.float(), ends.float(), reduction="none"
     )
+    focus = output.alignment.detach().amax(dim=2)  # (B, T)
     losses = {
         "mel": LossTerm(mse_sum(output.mel_hat, mel, frame_mask), "frames"),
         "refined_mel": LossTerm(mse_sum(output.refined_mel_hat, mel, frame_mask), "frames"),
         "gate": LossTerm((gate * frame_mask).sum(), "frames"),
+        "focus": LossTerm((focus * frame_mask).sum(), "frames", weight=0.0),
     }
     if (weight := network.config.guided_attention) > 0:
         lengths, width = (batch.phone_lengths, batch.mel_lengths), network.config.guided_width

@@ -175,12 +175,13 @@ def test_losses_are_sums_over_valid_frames():
     batch, network = batch_of(), network_of(GUIDED).eval()
     with torch.no_grad():
         output = network(*batch[1:4], batch.mel, batch.mel_lengths)
-    expected = dict.fromkeys(("mel", "refined_mel", "gate"), 0.0)
+    expected = dict.fromkeys(("mel", "refined_mel", "gate", "focus"), 0.0)
     for item, T in enumerate(batch.mel_lengths.tolist()):
         mel = batch.mel[item, :, :T].T
         expected["mel"] += float((output.mel_hat[item, :T] - mel).square().mean(dim=1).sum())
         refined = output.refined_mel_hat[item, :T]
         expected["refined_mel"] += float((refined - mel).square().mean(dim=1).sum())
+        expected["focus"] += float(output.alignment[item, :T].max(dim=1).values.sum())
         opened = output.gate_logits[item, :T].sigmoid()
         expected["gate"] -= float((1 - opened[: T - 1]).log().sum() + opened[T - 1].log())
     expected["guided_attention"] = float(
@@ -189,11 +190,12 @@ def test_losses_are_sums_over_valid_frames():
     losses = task_of(network).validation_step(batch)
     assert {name: term.total.item() for name, term in losses.items()} == pytest.approx(expected)
     assert {term.per for term in losses.values()} == {"frames"}
-    assert losses["guided_attention"].weight == 2.0
+    assert (losses["guided_attention"].weight, losses["focus"].weight) == (2.0, 0.0)
 
 
 def test_guided_attention_is_an_option():
-    assert set(task_of(network_of()).validation_step(batch_of())) == {"mel", "refined_mel", "gate"}
+    losses = task_of(network_of()).validation_step(batch_of())
+    assert set(losses) == {"mel", "refined_mel", "gate", "focus"}
 
 
 def test_dropout_of_the_prenet_differs_in_training_and_is_repeated_outside():
