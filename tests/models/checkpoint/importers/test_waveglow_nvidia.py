@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from models.checkpoint.hub_files import needed_files
 from models.checkpoint.importers import waveglow_nvidia
 from models.checkpoint.loading import load_model
 from tests.models.vocoder.plain_waveglow import (
@@ -210,3 +211,11 @@ def test_a_checkpoint_that_does_not_fit_its_config_is_refused(tmp_path, state):
         InputError, match=r"config: n_group, n_early_every, n_early_size is missing"
     ):
         load_model(path)
+
+
+def test_on_the_hub_the_newest_file_is_chosen_without_settings():
+    names = ["README.md", "checkpoint_WaveGlow_50.pt", "a/nvidia_waveglow256.pt", "log/x.png"]
+    with pytest.raises(InputError, match="several models in it"):
+        needed_files(names)
+    names.remove("checkpoint_WaveGlow_50.pt")
+    assert needed_files(names) == ["a/nvidia_waveglow256.pt"]
