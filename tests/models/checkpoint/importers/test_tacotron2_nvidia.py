@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from models.checkpoint.conversion import convert_to_experiment
 from models.checkpoint.importers import find, tacotron2_nvidia
 from models.checkpoint.loading import load_model
 from modules.masking import length_mask
@@ -148,3 +149,15 @@ def test_names_of_the_published_size_are_all_known():
         own = Tacotron2(Tacotron2Config(), 148, 80).state_dict()
         theirs = dict(tacotron2_nvidia._renamed(TacotronOriginal(FULL).state_dict()))
     assert {name: t.shape for name, t in own.items()} == {n: t.shape for n, t in theirs.items()}
+
+
+def test_a_converted_checkpoint_speaks_the_same_text(tmp_path):
+    path = write(tmp_path / "checkpoint_Tacotron2_1500", config=SMALL | {"n_mel_channels": 6})
+    convert_to_experiment(str(path), tmp_path / "voice")
+    limits = {"max_decoder_steps": 5, "gate_threshold": 1.0}
+    mels = [
+        load_model(p).network.infer(IDS, LENGTHS, **limits).mel for p in (path, tmp_path / "voice")
+    ]
+    assert torch.equal(*mels)
+    ids = torch.tensor([load_model(path).vocabulary.ids(["a", "<space>", "@AA0"])])
+    assert ids.tolist() == [[38, 11, 65]]
