@@ -199,6 +199,21 @@ class Contour(nn.Module):
         edges_of = _linear_edges if quantization == "linear" else _log_edges
         self.register_buffer("edges", edges_of(stats, n_bins - 1))
         self.embedding = nn.Embedding(n_bins, hidden)
+        self._embed_on_a_line(stats)
+
+    def _embed_on_a_line(self, stats: ContourStats) -> None:
+        """Starts with vectors that are proportional to the normalised values of their bins.
+
+        Neighbouring bins then mean nearly the same from the first update on, and a bin that
+        training never sees resembles the last that it does; random vectors mean nothing there.
+        """
+        edges = self.edges
+        if self.quantization == "log":
+            edges = (edges - stats.mean.float().mean()) / stats.std.float().mean()
+        centres = torch.cat([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])  # (n_bins,)
+        direction = torch.randn(self.embedding.embedding_dim)  # (H,)
+        with torch.no_grad():
+            self.embedding.weight.copy_(centres[:, None] * direction)
 
     def forward(
         self, hidden: Tensor, target: Tensor, mask: Tensor, speaker_ids: Tensor

@@ -76,6 +76,18 @@ def test_bins_span_the_ranges_of_all_speakers():
     assert (float(edges[0]), float(edges[-1])) == pytest.approx((-2, 6))
 
 
+@pytest.mark.parametrize("quantization", ["linear", "log"])
+def test_the_vectors_of_bins_start_in_proportion_to_their_normalised_values(quantization):
+    made = contour(quantization=quantization, n_bins=7)
+    hz = made.edges if quantization == "log" else made.edges * 50 + 200
+    centres = torch.cat([hz[:1], (hz[1:] + hz[:-1]) / 2, hz[-1:]])
+    normalised = (centres - 200) / 50
+    weight = made.embedding.weight.detach()
+    unit = weight[-1] / normalised[-1]
+    torch.testing.assert_close(weight, normalised[:, None] * unit)
+    assert unit.abs().min() > 0.01
+
+
 def test_targets_are_phone_means_and_the_mean_where_nothing_is_known():
     f0 = torch.tensor([[150.0, 250, 250, 300]])
     durations = torch.tensor([[2, 0, 1, 1]])
