@@ -29,6 +29,7 @@ class TtsOutput(NamedTuple):
     pitch_level: Level = "phone"
     energy_level: Level = "phone"
     alignment: Tensor | None = None  # attention, (B, T, N): weights of the phones in each frame
+    gate: Tensor | None = None  # (B, T), probability that speech ends with this frame
     stopped: Tensor | None = None  # (B,) bool; False where a limit ended the speech, not the model
 
     def contours_per_frame(self) -> tuple[Tensor | None, Tensor | None]:

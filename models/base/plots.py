@@ -116,6 +116,7 @@ def plot_attention(
     path: Path | None,
     attention: ArrayLike,
     phones: Sequence[str],
+    gate: ArrayLike | None = None,
     *,
     title: str = "",
     frame_s: float,
@@ -126,6 +127,7 @@ def plot_attention(
         path: PNG file to write; None only returns the figure.
         attention: Weights, (T, N).
         phones: Phone names, N of them.
+        gate: Probability that speech ends, (T,), drawn below; None: no such panel.
         title: Title, wrapped to the width of the figure; at most three lines.
         frame_s: Seconds per frame.
 
@@ -144,11 +146,15 @@ def plot_attention(
     width_in = float(np.clip(SECOND_IN * seconds + sum(MARGIN_IN), *WIDTH_IN))
     figure = Figure(figsize=(width_in, 1), dpi=100)
     height_in = max(PANEL_IN[0], LABEL_ROW_IN * len(phones))
-    (panel,) = add_panels(figure, [height_in], 0, wrap(title, width_in))
+    heights_in = [height_in] if gate is None else [height_in, PANEL_IN[1]]
+    panel, *below = add_panels(figure, heights_in, 0, wrap(title, width_in))
     draw_mel(panel, weights, np.array([0, seconds]), (0.0, 1.0))
     panel.set_yticks(np.arange(len(phones)) + 0.5, phones, fontsize=LABEL_POINTS, parse_math=False)
     panel.set_ylabel("")
-    panel.set_xlabel("seconds", fontsize=8)
+    if gate is not None:
+        draw_curve(below[0], np.asarray(gate), np.array([0, seconds]), "gate", frame_s)
+        below[0].set_ylim(0, 1)
+    figure.axes[-1].set_xlabel("seconds", fontsize=8)
     return _written(figure, path)
 
 

@@ -56,8 +56,9 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
         values = out.mel[item, :, :T], durations, f0, energy
         figures = {"mel": partial(_plot, names, *values, title=id, frame_s=_frame_s(assets.mel))}
         if out.alignment is not None:
+            gate = None if out.gate is None else out.gate[item, :T]
             weights = out.alignment[item, :T, :N]
-            figures["attention"] = partial(_plot_attention, names, weights, id, assets.mel)
+            figures["attention"] = partial(_plot_attention, names, weights, gate, id, assets.mel)
         yield Sample(id, {"synthesised": wav}, figures, phones)
 
 
@@ -97,9 +98,11 @@ def _plot(
 
 
 def _plot_attention(
-    names: Sequence[str], attention: Tensor, title: str, mel: MelConfig
+    names: Sequence[str], attention: Tensor, gate: Tensor | None, title: str, mel: MelConfig
 ) -> "Figure":
-    return plot_attention(None, _plain(attention), names, title=title, frame_s=_frame_s(mel))
+    curve = None if gate is None else _plain(gate)
+    frame_s = _frame_s(mel)
+    return plot_attention(None, _plain(attention), names, curve, title=title, frame_s=frame_s)
 
 
 def resynthesis_samples(

@@ -27,6 +27,7 @@ class DecodedFrames(NamedTuple):
 
     mel: Tensor  # (B, K * r, M)
     alignment: Tensor  # (B, K, N)
+    gate: Tensor  # probability that speech ends, (B, K)
     n_steps: Tensor  # (B,), with the one at which the gate opened
     stopped: Tensor  # (B,) bool: the gate opened, before the limit
 
@@ -167,6 +168,7 @@ def decode(
     return DecodedFrames(
         mel.unflatten(2, (weights.config.n_frames_per_step, -1)).flatten(1, 2),
         alignment[: step + 1].transpose(0, 1),
+        outputs[: step + 1, :, -1].sigmoid().T,
         n_taken,
         stopped,
     )

@@ -309,6 +309,7 @@ class Tacotron2(nn.Module):
             mel_lengths,
             attended_durations(alignment, phone_lengths, mel_lengths),
             alignment=alignment,
+            gate=frames.gate.repeat_interleave(r, dim=1)[:, :T] * mask,
             stopped=frames.stopped,
         )
 

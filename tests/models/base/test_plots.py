@@ -112,6 +112,8 @@ def test_attention_is_drawn_with_a_row_per_phone():
     assert [label.get_text() for label in panel.get_yticklabels()] == ["a", "b", "c"]
     assert panel.images[0].get_array().shape == (3, 6)
     assert panel.get_xlim() == (0.0, 3.0)
+    with_gate = plot_attention(None, attention, ["a", "b", "c"], np.full(6, 0.5), frame_s=0.5)
+    assert with_gate.axes[1].lines[0].get_ydata().tolist() == [0.5] * 6
     with pytest.raises(ValueError, match=r"weights \(6, 3\) of 2 phones"):
         plot_attention(None, attention, ["a", "b"], frame_s=0.5)
 

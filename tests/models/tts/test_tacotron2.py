@@ -277,6 +277,7 @@ def test_speech_ends_where_the_gate_opens_or_at_a_limit():
     cut = network.infer(*phones, max_frames=torch.tensor([4]))
     assert (cut.mel_lengths.tolist(), cut.stopped.tolist()) == ([4], [False])
     threshold = torch.tensor(-5.0).sigmoid().item()
+    assert endless.gate.tolist() == [pytest.approx([threshold] * 7)]
     assert network.infer(*phones, gate_threshold=0.9 * threshold).stopped.tolist() == [True]
     gate.bias.data.fill_(5.0)
     assert network.infer(*phones).mel_lengths.tolist() == [1]  # never nothing
@@ -336,6 +337,7 @@ def test_samples_show_the_attention():
     (sample,) = task.samples(batch)
     assert {*sample.figures} == {"mel", "attention"}
     assert len(sample.phones) == 5
+    assert len(sample.figures["attention"]().axes) == 2  # and the gate
 
 
 @pytest.mark.parametrize(
