@@ -1,6 +1,6 @@
 """FastPitch (Łańcucki 2021, arXiv:2006.06873): versions 1.0 and 1.1 of its author at NVIDIA.
 
-Both are this network. Version 1.0 has no energy (`model.energy: "none"`) and reads durations that
+Both are this network. Version 1.0 (`model.variant`) has no energy and reads durations that
 stage 1 stored; version 1.1 has energy, and learns the durations (`preprocess.aligner: "learned"`,
 Badlani et al. 2021, arXiv:2108.10447). Either goes with stored and with learned durations.
 Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
@@ -88,6 +88,7 @@ class TemporalPredictorConfig:
 class FastPitchConfig:
     """The `model` section."""
 
+    variant: Literal["1.0", "1.1"] = "1.1"  # 1.0 has no energy
     hidden: int = 384  # even
     encoder: FFTConfig = field(default_factory=FFTConfig)
     decoder: FFTConfig = field(default_factory=FFTConfig)
@@ -96,9 +97,9 @@ class FastPitchConfig:
     energy_predictor: TemporalPredictorConfig = field(default_factory=TemporalPredictorConfig)
     pitch_kernel_size: int = 3  # of the convolution that embeds pitch, odd
     energy_kernel_size: int = 3
-    # `none`: FastPitch 1.0; `spectrum`: L2 norm of the STFT magnitudes, as in stage 1; `log_mel`:
-    # L2 norm of the log-mel, as in NVIDIA's checkpoints. It has no energy_control.
-    energy: Literal["none", "spectrum", "log_mel"] = "spectrum"
+    # Of variant 1.1. `spectrum`: L2 norm of the STFT magnitudes, as in stage 1; `log_mel`: L2 norm
+    # of the log-mel, as in NVIDIA's checkpoints, which has no energy_control.
+    energy: Literal["spectrum", "log_mel"] = "spectrum"
     speaker_emb_weight: float = 1.0  # factor on the speaker's vector
     max_phone_frames: float = 75.0  # a longer predicted phone ends here
     duration_loss_weight: float = 0.1  # the mel loss has 1
@@ -169,7 +170,7 @@ class FastPitch(nn.Module):
         pitch_predictor = VariancePredictor(hidden, **vars(config.pitch_predictor))
         self.pitch = PhonePitch(pitch_predictor, pitch, hidden, config.pitch_kernel_size)
         self.energy: PhoneEnergy | None = None
-        if config.energy != "none":
+        if config.variant == "1.1":
             energy_predictor = VariancePredictor(hidden, **vars(config.energy_predictor))
             self.energy = PhoneEnergy(energy_predictor, hidden, config.energy_kernel_size)
         self.decoder = _stack(config.decoder, hidden)
@@ -179,7 +180,11 @@ class FastPitch(nn.Module):
     def controls(self) -> frozenset[Control]:
         """What `infer` can be asked for."""
         always: frozenset[Control] = frozenset({"pitch", "duration", "pitch_transform"})
-        return always | {"energy"} if self.config.energy == "spectrum" else always
+        return always | {"energy"} if self._controls_energy else always
+
+    @property
+    def _controls_energy(self) -> bool:
+        return self.energy is not None and self.config.energy == "spectrum"
 
     def scales(self) -> dict[str, str]:
         """Tensors that make sense on one scale only, and that scale."""
@@ -325,12 +330,13 @@ class FastPitch(nn.Module):
 
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
-        if "energy" not in self.controls and (isinstance(control, Tensor) or control != 1):
-            raise ValueError(
-                f"this voice has energy {self.config.energy!r}, and no energy_control; leave it out"
-            )
         if self.energy is None and energy is not None:
-            raise ValueError("this voice has no energy; leave energy out")
+            raise ValueError("this voice has no energy (FastPitch 1.0); leave energy out")
+        if not self._controls_energy and (isinstance(control, Tensor) or control != 1):
+            kind = (
+                "no energy (FastPitch 1.0)" if self.energy is None else "the energy of the log-mel"
+            )
+            raise ValueError(f"this voice has {kind} and no energy_control; leave it out")
 
 
 def _stack(sizes: FFTConfig, hidden: int) -> FFTStack:

@@ -51,8 +51,8 @@ def test_fastpitch_of_full_size_is_trained_as_nvidias():
     assert train.batch_size * train.gradient_accumulation_step == 256
     assert (train.optimizer, train.adam.lr, train.lr_scheduler.num_warmup) == ("lamb", 0.1, 1000)
     first = load_config(FASTPITCH / "exp_config_1.0.json")
-    assert (config.preprocess.aligner, config.model.energy) == ("learned", "spectrum")
-    assert (first.preprocess.aligner, first.model.energy) == ("pocketsphinx", "none")
+    assert (config.preprocess.aligner, config.model.variant) == ("learned", "1.1")
+    assert (first.preprocess.aligner, first.model.variant) == ("pocketsphinx", "1.0")
 
 
 def test_all_recipes_of_the_full_size_model_share_one_mel():

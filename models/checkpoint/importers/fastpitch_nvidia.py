@@ -130,7 +130,6 @@ def _reason_for_leaving(name: str) -> str | None:
 def _config(
     found: NvidiaCheckpoint, stored: Mapping[str, Tensor], text: Mapping[str, object]
 ) -> dict[str, object]:
-    has_energy = "energy_emb.weight" in stored
     return {
         "task": "tts",
         "model_type": "FastPitch",
@@ -141,7 +140,8 @@ def _config(
         "preprocess": {**found.mel(), "aligner": "learned", "text": text},
         "model": {
             **_sizes(found, stored),
-            "energy": "log_mel" if has_energy else "none",
+            "variant": "1.1" if "energy_emb.weight" in stored else "1.0",
+            "energy": "log_mel",
             "speaker_emb_weight": found.config.get("speaker_emb_weight", 1.0),
         },
     }

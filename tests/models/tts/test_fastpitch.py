@@ -48,7 +48,7 @@ SMALL = FastPitchConfig(
         hidden=8, attention_channels=8, prior_end=0, binarization_weight=1.0, binarization_start=0
     ),
 )
-VERSION_1_0 = replace(SMALL, energy="none")
+VERSION_1_0 = replace(SMALL, variant="1.0")
 VARIANTS = {"1.1": SMALL, "1.0": VERSION_1_0, "NVIDIA's energy": replace(SMALL, energy="log_mel")}
 by_variant = pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
 
@@ -78,11 +78,11 @@ def spoken(network: FastPitch, **arguments):
 
 
 @pytest.mark.parametrize(
-    ("energy", "parameters"), [("none", 44_766_546), ("spectrum", 46_266_420 - 1_005_025)]
+    ("variant", "parameters"), [("1.0", 44_766_546), ("1.1", 46_266_420 - 1_005_025)]
 )
-def test_the_default_size_is_nvidias(energy, parameters):
+def test_the_default_size_is_nvidias(variant, parameters):
     """Version 1.1 has the parameters of its aligner besides."""
-    network = FastPitch(FastPitchConfig(energy=energy), 148, 80, PITCH)
+    network = FastPitch(FastPitchConfig(variant=variant), 148, 80, PITCH)
     assert sum(parameter.numel() for parameter in network.parameters()) == parameters
 
 
@@ -158,7 +158,7 @@ def test_losses_are_sums_of_squares_over_valid_positions(config):
     with torch.no_grad():
         output = task.network(*task.network.inputs_of(batch))
     expected = dict.fromkeys(("mel", "duration", "pitch"), 0.0)
-    if config.energy != "none":
+    if config.variant == "1.1":
         expected["energy"] = 0.0
     for item, (N, T) in enumerate(zip(batch.phone_lengths, batch.mel_lengths, strict=True)):
         mel, f0 = batch.mel[item, :, :T].T, batch.f0[item, :T]
@@ -173,7 +173,7 @@ def test_losses_are_sums_of_squares_over_valid_positions(config):
             voiced = ((f0[frames] - 200) / 50)[f0[frames] > 0]
             pitch = float(voiced.mean()) if len(voiced) else 0.0
             expected["pitch"] += (float(output.contours_hat["pitch"][item, phone]) - pitch) ** 2
-            if config.energy != "none":
+            if config.variant == "1.1":
                 mean = float(energy[frames].mean()) if batch.durations[item, phone] else 0.0
                 target = torch.tensor(1 + mean).log()
                 error = float(output.contours_hat["energy"][item, phone] - target)
@@ -296,9 +296,11 @@ def test_a_voice_without_energy_has_none_to_control():
     assert network.controls == {"pitch", "duration", "pitch_transform"}
     assert network_of().controls == network.controls | {"energy"}
     assert spoken(network).energy.tolist() == [[0, 0, 0]]
-    with pytest.raises(ValueError, match="energy 'none', and no energy_control; leave it out"):
+    with pytest.raises(ValueError, match="no energy_control; leave it out"):
         spoken(network, energy_control=1.2)
-    with pytest.raises(ValueError, match="this voice has no energy; leave energy out"):
+    with pytest.raises(
+        ValueError, match=r"this voice has no energy \(FastPitch 1\.0\); leave energy out"
+    ):
         spoken(network, energy=torch.ones(1, 3))
 
 

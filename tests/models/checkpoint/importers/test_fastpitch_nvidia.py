@@ -160,7 +160,7 @@ def test_a_file_describes_network_and_mel(tmp_path):
     assert (sizes.pitch_predictor.layers, sizes.pitch_predictor.dropout) == (3, 0.3)
     first = load_model(write_checkpoint(tmp_path / "old", tensors_of(VERSION_1_0), VERSION_1_0))
     assert (first.mel.sample_rate, first.mel.hop_length, first.mel.f_max) == (22050, 256, 8000)
-    assert first.config.model.energy == "none"
+    assert first.config.model.variant == "1.0"
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_pitch_statistics_that_were_not_stored_are_those_of_ljspeech(tmp_path):
 def test_the_energy_of_nvidia_has_no_control(tmp_path):
     network = imported(write_checkpoint(tmp_path / NAME, tensors_of(SMALL), SMALL))
     assert "energy" not in network.controls
-    with pytest.raises(ValueError, match="energy 'log_mel', and no energy_control"):
+    with pytest.raises(ValueError, match="the energy of the log-mel and no energy_control"):
         infer(network, energy_control=1.2)
 
 
