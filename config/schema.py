@@ -45,8 +45,8 @@ def require_probability(key: str, value: float) -> None:
     """Raises ValueError if a value is not in [0, 1].
 
     Args:
-        key: Its name.
-        value: It.
+        key: Name of the value, for the message.
+        value: To be checked.
     """
     if not 0 <= value <= 1:
         raise ValueError(f"{key} is {value:g}, expected a probability, 0 to 1")
@@ -92,8 +92,8 @@ class TextConfig:
     # any language. `mixed`: each word in letters or in ARPAbet, English. `nvidia_english` and
     # `nvidia_english_lowercase`: as `mixed`, with the symbols and ids of NVIDIA's Tacotron 2 and
     # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation. The last three
-    # need a model that finds the durations in training (`aligner: "learned"`), unless p_arpabet
-    # is 0.
+    # need a model that finds the durations in training (`aligner: "learned"`) or needs none
+    # (`"none"`), unless p_arpabet is 0.
     phone_extractor: Literal[
         "lexicon", "espeak", "letters", "mixed", "nvidia_english", "nvidia_english_lowercase"
     ] = "lexicon"
@@ -453,6 +453,8 @@ class Config:
                 f" {', '.join(self.dataset)}"
             )
         self._check_aligner()
+        if self.task == "vocoder" and self.train.trained == "speakers":
+            raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
         if self.inference.p_arpabet and self.preprocess.text.certain_p_arpabet == 0:
             raise ValueError(
                 f"inference.p_arpabet is {self.inference.p_arpabet:g}, but with preprocess.text"

@@ -35,7 +35,12 @@ from models.training.data import (
     load_data,
 )
 from models.training.finetune import Transfer, initialise
-from models.training.new_speakers import begin_at_mean, extend_assets, train_only_speakers
+from models.training.new_speakers import (
+    begin_at_mean,
+    check_whole,
+    extend_assets,
+    train_only_speakers,
+)
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking import Tracker, check_tracker, ending_trackers
 from models.training.trainer import Observers, Trainer
@@ -163,6 +168,7 @@ def _keep_other_speakers(
     """Leaves the weights as they are but for the speakers of the data."""
     network = task.networks[task.exported]
     if transfer is not None:
+        check_whole(network, transfer)
         begin_at_mean(network, transfer)
     in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
     train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from models.base.assets import Assets
+from models.checkpoint.tensors import listed
 from models.training.finetune import Transfer
 from modules.postnet import MaskedBatchNorm
 from utils.errors import InputError
@@ -46,6 +47,30 @@ def extend_assets(voice: Assets, data: Assets) -> Assets:
         stats=voice.stats.merge(data.stats),
         trained_phones=data.trained_phones,
     )
+
+
+def check_whole(network: nn.Module, transfer: Transfer) -> None:
+    """Makes sure that a network has the weights of a voice and nothing else, but for speakers.
+
+    Args:
+        network: Filled by `initialise`.
+        transfer: What was filled.
+
+    Raises:
+        InputError: If a tensor that will not be trained is only in the network or in the voice.
+    """
+    kept = network.state_dict().keys() - set(getattr(network, "SPEAKER_ROWS", ()))
+    new = [name for name in transfer.new if name.partition(": ")[0] in kept]
+    faults = [
+        f"only in {place}: {listed(names)}"
+        for place, names in (("this config", new), ("the voice", transfer.dropped))
+        if names
+    ]
+    if faults:
+        raise InputError(
+            f"train.trained=speakers: the network is not that of the voice ({'; '.join(faults)});"
+            " use the model section of its config.json"
+        )
 
 
 @torch.no_grad()

@@ -83,6 +83,11 @@ def test_a_value_that_cannot_work_is_refused_before_any_work(section, key, value
         replace(section, **{key: value})
 
 
+def test_new_speakers_of_a_vocoder_are_refused():
+    with pytest.raises(ValueError, match="trained is speakers, but vocoders have none"):
+        replace(CONFIG, task="vocoder", train=replace(TRAIN, trained="speakers"))
+
+
 def test_recordings_of_any_length_keep_all_other_keys():
     config = PreprocessConfig(min_seconds=1.0, max_seconds=2.0, sample_rate=24000)
     unlimited = config.of_any_length()

@@ -81,3 +81,16 @@ def test_without_a_voice_it_is_refused(tmp_path):
 def test_weight_decay_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"adam.weight_decay is 0.1, which would change all"):
         add_speaker(tmp_path / "new", None, "train.adam.weight_decay=0.1")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["model.use_postnet=false"], r"only in the voice: postnet\..*model section of its config"),
+        (["model.variance_embedding.pitch_quantization=log"], r"only in this config: pitch\.edges"),
+    ],
+)
+def test_another_network_than_that_of_the_voice_is_refused(tmp_path, overrides, message):
+    old = voice_of(tmp_path / "old", ("anna",))
+    with pytest.raises(InputError, match=message):
+        add_speaker(tmp_path / "new", old, *overrides)
