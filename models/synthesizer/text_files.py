@@ -38,7 +38,8 @@ def read_input_texts(path: Path) -> list[InputText]:
         InputError: If the file cannot be read or holds no text, a column is missing or unknown, a
             cell is wrong, or the file of a pitch is.
     """
-    lines = enumerate(read_text(user_path(path)).split("\n"), start=1)
+    path = user_path(path)
+    lines = enumerate(read_text(path).split("\n"), start=1)
     rows = {
         f"{path.name}, line {n}": line for n, text in lines if (line := text.strip("\r\n \v\f"))
     }

@@ -53,6 +53,14 @@ def test_a_table_has_columns_in_any_order_and_cells_may_be_empty(tmp_path):
     ]
 
 
+def test_the_pitch_of_a_table_in_the_home_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a.txt").write_text("120\n")
+    write(tmp_path, "text\tpitch\nHi.\ta.txt\n")
+    (text,) = read_input_texts(Path("~/t.tsv"))
+    assert text.pitch == (120.0,)
+
+
 @pytest.mark.parametrize(
     ("table", "message"),
     [
