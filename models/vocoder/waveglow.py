@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from config.schema import Config, PreprocessConfig, require_at_least
+from config.schema import Config, PreprocessConfig, require_at_least, require_odd
 from models.base.assets import Assets
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
@@ -57,14 +57,13 @@ class WaveGlowConfig:
     denoiser_strength: float = 0.01  # of the removal of the vocoder's own hum; 0: none
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "flows", "early_every", "channels", "layers", "kernel_size")
+        require_at_least(self, 1, "flows", "early_every", "channels", "layers")
+        require_odd(self, "kernel_size")
         require_at_least(self, 2, "groups", "early_size")
         require_at_least(self, 0, "sigma", "denoiser_strength")
         for key in ("groups", "early_size"):
             if getattr(self, key) % 2:
                 raise ValueError(f"{key} {getattr(self, key)} must be even, to be halved")
-        if self.kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size {self.kernel_size} must be odd")
         if not self.train_sigma > 0:
             raise ValueError(f"train_sigma is {self.train_sigma:g}, expected more than 0")
         if self.channels_of(self.flows - 1) < 2:
@@ -277,17 +276,16 @@ class WaveGlow(nn.Module):
             return
         if chunk_frames is None:
             chunk_frames = _GPU_CHUNK_FRAMES if first.is_cuda else _CHUNK_FRAMES
-        strength = self.config.denoiser_strength
-        hum = self._hum() if strength > 0 and self.hum is None else self.hum
-        margin = _frames(self.denoiser.reach, self.mel) if strength > 0 else 0
+        removed = self._removed_spectrum()
+        margin = 0 if removed is None else _frames(self.denoiser.reach, self.mel)
         pieces = (piece.float() for piece in chain((first,), pieces))
         for window in windows(pieces, chunk_frames, self.reach_frames + margin):
             z = self.noise(seed, window.start - window.context.left, window.signal)
             per_frame = self.groups_per_frame
             context = window.context.upsampled(per_frame)
             wav = self._invert(z, self._conditioning(window.signal), context, margin * per_frame)
-            if hum is not None:
-                wav = self.denoiser(wav, strength * hum)
+            if removed is not None:
+                wav = self.denoiser(wav, removed)
             kept = Context(*(min(side, margin) for side in window.context))
             yield kept.upsampled(self.mel.hop_length).trim(wav, 0)[0].clamp(-1, 1)
 
@@ -321,6 +319,13 @@ class WaveGlow(nn.Module):
         skipped = start % n * self.groups_per_frame
         part = torch.cat(blocks, dim=1)[:, skipped : skipped + T * self.groups_per_frame]
         return (self.config.sigma * part).to(mel.device).expand(B, -1, -1)
+
+    def _removed_spectrum(self) -> Tensor | None:
+        """What the denoiser removes, (n_fft // 2 + 1, 1); None if it is turned off."""
+        strength = self.config.denoiser_strength
+        if strength == 0:
+            return None
+        return strength * (self._hum() if self.hum is None else self.hum)
 
     def _hum(self) -> Tensor:
         """Spectrum of what is synthesised from a zero mel without noise."""

@@ -314,7 +314,7 @@ def test_a_hop_that_is_no_multiple_of_the_groups_is_refused():
     [
         ({"groups": 7}, "groups 7 must be even"),
         ({"early_size": 3}, "early_size 3 must be even"),
-        ({"kernel_size": 4}, "kernel_size 4 must be odd"),
+        ({"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
         ({"train_sigma": 0.0}, "train_sigma is 0, expected more than 0"),
         ({"flows": 13, "early_every": 2}, "no channels are left for the last step"),
     ],
