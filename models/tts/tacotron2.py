@@ -343,8 +343,8 @@ def _inputs(batch: TtsBatch) -> tuple[Tensor, ...]:
 def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
     """Squared errors of the mels, cross-entropy of the gate (section 2.2), guided attention.
 
-    The gate is to open at the last frame. `focus`, with weight 0, is the largest weight of the
-    attention: near 1 where a frame belongs to one phone.
+    The gate is to open in the step of the last frame; all frames of a step share it. `focus`, with
+    weight 0, is the largest weight of the attention: near 1 where a frame belongs to one phone.
 
     Args:
         network: In training or evaluation mode.
@@ -352,7 +352,9 @@ def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
     """
     output: TrainingOutput = network(*_inputs(batch))
     mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
-    ends = ~length_mask(batch.mel_lengths - 1, batch.mel.shape[2])  # (B, T)
+    r = network.config.decoder.n_frames_per_step
+    last_step = (batch.mel_lengths - 1) // r * r  # its first frame, (B,)
+    ends = ~length_mask(last_step, batch.mel.shape[2])  # (B, T)
     gate = F.binary_cross_entropy_with_logits(
         output.gate_logits.float(), ends.float(), reduction="none"
     )
