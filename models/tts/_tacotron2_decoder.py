@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.schema import require_at_least, require_share
+from config.schema import require_at_least, require_odd, require_share
 from modules.location_attention import LocationAttention
 from modules.recurrent import StepLinear, StepMixture, lstm_state
 
@@ -42,8 +42,7 @@ class DecoderConfig:
         sizes = ("prenet_size", "attention_lstm_size", "decoder_lstm_size", "attention_size")
         require_at_least(self, 1, *sizes, "location_filters", "n_frames_per_step")
         require_share(self, "attention_dropout", "decoder_dropout")
-        if self.location_kernel_size < 1 or self.location_kernel_size % 2 == 0:
-            raise ValueError(f"location_kernel_size {self.location_kernel_size} must be odd")
+        require_odd(self, "location_kernel_size")
 
 
 class PrenetMasks:

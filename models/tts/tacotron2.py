@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from config.schema import Config, require_at_least, require_share
+from config.schema import Config, require_at_least, require_odd, require_share
 from models.base.acoustic import Control, TtsOutput, finished_mel, resolve_speakers
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
@@ -52,11 +52,10 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "hidden", "n_convolutions")
+        require_odd(self, "kernel_size")
         require_share(self, "dropout")
         if self.hidden % 2:
             raise ValueError(f"hidden {self.hidden} must be even: an LSTM of half of it each way")
-        if self.kernel_size < 1 or self.kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size {self.kernel_size} must be odd")
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,8 @@ class PostNetConfig:
     def __post_init__(self) -> None:
         require_at_least(self, 1, "channels")
         require_at_least(self, 2, "n_layers")
+        require_odd(self, "kernel_size")
         require_share(self, "dropout")
-        if self.kernel_size < 1 or self.kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size {self.kernel_size} must be odd")
 
 
 @dataclass(frozen=True)

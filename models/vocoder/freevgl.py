@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.schema import Config, require_at_least, require_share
+from config.schema import Config, require_at_least, require_odd, require_share
 from models.base.assets import Assets
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
@@ -65,8 +65,7 @@ class FreeVGLConfig:
         require_at_least(self, 0, "mel_updates", "iterations", "lambda_linear", "lambda_mel")
         require_at_least(self, 0, "gain_db", "blur_frames", "blur_bands")
         require_share(self, "blurred")
-        if self.kernel_size % 2 == 0:
-            raise ValueError(f"kernel_size {self.kernel_size} must be odd")
+        require_odd(self, "kernel_size")
 
 
 class FreeVGL(WholeMelVocoder):

@@ -345,9 +345,13 @@ def test_samples_show_the_attention():
     ("section", "keys", "message"),
     [
         (EncoderConfig, {"hidden": 5}, "hidden 5 must be even"),
-        (EncoderConfig, {"kernel_size": 4}, "kernel_size 4 must be odd"),
-        (PostNetConfig, {"kernel_size": 4}, "kernel_size 4 must be odd"),
-        (DecoderConfig, {"location_kernel_size": 4}, "location_kernel_size 4 must be odd"),
+        (EncoderConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
+        (PostNetConfig, {"kernel_size": 4}, "kernel_size is 4, expected an odd number"),
+        (
+            DecoderConfig,
+            {"location_kernel_size": 4},
+            "location_kernel_size is 4, expected an odd number",
+        ),
         (DecoderConfig, {"n_frames_per_step": 0}, "n_frames_per_step is 0, expected 1 or more"),
         (Tacotron2Config, {"guided_width": 0.0}, "guided_width is 0, expected more than 0"),
     ],
