@@ -117,8 +117,8 @@ class Synthesizer:
                 custom one is called for each sentence. A contour stretches over the whole text.
             pitch: Hz for each of `phone_names`, 0 = unvoiced, instead of the predicted f0.
             fade_out: Frames at the end of the wav that fade linearly.
-            seed: For models that draw random numbers in inference; the same seed gives the same
-                speech. FastSpeech 2 draws none, nor do HiFi-GAN, FreeVGL and Griffin-Lim.
+            seed: Of Tacotron 2 and WaveGlow, which draw random numbers; the same seed gives the
+                same speech. Other models draw none.
 
         Raises:
             InputError: If the text contains no word, the speaker is unknown, there
