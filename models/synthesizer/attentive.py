@@ -1,4 +1,4 @@
-"""Speech of models that align by attention: where attention fails, the text is read again."""
+"""Speech of models that align by attention: where attention fails, another attempt."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
