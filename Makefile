@@ -11,6 +11,8 @@ override TEXT := $(value TEXT)
 export TEXT
 
 VOICE := ckpts/tts/demo
+BUNDLED := $(VOICE)/bundled
+FIRST_WORDS := Hello! This voice came with the repository. In a few minutes, you will hear another one.
 # Written last by stage 3.
 SPOKEN := $(VOICE)/result/metadata.jsonl
 RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
@@ -31,14 +33,19 @@ venv: .venv/.installed
 	.venv/bin/python -m pip install -c .venv/constraints.txt -e '.[dev]'
 	@touch $@
 
-# Trains the demonstration voice, or continues interrupted training, and synthesises ten sentences.
+# Speaks a sentence with the bundled voice, then fine-tunes it on five minutes of another speaker, or
+# continues interrupted training, and synthesises ten sentences.
 # With TEXT="...", synthesises that text; the voice is trained first if there is none.
 demo: .venv/.installed
 	@if [ -z "$$TEXT" ] || [ ! -e $(SPOKEN) ]; then \
-		set --; \
-		for step in $(VOICE)/checkpoints/step-*; do [ ! -e "$$step" ] || set -- --resume; done; \
+		$(RECIPE) --stage 3 --infer_expt_dir egs/_voices/kathleen --infer_output_dir $(BUNDLED) \
+			--infer_mode single --infer_text "$(FIRST_WORDS)" && \
+		echo "The bundled voice: listen to $(BUNDLED)/single/text-0001.wav" && \
+		set -- && \
+		for step in $(VOICE)/checkpoints/step-*; do [ ! -e "$$step" ] || set -- --resume; done && \
 		$(RECIPE) --stage 1-3 "$$@" --infer_mode batch --infer_dataset LJSpeech-mini \
-			--infer_testing_set test; \
+			--infer_testing_set test && \
+		echo "The voice of the demo: listen to $(VOICE)/result/LJ002-0171.wav and the others there"; \
 	fi
 	@if [ -n "$$TEXT" ]; then \
 		$(RECIPE) --stage 3 --infer_mode single --infer_text "$$TEXT"; \

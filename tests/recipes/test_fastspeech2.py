@@ -32,7 +32,7 @@ def write_config(folder: Path) -> Path:
             "transformer": {**sizes, "conv_filter_size": 16},
             "variance_predictor": {"filter_size": 16},
         },
-        "train": {"max_steps": 2, "valid_samples": 0, "tracker": "none"},
+        "train": {"init_from": "", "max_steps": 2, "valid_samples": 0, "tracker": "none"},
         "inference": {"griffin_lim_iterations": 2},
     }
     path = folder / "exp config.json"

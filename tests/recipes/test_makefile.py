@@ -56,16 +56,20 @@ def modules(calls):
     return [argument for call in calls for argument in call if argument.startswith("bins.")]
 
 
-def test_the_demo_runs_stages_1_to_3(make):
+DEMO = ["bins.inference", "bins.preprocess", "bins.train", "bins.inference"]
+
+
+def test_the_demo_speaks_with_the_bundled_voice_and_runs_stages_1_to_3(make):
     calls = make("demo")
-    assert modules(calls) == ["bins.preprocess", "bins.train", "bins.inference"]
-    assert "--resume" not in calls[1]
+    assert modules(calls) == DEMO
+    assert any(word.endswith("egs/_voices/kathleen") for word in calls[0])
+    assert "--resume" not in calls[2]
 
 
 def test_a_second_demo_goes_on_where_the_first_one_was(make):
     calls = make("demo", voice=True)
-    assert modules(calls) == ["bins.preprocess", "bins.train", "bins.inference"]
-    assert "--resume" in calls[1]
+    assert modules(calls) == DEMO
+    assert "--resume" in calls[2]
 
 
 @pytest.mark.parametrize("text", ["Hi.", 'It\'s $5 $(x) `y` "two  spaces" * # \\', "-a\nb"])
@@ -77,7 +81,7 @@ def test_a_text_of_ones_own_arrives_byte_exact(make, text):
 
 def test_a_text_without_a_voice_trains_one_first(make):
     calls = make("demo", "TEXT=Hi.")
-    assert modules(calls) == ["bins.preprocess", "bins.train", "bins.inference", "bins.inference"]
+    assert modules(calls) == [*DEMO, "bins.inference"]
     assert "--infer_text=Hi." in calls[-1]
 
 
