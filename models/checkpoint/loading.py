@@ -15,7 +15,7 @@ from models.checkpoint import importers
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.importers import Importer
-from models.checkpoint.tensors import misfits, read_tensors
+from models.checkpoint.tensors import misfits, read_pickled, read_tensors
 from modules.mel import MelConfig
 from modules.normalisation import adapt_weight_norm
 from processors.dataset.statistics import CorpusStats
@@ -30,6 +30,7 @@ WEIGHTS = f"{INFERENCE_NETWORK}.safetensors"
 RAW_WEIGHTS = f"raw_{WEIGHTS}"  # before averaging, if WEIGHTS is a moving average
 CHECKPOINTS = "checkpoints"
 CONFIG = "config.json"
+_TORCH_SUFFIXES = (".pt", ".pth", ".tar")
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,8 @@ def _find_weights(path: Path) -> Path:
     """The folder of model.safetensors: given itself, as a file, or as an experiment."""
     if path.is_file():
         if path.name != WEIGHTS:
+            if path.suffix in _TORCH_SUFFIXES:
+                read_pickled(path)  # explains a damaged file
             raise InputError(
                 f"{path}: only tensors in safetensors are loaded, never pickled objects; give a "
                 f"folder with {WEIGHTS}, or a checkpoint of another project: {importers.kinds()}"

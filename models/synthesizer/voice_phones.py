@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from processors.records import SpokenText, Word
 from processors.text.nearest_phones import PhoneSet
-from processors.text.symbols import APOSTROPHE, PAUSES
+from processors.text.symbols import APOSTROPHE, PAUSES, UNNAMED
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -37,7 +37,9 @@ class VoicePhones:
     """
 
     def __init__(self, trained: Iterable[str], unknown: Literal["replace", "refuse"]) -> None:
-        self._trained = PhoneSet(trained)
+        names = frozenset(trained)
+        self._n_unnamed = sum(name.startswith(UNNAMED) for name in names)
+        self._trained = PhoneSet(names)
         self._unknown = unknown
         self._named: set[_Replacement] = set()
 
@@ -45,8 +47,15 @@ class VoicePhones:
         """Clauses of a text in the phones of this voice.
 
         Raises:
-            InputError: If a phone has to be refused, or no phone of the voice is like it.
+            InputError: If a phone has to be refused, if no phone of the voice is like it, or if
+                the meaning of the voice's symbols is unknown.
         """
+        if self._n_unnamed:
+            raise InputError(
+                f"this voice cannot read text: its checkpoint does not name its {self._n_unnamed}"
+                " symbols, and their number is not that of a known symbol set; use a voice with"
+                " one of the sets in docs/text.md"
+            )
         found: dict[_Replacement, None] = {}
         fitted = [self._fitted(clause, found) for clause in clauses]
         if new := [one for one in found if one not in self._named]:

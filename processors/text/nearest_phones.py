@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from processors.text.symbols import MARKS, PAUSES, VOWELS
+from processors.text.symbols import MARKS, PAUSES, UNNAMED, VOWELS
 
 _ARPABET = {
     "AA": "ɑ", "AE": "æ", "AH": "ʌ", "AO": "ɔ", "AW": "aʊ", "AY": "aɪ", "EH": "ɛ", "ER": "ɝ",
@@ -170,6 +170,8 @@ def _difference(one: _Segment, other: _Segment) -> float:
 
 def _sound_of(phone: str) -> _Sound:
     """A phone of ARPAbet or the IPA; without segments if it is neither."""
+    if phone.startswith(UNNAMED):  # letters of its name are no sounds
+        return _Sound((), stress=0)
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")

@@ -12,7 +12,7 @@ from models.checkpoint.importers._files import several_models
 from models.checkpoint.importers._settings import section
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.letters.nvidia import nvidia_vocabulary
-from processors.text.symbols import PAD, Vocabulary
+from processors.text.symbols import PAD, UNNAMED, Vocabulary
 from utils.errors import InputError
 
 _AVERAGED, _LATEST = "ema_state_dict", "state_dict"
@@ -75,11 +75,21 @@ class NvidiaCheckpoint:
         sets = {name: nvidia_vocabulary(name) for name in _SYMBOL_SETS}
         fitting = [name for name, vocabulary in sets.items() if len(vocabulary) == n_rows]
         if not fitting:
-            names = (f"<symbol:{number}>" for number in range(1, n_rows))
+            names = (f"{UNNAMED}{number}>" for number in range(1, n_rows))
             return {"phone_extractor": _SYMBOL_SETS[0], "p_arpabet": 0.0}, Vocabulary((PAD, *names))
         # before 2022, words were always in letters
         section = {"phone_extractor": fitting[0], "p_arpabet": self.setup.get("p_arpabet", 0.0)}
         return section, sets[fitting[0]]
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """A line for each other part of the file, with the reason why it is not used."""
+        reasons = {
+            _LATEST: f"the averaged weights ({_AVERAGED}) are used",
+            _AVERAGED: f"holds no weights; {_LATEST} is used",
+        }
+        new = "training starts with a new one"
+        return tuple(f"{name}: {reasons.get(name, new)}" for name in self.others)
 
     @property
     def age(self) -> str:
@@ -107,7 +117,8 @@ def open_checkpoint(path: Path) -> NvidiaCheckpoint | None:
         saved = {_LATEST: saved}
     if not isinstance(saved.get(_LATEST), Mapping):
         return None
-    weights = _AVERAGED if isinstance(saved.get(_AVERAGED), Mapping) else _LATEST
+    averaged = saved.get(_AVERAGED)
+    weights = _AVERAGED if isinstance(averaged, Mapping) and averaged else _LATEST
     tensors = saved[weights]
     used = {weights, "config", "train_setup", "epoch", "iteration"}
     return NvidiaCheckpoint(
@@ -173,6 +184,28 @@ def find_checkpoint(path: Path, name: re.Pattern[str], model: str) -> NvidiaChec
     if found.model != model:
         raise wrong_model(found, model)
     return found
+
+
+def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> int:
+    """Looks up one size of a tensor.
+
+    Args:
+        tensors: Those of the file.
+        name: That of the tensor.
+        axis: Which size; 0 is the first.
+        path: The file, for messages.
+
+    Raises:
+        InputError: If there is no such tensor, or if it has fewer axes.
+    """
+    if name not in tensors:
+        raise InputError(f"{path}: no tensor {name}; is it whole?")
+    shape = tuple(tensors[name].shape)
+    if len(shape) <= axis:
+        raise InputError(
+            f"{path}: {name} has the shape {shape}, expected at least {axis + 1} axes; is it whole?"
+        )
+    return shape[axis]
 
 
 def _newest(path: Path, name: re.Pattern[str]) -> Path | None:

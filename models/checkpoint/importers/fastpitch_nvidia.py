@@ -16,7 +16,7 @@ from models.base.assets import Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._files import HubFiles
-from models.checkpoint.importers._nvidia import NvidiaCheckpoint, find_checkpoint
+from models.checkpoint.importers._nvidia import NvidiaCheckpoint, find_checkpoint, size_of
 from models.checkpoint.importers._settings import required
 from models.checkpoint.tensors import listed
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -27,6 +27,7 @@ KIND = "FastPitch of NVIDIA (one .pt file)"
 _FILE = re.compile(r"(?i).*fastpitch.*\.(pt|pth)")
 HUB_FILES = HubFiles(_FILE, _FILE)
 _LJSPEECH_PITCH = 218.14, 67.24  # Hz; NVIDIA's code takes them if the stored deviation is 0
+_SYMBOLS, _SPEAKERS = "encoder.word_emb.weight", "speaker_emb.weight"
 _BLOCK = r"(encoder|decoder)\.layers\.(\d+)\."
 _NAMES = (  # patterns of stored names, and the names in Arion
     (r"encoder\.word_emb\.", "phone_embedding."),
@@ -67,10 +68,10 @@ def read(path: Path) -> ImportedModel:
         raise InputError(f"{path}: no FastPitch of NVIDIA")
     stored = found.network()
     tensors = _translated(stored, found.path)
-    text, vocabulary = found.text(len(tensors["phone_embedding.weight"]))
+    text, vocabulary = found.text(size_of(stored, _SYMBOLS, 0, found.path))
     config = _config(found, stored, text)
-    stats = _stats(stored)
-    n_speakers = len(stored["speaker_emb.weight"]) if "speaker_emb.weight" in stored else 1
+    stats = _stats(stored, found.path)
+    n_speakers = size_of(stored, _SPEAKERS, 0, found.path) if _SPEAKERS in stored else 1
     names = [f"speaker_{number}" for number in range(n_speakers)]
     tensors["pitch.norm.mean"] = torch.full((n_speakers,), stats.mean)
     tensors["pitch.norm.std"] = torch.full((n_speakers,), stats.std)
@@ -91,7 +92,7 @@ def read(path: Path) -> ImportedModel:
         source=f"FastPitch of NVIDIA (DeepLearningExamples), {found.path.name}{found.age}",
         unused=_unused(stored),
         step=found.step,
-        training_networks=partial(TrainingNetworks, unused=_not_for_training(found)),
+        training_networks=partial(TrainingNetworks, unused=found.unused),
     )
 
 
@@ -187,12 +188,27 @@ def _section(
     return {own: known[name] for own, name in keys.items()}
 
 
-def _stats(stored: Mapping[str, Tensor]) -> Stat:
+def _stats(stored: Mapping[str, Tensor], path: Path) -> Stat:
     """Mean and deviation of the pitch in Hz, of all speakers together; its range is not stored."""
     mean, std = _LJSPEECH_PITCH
-    if "pitch_std" in stored and (known := float(stored["pitch_std"].flatten()[0])) > 0:
-        mean, std = float(stored["pitch_mean"].flatten()[0]), known
+    if stored.keys() & {"pitch_mean", "pitch_std"}:
+        known = _number(stored, "pitch_mean", path), _number(stored, "pitch_std", path)
+        if known[1] < 0:
+            raise InputError(f"{path}: pitch_std is {known[1]:g}, expected 0 or more; is it whole?")
+        if known[1] > 0:
+            mean, std = known
     return Stat(mean, std, max(0.0, mean - 3 * std), mean + 3 * std)
+
+
+def _number(stored: Mapping[str, Tensor], name: str, path: Path) -> float:
+    """The first number of a tensor."""
+    if name not in stored:
+        raise InputError(f"{path}: incomplete, without {name}")
+    if stored[name].numel() == 0:
+        raise InputError(f"{path}: {name} is empty, expected one number; is it whole?")
+    if not stored[name].isfinite().all():
+        raise InputError(f"{path}: {name} holds infinity or NaN; is it whole?")
+    return float(stored[name].flatten()[0])
 
 
 def _unused(stored: Mapping[str, Tensor]) -> tuple[str, ...]:
@@ -202,8 +218,3 @@ def _unused(stored: Mapping[str, Tensor]) -> tuple[str, ...]:
         if why := _reason_for_leaving(name):
             groups.setdefault(why, []).append(name)
     return tuple(f"{listed(names)}: {why}" for why, names in groups.items())
-
-
-def _not_for_training(found: NvidiaCheckpoint) -> tuple[str, ...]:
-    """A line for each other part of the file."""
-    return tuple(f"{name}: training starts with a new one" for name in found.others)

@@ -15,7 +15,7 @@ from models.base.assets import Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._files import HubFiles
-from models.checkpoint.importers._nvidia import NvidiaCheckpoint, find_checkpoint
+from models.checkpoint.importers._nvidia import NvidiaCheckpoint, find_checkpoint, size_of
 from utils.config import plain_tree
 from utils.errors import InputError
 
@@ -82,7 +82,7 @@ def read(path: Path) -> ImportedModel:
         described_by=found.path,
         source=f"Tacotron 2 of NVIDIA, {found.path.name}{found.age}",
         step=found.step,
-        training_networks=partial(TrainingNetworks, unused=_not_for_training(found)),
+        training_networks=partial(TrainingNetworks, unused=found.unused),
     )
 
 
@@ -95,53 +95,40 @@ def _renamed(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
 
 def _sizes(tensors: Mapping[str, Tensor], found: NvidiaCheckpoint) -> dict[str, object]:
     """The `model` section that fits the tensors."""
-    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    try:
-        n_mels, n_outputs = (
-            shapes["postnet.convs.0.weight"][1],
-            shapes["decoder.mel_linear.weight"][0],
-        )
-        if n_outputs != n_mels:
-            raise InputError(
-                f"{found.path}: {n_outputs // n_mels} frames per step; NVIDIA's code, and the"
-                " import, know only one"
-            )
-        return {
-            "encoder": {
-                "hidden": shapes["phone_embedding.weight"][1],
-                "n_convolutions": _count(shapes, "encoder.convs"),
-                "kernel_size": shapes["encoder.convs.0.weight"][2],
-            },
-            "decoder": {
-                "prenet_size": shapes["decoder.prenet.0.weight"][0],
-                "attention_lstm_size": shapes["decoder.attention_lstm.weight_hh"][1],
-                "decoder_lstm_size": shapes["decoder.decoder_lstm.weight_hh"][1],
-                "attention_size": shapes["decoder.attention.query.weight"][0],
-                "location_filters": shapes["decoder.attention.location_conv.weight"][0],
-                "location_kernel_size": shapes["decoder.attention.location_conv.weight"][2],
-                **_dropout(found.config),
-            },
-            "postnet": {
-                "channels": shapes["postnet.convs.0.weight"][0],
-                "kernel_size": shapes["postnet.convs.0.weight"][2],
-                "n_layers": _count(shapes, "postnet.convs"),
-            },
-        }
-    except (KeyError, IndexError) as error:
+    size = partial(size_of, tensors, path=found.path)
+    n_mels, n_outputs = size("postnet.convs.0.weight", 1), size("decoder.mel_linear.weight", 0)
+    if n_outputs != n_mels:
         raise InputError(
-            f"{found.path}: no tensor {error}, or of another shape; is it whole?"
-        ) from error
+            f"{found.path}: {n_outputs / max(1, n_mels):g} frames per step; NVIDIA's code, and the"
+            " import, know only one"
+        )
+    return {
+        "encoder": {
+            "hidden": size("phone_embedding.weight", 1),
+            "n_convolutions": _count(tensors, "encoder.convs"),
+            "kernel_size": size("encoder.convs.0.weight", 2),
+        },
+        "decoder": {
+            "prenet_size": size("decoder.prenet.0.weight", 0),
+            "attention_lstm_size": size("decoder.attention_lstm.weight_hh", 1),
+            "decoder_lstm_size": size("decoder.decoder_lstm.weight_hh", 1),
+            "attention_size": size("decoder.attention.query.weight", 0),
+            "location_filters": size("decoder.attention.location_conv.weight", 0),
+            "location_kernel_size": size("decoder.attention.location_conv.weight", 2),
+            **_dropout(found.config),
+        },
+        "postnet": {
+            "channels": size("postnet.convs.0.weight", 0),
+            "kernel_size": size("postnet.convs.0.weight", 2),
+            "n_layers": _count(tensors, "postnet.convs"),
+        },
+    }
 
 
-def _count(shapes: Mapping[str, object], layers: str) -> int:
-    return sum(name.startswith(f"{layers}.") and name.endswith(".weight") for name in shapes)
+def _count(tensors: Mapping[str, Tensor], layers: str) -> int:
+    return sum(name.startswith(f"{layers}.") and name.endswith(".weight") for name in tensors)
 
 
 def _dropout(config: Mapping[str, object]) -> dict[str, object]:
     names = {"attention_dropout": "p_attention_dropout", "decoder_dropout": "p_decoder_dropout"}
     return {own: config[name] for own, name in names.items() if name in config}
-
-
-def _not_for_training(found: NvidiaCheckpoint) -> tuple[str, ...]:
-    """A line for each other part of the file."""
-    return tuple(f"{name}: training starts with a new one" for name in found.others)

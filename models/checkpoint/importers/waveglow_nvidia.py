@@ -101,7 +101,7 @@ def read(path: Path) -> ImportedModel:
         weights=weights,
         described_by=described_by,
         source=f"WaveGlow of NVIDIA, {weights.name}{found.age}, with {origin}",
-        unused=tuple(f"{name}: training starts with a new one" for name in found.others),
+        unused=found.unused,
         step=found.step,
     )
 

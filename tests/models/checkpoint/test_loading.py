@@ -202,14 +202,21 @@ class Malicious:
         return (Path.touch, (self.path,))
 
 
-@pytest.mark.parametrize("name", ["model.pt", "model.safetensors"])
-def test_a_pickle_is_refused_and_not_run(experiment, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("model.pt", "not a file of tensors that torch can read"),
+        ("model.safetensors", "not a whole safetensors file"),
+        ("model", "only tensors in safetensors are loaded, never pickled objects"),
+    ],
+)
+def test_a_pickle_is_refused_and_not_run(experiment, tmp_path, name, message):
     marker = tmp_path / "marker"
     folder = step_folder(experiment / "checkpoints", 4)
     (folder / "manifest.json").unlink()
     (folder / name).write_bytes(pickle.dumps(Malicious(marker)))
 
-    with pytest.raises(InputError, match="safetensors"):
+    with pytest.raises(InputError, match=message):
         load_model(folder / name)
     assert not marker.exists()
 
@@ -262,6 +269,14 @@ def test_a_folder_that_is_no_model_is_refused(tmp_path, experiment):
     (experiment / "config.json").unlink()
     with pytest.raises(InputError, match=r"no config\.json"):
         load_model(experiment)
+
+
+@pytest.mark.parametrize("name", ["voice.pt", "voice.pth", "voice.tar"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"\x80\x02}q\x00(X"])
+def test_a_damaged_file_of_torch_is_named_as_such(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=rf"{name}: not a file of tensors .* is it whole\?"):
+        load_model(tmp_path / name)
 
 
 def test_the_config_comes_back(experiment):

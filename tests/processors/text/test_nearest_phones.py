@@ -68,6 +68,7 @@ def test_what_is_no_phone_has_no_nearest():
     assert GERMAN.nearest("ǃ") == ()
     assert PhoneSet(["<.>"]).nearest("a") == ()
     assert PhoneSet(["AH0"]).nearest("<.>") == ()
+    assert PhoneSet(["<symbol:10>"]).nearest("b") == ()
 
 
 @pytest.mark.parametrize("language", ["en-us", "fr-fr", "nl", "ru", "hi", "ar", "ja", "cmn", "vi"])

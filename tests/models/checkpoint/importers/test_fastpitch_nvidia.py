@@ -144,6 +144,23 @@ def test_averaged_weights_that_are_none_are_not_used(tmp_path):
     check(infer(imported(path)), speak(tensors, SMALL, IDS))
 
 
+def test_averaged_weights_that_are_empty_are_not_used_and_listed(tmp_path):
+    tensors = tensors_of(SMALL)
+    path = write_checkpoint(tmp_path / "model.pt", tensors, SMALL, ema_state_dict={})
+    check(infer(imported(path)), speak(tensors, SMALL, IDS))
+    assert fastpitch_nvidia.read(path).training_networks().unused == (
+        "ema_state_dict: holds no weights; state_dict is used",
+    )
+
+
+def test_latest_weights_are_listed_if_the_averaged_ones_are_used(tmp_path):
+    tensors = tensors_of(SMALL)
+    path = write_checkpoint(tmp_path / NAME, tensors, SMALL, ema_state_dict=dict(tensors))
+    assert fastpitch_nvidia.read(path).training_networks().unused == (
+        "state_dict: the averaged weights (ema_state_dict) are used",
+    )
+
+
 def test_a_file_describes_network_and_mel(tmp_path):
     setup = {"sampling_rate": 44100, "filter_length": 2048, "hop_length": 512, "win_length": 2048,
              "mel_fmin": 0.0, "mel_fmax": 22050.0}  # fmt: skip
@@ -201,8 +218,9 @@ def test_other_symbols_load_and_cannot_be_read(tmp_path):
     path = write_checkpoint(tmp_path / NAME, tensors, config)
     ids = [219, *IDS]
     check(infer(imported(path), ids), speak(tensors, config, ids))
-    with pytest.raises(InputError, match="phone"):
-        Synthesizer(path, vocoder="griffin_lim")("A text.")
+    for text in ("A text.", "hello"):
+        with pytest.raises(InputError, match=r"cannot read text: .* does not name its 219 symbols"):
+            Synthesizer(path, vocoder="griffin_lim")(text)
 
 
 def test_pitch_statistics_that_were_not_stored_are_those_of_ljspeech(tmp_path):
@@ -311,6 +329,16 @@ def test_code_in_a_file_does_not_run(tmp_path, monkeypatch):
         ({"formant_emb.weight": torch.ones(1)}, r"does not have: formant_emb\.weight"),
         ({"pitch_emb.weight": torch.ones(12, 3, 5)}, r"pitch\.embedding\.weight \(12, 3, 5\)"),
         ({"proj.bias": torch.full((80,), torch.nan)}, r"infinity or NaN: mel_linear\.bias"),
+        ({"pitch_std": torch.ones(1), "pitch_mean": None}, r"\.pt: incomplete, without pitch_mean"),
+        ({"pitch_std": torch.ones(0)}, r"\.pt: pitch_std is empty"),
+        ({"pitch_std": torch.tensor([torch.nan])}, r"\.pt: pitch_std holds infinity or NaN"),
+        ({"pitch_mean": torch.tensor([torch.nan])}, r"\.pt: pitch_mean holds infinity or NaN"),
+        ({"pitch_std": -torch.ones(1)}, r"\.pt: pitch_std is -1, expected 0 or more"),
+        ({"encoder.word_emb.weight": torch.tensor(1.0)}, r"\.pt: encoder\.word_emb\.weight has "),
+        (
+            {"speaker_emb.weight": torch.tensor(1.0)},
+            r"\.pt: speaker_emb\.weight has the shape \(\)",
+        ),
     ],
 )
 def test_tensors_that_do_not_fit_are_named(tmp_path, change, message):

@@ -128,6 +128,13 @@ def test_missing_tensors_are_named(tmp_path):
         load_model(tmp_path / "a.pt")
 
 
+def test_a_tensor_without_axes_is_named(tmp_path):
+    tensors = original().state_dict() | {"embedding.weight": torch.tensor(1.0)}
+    torch.save({"state_dict": tensors}, tmp_path / "a.pt")
+    with pytest.raises(InputError, match=r"a\.pt: phone_embedding\.weight has the shape \(\), exp"):
+        load_model(tmp_path / "a.pt")
+
+
 def test_several_frames_per_step_are_refused(tmp_path):
     tensors = original().state_dict()
     name = "decoder.linear_projection.linear_layer.weight"
