@@ -455,15 +455,22 @@ class Config:
         self._check_aligner()
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
-        if self.inference.p_arpabet and self.preprocess.text.certain_p_arpabet == 0:
-            raise ValueError(
-                f"inference.p_arpabet is {self.inference.p_arpabet:g}, but with preprocess.text"
-                f" phone_extractor {self.preprocess.text.phone_extractor} and p_arpabet"
-                f" {self.preprocess.text.p_arpabet:g} no word is mixed; remove it"
-            )
+        self._check_p_arpabet()
         check = getattr(self.model, "check_preprocess", None)  # only some models have such rules
         if check is not None:
             check(self.preprocess)
+
+    def _check_p_arpabet(self) -> None:
+        """Refuses a probability of ARPAbet for a voice that has no choice of it."""
+        chosen, text = self.inference.p_arpabet, self.preprocess.text
+        if chosen is None:
+            return
+        if not text.is_mixed or (chosen > 0 and text.certain_p_arpabet == 0):
+            raise ValueError(
+                f"inference.p_arpabet is {chosen:g}, but with preprocess.text phone_extractor"
+                f" {text.phone_extractor} and p_arpabet {text.p_arpabet:g} no word is mixed;"
+                " remove it"
+            )
 
     @property
     def spoken_p_arpabet(self) -> float:

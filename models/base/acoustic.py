@@ -147,10 +147,18 @@ def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tenso
 
 
 def check_given_pitch(pitch: Tensor | None, transform: PitchTransform | None) -> None:
-    """Refuses a transform of pitch that is given: it acts on predictions.
+    """Refuses given pitch that is not in Hz, and a transform of it: that acts on predictions.
+
+    Args:
+        pitch: Hz, 0 where unvoiced, (B, N).
+        transform: Of predicted pitch.
 
     Raises:
-        ValueError: If both are given.
+        ValueError: If both are given, or a pitch is negative or not finite.
     """
+    if pitch is not None:
+        wrong = pitch[~(pitch.isfinite() & (pitch >= 0))]
+        if len(wrong) > 0:
+            raise ValueError(f"pitch holds {wrong[0].item():g}; expected Hz, 0 where unvoiced")
     if pitch is not None and transform is not None:
         raise ValueError("pitch_transform acts on predicted pitch; leave it or pitch out")

@@ -23,6 +23,7 @@ from models.synthesizer.mel_sources import (
 )
 from models.synthesizer.metadata import CopyLine, ResultFolder
 from models.synthesizer.overrides import check_overrides
+from models.synthesizer.speech import limiting_gain, log_gain
 from models.synthesizer.synthesis_run import (
     SynthesisResult,
     TestingSet,
@@ -170,18 +171,23 @@ def _synthesise(
     """Writes the speech of one mel."""
     content = source.load()
     path = folder / f"{source.id}.wav"
-    work_s = 0.0
+    work_s = peak = 0.0
 
-    def blocks() -> Iterator[np.ndarray]:
-        """Yields the speech of the mel; adds up its time in `work_s`."""
-        nonlocal work_s
+    def blocks(gain: float = 1.0) -> Iterator[np.ndarray]:
+        """Yields the speech of the mel; adds up its time in `work_s`, and notes its peak."""
+        nonlocal work_s, peak
         start = time.perf_counter()
         for block in _blocks_of(synthesis, content.mel):
             work_s += time.perf_counter() - start
-            yield block
+            peak = max(peak, float(np.abs(block).max(initial=0.0)))
+            yield gain * block
             start = time.perf_counter()
 
     n_samples = write_wav_blocks(path, blocks(), synthesis.mel.sample_rate)
+    gain = limiting_gain(peak)
+    if gain < 1:  # synthesised again, for the whole may be too long for the memory
+        write_wav_blocks(path, blocks(gain), synthesis.mel.sample_rate)
+        log_gain(gain)
     seconds = n_samples / synthesis.mel.sample_rate
     distance = None if content.wav is None else mel_distance(path, content.wav, spectrogram)
     line = CopyLine(

@@ -1,5 +1,6 @@
 """Synthesised speech as a record, and the joining of its parts. Plain NumPy."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from modules.attention_quality import AttentionQuality
 from processors.records import TimedPhone, TimedWord, Word, timed_phones
+from utils.logging import get_logger
 
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
@@ -132,10 +134,17 @@ def faded_out(pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarr
     yield (held * np.linspace(1, 0, len(held))).astype(np.float32)
 
 
-def limiting_gain(wav: np.ndarray) -> float:
-    """Returns the factor that lowers a wav's peak (S,) to `PEAK`; 1 if it is within [-1, 1]."""
-    peak = float(np.abs(wav).max(initial=0.0))
+def limiting_gain(peak: float) -> float:
+    """Returns the factor that lowers the peak of a wav to `PEAK`; 1 if it is within [-1, 1]."""
     return PEAK / peak if peak > 1.0 else 1.0
+
+
+def log_gain(gain: float) -> None:
+    """Logs that a wav was multiplied by a gain of `limiting_gain`, if that is below 1."""
+    if gain < 1:
+        get_logger(__name__).info(
+            "peak %.2f: scaled down by %.1f dB", PEAK / gain, -20 * math.log10(gain)
+        )
 
 
 def _timed_words(parts: Sequence[Part], frame_s: float) -> tuple[TimedWord, ...]:
@@ -177,7 +186,7 @@ def join(
         out_of_vocabulary: Words that no lexicon holds.
     """
     wav = np.concatenate([faded(part.wav, sample_rate) for part in parts])
-    gain = limiting_gain(wav)
+    gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))
     return Speech(
         text=text,
         normalized=" ".join(part.normalized for part in parts if part.normalized),

@@ -4,7 +4,6 @@ Long texts are synthesised by sentences, in batches. Batches do not change the s
 never changes a result, and sentences are put back in order.
 """
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -28,7 +27,7 @@ from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.prosody.controls import Controls
 from models.synthesizer.prosody.range import RangeWarning
 from models.synthesizer.reading import Passage, TextReader
-from models.synthesizer.speech import Part, Speech, faded_out, faded_pieces, join, silence
+from models.synthesizer.speech import Part, Speech, faded_out, faded_pieces, join, log_gain, silence
 from models.synthesizer.vocoders import open_vocoder
 from models.synthesizer.voice_phones import VoicePhones
 from modules.attention_quality import AttentionQuality
@@ -142,13 +141,10 @@ class Synthesizer:
             hop_length=self.model.mel.hop_length,
             out_of_vocabulary=[word for one in passages for word in one.spoken.out_of_vocabulary],
         )
-        if (controls.pitch, controls.transform) != (1, None):
+        if (controls.pitch, controls.transform, controls.given_pitch) != (1, None, None):
             self._range.check(speech)
         speech = replace(speech, wav=np.concatenate([*faded_out([speech.wav], n_faded)]))
-        if speech.gain < 1:
-            get_logger(__name__).info(
-                "peak %.2f: scaled down by %.1f dB", 1 / speech.gain, -20 * math.log10(speech.gain)
-            )
+        log_gain(speech.gain)
         return speech
 
     def generate(

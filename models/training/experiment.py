@@ -306,9 +306,10 @@ def _log_start(
 ) -> None:
     log, networks = get_logger(__name__), task.networks.values()
     log.info(
-        "%.2f million parameters, %d utterances in %d batches an epoch, %s, %s, processes: %d",
+        "%.2f million parameters, %d %s in %d batches an epoch, %s, %s, processes: %d",
         sum(p.numel() for network in networks for p in network.parameters()) / 1e6,
         data.n_utterances,
+        "segments" if config.task == "vocoder" else "utterances",
         len(data.sampler) * accelerator.num_processes,
         accelerator.device,
         accelerator.mixed_precision.replace("no", "fp32"),

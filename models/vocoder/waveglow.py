@@ -54,13 +54,15 @@ class WaveGlowConfig:
     train_sigma: float = 1.0  # standard deviation of the noise, in the likelihood
     # of inference
     sigma: float = 0.9  # standard deviation of the noise; lower is smoother
-    denoiser_strength: float = 0.01  # of the removal of the vocoder's own hum; 0: none
+    denoiser_strength: float = 0.01  # of the removal of the vocoder's own hum, 0 (none) to 1
 
     def __post_init__(self) -> None:
         require_at_least(self, 1, "flows", "early_every", "channels", "layers")
         require_odd(self, "kernel_size")
         require_at_least(self, 2, "groups", "early_size")
-        require_at_least(self, 0, "sigma", "denoiser_strength")
+        require_at_least(self, 0, "sigma")
+        if not 0 <= self.denoiser_strength <= 1:
+            raise ValueError(f"denoiser_strength is {self.denoiser_strength:g}, expected 0 to 1")
         for key in ("groups", "early_size"):
             if getattr(self, key) % 2:
                 raise ValueError(f"{key} {getattr(self, key)} must be even, to be halved")

@@ -136,7 +136,10 @@ def test_synthesis_says_words_in_phones_if_the_voice_has_learnt_any(trained, cho
     assert config.spoken_p_arpabet == spoken
 
 
-def test_phones_of_a_voice_of_letters_are_refused():
-    inference = InferenceConfig(p_arpabet=0.5)
-    with pytest.raises(ValueError, match=r"inference.p_arpabet is 0.5, but .* no word is mixed"):
+@pytest.mark.parametrize("chosen", [0.0, 0.5])
+def test_a_probability_of_arpabet_for_a_voice_that_mixes_none_is_refused(chosen):
+    inference = InferenceConfig(p_arpabet=chosen)
+    with pytest.raises(
+        ValueError, match=rf"inference.p_arpabet is {chosen:g}, but .* no word is mixed"
+    ):
         replace(CONFIG, inference=inference)

@@ -31,12 +31,13 @@ class RangeWarning:
         low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
         voiced = [is_voiced(name, in_letters=self._in_letters) for name in speech.phone_names]
         f0 = speech.f0[np.repeat(voiced, speech.durations)]
+        f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
         beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
         if beyond > _SHARE:
             self._speakers = {}
             get_logger(__name__).warning(
                 "%.0f %% of the pitch asked for is beyond the %.0f to %.0f Hz of most recordings of"
-                " %s, where a voice may not follow; ask for a smaller change",
+                " %s, where a voice may not follow; ask for pitch nearer to it",
                 100 * beyond,
                 low,
                 high,

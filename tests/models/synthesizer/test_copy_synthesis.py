@@ -119,6 +119,16 @@ def test_half_the_level_is_a_distance_of_ln_2_and_is_told(tmp_path, store, caplo
     assert "mel L1 to the recordings: 0.693" in caplog.text
 
 
+def test_loud_speech_is_scaled_down_and_logged(tmp_path, store, caplog):
+    level = 4.0 / np.abs(from_pcm16(store.read("rec-008").wav)).max()
+    with caplog.at_level("INFO", "arion"):
+        synthesise_split(make_vocoder(tmp_path, Echo(store, level)), "Anna", "test")
+    wav, _ = soundfile.read(tmp_path / "out" / "rec-008.wav")
+    expected = from_pcm16(store.read("rec-008").wav) * level * 0.99 / 4
+    assert wav == pytest.approx(expected, abs=1e-4)
+    assert "peak 4.00: scaled down by 12.1 dB" in caplog.text
+
+
 def test_the_distance_of_pieces_is_that_of_the_whole(tmp_path, store, monkeypatch):
     wav = from_pcm16(store.read("rec-009").wav)
     noise = np.random.default_rng(0).normal(scale=0.02, size=len(wav))

@@ -289,6 +289,7 @@ def test_an_option_changes_the_facts_of_the_sound(tmp_path):
         ({"sigmoid": 0.6}, r"no option sigmoid; did you mean sigma\? \(its options: sigma, denois"),
         ({"channels": 8.0}, r"no option channels \(its options: sigma, denoiser_strength\)"),
         ({"sigma": -0.1}, r"inference\.vocoder_options: sigma is -0\.1, expected 0 or more"),
+        ({"denoiser_strength": 1e9}, r"denoiser_strength is 1e\+09, expected 0 to 1"),
     ],
 )
 def test_an_option_that_waveglow_does_not_have_is_refused(tmp_path, options, message):

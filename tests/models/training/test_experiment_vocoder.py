@@ -83,6 +83,7 @@ def test_resynthesis_is_scored_and_the_card_has_the_scores(root, caplog):
     metrics = 'train.score_metrics=["mel_l1","mcd"]'
     with caplog.at_level(logging.INFO):
         folder = run(root, "train.score_steps=1", metrics)
+    assert " segments in " in caplog.text
     lines = [line for line in caplog.messages if "scores of 2 utterances: mel_l1 " in line]
     card = (folder / "README.md").read_text()
 

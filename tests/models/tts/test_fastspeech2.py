@@ -297,6 +297,13 @@ def test_pitch_is_given_or_transformed():
         network_of().eval().infer(torch.tensor([[1]]), torch.tensor([1]), **given)
 
 
+@pytest.mark.parametrize("hz", [-210.0, float("nan"), float("inf")])
+def test_given_pitch_that_is_no_hertz_is_refused(hz):
+    pitch = torch.tensor([[0.0, hz]])
+    with pytest.raises(ValueError, match=f"pitch holds {hz:g}; expected Hz, 0 where unvoiced"):
+        network_of().eval().infer(torch.tensor([[1, 2]]), torch.tensor([2]), pitch=pitch)
+
+
 def test_true_prosody_at_inference_gives_the_mel_of_training():
     batch = batch_of((6,))
     network = network_of(FRAME_LEVEL).eval()
