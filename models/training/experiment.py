@@ -125,9 +125,8 @@ def train(
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         history = _history(config, folder, resume=resume)
-        transfer = None
-        if init_from is not None:
-            transfer = initialise(task, assets, init_from)
+        transfer = None if init_from is None else initialise(task, assets, init_from)
+        if transfer is not None:
             history = replace(history, initialised_from=transfer.source)
             assets = assets.with_phones(transfer.phones)
         if config.train.trained == "speakers":

@@ -46,5 +46,38 @@ def write_corpus(folder: Path) -> None:
     shutil.copytree(DEMO / "TextGrid", folder / "TextGrid")
 
 
+def write_config(folder: Path, recipe: Path, **sections: object) -> Path:
+    """The recipe for LJSpeech on that corpus, with other values in some sections."""
+    config = {
+        "base_config": os.path.relpath(recipe / "exp_config.json", folder),
+        "dataset": ["mini"],
+        "dataset_path": {"mini": str(folder / "corpus")},
+        "log_dir": str(folder / "ckpts"),
+        "preprocess": {
+            "processed_dir": str(folder / "data"),
+            "corpus": {"mini": {"format": "ljspeech"}},
+            "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
+        },
+        **sections,
+    }
+    path = folder / "exp config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return path
+
+
+def train_and_speak(folder: Path, recipe: Path, **sections: object) -> Place:
+    """Stages 1 to 3 of an acoustic model, from a folder that is not the repository's."""
+    write_corpus(folder / "corpus")
+    place = Place(folder, write_config(folder, recipe, **sections), recipe / "run.sh")
+    done = place.run(
+        "--stage", "1-3", "--config", "exp config.json", "--name", "tiny",
+        "--num_workers", "1", "--infer_mode", "batch", "--infer_dataset", "mini",
+        "--infer_testing_set", "test", "--vocoder_dir", "griffin_lim", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (folder / "ckpts" / "tiny").rename(place.experiment)
+    return place
+
+
 def lines_of(folder: Path) -> list[dict]:
     return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]

@@ -1,68 +1,39 @@
 """The Tacotron 2 recipe from a corpus to speech, as a user calls it."""
 
-import json
-import os
-from pathlib import Path
-
 import pytest
 import soundfile
 
-from tests.recipes.runs import EGS, HELD_OUT, TRAINING, Place, lines_of, write_corpus
+from tests.recipes.runs import EGS, HELD_OUT, Place, lines_of, train_and_speak
 
 RECIPE = EGS / "tts" / "Tacotron2"
 
 
-def write_config(folder: Path) -> Path:
-    """The recipe for LJSpeech, with a network that does two updates in no time."""
-    config = {
-        "base_config": os.path.relpath(RECIPE / "exp_config.json", folder),
-        "dataset": ["mini"],
-        "dataset_path": {"mini": str(folder / "corpus")},
-        "log_dir": str(folder / "ckpts"),
-        "preprocess": {
-            "processed_dir": str(folder / "data"),
-            "corpus": {"mini": {"format": "ljspeech"}},
-            "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
+TINY = {
+    "model": {
+        "encoder": {"hidden": 16},
+        "decoder": {
+            "prenet_size": 16,
+            "attention_lstm_size": 16,
+            "decoder_lstm_size": 16,
+            "attention_size": 8,
+            "n_frames_per_step": 3,
         },
-        "model": {
-            "encoder": {"hidden": 16},
-            "decoder": {
-                "prenet_size": 16,
-                "attention_lstm_size": 16,
-                "decoder_lstm_size": 16,
-                "attention_size": 8,
-                "n_frames_per_step": 3,
-            },
-            "postnet": {"channels": 16},
-            "guided_attention": 1.0,
-        },
-        "train": {
-            "batch_size": 2,
-            "max_steps": 2,
-            "valid_samples": 1,
-            "dataloader": {"num_worker": 0},
-        },
-        "inference": {"griffin_lim_iterations": 1, "attention_attempts": 1, "save_plots": True},
-    }
-    path = folder / "exp config.json"
-    path.write_text(json.dumps(config), encoding="utf-8")
-    return path
+        "postnet": {"channels": 16},
+        "guided_attention": 1.0,
+    },
+    "train": {
+        "batch_size": 2,
+        "max_steps": 2,
+        "valid_samples": 1,
+        "dataloader": {"num_worker": 0},
+    },
+    "inference": {"griffin_lim_iterations": 1, "attention_attempts": 1, "save_plots": True},
+}
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Place:
-    """Stages 1 to 3, from a folder that is not the repository's."""
-    folder = tmp_path_factory.mktemp("a recipe")
-    write_corpus(folder / "corpus")
-    place = Place(folder, write_config(folder), RECIPE / "run.sh")
-    done = place.run(
-        "--stage", "1-3", "--config", "exp config.json", "--name", "tiny",
-        "--num_workers", "1", "--infer_mode", "batch", "--infer_dataset", "mini",
-        "--infer_testing_set", "test", "--vocoder_dir", "griffin_lim", cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (folder / "ckpts" / "tiny").rename(place.experiment)
-    return place
+    return train_and_speak(tmp_path_factory.mktemp("a recipe"), RECIPE, **TINY)
 
 
 def test_three_stages_give_speech_and_a_plot_for_every_test_sentence(trained):

@@ -1,38 +1,20 @@
 """The WaveGlow recipe from recordings to scored resynthesis, as a user calls it."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 import soundfile
 from safetensors.torch import load_file
 
-from tests.recipes.runs import EGS, HELD_OUT, TRAINING, Place, lines_of, write_corpus
+from tests.recipes.runs import EGS, HELD_OUT, Place, lines_of, write_config, write_corpus
 from tests.recipes.tiny import TWO_UPDATES
 
 RECIPE = EGS / "vocoder" / "WaveGlow"
 BATCH = ("--infer_mode", "batch", "--infer_dataset", "mini", "--infer_testing_set", "test")
 
 
-def write_config(folder: Path) -> Path:
-    """The recipe for LJSpeech, with a network that does two updates in no time."""
-    config = {
-        "base_config": os.path.relpath(RECIPE / "exp_config.json", folder),
-        "dataset": ["mini"],
-        "dataset_path": {"mini": str(folder / "corpus")},
-        "log_dir": str(folder / "ckpts"),
-        "preprocess": {
-            "processed_dir": str(folder / "data"),
-            "corpus": {"mini": {"format": "ljspeech"}},
-            "split": {"test_ids": HELD_OUT, "valid_ids": TRAINING[:1], "golden_size": 1},
-        },
-        "model": {"flows": 3, "channels": 4, "layers": 2},
-        "train": TWO_UPDATES,
-    }
-    path = folder / "exp config.json"
-    path.write_text(json.dumps(config), encoding="utf-8")
-    return path
+TINY = {"model": {"flows": 3, "channels": 4, "layers": 2}, "train": TWO_UPDATES}
 
 
 def experiment_of(place: Place) -> Path:
@@ -44,7 +26,7 @@ def trained(tmp_path_factory) -> Place:
     """All stages, from a folder that is not the repository's."""
     folder = tmp_path_factory.mktemp("a recipe")
     write_corpus(folder / "corpus")
-    place = Place(folder, write_config(folder), RECIPE / "run.sh")
+    place = Place(folder, write_config(folder, RECIPE, **TINY), RECIPE / "run.sh")
     done = place.run(
         "--stage", "1-4", "--config", "exp config.json", "--name", "tiny",
         "--num_workers", "1", "--metrics", "mel_l1", "--page", "no", *BATCH, cwd=folder,
