@@ -3,7 +3,7 @@
 python -m bins.fetch --config egs/tts/FastSpeech2/exp_config.json
 """
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from models.base.registry import load_config
 from preprocessors.corpora import archive_of, dataset_folder
 from preprocessors.fetch import fetch_archive

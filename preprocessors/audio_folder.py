@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.collector import Collector
 from preprocessors.manifest import Listing, is_safe_id
 from utils.errors import InputError

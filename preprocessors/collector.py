@@ -3,7 +3,7 @@
 import codecs
 from pathlib import Path, PurePosixPath
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.manifest import Listing, Rejection, Utterance, check_id
 from utils.errors import InputError
 

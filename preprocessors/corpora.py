@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import preprocessors
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing, check_id
 from utils.config import nearest

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.collector import (
     AUDIO_SUFFIXES,
     AudioFiles,

@@ -8,7 +8,7 @@ All subsets found in the folder are used, such as `train-clean-100` and `train-c
 
 from pathlib import Path
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.collector import Collector, audio_in, read_text, require_layout
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing

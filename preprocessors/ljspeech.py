@@ -9,7 +9,7 @@ The normalized text is used where there is one: numbers and abbreviations are sp
 from dataclasses import replace
 from pathlib import Path
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.collector import AudioFiles, require_layout
 from preprocessors.fetch import Archive
 from preprocessors.folder import list_table

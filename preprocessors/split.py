@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from config.schema import SplitConfig
+from config.preprocess import SplitConfig
 from preprocessors.manifest import Splits, Utterance, read_utterances
 from utils.errors import InputError
 from utils.files import read_json, write_json

@@ -9,7 +9,7 @@ Of the two microphones of 0.92, the first is used: it exists for every speaker.
 
 from pathlib import Path
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.collector import Collector, audio_in, read_text, require_layout
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing

@@ -17,7 +17,8 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from config.schema import Config, require_at_least
+from config.checks import require_at_least
+from config.schema import Config
 from models.base.assets import Assets
 from models.base.task import LossTerm
 from modules.alignment_encoder import (

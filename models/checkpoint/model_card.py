@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from config.schema import Config, CorpusConfig
+from config.preprocess import CorpusConfig
+from config.schema import Config
 from models.base.assets import Assets
 from models.checkpoint.history import History, Position
 from preprocessors.corpora import licence_of, on_the_hub

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from config.schema import TextConfig
+from config.preprocess import TextConfig
 from processors.records import SpokenText
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import mix

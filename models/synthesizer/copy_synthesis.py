@@ -9,7 +9,7 @@ import numpy as np
 import soundfile
 import torch
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from models.base.interfaces import Vocoder
 from models.base.registry import config_of
 from models.base.result_files import SINGLE

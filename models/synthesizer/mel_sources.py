@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.synthesis_run import TestingSet, utterances_of
 from modules.mel import MelConfig, MelSpectrogram

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import torch
 from torch.utils.data import DataLoader
 
-from config.schema import Config, TrainConfig
+from config.schema import Config
+from config.train import TrainConfig
 from models.base.assets import STATS, Assets, read_speakers
 from models.training.signals import leave_signals_to_trainer
 from modules.mel import MelConfig

@@ -16,7 +16,8 @@ from typing import cast
 import numpy as np
 import torch
 
-from config.schema import Config, PreprocessConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
 from models.base.interfaces import AcousticModel
 from models.base.joint_aligner import JointAligner, find_durations
 from models.checkpoint.hub_files import fetch

@@ -12,7 +12,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object, send_to_device
 
-from config.schema import TrainConfig
+from config.train import TrainConfig
 from models.base.task import Sample, Scheduled, Task
 from models.checkpoint.folders import prune, steps_of, write_checkpoint
 from models.checkpoint.history import Position

@@ -9,7 +9,7 @@ import torch
 from accelerate.utils import send_to_device
 from torch import Tensor, nn
 
-from config.schema import ScheduleConfig, TrainConfig
+from config.train import ScheduleConfig, TrainConfig
 from models.base.task import LossTerm, Task, Unit, Update
 from models.training.lamb import Lamb
 from models.training.processes import n_processes, sum_gradients, sum_over_processes

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.schema import require_at_least, require_odd, require_share
+from config.checks import require_at_least, require_odd, require_share
 from modules.location_attention import LocationAttention
 from modules.recurrent import StepLinear, StepMixture, lstm_state
 

@@ -20,7 +20,8 @@ from typing import ClassVar, Literal, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from config.schema import Config, require_at_least, require_odd, require_share
+from config.checks import require_at_least, require_odd, require_share
+from config.schema import Config
 from models.base.acoustic import (
     Control,
     TtsOutput,

@@ -25,7 +25,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from config.schema import Config, require_at_least, require_odd, require_share
+from config.checks import require_at_least, require_odd, require_share
+from config.schema import Config
 from models.base.acoustic import Control, TtsOutput, finished_mel, resolve_speakers
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets

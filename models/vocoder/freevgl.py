@@ -24,7 +24,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from config.schema import Config, require_at_least, require_odd, require_share
+from config.checks import require_at_least, require_odd, require_share
+from config.schema import Config
 from models.base.assets import Assets
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update

@@ -20,7 +20,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from config.schema import Config, PreprocessConfig, require_at_least
+from config.checks import require_at_least
+from config.preprocess import PreprocessConfig
+from config.schema import Config
 from models.base.assets import Assets
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update

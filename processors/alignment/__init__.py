@@ -20,7 +20,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.records import Alignment, SpokenText
 from utils.errors import InputError, UtteranceError

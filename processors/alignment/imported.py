@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.timed import FileAligner, Grid, Interval, check_times, make_grid

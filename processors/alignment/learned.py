@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.audio.speech_level import speech_activity

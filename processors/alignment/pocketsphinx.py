@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import soxr
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.merge import aligned_words, merge

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.timed import FileAligner, Grid, Interval, is_silence, make_grid

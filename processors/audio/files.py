@@ -13,7 +13,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from processors.audio.pcm import to_pcm16
 from utils.errors import UtteranceError
 from utils.files import replacing

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from modules.variance_adaptor import average_by_phone, interpolate_unvoiced
 from processors.dataset.store import FeatureStore, Prosody
 from utils.config import build_complete

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from processors.dataset.shard_file import IndexRow
 from processors.records import Features, MelWav, WordPhones

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import read_utterances
 from processors.alignment.timed import find_words
 from processors.dataset.store import FeatureStore, features_folder

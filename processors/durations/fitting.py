@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import soundfile
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, naming
 from processors.alignment.timed import Grid, align_grid, check_times

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from config.schema import Config, PreprocessConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
 from preprocessors.manifest import Listing, Rejection, Utterance
 from processors.alignment import alignment_file, make_aligner
 from processors.audio.files import read_audio

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from config.schema import Config, CorpusConfig, PreprocessConfig
+from config.preprocess import CorpusConfig, PreprocessConfig
+from config.schema import Config
 from preprocessors.corpora import dataset_folder, read_corpus
 from preprocessors.manifest import Listing, Splits, Utterance
 from preprocessors.split import split_ids

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.audio.files import read_audio
 from processors.extraction.shards import Trace

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from config.schema import Config, PreprocessConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Splits, Utterance
 from processors.alignment import Aligner, alignment_file, make_aligner, plan_training

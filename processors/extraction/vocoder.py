@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from config.schema import Config, PreprocessConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Utterance
 from processors.audio.files import read_audio

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.schema import CorpusConfig, PreprocessConfig
+from config.preprocess import CorpusConfig, PreprocessConfig
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
 from processors.alignment import Aligner, AlignmentError, make_aligner, plan_training

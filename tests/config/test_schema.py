@@ -2,18 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from config.schema import (
-    AdamConfig,
-    Config,
-    CorpusConfig,
-    DataLoaderConfig,
-    InferenceConfig,
-    PreprocessConfig,
-    ScheduleConfig,
-    SplitConfig,
-    TextConfig,
-    TrainConfig,
-)
+from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig, TextConfig
+from config.schema import Config, InferenceConfig
+from config.train import AdamConfig, DataLoaderConfig, ScheduleConfig, TrainConfig
 
 TRAIN = TrainConfig(max_steps=1)
 CONFIG = Config(

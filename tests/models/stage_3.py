@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from models.synthesizer.metadata import CopyLine, ResultFolder, TextLine
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.audio_folder import recording_id, utterances
 from preprocessors.manifest import is_safe_id
 from utils.errors import InputError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.collector import AudioFiles, Collector, audio_in, read_text, require_layout
 from preprocessors.manifest import Rejection
 from utils.errors import InputError

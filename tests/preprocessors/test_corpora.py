@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.corpora import (
     archive_of,
     dataset_folder,

@@ -1,6 +1,6 @@
 import pytest
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.libritts import utterances
 from preprocessors.manifest import Rejection
 from utils.errors import InputError

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.ljspeech import utterances
 from preprocessors.manifest import Rejection, Utterance
 from utils.errors import InputError

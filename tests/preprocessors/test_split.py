@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from config.schema import SplitConfig
+from config.preprocess import SplitConfig
 from preprocessors.manifest import MANIFEST, Splits, Utterance, write_manifest
 from preprocessors.split import read_split, read_splits, split_ids, write_splits
 from utils.errors import InputError

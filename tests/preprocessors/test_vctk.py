@@ -1,6 +1,6 @@
 import pytest
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.manifest import Rejection
 from preprocessors.vctk import utterances
 from utils.errors import InputError

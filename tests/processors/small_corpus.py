@@ -4,7 +4,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from config.schema import Config, PreprocessConfig, SplitConfig
+from config.preprocess import PreprocessConfig, SplitConfig
+from config.schema import Config
 from processors.extraction.plan import Summary
 from processors.extraction.run import prepare_datasets
 

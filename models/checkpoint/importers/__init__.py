@@ -30,7 +30,7 @@ class TrainingNetworks:
 class ImportedModel:
     """A checkpoint of another project, converted to Arion's config, assets and tensor names."""
 
-    # the tree of an ordinary `config.json`, with the keys of config/schema.py
+    # the tree of an ordinary `config.json`, with the keys of config/*.py
     config: Mapping[str, object]
     assets: Assets  # mel definition, vocabulary, speakers and statistics
     # of the inference network, by Arion's names; weight normalisation in any form; checked

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from config.schema import Config, CorpusConfig, InferenceConfig
+from config.preprocess import CorpusConfig
+from config.schema import Config, InferenceConfig
 from models.base.registry import config_of, load_config
 from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model

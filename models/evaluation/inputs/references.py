@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from models.evaluation.inputs.systems import SystemFile
 from modules.mel import MelConfig
 from preprocessors.audio_folder import SUFFIXES

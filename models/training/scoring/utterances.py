@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from config.schema import Config, PreprocessConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
 from models.training.data import TrainingData
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.hmm.chain import N_STATES, segments_of

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from config.schema import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig, TextConfig
 from processors.alignment import AlignmentError, make_aligner, plan_training
 from processors.audio.files import read_audio
 from processors.records import Alignment

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
 from processors.alignment.textgrid import USUAL_TIERS, Tiers, find_textgrid, read_textgrid

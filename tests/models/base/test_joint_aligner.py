@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from config.schema import Config, PreprocessConfig, TrainConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
+from config.train import TrainConfig
 from models.base.assets import Assets
 from models.base.joint_aligner import (
     AlignerTraining,

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from huggingface_hub import ModelCard
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from models.base.assets import Assets, Speaker
 from models.base.registry import load_config
 from models.checkpoint.history import History, Position

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from config.schema import TextConfig
+from config.preprocess import TextConfig
 from models.synthesizer.clauses import ClauseSplitter
 
 LONG = "I came, I saw, and I went away again without a word of thanks, which was unkind. Bye."

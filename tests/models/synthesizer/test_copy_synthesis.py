@@ -8,7 +8,7 @@ import soundfile
 import torch
 from safetensors.torch import load_file, save_file
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.synthesizer import copy_synthesis

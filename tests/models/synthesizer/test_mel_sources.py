@@ -6,7 +6,7 @@ import pytest
 import soundfile
 import torch
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from models.synthesizer.mel_sources import (
     files_of,
     read_mel,

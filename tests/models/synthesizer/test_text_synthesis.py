@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from config.schema import InferenceConfig, PreprocessConfig
+from config.preprocess import PreprocessConfig
+from config.schema import InferenceConfig
 from models.base.assets import Speaker
 from models.synthesizer.metadata import ResultFolder, TextLine
 from models.synthesizer.prosody.contours import PitchContour

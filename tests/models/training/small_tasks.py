@@ -10,13 +10,8 @@ import torch
 from accelerate import Accelerator
 from torch import nn
 
-from config.schema import (
-    AdamConfig,
-    DataLoaderConfig,
-    PreprocessConfig,
-    ScheduleConfig,
-    TrainConfig,
-)
+from config.preprocess import PreprocessConfig
+from config.train import AdamConfig, DataLoaderConfig, ScheduleConfig, TrainConfig
 from models.base.task import LossTerm, Update
 from models.training.data import ProcessRank, data_of
 from models.training.tracking import Tracker

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from config.schema import DataLoaderConfig
+from config.train import DataLoaderConfig
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.training.data import ProcessRank, collect_assets, load_data, windows

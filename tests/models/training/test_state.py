@@ -12,7 +12,7 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
-from config.schema import DataLoaderConfig
+from config.train import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.scoring.periodic import PeriodicScoring
@@ -232,7 +232,7 @@ _TRAINING = """
 import json
 import sys
 from pathlib import Path
-from config.schema import DataLoaderConfig
+from config.train import DataLoaderConfig
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
 from tests.models.training.test_state import options
 

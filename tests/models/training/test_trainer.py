@@ -10,7 +10,7 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 
-from config.schema import AdamConfig, ScheduleConfig
+from config.train import AdamConfig, ScheduleConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.scoring.periodic import ScoringResult

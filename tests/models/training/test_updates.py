@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from config.schema import AdamConfig, ScheduleConfig
+from config.train import AdamConfig, ScheduleConfig
 from models.base.task import Update
 from models.training.lamb import Lamb
 from models.training.updates import Updater, build_optimizer, learning_rate

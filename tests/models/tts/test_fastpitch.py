@@ -3,7 +3,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from config.schema import Config, PreprocessConfig, TrainConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
+from config.train import TrainConfig
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.base.joint_aligner import AlignerTraining, JointAligner, JointAlignerConfig

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from config.schema import Config, TrainConfig
+from config.schema import Config
+from config.train import TrainConfig
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.tts import fastspeech2

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from config.schema import TrainConfig
+from config.train import TrainConfig
 from models.training.data import ProcessRank, TrainingData, data_of, make_collator
 from models.training.trainer import Trainer
 from models.vocoder.hifigan import (

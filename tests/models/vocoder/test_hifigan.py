@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from models.base.registry import load_config
 from models.training.updates import Updater, weighted_mean
 from models.vocoder.hifigan import (

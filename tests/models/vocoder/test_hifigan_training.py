@@ -14,7 +14,7 @@ from accelerate.state import AcceleratorState
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
-from config.schema import AdamConfig, ScheduleConfig
+from config.train import AdamConfig, ScheduleConfig
 from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.updates import Updater

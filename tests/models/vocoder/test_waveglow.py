@@ -6,7 +6,7 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from models.training.updates import Updater, weighted_mean
 from models.vocoder.waveglow import (
     WaveGlow,

@@ -5,7 +5,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, make_aligner, naming, plan_training
 from utils.errors import InputError

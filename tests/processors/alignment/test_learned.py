@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from config.schema import Config, PreprocessConfig, TrainConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
+from config.train import TrainConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, make_aligner
 from processors.dataset.store import FeatureStore

@@ -1,6 +1,7 @@
 import pytest
 
-from config.schema import Config, PreprocessConfig
+from config.preprocess import PreprocessConfig
+from config.schema import Config
 from models.tts.fastspeech2 import FastSpeech2Config
 from models.tts.tacotron2 import Tacotron2Config
 from processors.alignment import make_aligner

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 import soxr
 
-from config.schema import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, make_aligner
 from processors.alignment import pocketsphinx as aligner_module

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.schema import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, make_aligner
 from processors.records import SpokenText, Word

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from processors.audio.files import AudioError, read_audio, write_wav, write_wav_blocks
 
 DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini/wavs"

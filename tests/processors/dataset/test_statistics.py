@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
 from processors.dataset.statistics import (
     CorpusStats,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from config.schema import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.timed import Interval, make_grid

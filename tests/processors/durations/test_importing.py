@@ -11,7 +11,7 @@ import pytest
 import soundfile
 import torch
 
-from config.schema import TextConfig
+from config.preprocess import TextConfig
 from processors.alignment.textgrid import Tiers
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation

@@ -3,7 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.schema import Config, CorpusConfig, PreprocessConfig
+from config.preprocess import CorpusConfig, PreprocessConfig
+from config.schema import Config
 from processors.audio.files import write_wav
 from processors.extraction.checking import check_corpus
 from utils.errors import InputError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from config.schema import PreprocessConfig, SplitConfig, TextConfig
+from config.preprocess import PreprocessConfig, SplitConfig, TextConfig
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import FeatureStore
 from processors.extraction.fingerprint import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from config.schema import PreprocessConfig, SplitConfig
+from config.preprocess import PreprocessConfig, SplitConfig
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.shard_file import IndexRow
 from processors.extraction.fingerprint import Fingerprint

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from config.schema import SplitConfig
+from config.preprocess import SplitConfig
 from processors.extraction.plan import choose_dataset, list_corpus
 from tests.processors.small_corpus import IDS, config_of, copy_corpus
 from utils.errors import InputError

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from config.schema import CorpusConfig
+from config.preprocess import CorpusConfig
 from modules.mel import MelConfig
 from preprocessors.manifest import Utterance, read_manifest
 from preprocessors.split import read_splits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from config.schema import PreprocessConfig
+from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Utterance
 from processors.audio.files import read_audio

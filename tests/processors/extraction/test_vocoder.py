@@ -10,7 +10,8 @@ import pytest
 import soundfile
 import torch
 
-from config.schema import Config, CorpusConfig, SplitConfig
+from config.preprocess import CorpusConfig, SplitConfig
+from config.schema import Config
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.split import read_splits
 from processors.audio.pcm import from_pcm16

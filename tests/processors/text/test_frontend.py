@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from config.schema import TextConfig
+from config.preprocess import TextConfig
 from processors.text.frontend import TextFrontend
 from processors.text.symbols import PAUSES, arpabet_vocabulary
 from utils.errors import InputError

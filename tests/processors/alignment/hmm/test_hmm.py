@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from config.schema import PreprocessConfig, TextConfig
+from config.preprocess import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, hmm, make_aligner
 from processors.alignment.hmm import MODEL_FILE, choose, plan_training

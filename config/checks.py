@@ -1,0 +1,39 @@
+"""Checks of configuration values; each raises ValueError and names the key."""
+
+
+def require_at_least(section: object, least: float, *keys: str) -> None:
+    """Raises ValueError for the first of the keys whose value is smaller.
+
+    Args:
+        section: A config dataclass.
+        least: Smallest valid value.
+        *keys: Names of its fields.
+    """
+    for key in keys:
+        if (value := getattr(section, key)) < least:
+            raise ValueError(f"{key} is {value:g}, expected {least:g} or more")
+
+
+def require_share(section: object, *keys: str) -> None:
+    """Raises ValueError for the first of the keys whose value is not in [0, 1)."""
+    for key in keys:
+        if not 0 <= (value := getattr(section, key)) < 1:
+            raise ValueError(f"{key} is {value:g}, expected a share: 0 or more, less than 1")
+
+
+def require_odd(section: object, *keys: str) -> None:
+    """Raises ValueError for the first of the keys whose value is not an odd number above 0."""
+    for key in keys:
+        if (value := getattr(section, key)) < 1 or value % 2 == 0:
+            raise ValueError(f"{key} is {value}, expected an odd number")
+
+
+def require_probability(key: str, value: float) -> None:
+    """Raises ValueError if a value is not in [0, 1].
+
+    Args:
+        key: Name of the value, for the message.
+        value: To be checked.
+    """
+    if not 0 <= value <= 1:
+        raise ValueError(f"{key} is {value:g}, expected a probability, 0 to 1")

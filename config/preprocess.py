@@ -1,0 +1,218 @@
+"""Keys of the `preprocess` section: audio, text, alignment and features of stage 1."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from config.checks import require_at_least, require_probability, require_share
+from modules.mel import MelConfig, mel_filter_bank
+
+
+@dataclass(frozen=True)
+class CorpusConfig:
+    """Options for reading a corpus on disk."""
+
+    format: str = ""  # preprocessor; empty: the one with the name of the dataset
+    language: str = "en-us"  # espeak language code of the text
+    table: str = "metadata.csv"  # `folder`: file name of the table, relative to the dataset path
+    delimiter: str = "|"  # `folder`: column separator
+    columns: tuple[str, ...] = ()  # `folder`: of id, text, normalized, speaker, -; empty: by count
+    encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
+    speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name
+    licence: str = ""  # of the recordings, for the model card; empty: that of the known corpus
+
+
+@dataclass(frozen=True)
+class SplitConfig:
+    """Deterministic split by utterance id; the same ids in any order give the same split."""
+
+    valid: float = 0.02  # share of the utterances for validation, at least one utterance
+    test: float = 0.03  # share held out for testing, at least one utterance
+    seed: int = 0
+    test_ids: tuple[str, ...] = ()  # these exact ids are the test split, instead of a share
+    valid_ids: tuple[str, ...] = ()  # these exact ids are the validation split
+    golden_ids: tuple[str, ...] = ()  # golden_test; empty: `golden_size` test items by length
+    golden_size: int = 10  # spread evenly over the test split sorted by duration
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "golden_size")
+        require_share(self, "valid", "test")
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """From written text to phones."""
+
+    normalizer: Literal["english", "none"] = "english"
+    # `lexicon`: ARPAbet, English. `espeak`: IPA by espeak-ng. `letters`: the letters of the words,
+    # any language. `mixed`: each word in letters or in ARPAbet, English. `nvidia_english` and
+    # `nvidia_english_lowercase`: as `mixed`, with the symbols and ids of NVIDIA's Tacotron 2 and
+    # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation. The last three
+    # need a model that finds the durations in training (`aligner: "learned"`) or needs none
+    # (`"none"`), unless p_arpabet is 0.
+    phone_extractor: Literal[
+        "lexicon", "espeak", "letters", "mixed", "nvidia_english", "nvidia_english_lowercase"
+    ] = "lexicon"
+    # `mixed` and `nvidia_*`: probability of ARPAbet in training, drawn for each word and epoch, of
+    # the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
+    # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
+    p_arpabet: float = 1.0
+    lexicon_path: str = ""  # lexicon with `WORD  PH1 PH2` lines; takes precedence
+    # Imported voices: `sp` maps punctuation inside a text to <sp>, and adds nothing at its edges.
+    # Stage 1 writes `classes`: <sil> first, then each mark as its class (<,> <.> <?> <!>).
+    pauses: Literal["classes", "sp"] = "classes"
+
+    def __post_init__(self) -> None:
+        require_probability("p_arpabet", self.p_arpabet)
+        if self.p_arpabet != 1 and not self.is_mixed:
+            raise ValueError(
+                f"p_arpabet is {self.p_arpabet:g}, but phone_extractor {self.phone_extractor} does"
+                " not mix letters and ARPAbet; remove it, or use phone_extractor mixed"
+            )
+        if self.lexicon_path and self.phone_extractor == "letters":
+            raise ValueError(
+                "lexicon_path holds phones, and phone_extractor letters uses none; remove it, or"
+                " use phone_extractor mixed (English)"
+            )
+        if self.has_nvidia_symbols and self.pauses != "classes":
+            raise ValueError(
+                f"pauses is {self.pauses}, but phone_extractor {self.phone_extractor} keeps all"
+                " punctuation; remove it"
+            )
+
+    @property
+    def has_nvidia_symbols(self) -> bool:
+        """Whether the symbols are those of a set of NVIDIA."""
+        return self.phone_extractor in ("nvidia_english", "nvidia_english_lowercase")
+
+    @property
+    def in_letters(self) -> bool:
+        """Whether words are in letters, except those in phones of a mixture."""
+        return self.phone_extractor == "letters" or self.is_mixed
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a word can be in letters or in phones."""
+        return self.phone_extractor == "mixed" or self.has_nvidia_symbols
+
+    @property
+    def certain_p_arpabet(self) -> float:
+        """`p_arpabet` where nothing may be drawn: 0 if it is that, otherwise 1."""
+        return 1.0 if self.is_mixed and self.p_arpabet > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class PreprocessConfig:
+    """Stage 1: audio, text, alignment and features."""
+
+    processed_dir: str = "data"
+    sample_rate: int = 22050  # Hz
+    n_fft: int = 1024  # samples
+    win_size: int = 1024  # samples
+    hop_size: int = 256  # samples
+    n_mel: int = 80
+    fmin: float = 0.0  # Hz
+    fmax: float = 8000.0  # Hz
+    mel_padding: Literal["centre", "hifigan"] = "centre"
+    min_seconds: float = 0.3  # shorter utterances are rejected
+    max_seconds: float = 30.0  # longer utterances are rejected
+    strict_sample_rate: bool = False  # reject audio of another rate instead of resampling it
+    rescale: bool = False  # scale float audio beyond [-1, 1] down instead of rejecting it
+    # `learned`: no aligner in stage 1; the model learns the durations during training. `none`: for
+    # models that need no durations, such as Tacotron 2, which accept every aligner
+    aligner: Literal["pocketsphinx", "hmm", "textgrid", "imported", "learned", "none"] = (
+        "pocketsphinx"
+    )
+    textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
+    imported_dir: str = ""  # for aligner `imported`; empty: `alignments` in the dataset's folder
+    edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds
+    # Aligner `hmm` rejects utterances whose text does not match: those in which replacing up to
+    # three words by arbitrary sound gains more than so many nats (alignment_scores.jsonl). 50 is a
+    # good bound; 0: only warn.
+    max_misfit: float = 0.0
+    pitch_extractor: Literal["parselmouth", "pyworld"] = "parselmouth"
+    f0_min: float = 65.0  # Hz
+    f0_max: float = 600.0  # Hz
+    pitch_remove_outlier: bool = True  # leave outliers (1.5 IQR) out of the statistics
+    energy_remove_outlier: bool = True
+    # Stage 1 fails if a larger share of utterances is rejected; if above 0, three are tolerated.
+    max_bad_ratio: float = 0.01
+    backend: Literal["loky", "dask", "ray", "sequential"] = "loky"  # joblib backend
+    shard_size: int = 200  # utterances per feature shard and per unit of work
+    corpus: dict[str, CorpusConfig] = field(default_factory=dict)  # by dataset name
+    split: SplitConfig = field(default_factory=SplitConfig)
+    text: TextConfig = field(default_factory=TextConfig)
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "n_mel", "shard_size")
+        require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
+        if self.max_misfit > 0 and self.aligner != "hmm":
+            raise ValueError(
+                f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not measure"
+                " how well recordings match their texts; remove it, or use aligner hmm"
+            )
+        self._check_text()
+        if not self.min_seconds < self.max_seconds:
+            raise ValueError(
+                f"min_seconds {self.min_seconds:g}, max_seconds {self.max_seconds:g}: expected"
+                " min_seconds < max_seconds"
+            )
+        if not 0 <= self.max_bad_ratio <= 1:
+            raise ValueError(f"max_bad_ratio is {self.max_bad_ratio:g}, expected a share, 0 to 1")
+        if not 0 < self.f0_min < self.f0_max < self.sample_rate / 2:
+            raise ValueError(
+                f"f0_min {self.f0_min:g}, f0_max {self.f0_max:g}: expected 0 < f0_min < f0_max <"
+                f" {self.sample_rate / 2:g} Hz, half of the sample rate"
+            )
+        try:
+            mel_filter_bank(self.mel)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, n_mel, fmin and"
+                " fmax"
+            ) from error
+
+    def _check_text(self) -> None:
+        """Rules for aligner and phone extractor."""
+        extractor = self.text.phone_extractor
+        if self.text.certain_p_arpabet > 0 and self.has_aligner:
+            raise ValueError(
+                f"text.phone_extractor is {extractor} and aligner {self.aligner}: words change"
+                " between letters and phones in training, so no aligner can come before it; set"
+                " aligner to learned (to none if the model needs no durations), or text.p_arpabet"
+                " to 0"
+            )
+        if self.text.in_letters and self.aligner in ("pocketsphinx", "textgrid"):
+            raise ValueError(
+                f"text.phone_extractor is {extractor}, but aligner {self.aligner} gives the times"
+                " of phones; set aligner to hmm or learned, or to imported with durations of"
+                " letters"
+            )
+        if self.text.has_nvidia_symbols and self.aligner == "hmm":
+            raise ValueError(
+                f"text.phone_extractor is {extractor}, whose marks are not the pauses that aligner"
+                " hmm places; set aligner to learned, or to imported with durations of letters"
+            )
+
+    def of_any_length(self) -> "PreprocessConfig":
+        """The same keys for recordings of any length."""
+        return replace(self, min_seconds=0.0, max_seconds=math.inf)
+
+    @property
+    def has_aligner(self) -> bool:
+        """Whether stage 1 stores durations."""
+        return self.aligner not in ("learned", "none")
+
+    @property
+    def mel(self) -> MelConfig:
+        """The mel definition these keys describe."""
+        return MelConfig(
+            sample_rate=self.sample_rate,
+            n_fft=self.n_fft,
+            win_length=self.win_size,
+            hop_length=self.hop_size,
+            n_mels=self.n_mel,
+            f_min=self.fmin,
+            f_max=self.fmax,
+            padding=self.mel_padding,
+        )

@@ -1,0 +1,132 @@
+"""Keys of the `train` section: optimizers, schedules and the training loop of stage 2."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from config.checks import require_at_least, require_share
+
+MOST_LOADERS = 256  # more processes than any machine feeds a GPU with
+LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
+
+
+@dataclass(frozen=True)
+class AdamConfig:
+    """Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019), LAMB (You et al. 2020)."""
+
+    # NoamLR: the factor, hidden^-0.5 for Adam; other schedules: the peak rate. Of `lamb`, the rate
+    # is the relative change of each tensor by one update.
+    lr: float = 0.0625
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    weight_decay: float = 0.0
+    # `lamb`: largest gradient norm, in addition to `train.grad_clip_thresh`: the smaller of the two
+    # holds; 0: only that one
+    max_grad_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "lr", "eps", "weight_decay", "max_grad_norm")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas are {list(self.betas)}, expected numbers from 0 to below 1")
+
+
+@dataclass(frozen=True)
+class ScheduleConfig:
+    """Learning-rate schedules; all count optimizer updates."""
+
+    num_warmup: int = 4000  # updates of linear warm-up (`NoamLR`, `cosine`, `linear`)
+    gamma: float = 0.999  # `exponential`: factor per epoch; `multistep`: factor per milestone
+    milestones: tuple[int, ...] = ()  # `multistep` and `NoamLR`: updates at which gamma applies
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "num_warmup", "gamma")
+
+
+@dataclass(frozen=True)
+class DataLoaderConfig:
+    """Loader processes and memory of batches."""
+
+    num_worker: int = 2  # loader processes, at most 256; 0 loads in the training process
+    pin_memory: bool = True  # used on GPUs only
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 0, "num_worker")
+        if self.num_worker > MOST_LOADERS:
+            raise ValueError(f"num_worker is {self.num_worker}, expected {MOST_LOADERS} or fewer")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Stage 2. Steps are optimizer updates."""
+
+    batch_size: int = 16  # mean utterances per micro-batch; the frame budget follows from it
+    batch_frames: int = 0  # frame budget per micro-batch (frames x items); 0: from batch_size
+    cut_mel_frame: int = 32  # vocoders: frames of each training segment
+    # Vocoders: by dataset, segments of an epoch for each second of a recording; a dataset that is
+    # not listed gives one of each recording. For long recordings, and to balance datasets.
+    segments_per_s: dict[str, float] = field(default_factory=dict)
+    crop_phones: int = 0  # train on random runs of this many phones; 0: whole utterances
+    max_epoch: int = 0  # stop after so many epochs; 0: no such limit
+    max_steps: int = 0  # stop after so many updates; 0: no such limit
+    random_seed: int = 10086
+    gradient_accumulation_step: int = 1  # micro-batches per update
+    # The voice that training starts from: a folder or a name on the Hub, as for --init_from, which
+    # takes precedence. Empty: random weights. Relative paths start at the repository root.
+    init_from: str = ""
+    # "speakers": with init_from, only the rows of new speakers; the voice and its other speakers
+    # stay as they are, bit for bit
+    trained: Literal["all", "speakers"] = "all"
+    grad_clip_thresh: float = 1.0  # largest gradient norm of each network; 0: no clipping
+    mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    optimizer: Literal["adam", "adamw", "lamb"] = "adam"
+    adam: AdamConfig = field(default_factory=AdamConfig)  # of all three
+    scheduler: Literal["NoamLR", "constant", "linear", "cosine", "exponential", "multistep"] = (
+        "NoamLR"
+    )
+    lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
+    # Share of the moving average of the weights that each update keeps, such as 0.999; 0: none.
+    # The average is validated, scored and used for synthesis (`inference.ema`); checkpoints hold
+    # the weights of the last update, too.
+    ema_decay: float = 0.0
+    tracker: Literal["tensorboard", "wandb", "none"] = "tensorboard"
+    log_steps: int = 50  # updates between log lines
+    valid_steps: int = 1000  # updates between validations, with samples; 0: only at the end
+    save_steps: int = 1000  # updates between checkpoints; 0: only at the end
+    keep_last: int = 3  # newest checkpoints kept, in addition to the best one and to milestones
+    keep_milestones: tuple[int, ...] = ()  # updates whose checkpoints are saved and always kept
+    valid_samples: int = 3  # validation utterances synthesised and plotted in the log
+    # Scores of stage 4 during training: validation utterances, synthesised from their phones or
+    # resynthesised by a vocoder, are compared with their recordings. Curves `score/...`.
+    score_steps: int = 5000  # updates between scorings; one more at the end; 0: never
+    score_metrics: tuple[str, ...] = ("mcd", "f0rmse_cents", "v_uv_f1")
+    score_utterances: int = 20  # always the same ones
+    score_seconds: float = 10.0  # time limit of each scoring; fewer utterances if it is too short
+    max_bad_steps: int = 10  # stop after so many non-finite updates in a row
+    dataloader: DataLoaderConfig = field(default_factory=DataLoaderConfig)
+
+    def __post_init__(self) -> None:
+        require_at_least(
+            self, 1, "batch_size", "gradient_accumulation_step", "keep_last", "max_bad_steps"
+        )
+        require_at_least(
+            self, 0, "batch_frames", "crop_phones", "max_epoch", "max_steps", "random_seed"
+        )
+        require_at_least(
+            self, 0, "grad_clip_thresh", "log_steps", "valid_steps", "save_steps", "valid_samples"
+        )
+        require_at_least(self, 0, "score_steps")
+        require_at_least(self, 1, "score_utterances")
+        require_share(self, "ema_decay")
+        if wrong := [update for update in self.keep_milestones if update < 1]:
+            raise ValueError(f"keep_milestones holds {wrong[0]}, expected updates, 1 or more")
+        if not 0 < self.score_seconds <= LONGEST_SCORING_S:
+            raise ValueError(
+                f"score_seconds is {self.score_seconds:g}, expected more than 0 and at most "
+                f"{LONGEST_SCORING_S:g}, while other processes wait"
+            )
+        if self.trained == "speakers" and self.adam.weight_decay:
+            raise ValueError(
+                "trained is speakers and adam.weight_decay is"
+                f" {self.adam.weight_decay:g}, which would change all speakers; set it to 0"
+            )
+        if self.max_epoch == 0 and self.max_steps == 0:
+            raise ValueError("set max_steps or max_epoch: otherwise training does not end")
