@@ -148,7 +148,7 @@ def main() -> None:
 
 def _inputs(given: argparse.Namespace) -> "EvaluationInputs":
     from models.evaluation.inputs.options import inputs_of_config, inputs_of_model
-    from models.synthesizer.synthesis_run import experiment_of
+    from models.synthesizer.runs.synthesis_run import experiment_of
 
     sources = given.infer_output_dir, given.overrides, given.recordings
     if given.infer_expt_dir is None and given.name is None:

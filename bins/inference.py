@@ -14,7 +14,7 @@ from utils.logging import setup_logging
 
 if TYPE_CHECKING:
     from models.synthesizer.prosody.contours import PitchContour
-    from models.synthesizer.text_files import InputText
+    from models.synthesizer.text.text_files import InputText
     from modules.pitch_transform import PitchTransform
 
 _SINGLE = ("infer_text", "infer_text_file")
@@ -71,8 +71,8 @@ def main() -> None:
     given = arguments()
     setup_logging()
 
-    from models.synthesizer import text_synthesis
-    from models.synthesizer.synthesis_run import experiment_of
+    from models.synthesizer.runs import text_synthesis
+    from models.synthesizer.runs.synthesis_run import experiment_of
 
     transform = _pitch_transform(given)
     texts = _texts(given)
@@ -106,7 +106,7 @@ def main() -> None:
 
 def _texts(given: argparse.Namespace) -> list["InputText"]:
     """The texts of mode `single`; none in mode `batch`."""
-    from models.synthesizer.text_files import InputText, read_input_texts
+    from models.synthesizer.text.text_files import InputText, read_input_texts
 
     if given.infer_text_file is not None:
         return read_input_texts(given.infer_text_file)

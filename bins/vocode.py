@@ -42,8 +42,8 @@ def main() -> None:
     given = arguments()
     setup_logging()
 
-    from models.synthesizer import copy_synthesis
-    from models.synthesizer.synthesis_run import experiment_of
+    from models.synthesizer.runs import copy_synthesis
+    from models.synthesizer.runs.synthesis_run import experiment_of
 
     reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
     synthesis = copy_synthesis.load_copy_synthesis(

@@ -20,16 +20,16 @@ from models.base.assets import Speaker
 from models.base.interfaces import AcousticModel, AttentiveModel, ControllableModel
 from models.checkpoint.loading import open_model
 from models.synthesizer.attentive import Reading, read_attentively
-from models.synthesizer.clauses import ClauseSplitter
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
 from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.prosody.controls import Controls
 from models.synthesizer.prosody.range import RangeWarning
-from models.synthesizer.reading import Passage, TextReader
 from models.synthesizer.speech import Part, Speech, faded_out, faded_pieces, join, log_gain, silence
+from models.synthesizer.text.clauses import ClauseSplitter
+from models.synthesizer.text.reading import Passage, TextReader
+from models.synthesizer.text.voice_phones import VoicePhones
 from models.synthesizer.vocoders import open_vocoder
-from models.synthesizer.voice_phones import VoicePhones
 from modules.attention_quality import AttentionQuality
 from modules.pitch_transform import PitchTransform
 from processors.records import SpokenText

@@ -27,22 +27,22 @@ from models.checkpoint.folders import (
 from models.checkpoint.history import HISTORY, History, history_of
 from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model
 from models.checkpoint.model_card import card_writer
-from models.training.data import (
+from models.training.data.loading import (
     ProcessRank,
     TrainingData,
     collect_assets,
     dataset_folders,
     load_data,
 )
-from models.training.finetune import Transfer, initialise
-from models.training.new_speakers import (
+from models.training.initialisation.finetune import Transfer, initialise
+from models.training.initialisation.new_speakers import (
     begin_at_mean,
     check_whole,
     extend_assets,
     train_only_speakers,
 )
 from models.training.scoring.periodic import build_scoring, check_score_metrics
-from models.training.tracking import Tracker, check_tracker, ending_trackers
+from models.training.tracking.tracker import Tracker, check_tracker, ending_trackers
 from models.training.trainer import Observers, Trainer
 from utils.config import to_plain
 from utils.errors import InputError

@@ -22,8 +22,8 @@ from torch import nn
 from models.checkpoint.history import Position
 from models.checkpoint.loading import RAW_WEIGHTS, WEIGHTS
 from models.checkpoint.tensors import read_pickled, read_tensors
-from models.training.averaging import WeightAverage
-from models.training.updates import Updater
+from models.training.optimizers.averaging import WeightAverage
+from models.training.optimizers.updates import Updater
 from utils.config import build, plain_tree
 from utils.errors import InputError, described
 from utils.files import read_json

@@ -17,15 +17,17 @@ from models.base.task import Sample, Scheduled, Task
 from models.checkpoint.folders import prune, steps_of, write_checkpoint
 from models.checkpoint.history import Position
 from models.checkpoint.tensors import listed, not_finite
-from models.training.averaging import WeightAverage
-from models.training.data import TrainingData, windows
-from models.training.processes import take_from_first
+from models.training.data.loading import TrainingData, windows
+from models.training.optimizers.averaging import WeightAverage
+from models.training.optimizers.building import build_optimizer
+from models.training.optimizers.schedules import learning_rate
+from models.training.optimizers.updates import Updater, WindowReport
+from models.training.processes.exchange import take_from_first
+from models.training.processes.signals import Interrupts
 from models.training.scoring.periodic import PeriodicScoring
-from models.training.signals import Interrupts
+from models.training.scoring.validation import eval_mode, validate
 from models.training.state import pack, random_states, unpack, weight_files
-from models.training.tracking import Meter, Tracker
-from models.training.updates import Updater, WindowReport, build_optimizer, learning_rate
-from models.training.validation import eval_mode, validate
+from models.training.tracking.tracker import Meter, Tracker
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress

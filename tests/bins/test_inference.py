@@ -4,9 +4,10 @@ import sys
 import pytest
 
 from bins.inference import arguments, main
-from models.synthesizer import text_files, text_synthesis
 from models.synthesizer.prosody.contours import PitchContour
-from models.synthesizer.text_files import InputText
+from models.synthesizer.runs import text_synthesis
+from models.synthesizer.text import text_files
+from models.synthesizer.text.text_files import InputText
 from modules.pitch_transform import PitchTransform
 from utils.cli import UsageError
 

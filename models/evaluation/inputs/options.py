@@ -12,7 +12,7 @@ from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
 from models.evaluation.inputs.references import ReferenceSources
 from models.evaluation.inputs.systems import read_texts
-from models.synthesizer.synthesis_run import TestingSet, default_output
+from models.synthesizer.runs.synthesis_run import TestingSet, default_output
 from processors.scoring.user_models import UserModels
 from utils.config import overridden
 

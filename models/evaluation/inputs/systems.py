@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from models.base.result_files import METADATA, SINGLE
-from models.synthesizer.mel_sources import files_of
-from models.synthesizer.metadata import CopyLine, TextLine, read_rows
-from models.synthesizer.synthesis_run import TestingSet, utterances_of
+from models.synthesizer.runs.mel_sources import files_of
+from models.synthesizer.runs.metadata import CopyLine, TextLine, read_rows
+from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of
 from preprocessors.audio_folder import SUFFIXES
 from processors.records import TimedPhone
 from utils.errors import InputError

@@ -1,1 +1,1 @@
-"""Metrics of stage 4 on validation utterances during training."""
+"""Validation: losses, and scores of stage 4 during training."""

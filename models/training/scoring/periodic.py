@@ -15,7 +15,7 @@ import numpy as np
 
 from config.schema import Config
 from models.base.task import Sample
-from models.training.data import TrainingData
+from models.training.data.loading import TrainingData
 from models.training.scoring.utterances import (
     UnavailableError,
     ValidationUtterance,

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
-from models.training.data import TrainingData
+from models.training.data.loading import TrainingData
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.records import Features

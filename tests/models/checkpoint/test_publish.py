@@ -15,7 +15,7 @@ from models.checkpoint.history import History
 from models.checkpoint.loading import load_model
 from models.checkpoint.publish import collect, publish, without_local_paths, write
 from models.training.experiment import train
-from models.training.finetune import initialise
+from models.training.initialisation.finetune import initialise
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from tests.models.vocoder.small_hifigan import MEL, make_gan, make_recordings, write_vocoder_config
 from tests.utils.hub_server import OWNER, READER

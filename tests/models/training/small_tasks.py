@@ -13,8 +13,8 @@ from torch import nn
 from config.preprocess import PreprocessConfig
 from config.train import AdamConfig, DataLoaderConfig, ScheduleConfig, TrainConfig
 from models.base.task import LossTerm, Update
-from models.training.data import ProcessRank, data_of
-from models.training.tracking import Tracker
+from models.training.data.loading import ProcessRank, data_of
+from models.training.tracking.tracker import Tracker
 from models.training.trainer import Observers, Trainer
 from modules.masking import length_mask
 from modules.variance_adaptor import regulate

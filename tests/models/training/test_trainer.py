@@ -14,8 +14,8 @@ from config.train import AdamConfig, ScheduleConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.scoring.periodic import ScoringResult
+from models.training.scoring.validation import Validation, validate
 from models.training.trainer import last_update
-from models.training.validation import Validation, validate
 from tests.models.training.small_tasks import (
     TinyGan,
     TinyTask,

@@ -8,7 +8,7 @@ import soundfile
 import torch
 from accelerate.state import AcceleratorState
 
-from models.training.updates import Updater, weighted_mean
+from models.training.optimizers.updates import Updater, weighted_mean
 from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram

@@ -17,8 +17,8 @@ from torch.nn.utils import parametrize
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import LossTerm
 from models.checkpoint.folders import latest_checkpoint, steps_of
-from models.training.updates import Updater
-from models.training.validation import eval_mode, validate
+from models.training.optimizers.updates import Updater
+from models.training.scoring.validation import eval_mode, validate
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
 from tests.models.training.test_state import everything

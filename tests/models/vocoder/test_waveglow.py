@@ -7,7 +7,7 @@ import torch
 from accelerate.state import AcceleratorState
 
 from config.preprocess import PreprocessConfig
-from models.training.updates import Updater, weighted_mean
+from models.training.optimizers.updates import Updater, weighted_mean
 from models.vocoder.waveglow import (
     WaveGlow,
     WaveGlowConfig,

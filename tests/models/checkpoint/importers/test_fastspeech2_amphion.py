@@ -10,7 +10,7 @@ from models.base.acoustic_task import AcousticTask
 from models.checkpoint.importers import fastspeech2_amphion, find
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
-from models.training.finetune import initialise
+from models.training.initialisation.finetune import initialise
 from models.tts.fastspeech2 import losses_of
 from tests.models.checkpoint.importers import fastspeech2_originals as originals
 from tests.models.checkpoint.importers.fastspeech2_originals import (

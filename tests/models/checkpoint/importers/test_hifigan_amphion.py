@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 from models.base.registry import config_of
 from models.checkpoint.importers import _hifigan, hifigan_amphion
 from models.checkpoint.loading import load_model
-from models.synthesizer.text_synthesis import default_output
+from models.synthesizer.runs.text_synthesis import default_output
 from modules.discriminators import PERIODS, WaveDiscriminator
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,

@@ -1,0 +1,1 @@
+"""Stage 3: what it reads, synthesises and writes."""

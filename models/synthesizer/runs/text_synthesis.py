@@ -1,0 +1,381 @@
+"""Stage 3 of acoustic models: synthesises texts, and writes wavs, plots and metadata."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from models.base.assets import Speaker
+from models.base.plots import plot_synthesis
+from models.base.result_files import SINGLE
+from models.synthesizer.fingerprint import fingerprint
+from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.prosody.controls import Controls, record_of
+from models.synthesizer.prosody.given_pitch import check_length
+from models.synthesizer.runs.alignments import write_alignments
+from models.synthesizer.runs.metadata import ResultFolder, TextLine
+from models.synthesizer.runs.synthesis_run import (
+    SynthesisResult,
+    TestingSet,
+    default_output,
+    synthesise_each,
+    utterances_of,
+)
+from models.synthesizer.speech import Speech
+from models.synthesizer.synthesizer import Synthesizer, choose_speaker
+from models.synthesizer.text.text_files import NUMBERED, InputText
+from modules.attention_quality import AttentionQuality
+from modules.pitch_transform import PitchTransform
+from processors.audio.files import write_wav
+from utils.errors import InputError
+from utils.files import user_path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How texts are synthesised."""
+
+    speaker: str | None = None  # None: the model's only one; in batch mode, as recorded
+    pitch_control: float = 1.0
+    energy_control: float = 1.0
+    duration_control: float = 1.0
+    seed: int = 0
+    pitch_transform: PitchTransform | PitchContour | None = None
+    fade_out: int = 0  # frames
+
+    @property
+    def controls(self) -> Controls:
+        """Of the prosody."""
+        factors = self.pitch_control, self.energy_control, self.duration_control
+        return Controls(*factors, self.pitch_transform)
+
+
+class TextItem(NamedTuple):
+    """One text to be synthesised into one file."""
+
+    id: str
+    text: str
+    speaker: str
+    dataset: str = ""  # of a recorded sentence; empty for the user's own text
+    fingerprint: str = ""
+    place: str = ""  # of the text in the user's file, for messages
+    pitch_file: str = ""  # of the pitch, as in the user's table
+    pitch: tuple[float, ...] | None = None  # Hz per phone; None: predicted
+
+    def described(self) -> tuple[object, ...]:
+        """What its sound depends on."""
+        return self.id, self.text, self.speaker, self.dataset, self.pitch_file, self.pitch
+
+
+class TextSynthesis(NamedTuple):
+    """A loaded model, its output folder and settings."""
+
+    synthesizer: Synthesizer
+    vocoder: str  # name, for the records
+    output: Path
+    alignment: str | None = None  # format of the alignments next to the wavs; None: there are none
+    overwrite: bool = False  # repeat what is finished with the same model and settings
+
+
+def load_text_synthesis(
+    reference: str | Path,
+    vocoder: str | None,
+    output: Path | None,
+    overrides: Sequence[str],
+    *,
+    resample: bool = False,
+) -> TextSynthesis:
+    """Loads a model on the GPU, where there is one.
+
+    Args:
+        reference: Experiment folder, a checkpoint in it, or a name on the Hub.
+        vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one where it fits.
+        output: Folder of the wavs; None: `result` in the experiment's folder.
+        overrides: `key.path=value` for the experiment's own configuration.
+        resample: Use the vocoder also if it was made for another mel or sample rate.
+
+    Raises:
+        InputError: If anything cannot be loaded, or the output must be named and is not.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    synthesizer = Synthesizer(reference, vocoder, device, resample=resample, overrides=overrides)
+    return TextSynthesis(
+        synthesizer,
+        synthesizer.vocoder_name,
+        output or default_output(reference, synthesizer.model.home),
+    )
+
+
+def synthesise_texts(
+    synthesis: TextSynthesis, texts: Sequence[InputText], settings: Settings
+) -> None:
+    """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
+
+    Args:
+        synthesis: Model and output.
+        texts: Of the user.
+        settings: Speaker, where a text names none, controls and seed.
+
+    Raises:
+        InputError: Before any synthesis, if a speaker is unknown, a control cannot be had, a pitch
+            does not fit its text, or an output is the wav of another text; at the end, if a text
+            could not be synthesised (the others are made).
+    """
+    speakers = synthesis.synthesizer.speakers
+    results = ResultFolder(synthesis.output / SINGLE, TextLine)
+    texts = [_with_speaker(text, speakers, settings.speaker) for text in texts]
+    for text in texts:
+        _check_text(synthesis, text, settings, results)
+    items = [
+        TextItem(
+            id,
+            text.text,
+            text.speaker or "",
+            place=text.place,
+            pitch_file=text.pitch_file,
+            pitch=text.pitch,
+        )
+        for id, text in zip(assign_ids(results, texts, settings), texts, strict=True)
+    ]
+    _synthesise_all(synthesis, items, results, settings)
+
+
+def _with_speaker(text: InputText, speakers: Sequence[Speaker], default: str | None) -> InputText:
+    """The text with the full name of its speaker."""
+    with _naming(text.place):
+        return text._replace(
+            speaker=speakers[choose_speaker(speakers, text.speaker or default)].name
+        )
+
+
+def _check_text(
+    synthesis: TextSynthesis, text: InputText, settings: Settings, results: ResultFolder[TextLine]
+) -> None:
+    """Raises InputError if the pitch of a text does not fit it, or its output is another's."""
+    with _naming(text.place):
+        if text.pitch is not None:
+            synthesis.synthesizer.checked(settings.controls._replace(given_pitch=text.pitch))
+            names = synthesis.synthesizer.phone_names(
+                text.text, speaker=text.speaker, duration_control=settings.duration_control
+            )
+            with _naming(text.pitch_file):
+                check_length(text.pitch, names)
+        line = results.lines.get(text.output)
+        wav = results.folder / f"{text.output}.wav"
+        other = line is None or line.text != text.text
+        if text.output and not synthesis.overwrite and wav.exists() and other:
+            raise InputError(
+                f"{wav} is there, and not of this text; choose another output, or repeat with"
+                " --overwrite"
+            )
+
+
+@contextmanager
+def _naming(place: str) -> Iterator[None]:
+    """Puts a place before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{place}: {error}" if place else str(error)) from error
+
+
+def synthesise_dataset(
+    synthesis: TextSynthesis, dataset: str, testing_set: TestingSet, settings: Settings
+) -> None:
+    """Mode `batch`: synthesises the texts of a prepared data set into `<output>/<id>.wav`.
+
+    Each has the speaker of its recording, unless the settings name one.
+
+    Args:
+        synthesis: Model and output.
+        dataset: Name.
+        testing_set: Its split.
+        settings: Speaker, controls and seed.
+
+    Raises:
+        InputError: If stage 1 did not prepare the data set, the speaker is unknown, or a text
+            could not be synthesised (the others are made).
+    """
+    speaker = settings.speaker
+    if speaker is not None:
+        speakers = synthesis.synthesizer.speakers
+        speaker = speakers[choose_speaker(speakers, speaker)].name
+    processed = user_path(synthesis.synthesizer.config.preprocess.processed_dir)
+    items = [
+        TextItem(utterance.id, utterance.text, speaker or utterance.speaker, dataset)
+        for utterance in utterances_of(processed, dataset, testing_set)
+    ]
+    results = ResultFolder(synthesis.output, TextLine)
+    results.check_dataset(dataset, [item.id for item in items])
+    _synthesise_all(synthesis, items, results, settings)
+
+
+def assign_ids(
+    results: ResultFolder[TextLine], texts: Sequence[InputText], settings: Settings
+) -> Iterator[str]:
+    """Yields ids for the user's texts: their outputs, or `text-0001` and so on.
+
+    A text without output that was synthesised by the same speaker with the same controls, pitch
+    file and seed keeps its id. Any other text gets a new number: no run overwrites another text,
+    and no file is named after a text.
+
+    Args:
+        results: What was synthesised before.
+        texts: The user's texts with their speakers; one that is given twice gets two ids.
+        settings: Controls and seed.
+    """
+    known: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    for line in results.lines.values():
+        if NUMBERED.fullmatch(line.id):
+            spoken = (line.text, line.speaker, line.pitch_file, *_settings_of(line))
+            known[spoken].append(line.id)
+    names = {path.stem for path in results.folder.glob("text-*")} | results.lines.keys()
+    matches = (NUMBERED.fullmatch(name) for name in names)
+    highest = max((int(match[1]) for match in matches if match), default=0)
+    for text in texts:
+        wanted = (text.text, text.speaker, text.pitch_file, *_recorded(settings))
+        if text.output:
+            yield text.output
+        elif same := known[wanted]:
+            yield same.pop(0)
+        else:
+            highest += 1
+            yield f"text-{highest:04d}"
+
+
+def _settings_of(line: TextLine) -> tuple[object, ...]:
+    """The settings of a synthesised text, as `_recorded` gives them."""
+    factors = line.pitch_control, line.energy_control, line.duration_control
+    return *factors, line.seed, tuple(sorted(line.pitch_transform.items())), line.fade_out
+
+
+def _recorded(settings: Settings) -> tuple[object, ...]:
+    """Settings in the form of the records, to be compared."""
+    transform = tuple(sorted(record_of(settings.pitch_transform).items()))
+    return *settings.controls[:3], settings.seed, transform, settings.fade_out
+
+
+def _synthesise_all(
+    synthesis: TextSynthesis,
+    items: Sequence[TextItem],
+    results: ResultFolder[TextLine],
+    settings: Settings,
+) -> None:
+    """Synthesises texts; writes wavs, plots, alignments and `metadata.jsonl`."""
+    transform = settings.pitch_transform
+    synthesis.synthesizer.checked(settings.controls)
+    contour = transform.factors if isinstance(transform, PitchContour) else None
+    facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, *_recorded(settings), contour]
+
+    def make(item: TextItem) -> SynthesisResult[TextLine]:
+        start = time.perf_counter()
+        with _naming(item.place):
+            speech = synthesis.synthesizer(
+                item.text,
+                speaker=item.speaker,
+                pitch_control=settings.pitch_control,
+                energy_control=settings.energy_control,
+                duration_control=settings.duration_control,
+                pitch_transform=transform,
+                pitch=item.pitch,
+                fade_out=settings.fade_out,
+                seed=settings.seed,
+            )
+        work_s = time.perf_counter() - start
+        _write_speech(synthesis, item, speech, results.folder)
+        line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
+        return SynthesisResult(line, speech.seconds, work_s)
+
+    try:
+        synthesise_each(
+            [item._replace(fingerprint=fingerprint(*facts, *item.described())) for item in items],
+            make,
+            results,
+            "texts",
+            overwrite=synthesis.overwrite,
+        )
+    finally:
+        if synthesis.alignment:
+            write_alignments(results.folder, results.folder, synthesis.alignment)
+
+
+def _write_speech(synthesis: TextSynthesis, item: TextItem, speech: Speech, folder: Path) -> None:
+    """Writes `<id>.wav` and, if the configuration says so, `<id>.png`."""
+    write_wav(folder / f"{item.id}.wav", speech.wav, speech.sample_rate)
+    if synthesis.synthesizer.config.inference.save_plots:
+        plot_synthesis(
+            folder / f"{item.id}.png",
+            speech.mel,
+            speech.phone_names,
+            speech.durations,
+            speech.f0,
+            speech.energy,
+            title=f"{item.id}: {speech.text}",
+            frame_s=speech.frame_s,
+        )
+
+
+def line_of(
+    item: TextItem, speech: Speech, settings: Settings, *, vocoder: str, work_s: float
+) -> TextLine:
+    """Builds the line about one synthesised text.
+
+    Args:
+        item: The text.
+        speech: Its synthesis.
+        settings: Controls and seed.
+        vocoder: Name.
+        work_s: Seconds that the model worked.
+    """
+    return TextLine(
+        id=item.id,
+        file=f"{item.id}.wav",
+        text=speech.text,
+        normalized=speech.normalized,
+        speaker=speech.speaker,
+        dataset=item.dataset,
+        pitch_control=settings.pitch_control,
+        energy_control=settings.energy_control,
+        duration_control=settings.duration_control,
+        seed=settings.seed,
+        vocoder=vocoder,
+        seconds=round(speech.seconds, 4),
+        real_time_factor=round(work_s / speech.seconds, 4),
+        words=[
+            {"word": word.text, "start_s": round(word.start_s, 4), "end_s": round(word.end_s, 4)}
+            for word in speech.words
+        ],
+        phones=[
+            {
+                "phone": phone.name,
+                "start_s": round(phone.start_s, 4),
+                "duration_s": round(phone.end_s - phone.start_s, 4),
+            }
+            for phone in speech.phones
+        ],
+        out_of_vocabulary=list(speech.out_of_vocabulary),
+        hop_length=round(speech.frame_s * speech.sample_rate),
+        sample_rate=speech.sample_rate,
+        fingerprint=item.fingerprint,
+        pitch_transform=record_of(settings.pitch_transform),
+        pitch_file=item.pitch_file,
+        fade_out=settings.fade_out,
+        attention=_worst(speech.attention),
+    )
+
+
+def _worst(attention: Sequence[AttentionQuality]) -> dict[str, float | bool]:
+    """The worst value of each measure over the sentences; empty without any."""
+    if not attention:
+        return {}
+    return {
+        "focus": round(min(one.focus for one in attention), 3),
+        "skipped": max(one.skipped for one in attention),
+        "repeated": max(one.repeated for one in attention),
+        "stopped": all(one.stopped for one in attention),
+    }

@@ -1,0 +1,1 @@
+"""What training reads: datasets and batches, and mels predicted for vocoders."""

@@ -1,0 +1,305 @@
+"""Training data from what stage 1 wrote: assets, datasets, and the batches of one process."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+import torch
+from torch.utils.data import DataLoader
+
+from config.schema import Config
+from config.train import TrainConfig
+from models.base.assets import STATS, Assets, read_speakers
+from models.training.processes.signals import leave_signals_to_trainer
+from modules.mel import MelConfig
+from preprocessors.split import read_splits
+from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
+from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
+from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
+from processors.dataset.statistics import CorpusStats
+from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
+from processors.extraction.fingerprint import check_made_with
+from processors.text.letters.mixing import substitute
+from processors.text.letters.nvidia import nvidia_vocabulary
+from processors.text.symbols import WORD_BOUNDARY, Vocabulary, arpabet_vocabulary, vocabulary_of
+from utils.errors import InputError
+from utils.files import read_json, read_text
+from utils.seed import derived_seed
+
+# Datasets by `Draw(epoch, item)`; items of validation are whole utterances.
+TrainingItems = FeatureDataset | SegmentDataset
+ValidationItems = FeatureDataset | MelWavDataset
+Collator = Callable[[Sequence[Any]], TtsBatch | VocoderBatch]  # makes a batch of items
+S = TypeVar("S", bound=Store)
+_LONGEST_VALIDATED_S = 10.0  # of each recording of a vocoder: a batch must fit into memory
+
+
+class ProcessRank(NamedTuple):
+    """This process among the processes of the run."""
+
+    rank: int = 0
+    n_processes: int = 1
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Batches for one process."""
+
+    train: DataLoader[Any]  # training batches; the sampler chooses the epoch
+    sampler: FrameBudgetSampler  # order and position of the training batches
+    valid: DataLoader[Any]  # validation batches of this process, always the same ones
+    validation: ValidationItems  # all validation utterances
+    # batch of the validation utterances that the tracker shows; None without any
+    samples: TtsBatch | VocoderBatch | None
+    n_utterances: int  # training items of all processes: utterances, or segments of recordings
+    plan: str  # fingerprint of utterances, batches and processes
+
+    def validation_batch(self, item: int) -> TtsBatch | VocoderBatch:
+        """Makes a batch of one validation utterance."""
+        return cast("Collator", self.valid.collate_fn)([self.validation[Draw(0, item)]])
+
+
+def dataset_folders(config: Config) -> list[Path]:
+    """Lists the folder of stage 1 of each dataset."""
+    return [processed_folder(config.preprocess, name) for name in config.dataset]
+
+
+def collect_assets(config: Config) -> Assets:
+    """Collects the assets of a model from all datasets of an experiment.
+
+    Raises:
+        InputError: If stage 1 was not run or not finished for one of them, or with other keys of
+            `preprocess`; if the lexicon is missing.
+    """
+    folders, mel = dataset_folders(config), config.preprocess.mel
+    if config.task == "vocoder":
+        _open_stores(config, MelWavStore, mel)  # refuses those of another configuration
+        return Assets(mel, speakers=read_speakers(folders))
+    lexicon = config.preprocess.text.lexicon_path
+    stores = _open_stores(config, FeatureStore, mel)
+    stats = [CorpusStats.read(folder / STATS) for folder in folders]
+    return Assets(
+        mel,
+        vocabulary=_vocabulary(config, folders),
+        speakers=read_speakers(folders),
+        stats=reduce(CorpusStats.merge, stats),
+        lexicon=read_text(Path(lexicon)) if lexicon else None,
+        trained_phones=frozenset(
+            phone
+            for store in stores
+            for id in read_splits(store.folder).train
+            for phone in _trained_phones(store, id, config.preprocess.text.p_arpabet)
+        ),
+    )
+
+
+def _open_stores(config: Config, kind: type[S], mel: MelConfig) -> list[S]:
+    """What stage 1 made of each dataset with this configuration."""
+    stores = [kind(folder, mel) for folder in dataset_folders(config)]
+    for store in stores:
+        check_made_with(store.folder, config.preprocess)
+    return stores
+
+
+def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[str]:
+    """Phones and letters of an utterance that training meets."""
+    letters, words = store.read_phones(id), store.read_word_phones(id)
+    if p_arpabet == 0 or not words:
+        return letters
+    phones = substitute(letters, words)
+    return phones if p_arpabet == 1 else (*letters, *phones)
+
+
+def _vocabulary(config: Config, folders: Sequence[Path]) -> Vocabulary:
+    """The phones of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
+    text = config.preprocess.text
+    if text.has_nvidia_symbols:
+        return nvidia_vocabulary(text.phone_extractor)
+    phones = {
+        phone
+        for folder in folders
+        for phone in cast("dict[str, int]", read_json(folder / "phones.json"))
+    }
+    if text.in_letters:
+        phones.add(WORD_BOUNDARY)
+    if text.phone_extractor in ("espeak", "letters"):
+        return vocabulary_of(phones)
+    known = arpabet_vocabulary()
+    return Vocabulary((*known.symbols, *sorted(phones - set(known.symbols))))
+
+
+def make_collator(task: str, mel: MelConfig) -> Collator:
+    """Returns a function that makes a batch of items.
+
+    Args:
+        task: "tts" or "vocoder".
+        mel: Definition of the mels.
+    """
+    if task == "vocoder":
+        log_floor = mel.log_floor_value
+        return partial(collate_vocoder, hop_length=mel.hop_length, log_floor=log_floor)
+    return partial(collate, log_floor=mel.log_floor_value)
+
+
+def load_data(
+    config: Config, assets: Assets, process: ProcessRank, device: torch.device
+) -> TrainingData:
+    """Opens what stage 1 wrote for training.
+
+    Args:
+        config: The experiment.
+        assets: Its mel, vocabulary and speakers.
+        process: This process.
+        device: Where batches will go.
+
+    Raises:
+        InputError: If data are missing or do not fit the assets; if segments are too short.
+    """
+    make = _vocoder_datasets if config.task == "vocoder" else _tts_datasets
+    training, validation = make(config, assets)
+    collator = make_collator(config.task, assets.mel)
+    return data_of(training, validation, collator, config.train, process, device)
+
+
+def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
+    """Utterances to train and to validate on."""
+    stores = _open_stores(config, FeatureStore, assets.mel)
+    splits = [read_splits(store.folder) for store in stores]
+    vocabulary = assets.required_vocabulary()
+    speakers = [speaker.name for speaker in assets.speakers]
+    training = FeatureDataset(
+        stores,
+        [split.train for split in splits],
+        vocabulary,
+        speakers,
+        crop_phones=config.train.crop_phones,
+        p_arpabet=config.preprocess.text.p_arpabet,
+        seed=config.train.random_seed,
+    )
+    valid = [split.valid for split in splits]
+    p_arpabet = config.preprocess.text.certain_p_arpabet
+    return training, FeatureDataset(stores, valid, vocabulary, speakers, p_arpabet=p_arpabet)
+
+
+def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
+    """Segments to train on, and recordings to validate on."""
+    n_frames, mel = config.train.cut_mel_frame, assets.mel
+    if n_frames * mel.hop_length < mel.n_fft:
+        raise InputError(
+            f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
+            f"shorter than one analysis window of {mel.n_fft}; use more frames"
+        )
+    stores = _open_stores(config, MelWavStore, mel)
+    splits = [read_splits(store.folder) for store in stores]
+    training = SegmentDataset(
+        stores,
+        [split.train for split in splits],
+        n_frames=n_frames,
+        log_floor=mel.log_floor_value,
+        seed=config.train.random_seed,
+        per_second=[config.train.segments_per_s.get(name, 0) for name in config.dataset],
+    )
+    valid = [split.valid for split in splits]
+    return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
+
+
+def data_of(
+    training: TrainingItems,
+    validation: ValidationItems,
+    collator: Collator,
+    train: TrainConfig,
+    process: ProcessRank,
+    device: torch.device,
+) -> TrainingData:
+    """Plans the batches of both datasets.
+
+    Args:
+        training: Training items.
+        validation: Validation items; may be none.
+        collator: Makes a batch of items.
+        train: The `train` section.
+        process: This process.
+        device: Where batches will go.
+
+    Raises:
+        InputError: If there are fewer training items than micro-batches in one update.
+    """
+    budget = frame_budget(training.lengths, train.batch_size, train.batch_frames)
+    window, seed = train.gradient_accumulation_step, train.random_seed
+    rank, processes = process
+    sampler = FrameBudgetSampler(
+        training.lengths, budget, seed=seed, window=window, processes=processes, rank=rank
+    )
+    chosen = range(min(train.valid_samples, len(validation)))
+    samples = [validation[Draw(0, item)] for item in chosen]
+    options = train.dataloader
+    return TrainingData(
+        train=DataLoader(
+            training,
+            batch_sampler=sampler,
+            collate_fn=collator,
+            num_workers=options.num_worker,
+            pin_memory=options.pin_memory and device.type == "cuda",
+            persistent_workers=options.num_worker > 0,
+            worker_init_fn=leave_signals_to_trainer,
+            # iterators draw a seed; from the global generator, that would change the dropout of a
+            # resumed run
+            generator=torch.Generator().manual_seed(derived_seed("loader", seed)),
+        ),
+        sampler=sampler,
+        valid=DataLoader(
+            validation,
+            batch_sampler=_plan_validation(validation, budget, process),
+            collate_fn=collator,
+            generator=torch.Generator(),
+        ),
+        validation=validation,
+        samples=collator(samples) if samples else None,
+        n_utterances=len(training),
+        plan=_fingerprint(training, budget, window, processes),
+    )
+
+
+def _plan_validation(
+    dataset: ValidationItems, budget: int, process: ProcessRank
+) -> list[list[Draw]]:
+    """Validation batches of one process; their number may differ by one between processes."""
+    if not len(dataset):
+        return []
+    plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)
+    own = plan[process.rank :: process.n_processes]
+    return [[Draw(0, item) for item in batch] for batch in own]
+
+
+def _fingerprint(dataset: TrainingItems, budget: int, window: int, n_processes: int) -> str:
+    facts = [dataset.ids, dataset.lengths.tolist(), budget, window, n_processes]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+def windows(loader: DataLoader[Any], size: int) -> Iterator[list[Any]]:
+    """Yields the micro-batches of each update.
+
+    Args:
+        loader: Its sampler gives whole windows only.
+        size: Micro-batches per update.
+
+    Raises:
+        InputError: If an utterance is faulty; worker processes report that in a longer form.
+    """
+    window: list[Any] = []
+    batches = iter(loader)
+    while True:
+        try:
+            batch = next(batches, None)
+        except InputError as error:
+            raise InputError(str(error).rsplit("InputError: ", 1)[-1].strip()) from None
+        if batch is None:
+            return
+        window.append(batch)
+        if len(window) == size:
+            yield window
+            window = []

@@ -1,0 +1,1 @@
+"""Initial weights from another model."""

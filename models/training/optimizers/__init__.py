@@ -1,0 +1,1 @@
+"""Optimizers: updates, learning rates, and the moving average of the weights."""

@@ -1,0 +1,98 @@
+"""Alignments of synthesised speech, in the formats of other programs."""
+
+import json
+
+import numpy as np
+import parselmouth
+import pytest
+
+from models.synthesizer.runs.alignments import export_speech
+from models.synthesizer.runs.metadata import ResultFolder, TextLine
+from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
+from models.synthesizer.speech import Part, join
+from processors.durations import EXPORT_FORMATS
+from processors.durations.formats import Source, find_reader
+from processors.records import Word
+from utils.errors import InputError
+
+HOP, RATE = 256, 22050
+PHONES = ("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "<!>")
+DURATIONS = (2, 7, 11, 0, 5, 0, 3)
+WORDS = (Word("hi", 1, 3), Word("you", 4, 6))
+
+
+def spoken(folder, *ids):
+    """A folder as stage 3 leaves it."""
+    T = sum(DURATIONS)
+    curve = np.zeros(T, dtype=np.float32)
+    wav = np.zeros(T * HOP, dtype=np.float32)
+    part = Part("hi, you!", PHONES, WORDS, np.array(DURATIONS), wav, np.zeros((8, T)), curve, curve)
+    speech = join([part], text="Hi, you!", speaker="one", sample_rate=RATE, hop_length=HOP)
+    results = ResultFolder(folder, TextLine)
+    folder.mkdir(exist_ok=True)
+    for id in ids:
+        (folder / f"{id}.wav").write_bytes(b"RIFF")
+        item = TextItem(id, "Hi, you!", "one")
+        results.add(line_of(item, speech, Settings(), vocoder="none", work_s=0.1))
+    results.save()
+    return folder
+
+
+def test_alignments_of_mode_single_are_found_in_its_folder(tmp_path):
+    spoken(tmp_path / "single", "a")
+    assert export_speech(tmp_path, "json", None) == 1
+    assert (tmp_path / "single/a.json").is_file()
+
+
+def test_textgrids_lie_beside_the_wavs_and_open_in_praat(tmp_path):
+    assert export_speech(spoken(tmp_path, "a", "b"), "textgrid", None) == 2
+    grid = parselmouth.read(str(tmp_path / "b.TextGrid"))
+    call = parselmouth.praat.call
+    assert call(grid, "Get end time") == pytest.approx(28 * HOP / RATE)
+    words = [
+        (call(grid, "Get label of interval", 1, n), call(grid, "Get start time of interval", 1, n))
+        for n in range(1, call(grid, "Get number of intervals", 1) + 1)
+    ]
+    assert [label for label, _ in words if label] == ["hi", "you"]
+    assert dict(words)["hi"] == pytest.approx(2 * HOP / RATE, abs=1e-4)
+
+
+def test_durations_are_the_frames_that_were_spoken(tmp_path):
+    export_speech(spoken(tmp_path / "spoken", "a"), "npy", tmp_path / "out")
+    assert np.load(tmp_path / "out/a-durations.npy").tolist() == [*DURATIONS]
+    assert (tmp_path / "out/phones.txt").read_text().splitlines() == [
+        "# hop_size 256 sample_rate 22050",
+        f"a|{' '.join(PHONES)}|0.0",
+    ]
+
+
+@pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {"npy"}))
+def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
+    export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
+    (entry,) = find_reader(format).entries(Source(tmp_path / "out"))
+    grid = entry.read()
+    assert tuple(phone.label for phone in grid.phones) == PHONES
+    edges = [phone.start_s for phone in grid.phones] + [grid.phones[-1].end_s]
+    assert np.diff(np.round(np.array(edges) * RATE / HOP)).tolist() == [*DURATIONS]
+    assert [word.label for word in grid.words] == ["hi", "you"]
+
+
+def test_a_folder_where_nothing_was_spoken_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"metadata.jsonl lists no speech; run stage 3"):
+        export_speech(tmp_path, "json", None)
+
+
+def test_speech_of_a_version_without_frames_is_to_be_spoken_again(tmp_path):
+    row = json.loads((spoken(tmp_path, "a") / "metadata.jsonl").read_text())
+    del row["hop_length"], row["sample_rate"]
+    (tmp_path / "metadata.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=r"lacks the frame length of a; run stage 3 again"):
+        export_speech(tmp_path, "npy", None)
+
+
+@pytest.mark.parametrize("phones", [[], [{"phone": "k"}], [{"phone": "k", "start_s": None}]])
+def test_a_line_that_somebody_changed_is_named(tmp_path, phones):
+    path = spoken(tmp_path, "a") / "metadata.jsonl"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "phones": phones}) + "\n")
+    with pytest.raises(InputError, match=r"metadata.jsonl: a has phones or words without name or"):
+        export_speech(tmp_path, "json", None)

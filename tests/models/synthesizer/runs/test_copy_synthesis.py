@@ -1,0 +1,326 @@
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from safetensors.torch import load_file, save_file
+
+from config.preprocess import PreprocessConfig
+from models.base.assets import Assets
+from models.base.registry import load_config
+from models.synthesizer.runs import copy_synthesis
+from models.synthesizer.runs.copy_synthesis import (
+    CopySynthesis,
+    load_copy_synthesis,
+    mel_distance,
+    synthesise_audio,
+    synthesise_features,
+    synthesise_split,
+)
+from models.vocoder.hifigan import build_network
+from modules.mel import MelSpectrogram
+from preprocessors.manifest import Utterance, write_manifest
+from processors.audio.files import write_wav
+from processors.audio.pcm import from_pcm16
+from tests.models.checkpoint.importers import hifigan_originals
+from tests.models.training.small_tasks import PREPROCESS, write_voice_config
+from tests.processors.mel_wavs import MEL, make_mel_wav_store
+from utils.errors import InputError
+from utils.files import write_json
+
+
+class Echo:
+    """Gives the recordings of a store back, by their length and at a level, in pieces."""
+
+    def __init__(self, store, level: float = 1.0) -> None:
+        recordings = [store.read(id) for id in store.ids]
+        self.wavs = {r.mel.shape[1]: level * from_pcm16(r.wav) for r in recordings}
+
+    def generate(self, mel, chunk_frames=None, *, seed=0):
+        assert mel.shape[:2] == (1, MEL.n_mels)
+        wav = torch.from_numpy(self.wavs[mel.shape[2]])[None]
+        yield from wav.split((chunk_frames or 7) * MEL.hop_length, dim=1)
+
+
+class Constant:
+    """Gives one value."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def generate(self, mel, chunk_frames=None, *, seed=0):
+        yield torch.zeros(1, MEL.hop_length)
+        yield torch.full((1, (mel.shape[2] - 1) * MEL.hop_length), self.value)
+
+
+def make_vocoder(tmp_path: Path, network) -> CopySynthesis:
+    preprocess = PreprocessConfig(
+        processed_dir=str(tmp_path / "data"),
+        sample_rate=8000,
+        n_fft=256,
+        win_size=256,
+        hop_size=64,
+        n_mel=8,
+        fmax=4000,
+        mel_padding="hifigan",
+    )
+    return CopySynthesis(network, MEL, preprocess, "a vocoder", tmp_path / "out", "cpu", "weights")
+
+
+@pytest.fixture
+def store(tmp_path):
+    """The data set Anna, prepared."""
+    folder = tmp_path / "data" / "Anna"
+    store = make_mel_wav_store(folder)
+    utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]
+    write_manifest(folder / "manifest.jsonl", utterances)
+    return store
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]
+
+
+def test_a_split_becomes_files_named_by_id_as_long_as_their_mels(tmp_path, store):
+    synthesise_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "metadata.jsonl", "rec-008.wav", "rec-009.wav",
+    ]  # fmt: skip
+    wav, rate = soundfile.read(tmp_path / "out" / "rec-008.wav", dtype="int16")
+    assert rate == 8000
+    assert np.array_equal(wav, store.read("rec-008").wav)
+
+
+def test_the_record_says_what_was_made_from_what(tmp_path, store):
+    synthesise_split(make_vocoder(tmp_path, Echo(store)), "Anna", "test")
+    line = lines_of(tmp_path / "out")[0]
+    assert line.pop("real_time_factor") > 0
+    assert len(line.pop("fingerprint")) == 32
+    assert line == {
+        "id": "rec-008",
+        "file": "rec-008.wav",
+        "dataset": "Anna",
+        "mel_source": str(tmp_path / "data" / "Anna"),
+        "vocoder": "a vocoder",
+        "seconds": 48 * 64 / 8000,
+        "mel_l1": 0.0,
+        "n_bytes": 44 + 2 * 48 * 64,
+    }
+
+
+def test_half_the_level_is_a_distance_of_ln_2_and_is_told(tmp_path, store, caplog):
+    with caplog.at_level("INFO", "arion"):
+        synthesise_split(make_vocoder(tmp_path, Echo(store, 0.5)), "Anna", "test")
+    for line in lines_of(tmp_path / "out"):
+        assert line["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
+    assert "mel L1 to the recordings: 0.693" in caplog.text
+
+
+def test_loud_speech_is_scaled_down_and_logged(tmp_path, store, caplog):
+    level = 4.0 / np.abs(from_pcm16(store.read("rec-008").wav)).max()
+    with caplog.at_level("INFO", "arion"):
+        synthesise_split(make_vocoder(tmp_path, Echo(store, level)), "Anna", "test")
+    wav, _ = soundfile.read(tmp_path / "out" / "rec-008.wav")
+    expected = from_pcm16(store.read("rec-008").wav) * level * 0.99 / 4
+    assert wav == pytest.approx(expected, abs=1e-4)
+    assert "peak 4.00: scaled down by 12.1 dB" in caplog.text
+
+
+def test_the_distance_of_pieces_is_that_of_the_whole(tmp_path, store, monkeypatch):
+    wav = from_pcm16(store.read("rec-009").wav)
+    noise = np.random.default_rng(0).normal(scale=0.02, size=len(wav))
+    write_wav(tmp_path / "a.wav", wav + noise, 8000)
+    whole = mel_distance(tmp_path / "a.wav", wav, MelSpectrogram(MEL))
+    monkeypatch.setattr("processors.scoring.metrics._PIECE_FRAMES", 32)
+    assert mel_distance(tmp_path / "a.wav", wav, MelSpectrogram(MEL)) == pytest.approx(
+        whole, rel=0.05
+    )
+    assert whole > 0.1
+
+
+def test_audio_files_become_files_of_their_names_in_single(tmp_path, store):
+    clips = tmp_path / "my clips"
+    for id in store.ids[4:6]:
+        write_wav(clips / f"{id}.wav", from_pcm16(store.read(id).wav), 8000)
+    synthesise_audio(make_vocoder(tmp_path, Echo(store)), clips)
+    lines = lines_of(tmp_path / "out" / "single")
+    assert [(x["id"], x["dataset"], x["mel_source"], x["mel_l1"]) for x in lines] == [
+        (id, "", str(clips / f"{id}.wav"), 0.0) for id in store.ids[4:6]
+    ]
+
+
+def test_a_mel_without_a_recording_has_no_distance(tmp_path, store, caplog):
+    np.save(tmp_path / "a mel.npy", store.read("rec-004").mel)
+    with caplog.at_level("INFO", "arion"):
+        synthesise_features(make_vocoder(tmp_path, Echo(store)), tmp_path / "a mel.npy")
+    (line,) = lines_of(tmp_path / "out" / "single")
+    assert (line["id"], line["file"], line["mel_l1"]) == ("a mel", "a mel.wav", None)
+    assert "mel L1" not in caplog.text
+
+
+def test_a_bad_clip_is_listed_and_the_others_are_spoken(tmp_path, store):
+    clips = tmp_path / "clips"
+    write_wav(clips / "good.wav", from_pcm16(store.read("rec-004").wav), 8000)
+    (clips / "bad.wav").write_bytes(b"")
+    with pytest.raises(InputError, match=r"1 of 2 mels .*\n  bad: bad\.wav: the file is empty"):
+        synthesise_audio(make_vocoder(tmp_path, Echo(store)), clips)
+    assert [line["id"] for line in lines_of(tmp_path / "out" / "single")] == ["good"]
+
+
+def test_a_recording_is_never_overwritten(tmp_path, store):
+    clips = tmp_path / "out" / "single"
+    write_wav(clips / "a.wav", from_pcm16(store.read("rec-004").wav), 8000)
+    before = (clips / "a.wav").read_bytes()
+    with pytest.raises(InputError, match=r"a\.wav would be overwritten; choose another"):
+        synthesise_audio(make_vocoder(tmp_path, Echo(store)), clips)
+    assert (clips / "a.wav").read_bytes() == before
+
+
+def test_values_that_are_not_finite_leave_no_file(tmp_path, store):
+    with pytest.raises(InputError, match="gives values that are not finite"):
+        synthesise_split(make_vocoder(tmp_path, Constant(math.nan)), "Anna", "test")
+    assert list((tmp_path / "out").glob("*.wav")) == []
+
+
+def test_two_data_sets_with_the_same_ids_do_not_overwrite_each_other(tmp_path, store):
+    (tmp_path / "data" / "Bert").symlink_to(tmp_path / "data" / "Anna")
+    vocoder = make_vocoder(tmp_path, Echo(store))
+    synthesise_split(vocoder, "Anna", "test")
+    with pytest.raises(InputError, match="choose another --infer_output_dir"):
+        synthesise_split(vocoder, "Bert", "test")
+
+
+def test_a_split_that_was_spoken_is_skipped_unless_the_model_changed(tmp_path, store, caplog):
+    loud = make_vocoder(tmp_path, Echo(store))
+    synthesise_split(loud, "Anna", "test")
+    quiet = make_vocoder(tmp_path, Echo(store, 0.5))
+    with caplog.at_level("INFO", "arion"):
+        synthesise_split(quiet, "Anna", "test")
+    assert "skipped 2 of 2 mels" in caplog.text
+    assert "mel L1 to the recordings: 0.0000" in caplog.text
+    synthesise_split(quiet._replace(fingerprint="other weights"), "Anna", "test")
+    assert lines_of(tmp_path / "out")[0]["mel_l1"] == pytest.approx(math.log(2), abs=1e-3)
+
+
+class Noise:
+    """Gives noise of a seed."""
+
+    def generate(self, mel, chunk_frames=None, *, seed=0):
+        generator = torch.Generator().manual_seed(seed)
+        yield 0.1 * torch.randn(1, mel.shape[2] * MEL.hop_length, generator=generator)
+
+
+def test_another_seed_is_another_speech(tmp_path, store, caplog):
+    vocoder = make_vocoder(tmp_path, Noise())
+    wavs = []
+    for seed in (0, 1, 1):
+        with caplog.at_level("INFO", "arion"):
+            synthesise_split(vocoder._replace(seed=seed), "Anna", "test")
+        wavs.append((tmp_path / "out" / "rec-008.wav").read_bytes())
+    assert wavs[0] != wavs[1] == wavs[2]
+    assert "skipped 2 of 2 mels" in caplog.text
+
+
+def test_a_file_that_changed_is_spoken_again(tmp_path, store):
+    path = tmp_path / "a.npy"
+    for id in ("rec-008", "rec-009"):
+        mel = store.read(id).mel
+        np.save(path, mel)
+        synthesise_features(make_vocoder(tmp_path, Echo(store)), path)
+        (line,) = lines_of(tmp_path / "out" / "single")
+        assert line["seconds"] == pytest.approx(mel.shape[1] * 64 / 8000, abs=1e-4)
+
+
+def test_the_fingerprint_is_that_of_weights_and_settings(tmp_path):
+    folder = make_experiment(tmp_path)
+    whole = load_copy_synthesis(folder, None, [])
+    assert load_copy_synthesis(folder, None, []).fingerprint == whole.fingerprint
+    rounded = load_copy_synthesis(folder, None, ["inference.vocoder_precision=bf16"])
+    assert rounded.fingerprint != whole.fingerprint
+    with pytest.raises(InputError, match="has no option sigma"):
+        load_copy_synthesis(folder, None, ["inference.vocoder_options.sigma=0.6"])
+    weights = load_file(folder / "model.safetensors")
+    next(iter(weights.values())).mul_(1.001)
+    save_file(weights, folder / "model.safetensors")
+    assert load_copy_synthesis(folder, None, []).fingerprint != whole.fingerprint
+
+
+def make_experiment(tmp_path: Path) -> Path:
+    """An untrained HiFi-GAN of a few weights."""
+    config = {
+        "task": "vocoder",
+        "model_type": "HiFiGAN",
+        "dataset": ["any"],
+        "dataset_path": {"any": "corpus"},
+        "log_dir": str(tmp_path / "ckpts"),
+        "model": {
+            "generator": {
+                "resblock": "2",
+                "upsample_rates": [8, 8],
+                "upsample_kernel_sizes": [16, 16],
+                "upsample_initial_channel": 4,
+                "resblock_kernel_sizes": [3],
+                "resblock_dilation_sizes": [[1]],
+            }
+        },
+        "preprocess": {
+            "sample_rate": 8000, "n_fft": 256, "win_size": 256, "hop_size": 64, "n_mel": 8,
+            "fmax": 4000, "mel_padding": "hifigan",
+        },
+        "train": {"max_steps": 1},
+    }  # fmt: skip
+    folder = tmp_path / "ckpts" / "a"
+    write_json(folder / "config.json", config)
+    assets = Assets(MEL)
+    assets.save(folder)
+    network = build_network(load_config(folder / "config.json"), assets)
+    save_file(network.state_dict(), folder / "model.safetensors")
+    return folder
+
+
+def test_a_vocoder_is_loaded_with_its_own_configuration(tmp_path):
+    folder = make_experiment(tmp_path)
+    vocoder = load_copy_synthesis(folder, None, ["preprocess.processed_dir=elsewhere"])
+    assert (vocoder.mel, vocoder.output) == (MEL, folder / "result")
+    assert vocoder.preprocess.processed_dir == "elsewhere"
+    assert torch.cat([*vocoder.network.generate(torch.zeros(1, 8, 5))], dim=1).shape == (1, 320)
+
+
+def test_an_override_chooses_the_precision(tmp_path):
+    folder = make_experiment(tmp_path)
+    network = load_copy_synthesis(folder, None, ["inference.vocoder_precision=bf16"]).network
+    assert {parameter.dtype for parameter in network.ups.parameters()} == {torch.bfloat16}
+
+
+def test_an_override_of_its_mel_is_refused(tmp_path):
+    folder = make_experiment(tmp_path)
+    with pytest.raises(InputError, match=r"--set changes the mel .*: f_max 4000.* and 3000\.0;"):
+        load_copy_synthesis(folder, None, ["preprocess.fmax=3000"])
+
+
+def test_an_acoustic_model_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(copy_synthesis, "load_model", lambda *_: FakeVoice(tmp_path))
+    with pytest.raises(InputError, match="a/voice is an acoustic model; expected a vocoder"):
+        load_copy_synthesis("a/voice", None, [])
+
+
+class FakeVoice:
+    """As much of a loaded acoustic model as is looked at."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.config = load_config(write_voice_config(tmp_path))
+        self.mel = PREPROCESS.mel
+
+
+def test_a_checkpoint_of_the_authors_speaks_and_its_speech_lies_beside_it(tmp_path):
+    weights = hifigan_originals.random_generator(hifigan_originals.SIZES)
+    hifigan_originals.write_authors(tmp_path / "theirs", weights)
+    vocoder = load_copy_synthesis(tmp_path / "theirs", None, [])
+    soundfile.write(tmp_path / "a.wav", 0.1 * np.sin(np.arange(9000)), vocoder.mel.sample_rate)
+    synthesise_audio(vocoder, tmp_path / "a.wav")
+    (line,) = lines_of(tmp_path / "theirs" / "result" / "single")
+    hop = vocoder.mel.hop_length
+    assert line["seconds"] == pytest.approx(9000 // hop * hop / vocoder.mel.sample_rate, abs=1e-4)

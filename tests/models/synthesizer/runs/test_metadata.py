@@ -1,0 +1,134 @@
+import json
+
+import pytest
+
+from models.synthesizer.runs.metadata import ResultFolder, TextLine, read_rows
+from tests.models.stage_3 import text_line
+from utils.errors import InputError
+
+
+def folder_of(path) -> ResultFolder[TextLine]:
+    return ResultFolder(path, TextLine)
+
+
+def keep(results: ResultFolder[TextLine], *ids: str, **changes: str) -> None:
+    """What a run writes that ends well."""
+    results.folder.mkdir(parents=True, exist_ok=True)
+    results.begin(ids)
+    for id in ids:
+        (results.folder / f"{id}.wav").write_bytes(b"RIFF")
+        results.add(text_line(id, **changes))
+    results.save()
+
+
+def ids_in(path) -> list[str]:
+    return [json.loads(row)["id"] for row in (path / "metadata.jsonl").read_text().splitlines()]
+
+
+def test_runs_into_one_folder_add_to_its_lines_sorted_by_id(tmp_path):
+    keep(folder_of(tmp_path), "b", "c")
+    keep(folder_of(tmp_path), "a")
+    assert ids_in(tmp_path) == ["a", "b", "c"]
+
+
+def test_two_runs_at_the_same_time_keep_the_lines_of_each_other(tmp_path):
+    first, second = folder_of(tmp_path), folder_of(tmp_path)
+    keep(second, "b")
+    keep(first, "a")
+    second.save()
+    assert ids_in(tmp_path) == ["a", "b"]
+
+
+def test_lines_of_deleted_files_are_forgotten(tmp_path):
+    keep(folder_of(tmp_path), "a")
+    (tmp_path / "a.wav").unlink()
+    keep(folder_of(tmp_path), "b")
+    assert ids_in(tmp_path) == ["b"]
+
+
+def test_a_sentence_of_another_dataset_is_not_overwritten(tmp_path):
+    keep(folder_of(tmp_path), "0001")
+    results = folder_of(tmp_path)
+    results.check_dataset("Anna", ["0001"])
+    with pytest.raises(InputError, match="is of the dataset 'Anna'; the 0001 of 'Bert'"):
+        results.check_dataset("Bert", ["0001", "0002"])
+
+
+@pytest.mark.parametrize("content", ['{"id": "a"}\n', "garbage\n", '{"ID": "a"}\n', "[1]\n", "7\n"])
+def test_another_metadata_file_is_refused(tmp_path, content: str):
+    (tmp_path / "metadata.jsonl").write_text(content)
+    with pytest.raises(InputError, match=r"was not written by this stage .*infer_output_dir"):
+        folder_of(tmp_path)
+
+
+def test_a_file_is_held_if_it_was_made_from_the_same_and_is_still_there(tmp_path):
+    keep(folder_of(tmp_path), "a", fingerprint="f")
+    assert folder_of(tmp_path).holds("a", "f")
+    assert not folder_of(tmp_path).holds("a", "g")
+    assert not folder_of(tmp_path).holds("b", "f")
+    (tmp_path / "a.wav").unlink()
+    assert not folder_of(tmp_path).holds("a", "f")
+
+
+def test_a_file_that_was_cut_short_is_not_held(tmp_path):
+    keep(folder_of(tmp_path), "a", fingerprint="f")
+    (tmp_path / "a.wav").write_bytes(b"")
+    assert not folder_of(tmp_path).holds("a", "f")
+
+
+def test_a_line_of_a_version_without_fingerprints_is_never_held(tmp_path):
+    keep(folder_of(tmp_path), "a")
+    row = json.loads((tmp_path / "metadata.jsonl").read_text())
+    del row["fingerprint"]
+    (tmp_path / "metadata.jsonl").write_text(json.dumps(row) + "\n")
+    assert not folder_of(tmp_path).holds("a", "")
+
+
+def test_a_file_that_is_being_replaced_is_held_by_no_fingerprint(tmp_path):
+    keep(folder_of(tmp_path), "a", "b", fingerprint="old")
+    folder_of(tmp_path).begin(["a"])  # killed after the wav was written, before its line
+    assert not folder_of(tmp_path).holds("a", "old")
+    assert folder_of(tmp_path).holds("b", "old")
+
+
+def test_a_run_that_was_killed_while_it_wrote_a_line_loses_this_line_only(tmp_path):
+    results = folder_of(tmp_path)
+    for id in ("b", "a"):
+        (tmp_path / f"{id}.wav").write_bytes(b"RIFF")
+        results.add(text_line(id, text="Grüße", fingerprint="f"))
+    whole = (tmp_path / "metadata.jsonl").read_bytes()
+    start = whole.index(b"\n") + 1  # of the line about a
+    for end in range(start, len(whole) + 1):
+        (tmp_path / "metadata.jsonl").write_bytes(whole[:end])
+        resumed = folder_of(tmp_path)
+        assert resumed.holds("b", "f")
+        assert resumed.holds("a", "f") == (end >= len(whole) - 1)
+        assert [row["id"] for row in read_rows(tmp_path)] == sorted(resumed.lines)
+    (tmp_path / "metadata.jsonl").write_bytes(whole[: start + 9])
+    keep(folder_of(tmp_path), "a", text="Grüße", fingerprint="f")
+    assert ids_in(tmp_path) == ["a", "b"]
+
+
+def test_of_two_lines_about_a_file_the_last_one_counts(tmp_path):
+    keep(folder_of(tmp_path), "a", fingerprint="old")
+    folder_of(tmp_path).add(text_line("a", fingerprint="new"))
+    assert len((tmp_path / "metadata.jsonl").read_text().splitlines()) == 2
+    assert folder_of(tmp_path).holds("a", "new")
+
+
+def test_scores_of_files_that_are_made_anew_are_forgotten(tmp_path):
+    results = folder_of(tmp_path)
+    results.begin([])  # there are none
+    keep(results, "a")
+    stale = ["scores.json", "scores.jsonl", "report.html", "comparison/comparison.json",
+             "comparison/report.html", "unfinished/1.json",
+             "comparison/unfinished/2.json"]  # fmt: skip
+    for folder in ("unfinished", "comparison/unfinished"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in (*stale, "notes.html"):
+        (tmp_path / name).write_text("")
+    results.begin(["a"])
+    assert not any((tmp_path / name).exists() for name in stale)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "a.wav", "comparison", "metadata.jsonl", "notes.html",
+    }  # fmt: skip

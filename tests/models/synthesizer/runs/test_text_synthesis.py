@@ -1,0 +1,449 @@
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import soundfile
+
+from config.preprocess import PreprocessConfig
+from config.schema import InferenceConfig
+from models.base.assets import Speaker
+from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.prosody.controls import Controls
+from models.synthesizer.runs.metadata import ResultFolder, TextLine
+from models.synthesizer.runs.text_synthesis import (
+    Settings,
+    TextItem,
+    TextSynthesis,
+    assign_ids,
+    line_of,
+    synthesise_dataset,
+    synthesise_texts,
+)
+from models.synthesizer.speech import Part, Speech, join
+from models.synthesizer.text.text_files import InputText
+from modules.pitch_transform import PitchTransform
+from preprocessors.manifest import Splits, Utterance, write_manifest
+from preprocessors.split import write_splits
+from processors.records import Word
+from utils.errors import InputError
+
+HOP, RATE = 256, 22050
+
+
+def plain(texts: list[str]) -> list[InputText]:
+    return [InputText(text) for text in texts]
+
+
+class FakeSynthesizer:
+    """Says every text as one word of four frames; refuses the word "unspeakable"."""
+
+    def __init__(self, config, *names: str) -> None:
+        self.config = config
+        self.speakers = tuple(Speaker(name, "en-us") for name in names)
+        self.weights = "of step 1000"
+        self.calls: list[tuple[str, str, Settings]] = []
+        self.pitches: list[tuple[float, ...] | None] = []
+
+    def fingerprint(self) -> str:
+        return self.weights
+
+    def checked(self, controls: Controls) -> Controls:
+        return controls.checked("FastSpeech2", ("pitch", "energy", "duration", "pitch_transform"))
+
+    def phone_names(self, text: str, *, speaker: str, duration_control: float) -> tuple[str, ...]:
+        return ("<sil>", "AH", "<.>")
+
+    def __call__(self, text: str, *, speaker: str, pitch=None, **controls: float) -> Speech:
+        self.calls.append((text, speaker, Settings(None, **controls)))
+        self.pitches.append(pitch)
+        if "unspeakable" in text:
+            raise InputError(f"{text!r}: there is nothing to speak in this text")
+        if "interrupt" in text:
+            raise KeyboardInterrupt
+        T = 4
+        wav = np.full(T * HOP, 0.5, dtype=np.float32)
+        curve = np.full(T, 100.0, dtype=np.float32)
+        phones = ("<sil>", "AH", "<.>")
+        word = (Word("uh", 1, 2),)
+        mel = np.zeros((80, T), dtype=np.float32)
+        part = Part("uh.", phones, word, np.array([1, 2, 1]), wav, mel, curve, curve)
+        return join([part], text=text, speaker=speaker, sample_rate=RATE, hop_length=HOP)
+
+
+def make_synthesis(tmp_path: Path, *speakers: str, save_plots: bool = False) -> TextSynthesis:
+    config = SimpleNamespace(
+        preprocess=PreprocessConfig(processed_dir=str(tmp_path / "data")),
+        inference=InferenceConfig(save_plots=save_plots),
+    )
+    fake = FakeSynthesizer(config, *(speakers or ("one",)))
+    return TextSynthesis(fake, "Griffin-Lim", tmp_path / "out")
+
+
+def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
+    """What stage 1 leaves: every utterance is a test utterance."""
+    folder = tmp_path / "data" / dataset
+    utterances = [Utterance(id, Path(f"{id}.wav"), text, "one") for id, text in texts.items()]
+    write_manifest(folder / "manifest.jsonl", utterances)
+    ids = sorted(texts)
+    write_splits(folder, Splits(train=[], valid=[], test=ids, golden_test=ids[:1]))
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return [json.loads(row) for row in (folder / "metadata.jsonl").read_text().splitlines()]
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_alignments_lie_next_to_the_wavs_if_asked_for(tmp_path):
+    synthesis = make_synthesis(tmp_path)._replace(alignment="textgrid")
+    with pytest.raises(InputError, match="1 of 2 texts could not be synthesised"):
+        synthesise_texts(synthesis, plain(["Good day.", "unspeakable"]), Settings())
+    assert names_in(tmp_path / "out" / "single") == [
+        "metadata.jsonl",
+        "text-0001.TextGrid",
+        "text-0001.wav",
+    ]
+
+
+def test_texts_become_numbered_files_in_single(tmp_path):
+    synthesise_texts(make_synthesis(tmp_path), plain(["Good day.", "And good night."]), Settings())
+    assert names_in(tmp_path / "out" / "single") == [
+        "metadata.jsonl",
+        "text-0001.wav",
+        "text-0002.wav",
+    ]
+    wav, rate = soundfile.read(tmp_path / "out" / "single" / "text-0001.wav")
+    assert (len(wav), rate) == (4 * HOP, RATE)
+    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == [
+        "Good day.",
+        "And good night.",
+    ]
+
+
+def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    for text in ("first", "second", "first"):
+        synthesise_texts(synthesis, plain([text]), Settings())
+    lines = lines_of(tmp_path / "out" / "single")
+    assert [(line["file"], line["text"]) for line in lines] == [
+        ("text-0001.wav", "first"),
+        ("text-0002.wav", "second"),
+    ]
+
+
+def test_a_text_is_data_and_never_a_file_name(tmp_path):
+    hostile = "../../evil; $(touch evil) * /etc/passwd\n\0"
+    synthesise_texts(make_synthesis(tmp_path), plain([hostile]), Settings())
+    assert names_in(tmp_path) == ["out"]
+    assert names_in(tmp_path / "out" / "single") == ["metadata.jsonl", "text-0001.wav"]
+    assert lines_of(tmp_path / "out" / "single")[0]["text"] == hostile
+
+
+def test_a_control_out_of_range_is_refused_before_any_text(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    with pytest.raises(InputError, match=r"^pitch_control is 20\.0; expected 0\.1 to 10$"):
+        synthesise_texts(synthesis, plain(["Hello.", "Goodbye."]), Settings(pitch_control=20.0))
+    assert synthesis.synthesizer.calls == []
+
+
+def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    synthesise_texts(synthesis, plain(["Hi."]), Settings("two", 1.1, 1.2, 1.3, 7))
+    assert synthesis.synthesizer.calls == [("Hi.", "two", Settings(None, 1.1, 1.2, 1.3, 7))]
+    line = lines_of(tmp_path / "out" / "single")[0]
+    wanted = {"speaker": "two", "pitch_control": 1.1, "energy_control": 1.2}
+    assert line.items() >= (wanted | {"duration_control": 1.3, "seed": 7}).items()
+
+
+def test_of_several_speakers_none_is_chosen_for_the_user(tmp_path):
+    with pytest.raises(InputError, match=r"2 speakers; choose one \(known: one, two\)"):
+        synthesise_texts(make_synthesis(tmp_path, "one", "two"), plain(["Hi."]), Settings())
+
+
+def test_a_bad_text_is_listed_at_the_end_and_the_others_are_spoken(tmp_path):
+    texts = ["Good.", "unspeakable", "Better."]
+    with pytest.raises(InputError, match=r"1 of 3 texts .*\n  text-0002: .* nothing to speak"):
+        synthesise_texts(make_synthesis(tmp_path), plain(texts), Settings())
+    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good.", "Better."]
+
+
+def test_an_interrupted_run_has_its_files_on_record(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        synthesise_texts(
+            make_synthesis(tmp_path), plain(["Good.", "interrupt", "Better."]), Settings()
+        )
+    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["Good."]
+
+
+def test_a_split_becomes_files_named_by_id(tmp_path):
+    prepare(tmp_path, a="Aa.", b="Bb.")
+    synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
+    assert names_in(tmp_path / "out") == ["a.wav", "b.wav", "metadata.jsonl"]
+    assert [(x["id"], x["text"], x["dataset"]) for x in lines_of(tmp_path / "out")] == [
+        ("a", "Aa.", "Anna"),
+        ("b", "Bb.", "Anna"),
+    ]
+
+
+def test_golden_test_is_spoken(tmp_path):
+    prepare(tmp_path, a="Aa.", b="Bb.")
+    synthesise_dataset(make_synthesis(tmp_path), "Anna", "golden_test", Settings())
+    assert names_in(tmp_path / "out") == ["a.wav", "metadata.jsonl"]
+
+
+def test_sentences_are_spoken_by_who_recorded_them_unless_another_is_chosen(tmp_path):
+    prepare(tmp_path, a="Aa.")
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    synthesise_dataset(synthesis, "Anna", "test", Settings())
+    synthesise_dataset(synthesis, "Anna", "test", Settings(speaker="two"))
+    assert [speaker for _, speaker, _ in synthesis.synthesizer.calls] == ["one", "two"]
+
+
+def test_two_datasets_with_the_same_ids_do_not_overwrite_each_other(tmp_path):
+    prepare(tmp_path, "Anna", a="Aa.")
+    prepare(tmp_path, "Bert", a="Other.")
+    synthesise_dataset(make_synthesis(tmp_path), "Anna", "test", Settings())
+    with pytest.raises(InputError, match="choose another --infer_output_dir"):
+        synthesise_dataset(make_synthesis(tmp_path), "Bert", "test", Settings())
+    assert lines_of(tmp_path / "out")[0]["text"] == "Aa."
+
+
+def test_a_picture_lies_next_to_each_wav_if_wanted(tmp_path):
+    synthesise_texts(make_synthesis(tmp_path, save_plots=True), plain(["Hi."]), Settings())
+    picture = tmp_path / "out" / "single" / "text-0001.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_text_that_fails_is_named_by_its_line(tmp_path):
+    texts = [InputText("Good.", "texts.txt, line 1"), InputText("unspeakable", "texts.txt, line 3")]
+    with pytest.raises(InputError, match=r"text-0002: texts.txt, line 3: .* nothing to speak"):
+        synthesise_texts(make_synthesis(tmp_path), texts, Settings())
+
+
+def spoken_texts(synthesis: TextSynthesis) -> list[str]:
+    return [text for text, *_ in synthesis.synthesizer.calls]
+
+
+def test_an_interrupted_split_goes_on_where_it_stopped(tmp_path):
+    prepare(tmp_path, a="Aa.", b="interrupt", c="Cc.")
+    synthesis = make_synthesis(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        synthesise_dataset(synthesis, "Anna", "test", Settings())
+    prepare(tmp_path, a="Aa.", b="Bb.", c="Cc.")
+    synthesis = make_synthesis(tmp_path)
+    synthesise_dataset(synthesis, "Anna", "test", Settings())
+    assert spoken_texts(synthesis) == ["Bb.", "Cc."]
+    assert [line["id"] for line in lines_of(tmp_path / "out")] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": Settings(pitch_control=1.1)},
+        {"settings": Settings(duration_control=1.1)},
+        {"settings": Settings(seed=1)},
+        {"settings": Settings(speaker="two")},
+        {"settings": Settings(fade_out=1)},
+        {"settings": Settings(pitch_transform=PitchTransform(flatten=True))},
+        {"settings": Settings(pitch_transform=PitchContour((0.5, 1.5), "ramp:0.5:1.5"))},
+        {"vocoder": "org/hifigan"},
+        {"weights": "of step 2000"},
+        {"text": "Other words."},
+        {"overwrite": True},
+    ],
+)
+def test_a_sentence_is_spoken_again_if_anything_that_it_depends_on_changed(tmp_path, change):
+    prepare(tmp_path, a="Aa.")
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    for _ in range(2):
+        synthesise_dataset(synthesis, "Anna", "test", Settings())
+    assert spoken_texts(synthesis) == ["Aa."]
+    synthesis.synthesizer.weights = change.get("weights", "of step 1000")
+    synthesis = synthesis._replace(**{k: change[k] for k in change if k in synthesis._fields})
+    prepare(tmp_path, a=change.get("text", "Aa."))
+    synthesise_dataset(synthesis, "Anna", "test", change.get("settings", Settings()))
+    assert len(synthesis.synthesizer.calls) == 2
+
+
+def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    synthesise_texts(synthesis, plain(["first", "third"]), Settings())
+    synthesise_texts(synthesis, plain(["first", "second", "third"]), Settings())
+    assert spoken_texts(synthesis) == ["first", "third", "second"]
+    lines = lines_of(tmp_path / "out" / "single")
+    assert [line["text"] for line in lines] == ["first", "third", "second"]
+
+
+def test_alignments_are_written_of_texts_that_are_skipped(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    synthesise_texts(synthesis, plain(["Good day."]), Settings())
+    synthesise_texts(synthesis._replace(alignment="json"), plain(["Good day."]), Settings())
+    assert (tmp_path / "out" / "single" / "text-0001.json").exists()
+
+
+def make_line(id: str, text: str = "Hello.", settings: Settings | None = None) -> TextLine:
+    words = (Word("hello", 1, 2),)
+    zeros = np.zeros(3, dtype=np.float32)
+    part = Part("hello.", ("<sil>", "AH", "<.>"), words, np.array([1, 1, 1]), np.ones(300),
+                np.zeros((2, 3)), zeros, zeros)  # fmt: skip
+    speech = join([part], text=text, speaker="one", sample_rate=1000, hop_length=100)
+    item = TextItem(id, text, "one", fingerprint="f")
+    return line_of(item, speech, settings or Settings(), vocoder="Griffin-Lim", work_s=0.03)
+
+
+def test_a_line_holds_what_was_spoken_and_when():
+    line = make_line("text-0001")
+    assert (line.file, line.fingerprint) == ("text-0001.wav", "f")
+    assert (line.text, line.normalized, line.speaker) == ("Hello.", "hello.", "one")
+    assert line.words == [{"word": "hello", "start_s": 0.1, "end_s": 0.2}]
+    assert line.phones[1] == {"phone": "AH", "start_s": 0.1, "duration_s": 0.1}
+    assert (line.seconds, line.real_time_factor) == (0.3, 0.1)
+
+
+def ids_for(folder: Path, *texts: str, speaker: str = "one", settings: Settings | None = None):
+    results = ResultFolder(folder, TextLine)
+    wanted = [InputText(text, speaker=speaker) for text in texts]
+    return [*assign_ids(results, wanted, settings or Settings())]
+
+
+def hold(folder: Path, id: str, text: str) -> None:
+    (folder / f"{id}.wav").write_bytes(b"RIFF")
+    ResultFolder(folder, TextLine).add(make_line(id, text))
+
+
+def test_texts_are_numbered_in_order(tmp_path):
+    assert ids_for(tmp_path, "a", "b", "c") == ["text-0001", "text-0002", "text-0003"]
+
+
+def test_the_same_text_with_the_same_settings_keeps_its_file(tmp_path):
+    hold(tmp_path, "text-0007", "first")
+    assert ids_for(tmp_path, "second", "first") == ["text-0008", "text-0007"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(pitch_control=1.1),
+        Settings(duration_control=2.0),
+        Settings(seed=1),
+        Settings(fade_out=3),
+        Settings(pitch_transform=PitchTransform(shift_hz=9)),
+        Settings(pitch_transform=PitchContour((2.0,), "contour.txt")),
+    ],
+)
+def test_the_same_text_with_other_settings_gets_another_file(tmp_path, settings: Settings):
+    hold(tmp_path, "text-0001", "first")
+    assert ids_for(tmp_path, "first", settings=settings) == ["text-0002"]
+    assert ids_for(tmp_path, "first", speaker="two") == ["text-0002"]
+
+
+def test_a_text_that_is_given_twice_gets_two_files(tmp_path):
+    hold(tmp_path, "text-0001", "yes")
+    assert ids_for(tmp_path, "yes", "yes") == ["text-0001", "text-0002"]
+
+
+def test_a_file_that_no_line_knows_is_not_overwritten(tmp_path):
+    (tmp_path / "text-0041.wav").write_bytes(b"RIFF")
+    assert ids_for(tmp_path, "a") == ["text-0042"]
+
+
+def test_transform_contour_and_fade_are_on_record(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    changed = PitchTransform(invert=True, amplify=1.5, shift_hz=-20)
+    synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=changed, fade_out=10))
+    contour = PitchContour((0.5, 1.5), "ramp:0.5:1.5")
+    synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=contour))
+    first, second = lines_of(tmp_path / "out" / "single")
+    recorded = {"invert": True, "amplify": 1.5, "shift_hz": -20}
+    assert (first["pitch_transform"], first["fade_out"]) == (recorded, 10)
+    assert (second["pitch_transform"], second["fade_out"]) == ({"custom": "ramp:0.5:1.5"}, 0)
+    assert [settings.fade_out for *_, settings in synthesis.synthesizer.calls] == [10, 0]
+
+
+def test_a_contour_file_that_changed_is_heard_again_in_the_same_wav(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    for factors in ((1.0, 2.0), (1.0, 2.0), (1.0, 1.5)):
+        contour = PitchContour(factors, "contour.txt")
+        synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=contour))
+    assert len(synthesis.synthesizer.calls) == 2
+    assert names_in(tmp_path / "out" / "single") == ["metadata.jsonl", "text-0001.wav"]
+
+
+def test_a_transform_that_changes_nothing_is_none(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    for transform in (None, PitchTransform()):
+        synthesise_texts(synthesis, plain(["Hi."]), Settings(pitch_transform=transform))
+    assert len(synthesis.synthesizer.calls) == 1
+
+
+def test_a_row_names_output_speaker_and_pitch(tmp_path):
+    synthesis = make_synthesis(tmp_path, "one", "two")
+    row = InputText("Hi.", "", "two", "greeting", "p.txt", (0.0, 120.0, 0.0))
+    synthesise_texts(synthesis, [row, InputText("Ho.")], Settings("one"))
+    assert synthesis.synthesizer.pitches == [(0.0, 120.0, 0.0), None]
+    lines = {line["file"]: line for line in lines_of(tmp_path / "out" / "single")}
+    assert lines["greeting.wav"]["speaker"] == "two"
+    assert lines["greeting.wav"]["pitch_file"] == "p.txt"
+    assert lines["text-0001.wav"]["speaker"] == "one"
+    synthesise_texts(synthesis, [row], Settings("one"))
+    assert len(synthesis.synthesizer.calls) == 2
+    synthesise_texts(synthesis, [row._replace(pitch=(0.0, 99.0, 0.0))], Settings("one"))
+    assert synthesis.synthesizer.pitches[2:] == [(0.0, 99.0, 0.0)]
+
+
+FIRST = InputText("Good.", "t.tsv, line 2")
+PITCHED = InputText("Hi.", "t.tsv, line 3", pitch_file="p.txt", pitch=(0.0, 120.0))
+
+
+@pytest.mark.parametrize(
+    ("row", "settings", "message"),
+    [
+        (
+            PITCHED,
+            Settings(),
+            "^t.tsv, line 3: p.txt: the pitch has 2 values, and the text 3 phones and pauses; met",
+        ),
+        (
+            PITCHED._replace(pitch=(0.0, 120.0, 0.0)),
+            Settings(pitch_transform=PitchTransform(flatten=True)),
+            "^t.tsv, line 3: a pitch transform acts on predicted pitch, and the pitch of this te",
+        ),
+        (
+            InputText("Hi.", "t.tsv, line 3", speaker="nobody"),
+            Settings(),
+            "^t.tsv, line 3: the model has no speaker 'nobody'",
+        ),
+    ],
+)
+def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_written(
+    tmp_path, row, settings, message
+):
+    synthesis = make_synthesis(tmp_path)
+    with pytest.raises(InputError, match=message):
+        synthesise_texts(synthesis, [FIRST, row], settings)
+    assert synthesis.synthesizer.calls == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_is_the_wav_of_another_text_is_kept_unless_overwritten(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    named = InputText("Hi.", "t.tsv, line 2", output="greeting")
+    synthesise_texts(synthesis, [named], Settings())
+    other = named._replace(text="Ho.")
+    with pytest.raises(InputError, match=r"^t.tsv, line 2: .*greeting.wav is there, and not of th"):
+        synthesise_texts(synthesis, [other], Settings())
+    assert spoken_texts(synthesis) == ["Hi."]
+    synthesise_texts(synthesis._replace(overwrite=True), [other], Settings())
+    assert spoken_texts(synthesis) == ["Hi.", "Ho."]
+
+
+def test_a_text_without_output_never_takes_the_wav_of_one_with(tmp_path):
+    synthesis = make_synthesis(tmp_path)
+    synthesise_texts(synthesis, [InputText("Hi.", output="greeting")], Settings())
+    synthesise_texts(synthesis, plain(["Hi."]), Settings())
+    wavs = ["greeting.wav", "metadata.jsonl", "text-0001.wav"]
+    assert names_in(tmp_path / "out" / "single") == wavs

@@ -1,0 +1,346 @@
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import torch
+
+from config.train import DataLoaderConfig
+from models.base.assets import Assets
+from models.base.registry import load_config
+from models.training.data.loading import ProcessRank, collect_assets, load_data, windows
+from preprocessors.split import read_splits
+from processors.dataset.store import write_index
+from processors.extraction.fingerprint import Fingerprint, write_fingerprint
+from processors.records import WordPhones
+from processors.text.letters.nvidia import nvidia_vocabulary
+from processors.text.symbols import MARKS, arpabet_vocabulary
+from tests.models.training.small_tasks import (
+    PREPROCESS,
+    FeatureStore,
+    make_data,
+    make_features,
+    make_processed,
+    train_config,
+    write_voice_config,
+)
+from tests.processors.mel_wavs import FRAMES, MEL, make_mel_wav_store
+from tests.processors.stores import write_finished, write_shard
+from utils.config import to_plain
+from utils.errors import InputError
+
+CPU = torch.device("cpu")
+VOCODER_PREPROCESS = {
+    **{"sample_rate": 8000, "n_fft": 256, "win_size": 256, "hop_size": 64, "n_mel": 8},
+    **{"fmax": 4000, "mel_padding": "hifigan"},
+}
+GENERATOR = {
+    "resblock": "2",
+    "upsample_rates": [8, 8],
+    "upsample_kernel_sizes": [16, 16],
+    "upsample_initial_channel": 8,
+    "resblock_kernel_sizes": [3],
+    "resblock_dilation_sizes": [[1, 2]],
+}
+
+
+def config_of(root, *overrides):
+    return load_config(write_voice_config(root), overrides)
+
+
+def test_assets_come_from_all_datasets(tmp_path):
+    make_processed(tmp_path / "data" / "mini", speakers=("zoe",))
+    make_processed(tmp_path / "data" / "more", speakers=("anna", "zoe"))
+    assets = collect_assets(config_of(tmp_path, 'dataset=["mini", "more"]'))
+
+    assert [speaker.name for speaker in assets.speakers] == ["anna", "zoe"]
+    assert assets.stats.speakers.keys() == {"anna", "zoe"}
+    one = collect_assets(config_of(tmp_path)).stats.speakers["zoe"]
+    assert assets.stats.speakers["zoe"].seconds > one.seconds
+    assert assets.mel == PREPROCESS.mel
+
+
+def test_speakers_that_stage_1_did_not_write_are_refused(tmp_path):
+    make_processed(tmp_path / "data" / "mini")
+    (tmp_path / "data" / "mini" / "speakers.json").write_text('[{"nom": "anna"}]')
+    with pytest.raises(InputError, match=r"mini/speakers\.json: unexpected content: "):
+        collect_assets(config_of(tmp_path))
+
+
+def test_the_vocabulary_with_a_lexicon_is_arpabet_and_other_phones_of_the_data(tmp_path):
+    make_processed(tmp_path / "data" / "mini")
+    path = tmp_path / "data" / "mini" / "phones.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"XX": 2, "QQ": 1}))
+    vocabulary = collect_assets(config_of(tmp_path)).vocabulary
+
+    assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "QQ", "XX")
+
+
+def test_the_vocabulary_with_espeak_is_the_phones_of_the_data(tmp_path):
+    make_processed(tmp_path / "data" / "mini")
+    path = tmp_path / "data" / "mini" / "phones.json"
+    path.write_text(json.dumps({"ə": 2, "a": 1, "<.>": 3}))
+    config = config_of(tmp_path, "preprocess.text.phone_extractor=espeak")
+
+    assert collect_assets(config).vocabulary.symbols == (*MARKS, "a", "ə")
+
+
+def test_the_trained_phones_are_those_of_the_training_split(tmp_path):
+    folder = tmp_path / "data" / "mini"
+    make_processed(folder)
+    rare = [make_features(i) for i in range(14)]
+    splits = read_splits(folder)
+    for features, name in ((splits.valid[0], "OY1"), (splits.train[0], "ZH")):
+        position = [item.id for item in rare].index(features)
+        item = rare[position]
+        rare[position] = replace(item, phones=(item.phones[0], name, *item.phones[2:]))
+    write_index(folder, write_shard(folder / "features" / "s.safetensors", rare, PREPROCESS.mel))
+
+    phones = collect_assets(config_of(tmp_path)).trained_phones
+    assert "ZH" in phones
+    assert "OY1" not in phones
+
+
+def test_features_of_another_mel_are_refused(tmp_path):
+    make_processed(tmp_path / "data" / "mini")
+
+    with pytest.raises(InputError, match=r"f_max 4000\.0 and 3000"):
+        collect_assets(config_of(tmp_path, "preprocess.fmax=3000"))
+
+
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
+    make_processed(tmp_path)
+    broken = [make_features(i) for i in range(14)]
+    broken[3].durations[0] += 1
+    write_index(
+        tmp_path, write_shard(tmp_path / "features" / "s.safetensors", broken, PREPROCESS.mel)
+    )
+    config = train_config(dataloader=DataLoaderConfig(num_worker=n_workers))
+    data = make_data(FeatureStore(tmp_path), config)
+
+    with pytest.raises(InputError, match=r"^utt-003: durations sum to \d+ .*; run stage 1 again$"):
+        list(windows(data.train, 1))
+
+
+def test_processes_share_the_validation_utterances(tmp_path):
+    store = make_processed(tmp_path)
+    config = train_config(batch_size=1)
+    shares = [make_data(store, config, ProcessRank(rank, 3)).valid for rank in range(3)]
+    ids = [id for share in shares for batch in share for id in batch.ids]
+
+    assert sorted(ids) == [f"utt-{i:03d}" for i in range(10, 14)]
+
+
+def test_samples_are_the_first_validation_utterances(tmp_path):
+    store = make_processed(tmp_path)
+
+    assert make_data(store, train_config(valid_samples=2)).samples.ids == ("utt-010", "utt-011")
+    assert make_data(store, train_config(valid_samples=0)).samples is None
+
+
+def test_loading_draws_nothing_from_the_global_generator(tmp_path):
+    data = make_data(make_processed(tmp_path), train_config(crop_phones=2))
+    before = torch.get_rng_state()
+    list(data.train)
+
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_fingerprint_is_that_of_the_batches(tmp_path):
+    store = make_processed(tmp_path)
+    config = train_config()
+    plan = make_data(store, config).plan
+
+    assert make_data(store, replace(config, max_steps=99, log_steps=1)).plan == plan
+    assert make_data(store, replace(config, batch_size=4)).plan != plan
+    assert make_data(store, config, ProcessRank(1, 2)).plan != plan
+
+
+def test_data_of_other_keys_are_refused_with_both_values_and_the_way_out(tmp_path):
+    folder = tmp_path / "data" / "mini"
+    make_processed(folder)
+    write_finished(folder, f0_max=600.0, aligner="hmm", max_seconds=30.0, max_bad_ratio=0.5)
+    expected = (
+        r"mini was made with another configuration: preprocess\.aligner was 'hmm', is"
+        r" 'pocketsphinx'; preprocess\.f0_max was 600\.0, is 500\.0; run stage 1 with this one"
+    )
+    config = config_of(tmp_path, "preprocess.f0_max=500")
+    with pytest.raises(InputError, match=expected):
+        collect_assets(config)
+    with pytest.raises(InputError, match=expected):
+        load_data(config, Assets(PREPROCESS.mel), ProcessRank(), CPU)
+
+
+def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
+    folder = tmp_path / "data" / "mini"
+    make_processed(folder)
+    write_fingerprint(folder, Fingerprint({}, {}, "", {}, finished=False))
+    with pytest.raises(InputError, match="mini: stage 1 was not finished; run it"):
+        collect_assets(config_of(tmp_path))
+
+
+def vocoder_config_of(root, *overrides, dataset=("mini",), **train):
+    plain = {
+        "task": "vocoder",
+        "model_type": "HiFiGAN",
+        "dataset": list(dataset),
+        "dataset_path": dict.fromkeys(dataset, "corpus"),
+        "log_dir": str(root / "ckpts"),
+        "model": {"generator": GENERATOR},
+        "preprocess": VOCODER_PREPROCESS | {"processed_dir": str(root / "data")},
+        "train": to_plain(train_config(cut_mel_frame=16, **train)),
+    }
+    path = root / "exp_config.json"
+    path.write_text(json.dumps(plain))
+    return load_config(path, overrides)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    make_mel_wav_store(tmp_path / "data" / "mini")
+    return tmp_path
+
+
+def load(config, place=ProcessRank()):  # noqa: B008
+    return load_data(config, collect_assets(config), place, CPU)
+
+
+def test_a_vocoder_needs_the_mel_and_no_text(recorded):
+    assets = collect_assets(vocoder_config_of(recorded))
+    assert assets.mel == MEL
+    assert (assets.vocabulary, assets.stats, assets.lexicon) == (None, None, None)
+    assert [speaker.name for speaker in assets.speakers] == ["anna"]
+
+
+def test_an_epoch_holds_one_segment_of_every_training_recording(recorded):
+    make_mel_wav_store(recorded / "data" / "more", FRAMES[:7])
+    data = load(vocoder_config_of(recorded, dataset=("mini", "more"), batch_size=4))
+    for epoch in range(3):
+        data.sampler.set_epoch(epoch)
+        batches = list(data.train)
+        assert sorted(len(batch.ids) for batch in batches) == [1, 4, 4]
+        ids = Counter(id for batch in batches for id in batch.ids)
+        numbers = Counter([*range(6), *range(3)])
+        assert ids == {f"rec-{number:03d}": n for number, n in numbers.items()}
+        for batch in batches:
+            assert batch.mel.shape == (len(batch.ids), 8, 16)
+            assert batch.wav.shape == (len(batch.ids), 16 * 64)
+
+
+def test_processes_share_an_epoch(recorded):
+    parts = [
+        load(vocoder_config_of(recorded, batch_size=2), ProcessRank(rank, 2)) for rank in range(2)
+    ]
+    ids = [id for part in parts for batch in part.train for id in batch.ids]
+    assert len(parts[0].sampler) == len(parts[1].sampler)
+    assert sorted(ids) == [f"rec-{number:03d}" for number in range(6)]
+
+
+def test_an_interrupted_epoch_continues_with_the_same_segments(recorded):
+    whole, rest = (
+        load(vocoder_config_of(recorded, batch_size=2)),
+        load(vocoder_config_of(recorded, batch_size=2)),
+    )
+    whole.sampler.set_epoch(5)
+    expected = list(whole.train)
+    rest.sampler.set_epoch(5, start=1)
+    found = list(rest.train)
+    assert [batch.ids for batch in found] == [batch.ids for batch in expected[1:]]
+    for ours, theirs in zip(found, expected[1:], strict=True):
+        assert torch.equal(ours.wav, theirs.wav)
+        assert torch.equal(ours.mel, theirs.mel)
+    assert whole.plan == rest.plan
+
+
+def test_the_plan_changes_with_the_segments(recorded):
+    plan = load(vocoder_config_of(recorded)).plan
+    assert load(vocoder_config_of(recorded, "train.cut_mel_frame=20")).plan != plan
+    assert load(vocoder_config_of(recorded, "train.batch_size=2")).plan != plan
+    assert load(vocoder_config_of(recorded, "train.log_steps=7")).plan == plan
+
+
+def test_a_vocoder_is_validated_on_whole_recordings(recorded):
+    data = load(vocoder_config_of(recorded, valid_samples=1))
+    batches = list(data.valid)
+    assert sorted(id for batch in batches for id in batch.ids) == ["rec-006", "rec-007"]
+    assert sorted(int(n) for batch in batches for n in batch.mel_lengths) == [25, 90]
+    assert data.samples.ids == ("rec-006",)
+    assert data.samples.wav.shape == (1, 90 * 64)
+
+
+def test_long_recordings_are_validated_by_their_first_ten_seconds(tmp_path):
+    make_mel_wav_store(tmp_path / "data" / "mini", (20, 20, 20, 20, 1300, 20, 20))
+    data = load(vocoder_config_of(tmp_path))
+    lengths = [int(n) for batch in data.valid for n in batch.mel_lengths]
+    assert sorted(lengths) == [20, 1250]
+
+
+def test_recordings_of_other_keys_are_refused(recorded):
+    write_finished(recorded / "data" / "mini", max_seconds=20.0)
+    with pytest.raises(InputError, match=r"preprocess\.max_seconds was 20\.0, is 30\.0"):
+        collect_assets(vocoder_config_of(recorded))
+
+
+def test_recordings_of_another_mel_are_refused(recorded):
+    with pytest.raises(InputError, match="padding hifigan and centre"):
+        collect_assets(vocoder_config_of(recorded, "preprocess.mel_padding=centre"))
+
+
+def test_features_of_an_acoustic_model_are_refused(tmp_path):
+    make_processed(tmp_path / "data" / "mini")
+    with pytest.raises(InputError, match=r"no audio; run stage 1 of a vocoder"):
+        collect_assets(vocoder_config_of(tmp_path, "preprocess.mel_padding=centre"))
+
+
+def test_segments_shorter_than_a_window_are_refused(recorded):
+    with pytest.raises(InputError, match=r"cut_mel_frame 3: segments of 192 samples are shorter"):
+        load(vocoder_config_of(recorded, "train.cut_mel_frame=3"))
+
+
+LETTERS = ("<sil>", "a", "b", "<space>", "q", "<.>")
+MIXED = ("preprocess.aligner=learned", "preprocess.text.phone_extractor=mixed")
+
+
+def make_mixed(root):
+    folder = root / "data" / "mini"
+    make_processed(folder)
+    words = (WordPhones(0, 1, 3, ("AA1", "B")),)
+    items = [
+        replace(make_features(i), phones=LETTERS, durations=None, word_phones=words)
+        for i in range(14)
+    ]
+    write_index(folder, write_shard(folder / "features" / "s.safetensors", items, PREPROCESS.mel))
+    (folder / "phones.json").write_text(json.dumps(dict.fromkeys(LETTERS, 1)))
+    write_finished(folder, aligner="learned")
+
+
+@pytest.mark.parametrize(
+    ("p_arpabet", "words"),
+    [(0, {"a", "b", "q"}), (0.5, {"a", "b", "q", "AA1", "B"}), (1, {"q", "AA1", "B"})],
+)
+def test_the_trained_phones_of_a_mixture_are_those_that_can_be_drawn(tmp_path, p_arpabet, words):
+    make_mixed(tmp_path)
+    assets = collect_assets(config_of(tmp_path, *MIXED, f"preprocess.text.p_arpabet={p_arpabet}"))
+    assert assets.trained_phones == {"<sil>", "<space>", "<.>"} | words
+
+
+def test_the_vocabulary_of_a_mixture_has_marks_arpabet_boundary_and_letters(tmp_path):
+    make_mixed(tmp_path)
+    vocabulary = collect_assets(config_of(tmp_path, *MIXED)).vocabulary
+    assert vocabulary.symbols == (*arpabet_vocabulary().symbols, "<space>", "a", "b", "q")
+
+
+def test_the_vocabulary_of_letters_has_marks_boundary_and_letters(tmp_path):
+    make_mixed(tmp_path)
+    letters = (MIXED[0], "preprocess.text.phone_extractor=letters")
+    vocabulary = collect_assets(config_of(tmp_path, *letters)).vocabulary
+    assert vocabulary.symbols == (*MARKS, "<space>", "a", "b", "q")
+
+
+def test_the_vocabulary_of_a_symbol_set_is_that_set(tmp_path):
+    make_mixed(tmp_path)
+    symbols = (MIXED[0], "preprocess.text.phone_extractor=nvidia_english")
+    assert collect_assets(config_of(tmp_path, *symbols)).vocabulary == nvidia_vocabulary(
+        "nvidia_english"
+    )

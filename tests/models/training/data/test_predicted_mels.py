@@ -1,0 +1,380 @@
+"""Stage 1 of a vocoder on the mels of an acoustic model, from a real corpus to its store."""
+
+import json
+import logging
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from safetensors.torch import save_file
+
+from models.base.registry import find, load_config
+from models.checkpoint.joint_aligner_loading import duration_finder
+from models.checkpoint.loading import load_model
+from models.training.data import predicted_mels
+from models.training.data.loading import ProcessRank, collect_assets, load_data
+from models.training.data.predicted_mels import prepare_from_acoustic
+from models.tts.fastspeech2 import FastSpeech2
+from modules.mel import MelSpectrogram
+from preprocessors.split import read_splits
+from processors.audio.pcm import from_pcm16
+from processors.dataset.store import FeatureStore, MelWavStore
+from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
+from tests.processors.stores import damaged_ids
+from utils.config import to_plain
+from utils.errors import InputError
+from utils.files import read_json, read_jsonl
+
+SPLIT = {"valid_ids": ["LJ002-0020"], "test_ids": ["LJ002-0035"]}
+VOICE = {
+    "transformer": {
+        "encoder_layer": 1,
+        "encoder_hidden": 16,
+        "decoder_layer": 1,
+        "decoder_hidden": 16,
+        "conv_filter_size": 16,
+        "conv_kernel_size": [3, 1],
+    },
+    "variance_predictor": {"filter_size": 8},
+    "variance_embedding": {"n_bins": 8},
+}
+GENERATOR = {
+    "upsample_rates": [16, 16],
+    "upsample_kernel_sizes": [32, 32],
+    "upsample_initial_channel": 8,
+    "resblock_kernel_sizes": [3],
+    "resblock_dilation_sizes": [[1]],
+}
+
+
+def write_config(path: Path, task: str, model_type: str, model: dict, **preprocess: object) -> Path:
+    config = {
+        "task": task,
+        "model_type": model_type,
+        "dataset": ["LJSpeech"],
+        "dataset_path": {"LJSpeech": str(path.parent / "corpus")},
+        "log_dir": str(path.parent / "ckpts"),
+        "model": model,
+        "preprocess": {
+            **{"aligner": "textgrid", "shard_size": 3, "backend": "sequential", "split": SPLIT},
+            **preprocess,
+        },
+        "train": {"max_steps": 1},
+    }
+    path.write_text(json.dumps(config))
+    return path
+
+
+def write_voice(root: Path, name: str, seed: int) -> Path:
+    """An experiment of an acoustic model with random weights."""
+    config, folder = load_config(root / "voice.json"), root / "ckpts" / name
+    assets = collect_assets(config)
+    torch.manual_seed(seed)
+    network = find("tts", config.model_type).build_network(config, assets)
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(to_plain(config)))
+    assets.save(folder)
+    save_file(network.state_dict(), folder / "model.safetensors")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory) -> Path:
+    """A corpus, its features, an acoustic model and the configuration of a vocoder."""
+    root = tmp_path_factory.mktemp("prepared")
+    copy_corpus(root / "corpus")
+    voice = write_config(
+        root / "voice.json", "tts", "FastSpeech2", VOICE, processed_dir=str(root / "data")
+    )
+    prepare_dataset(load_config(voice), "LJSpeech", 1)
+    write_voice(root, "voice", seed=0)
+    return root
+
+
+@pytest.fixture
+def place(prepared, tmp_path) -> Path:
+    """A copy of it whose paths are its own."""
+    place = tmp_path / "place"
+    shutil.copytree(prepared, place)
+    for path in (*place.glob("*.json"), *place.rglob("config.json"), *place.rglob("*.jsonl")):
+        path.write_text(path.read_text().replace(str(prepared), str(place)))
+    return place
+
+
+def vocoder_config(place: Path, **preprocess: object):
+    model = {"generator": GENERATOR}
+    keys = {"processed_dir": str(place / "data/vocoder"), "max_seconds": 600} | preprocess
+    return load_config(write_config(place / "vocoder.json", "vocoder", "HiFiGAN", model, **keys))
+
+
+def store_of(place: Path) -> MelWavStore:
+    return MelWavStore(place / "data/vocoder/LJSpeech")
+
+
+def test_mels_are_predicted_and_wavs_are_those_of_the_features(place):
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    store, features = store_of(place), FeatureStore(place / "data/LJSpeech")
+    model = load_model(place / "ckpts/voice")
+    assert list(store.ids) == IDS
+    assert damaged_ids(store) == []
+    assert store.frames.tolist() == features.frames.tolist()
+    for id in IDS:
+        record, truth = store.read(id), features.read(id)
+        samples, _ = soundfile.read(place / f"corpus/wavs/{id}.flac", dtype="int16")
+        S = min(len(samples) - truth.start, len(record.wav))
+        np.testing.assert_array_equal(record.wav[:S], samples[truth.start :][:S])
+        true_mel = MelSpectrogram(store.mel)(torch.from_numpy(from_pcm16(record.wav))[None])[0]
+        np.testing.assert_allclose(true_mel.numpy(), truth.mel, atol=1e-2)
+        expected = predict(model, truth)
+        np.testing.assert_allclose(record.mel, expected, atol=1e-4)
+        assert np.abs(record.mel - truth.mel).mean() > 0.5
+
+
+def predict(model, features) -> np.ndarray:
+    """The refined mel with the true prosody, alone and not in a batch."""
+    output = model.network(
+        torch.tensor([model.vocabulary.ids(features.phones)]),
+        torch.tensor([len(features.phones)]),
+        torch.tensor([0]),
+        torch.from_numpy(features.durations)[None],
+        torch.tensor([features.mel.shape[1]]),
+        torch.from_numpy(features.f0)[None],
+        torch.from_numpy(features.energy)[None],
+    )
+    return output.refined_mel_hat[0].T.detach().numpy()
+
+
+def test_the_splits_are_those_of_the_acoustic_model(place):
+    config = vocoder_config(place, split={"valid_ids": ["LJ001-0002"], "test_ids": ["LJ001-0008"]})
+    prepare_from_acoustic(config, place / "ckpts/voice")
+    found = read_splits(place / "data/vocoder/LJSpeech")
+    assert found == read_splits(place / "data/LJSpeech")
+    assert found.test == ["LJ002-0035"]
+
+
+def test_a_vocoder_can_be_trained_on_predicted_mels(place):
+    config = vocoder_config(place)
+    prepare_from_acoustic(config, place / "ckpts/voice")
+    data = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu"))
+    (batch,) = data.train
+    assert sorted(batch.ids) == [id for id in IDS if not id.startswith("LJ002")]
+    assert batch.wav.shape == (7, 32 * 256)
+
+
+def test_with_another_padding_the_audio_is_shifted_to_the_mels(place, caplog):
+    with caplog.at_level(logging.INFO):
+        prepare_from_acoustic(vocoder_config(place, mel_padding="hifigan"), place / "ckpts/voice")
+    assert "shifted by half a hop" in " ".join(caplog.text.split())
+    store, features = store_of(place), FeatureStore(place / "data/LJSpeech")
+    assert store.mel.padding == "hifigan"
+    mel_of = MelSpectrogram(store.mel)
+    for id in IDS:
+        wav = torch.from_numpy(from_pcm16(store.read(id).wav))[None]
+        inside = slice(3, -3)  # frames that no reflection reaches
+        mel = mel_of(wav)[0, :, inside].numpy()
+        # the quietest bands differ by HiFi-GAN's epsilon, half a hop would make more than 1
+        np.testing.assert_allclose(mel, features.read(id).mel[:, inside], atol=0.1)
+    assert min(store.starts) == -128  # reflected, for the span begins with the recording
+
+
+def test_a_second_run_finds_nothing_to_do(place, caplog):
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    with caplog.at_level(logging.INFO):
+        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    assert "nothing to do" in caplog.text
+
+
+def test_other_weights_predict_the_mels_again(place, caplog):
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    before = store_of(place).read(IDS[0])
+    other = write_voice(place, "other", seed=1)
+    with caplog.at_level(logging.INFO):
+        prepare_from_acoustic(vocoder_config(place), other)
+    assert "from_acoustic.weights was 'sha256" in " ".join(caplog.text.split())
+    after = store_of(place).read(IDS[0])
+    assert np.abs(after.mel - before.mel).mean() > 0.1
+    np.testing.assert_array_equal(after.wav, before.wav)
+
+
+def test_the_store_names_the_model_of_its_mels(place):
+    report = place / "data/vocoder/LJSpeech/report.json"
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    assert read_json(report)["mels_from"] == "voice"
+    renamed = place / "ckpts/renamed"
+    (place / "ckpts/voice").rename(renamed)
+    prepare_from_acoustic(vocoder_config(place), renamed)
+    assert (read_json(report)["mels_from"], read_json(report)["extracted"]) == ("renamed", 0)
+
+
+def test_predicted_mels_are_not_replaced_without_the_flag(place):
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    before = store_of(place).read(IDS[0]).mel
+    with pytest.raises(InputError, match="that the acoustic model voice predicted: give --from_ac"):
+        prepare_dataset(vocoder_config(place), "LJSpeech", 1)
+    np.testing.assert_array_equal(store_of(place).read(IDS[0]).mel, before)
+
+
+def test_finished_shards_are_kept_after_an_interruption(place, monkeypatch):
+    work, calls = predicted_mels.PredictionWork.__call__, []
+
+    def stop_at_the_third(self, name, utterances):
+        calls.append(name)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return work(self, name, utterances)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(predicted_mels.PredictionWork, "__call__", stop_at_the_third)
+        with pytest.raises(KeyboardInterrupt):
+            prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    report = read_json(place / "data/vocoder/LJSpeech/report.json")
+    assert 0 < report["extracted"] < report["utterances"] == 9
+    whole = {path.name: path.read_bytes() for path in shards_of(place)}
+    shutil.rmtree(place / "data/vocoder")
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    assert {path.name: path.read_bytes() for path in shards_of(place)} == whole
+
+
+def shards_of(place: Path) -> list[Path]:
+    return sorted((place / "data/vocoder/LJSpeech/features").glob("*.safetensors"))
+
+
+def test_a_recording_that_changed_is_rejected(place):
+    samples, rate = soundfile.read(place / "corpus/wavs/LJ001-0008.flac")
+    soundfile.write(place / "corpus/wavs/LJ001-0008.flac", samples[::-1], rate)
+    wavs = place / "corpus/wavs"
+    short, _ = soundfile.read(wavs / "LJ001-0011.flac")
+    soundfile.write(wavs / "LJ001-0011.flac", short[: len(short) // 2], rate)
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    reasons = {
+        row["id"]: row["reason"]
+        for row in read_jsonl(place / "data/vocoder/LJSpeech/rejected.jsonl")
+    }
+    assert reasons.keys() == {"LJ001-0008", "LJ001-0011"}
+    assert "are of another recording" in reasons["LJ001-0008"]
+    assert "samples after the recording" in reasons["LJ001-0011"]
+
+
+def test_damaged_features_are_an_error_until_they_are_restored(place):
+    config, (shard, *_) = vocoder_config(place), (place / "data/LJSpeech/features").glob("*-*.s*")
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=rf"{shard.name}: cannot read .*run stage 1 again"):
+        prepare_from_acoustic(config, place / "ckpts/voice")
+    shard.write_bytes(whole)
+    prepare_from_acoustic(config, place / "ckpts/voice")
+    assert list(store_of(place).ids) == IDS
+
+
+def test_all_datasets_are_checked_before_the_first_is_processed(place):
+    config = replace(vocoder_config(place), dataset=("LJSpeech", "other"))
+    with pytest.raises(InputError, match=r"needs the features of other that voice was .*data"):
+        prepare_from_acoustic(config, place / "ckpts/voice")
+    assert not (place / "data/vocoder").exists()
+
+
+def test_the_network_uses_the_given_threads_and_the_rest_one(place, monkeypatch):
+    found = {}
+
+    def note(cls, method: str) -> None:
+        original = getattr(cls, method)
+
+        def noting(*arguments):
+            found[method] = torch.get_num_threads()
+            return original(*arguments)
+
+        monkeypatch.setattr(cls, method, noting)
+
+    note(FastSpeech2, "teacher_forced_mel")
+    note(predicted_mels.PredictionWork, "_cut")
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice", n_threads=3)
+    assert found == {"teacher_forced_mel": 3, "_cut": 1}
+
+
+def test_the_data_of_the_acoustic_model_must_be_there(place):
+    shutil.rmtree(place / "data/LJSpeech")
+    with pytest.raises(InputError, match=r"needs the features of LJSpeech that voice was .*data"):
+        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"n_mel": 100}, "n_mels 80 and 100"),
+        ({"fmax": 11025.0}, "f_max 8000.0 and 11025.0"),
+    ],
+)
+def test_another_mel_is_refused_with_both_values(keys, message, place):
+    with pytest.raises(InputError, match=message):
+        prepare_from_acoustic(vocoder_config(place, **keys), place / "ckpts/voice")
+
+
+def test_only_a_vocoder_takes_mels_and_only_from_an_acoustic_model(place):
+    with pytest.raises(InputError, match="training data of a vocoder; the task of this"):
+        prepare_from_acoustic(load_config(place / "voice.json"), place / "ckpts/voice")
+    config = vocoder_config(place)
+    folder = place / "ckpts/vocoder"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(to_plain(config)))
+    shutil.copy(place / "ckpts/voice/audio.json", folder)
+    network = find("vocoder", "HiFiGAN").build_network(config, load_model(place / "ckpts/voice"))
+    save_file(network.state_dict(), folder / "model.safetensors")
+    with pytest.raises(InputError, match=r"ckpts/vocoder is a vocoder; expected an acoustic model"):
+        prepare_from_acoustic(config, folder)
+
+
+def test_a_speaker_whom_the_model_does_not_know_is_refused(place):
+    path = place / "ckpts/voice/speakers.json"
+    path.write_text(json.dumps([{"name": "Somebody", "language": "en-us"}]))
+    stats = read_json(place / "ckpts/voice/stats.json")
+    stats["speakers"] = {"Somebody": stats["speakers"]["LJSpeech"]}
+    (place / "ckpts/voice/stats.json").write_text(json.dumps(stats))
+    with pytest.raises(
+        InputError, match="the speaker of LJ001-0002, 'LJSpeech', is not among the speakers"
+    ):
+        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+
+
+def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):
+    copy_corpus(tmp_path / "corpus", IDS[-3:])
+    keys = {"processed_dir": str(tmp_path / "data"), "aligner": "learned", "split": {}}
+    write_config(tmp_path / "voice.json", "tts", "FastSpeech2", VOICE, **keys)
+    config = load_config(tmp_path / "voice.json")
+    prepare_dataset(config, "LJSpeech", 1)
+    folder = write_voice(tmp_path, "voice", seed=0)
+    with pytest.raises(InputError, match=r"aligner\.safetensors is missing"):
+        prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    task = find("tts", "FastSpeech2").build_task(config, load_model(folder).assets)
+    save_file(task.networks["aligner"].state_dict(), folder / "aligner.safetensors")
+    prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
+    find_in = duration_finder(folder, features.folder)
+    for id in store.ids:
+        expected = predict(load_model(folder), find_in(features.read(id)))
+        np.testing.assert_allclose(store.read(id).mel, expected, atol=1e-4)
+
+
+def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(tmp_path):
+    copy_corpus(tmp_path / "corpus", IDS[-3:])
+    keys = {"processed_dir": str(tmp_path / "data"), "aligner": "none", "split": {}}
+    sizes = {"prenet_size": 8, "attention_lstm_size": 8, "decoder_lstm_size": 8}
+    model = {"encoder": {"hidden": 8}, "decoder": sizes, "postnet": {"channels": 8}}
+    write_config(tmp_path / "voice.json", "tts", "Tacotron2", model, **keys)
+    prepare_dataset(load_config(tmp_path / "voice.json"), "LJSpeech", 1)
+    folder = write_voice(tmp_path, "voice", seed=0)
+    prepare_from_acoustic(vocoder_config(tmp_path), folder)
+    store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
+    voice = load_model(folder)
+    for id in store.ids:
+        found = features.read(id)
+        phones = torch.tensor([voice.vocabulary.ids(found.phones)])
+        mel = torch.from_numpy(found.mel)[None]
+        lengths = torch.tensor([phones.shape[1]]), torch.tensor([mel.shape[2]])
+        output = voice.network(phones, lengths[0], torch.tensor([0]), mel, lengths[1])
+        expected = output.refined_mel_hat[0].T.detach().numpy()
+        np.testing.assert_allclose(store.read(id).mel, expected, atol=1e-4)

@@ -1,0 +1,151 @@
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+
+from models.base.assets import Assets, Speaker
+from models.base.registry import find, load_config
+from models.checkpoint.loading import load_model
+from models.training.data.loading import collect_assets
+from models.training.experiment import train
+from models.training.initialisation.finetune import initialise
+from processors.text.symbols import Vocabulary
+from tests.models.training.small_tasks import make_processed, write_voice_config
+from utils.errors import InputError
+from utils.files import read_json, write_json
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A voice of anna and ben."""
+    root = tmp_path_factory.mktemp("trained")
+    AcceleratorState._reset_state(reset_partial_state=True)
+    make_processed(root / "data" / "mini", speakers=("anna", "ben"))
+    train(load_config(write_voice_config(root, max_steps=2)), "voice")
+    return root / "ckpts" / "voice"
+
+
+def task_of(trained, *overrides, vocabulary=None, speakers=None):
+    """A fresh task over the same data, with other symbols or speakers."""
+    config = load_config(trained.parents[1] / "exp_config.json", overrides)
+    own = collect_assets(config)
+    named = own.speakers if speakers is None else tuple(Speaker(s, "en-us") for s in speakers)
+    assets = Assets(own.mel, vocabulary or own.vocabulary, named, own.stats)
+    torch.manual_seed(5)
+    return find("tts", "fastspeech2").build_task(config, assets), assets
+
+
+def test_every_tensor_of_the_same_model_is_copied(trained):
+    task, assets = task_of(trained)
+    transfer = initialise(task, assets, trained)
+    source = load_model(trained).network.state_dict()
+
+    assert all(torch.equal(t, source[n]) for n, t in task.networks["model"].state_dict().items())
+    assert (transfer.new, transfer.dropped) == ([], [])
+
+
+def test_rows_of_phones_are_matched_by_symbol(trained, caplog):
+    source = load_model(trained)
+    symbols = source.vocabulary.symbols
+    task, assets = task_of(trained, vocabulary=Vocabulary([symbols[0], "XX", *symbols[:1:-1]]))
+    fresh = task.networks["model"].phone_embedding.weight.detach().clone()
+    with caplog.at_level(logging.INFO):
+        transfer = initialise(task, assets, trained)
+    rows, old = task.networks["model"].phone_embedding.weight, source.network.phone_embedding.weight
+
+    assert torch.equal(rows[2], old[len(symbols) - 1])
+    assert torch.equal(rows[1], fresh[1])
+    assert "phone_embedding.weight: XX" in transfer.new
+    assert f"phone_embedding.weight: {symbols[1]}" in transfer.dropped
+    assert f"phone_embedding.weight: {symbols[2]}" in transfer.reused
+    assert "1 new, randomly initialised: phone_embedding.weight (XX)" in caplog.text
+
+
+def test_phones_of_another_set_begin_as_the_nearest_ones(trained):
+    source = load_model(trained)
+    symbols = source.vocabulary.symbols
+    task, assets = task_of(trained, vocabulary=Vocabulary([*symbols[:8], "ˈɑ", "z", "<_>"]))
+    transfer = initialise(task, assets, trained)
+    rows, old = task.networks["model"].phone_embedding.weight, source.network.phone_embedding.weight
+
+    assert "Z" not in source.assets.known_phones  # S is what was trained
+    assert torch.equal(rows[8], old[symbols.index("AA1")])
+    assert torch.equal(rows[9], old[symbols.index("S")])
+    assert transfer.similar == [f"phone_embedding.weight: {row}" for row in ("ˈɑ=AA1", "z=S")]
+    assert "phone_embedding.weight: <_>" in transfer.new
+
+
+def test_rows_of_speakers_are_matched_by_name(trained):
+    source = load_model(trained).network
+    task, assets = task_of(trained, speakers=("ben", "anna"))
+    initialise(task, assets, trained)
+    network = task.networks["model"]
+
+    assert torch.equal(network.speaker_embedding.weight, source.speaker_embedding.weight.flip(0))
+    assert torch.equal(network.pitch.norm.mean, source.pitch.norm.mean.flip(0))
+
+
+def test_tensors_of_other_shapes_are_refused_and_all_named(trained):
+    task, assets = task_of(trained, "model.transformer.conv_filter_size=12")
+
+    with pytest.raises(
+        InputError, match=r"tensors of other shapes: .*weight is \(.*\) in that model"
+    ):
+        initialise(task, assets, trained)
+
+
+def test_tensors_of_only_one_model_are_listed(trained):
+    task, assets = task_of(trained, "model.transformer.decoder_layer=2")
+    transfer = initialise(task, assets, trained)
+
+    assert transfer.new
+    assert all(name.startswith("decoder") for name in transfer.new)
+    assert transfer.dropped == []
+
+
+def test_edges_of_bins_on_another_scale_are_not_copied(trained):
+    task, assets = task_of(trained, "model.variance_embedding.pitch_quantization=log")
+    fresh = task.networks["model"].pitch.edges.clone()
+    transfer = initialise(task, assets, trained)
+
+    assert torch.equal(task.networks["model"].pitch.edges, fresh)
+    assert (transfer.new, transfer.dropped) == (["pitch.edges"], ["pitch.edges"])
+
+
+def test_another_mel_definition_is_logged(trained, caplog):
+    task, assets = task_of(trained)
+    other = Assets(
+        mel=type(assets.mel)(**{**vars(assets.mel), "padding": "hifigan"}),
+        vocabulary=assets.vocabulary,
+        speakers=assets.speakers,
+        stats=assets.stats,
+    )
+    with caplog.at_level(logging.WARNING):
+        initialise(task, other, trained)
+
+    assert "another mel definition: padding centre and hifigan (source and this" in caplog.text
+
+
+def test_a_new_experiment_starts_from_the_old_weights(trained):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    config = load_config(trained.parents[1] / "exp_config.json", ["train.adam.lr=1e-9"])
+    train(config, "tuned", init_from=str(trained))
+    old, new = (load_model(path).network for path in (trained, trained.with_name("tuned")))
+
+    for before, after in zip(old.parameters(), new.parameters(), strict=True):
+        assert torch.allclose(before, after, atol=1e-7)
+
+
+def test_phones_that_the_old_model_was_trained_on_are_not_forgotten(trained):
+    AcceleratorState._reset_state(reset_partial_state=True)
+    old = Path(shutil.copytree(trained, trained.with_name("old")))
+    path = old / "trained_phones.json"
+    before = read_json(path)
+    write_json(path, [*before, "OY1"])
+    (old / "manifest.json").unlink()
+    config = load_config(trained.parents[1] / "exp_config.json")
+    train(config, "remembering", init_from=str(old))
+    assert set(read_json(trained.with_name("remembering") / path.name)) == {*before, "OY1"}

@@ -1,0 +1,83 @@
+"""What the processes of a run exchange, by runs of one process and of two."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from models.training.processes.exchange import sum_gradients, sum_over_processes
+from tests.models.training.small_tasks import make_processed
+
+ROOT = Path(__file__).parents[4]
+_TWO_PROCESSES = """
+import sys
+from pathlib import Path
+import torch
+from accelerate import Accelerator
+from models.training.optimizers.averaging import WeightAverage
+from models.training.data.loading import ProcessRank, windows
+from tests.models.training.small_tasks import FeatureStore, TinyGan, TinyTask, make_data
+from tests.models.training.small_tasks import train_config
+from tests.models.training.optimizers.test_updates import updater_of
+from utils.cli import leave
+
+accelerator = Accelerator(cpu=True)
+place = ProcessRank(accelerator.process_index, accelerator.num_processes)
+result = []
+for task, optimizer in (
+    (TinyTask(dtype=torch.float64), "adam"), (TinyGan(), "adam"), (TinyGan(), "lamb")
+):
+    config = train_config(gradient_accumulation_step=int(sys.argv[3]))
+    data = make_data(FeatureStore(Path(sys.argv[1])), config, place)
+    updater = updater_of(task, optimizer, max_norm=0.5)
+    average = WeightAverage(task.networks[task.exported], decay=0.5)
+    for window in windows(data.train, config.gradient_accumulation_step):
+        updater.run(window)
+        average.update()
+    result += [p.detach().flatten() for n in task.networks.values() for p in n.parameters()]
+    result += [tensor.flatten() for tensor in average.state_dict().values()]
+if accelerator.is_main_process:
+    torch.save(torch.cat(result), sys.argv[2])
+accelerator.end_training()
+leave(0)
+"""
+
+
+def run_processes(script, n_processes, *arguments):
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(n_processes)]
+    command = launcher if n_processes > 1 else [sys.executable]
+    port = ["--master_port", "0", "--standalone"] if n_processes > 1 else []
+    subprocess.run(
+        [*command, *port, str(script), *map(str, arguments)],
+        check=True,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_two_processes_make_the_updates_of_one(tmp_path):
+    make_processed(tmp_path / "data")
+    script = tmp_path / "updates.py"
+    script.write_text(_TWO_PROCESSES)
+    run_processes(script, 1, tmp_path / "data", tmp_path / "one.pt", 2)
+    run_processes(script, 2, tmp_path / "data", tmp_path / "two.pt", 1)
+    one, two = (torch.load(tmp_path / f"{name}.pt") for name in ("one", "two"))
+
+    assert one.dtype == torch.float64
+    assert torch.allclose(one, two, rtol=0, atol=1e-12)
+
+
+def test_gradients_of_one_process_are_left_alone():
+    parameter = nn.Parameter(torch.zeros(2))
+    sum_gradients([parameter])
+
+    assert parameter.grad is None
+
+
+def test_sums_of_one_process_are_its_own_in_double_precision():
+    summed = sum_over_processes([1.0, 2.5], torch.device("cpu"))
+
+    assert (summed.tolist(), summed.dtype) == ([1.0, 2.5], torch.float64)
