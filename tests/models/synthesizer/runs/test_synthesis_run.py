@@ -161,7 +161,7 @@ def test_a_run_that_is_killed_is_continued(tmp_path, caplog):
     script = """
 import os, signal, sys
 from pathlib import Path
-from tests.models.synthesizer import test_synthesis_run as t
+from tests.models.synthesizer.runs import test_synthesis_run as t
 
 def write(folder, number, made=t.write_number):
     if number.id == "6":
