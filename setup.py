@@ -13,6 +13,7 @@ setup(
     packages=find_packages(include=[*PACKAGES, *(f"{package}.*" for package in PACKAGES)]),
     package_data={
         "config": ["*.json", "*/*.json"],
+        "processors.dataset.generated": ["*.csv.gz"],
         "processors.text": ["data/*"],
         "models.evaluation.report": ["static/*"],
     },

@@ -31,7 +31,7 @@ from utils.logging import get_logger, setup_logging
 
 ROOT = Path(__file__).resolve().parents[1]
 # frames and phones of 13,092 utterances of LJSpeech: its audio, its MFA alignments
-LENGTHS = ROOT / "tests" / "benchmarks" / "ljspeech_lengths.csv.gz"
+LENGTHS = ROOT / "processors" / "dataset" / "generated" / "ljspeech_lengths.csv.gz"
 N_PHONES = 152
 MEL = MelConfig()
 

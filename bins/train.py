@@ -19,15 +19,23 @@ def main() -> None:
         metavar="MODEL",
         help="start from the weights of an experiment, a checkpoint or org/name on the Hub",
     )
+    add(
+        "--synthetic",
+        action="store_true",
+        help="train on generated data with the lengths of LJSpeech, without a corpus and stage 1",
+    )
     add("--seed", type=int, help="overrides train.random_seed")
     arguments = parser.parse_args()
 
     from models.base.registry import load_config
     from models.training.experiment import train
+    from processors.dataset.generated.utterances import N_LJSPEECH
     from utils.logging import setup_logging
 
     setup_logging()
     overrides = list(arguments.overrides)
+    if arguments.synthetic:  # --set may ask for fewer
+        overrides.insert(0, f"train.synthetic_utterances={N_LJSPEECH}")
     if arguments.seed is not None:
         overrides.append(f"train.random_seed={arguments.seed}")
     received = train(

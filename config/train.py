@@ -65,6 +65,9 @@ class TrainConfig:
     # not listed gives one of each recording. For long recordings, and to balance datasets.
     segments_per_s: dict[str, float] = field(default_factory=dict)
     crop_phones: int = 0  # train on random runs of this many phones; 0: whole utterances
+    # Train on so many generated utterances in place of each dataset, without a corpus and stage 1,
+    # as --synthetic does; at most 13,092, the number of LJSpeech, whose lengths they have; 0: none
+    synthetic_utterances: int = 0
     max_epoch: int = 0  # stop after so many epochs; 0: no such limit
     max_steps: int = 0  # stop after so many updates; 0: no such limit
     random_seed: int = 10086
@@ -113,7 +116,7 @@ class TrainConfig:
         require_at_least(
             self, 0, "grad_clip_thresh", "log_steps", "valid_steps", "save_steps", "valid_samples"
         )
-        require_at_least(self, 0, "score_steps")
+        require_at_least(self, 0, "score_steps", "synthetic_utterances")
         require_at_least(self, 1, "score_utterances")
         require_share(self, "ema_decay")
         if wrong := [update for update in self.keep_milestones if update < 1]:
@@ -122,6 +125,11 @@ class TrainConfig:
             raise ValueError(
                 f"score_seconds is {self.score_seconds:g}, expected more than 0 and at most "
                 f"{LONGEST_SCORING_S:g}, while other processes wait"
+            )
+        if self.synthetic_utterances and self.trained == "speakers":
+            raise ValueError(
+                "trained is speakers, and generated data have none worth adding: set it to all, or"
+                " synthetic_utterances to 0"
             )
         if self.trained == "speakers" and self.adam.weight_decay:
             raise ValueError(

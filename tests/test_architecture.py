@@ -29,6 +29,7 @@ ROOMS = {
         "training": {"base", "checkpoint"},
         "synthesizer": {"base", "checkpoint"},
         "evaluation": {"base", "checkpoint", "synthesizer"},
+        "benchmark": {"base", "checkpoint", "evaluation", "synthesizer", "training"},
     },
     "processors": {
         "records": set(),

@@ -28,6 +28,8 @@ check_values() {
     check_kind_values
     case $seed in *[!0-9]*) fail "--seed '$seed': expected a whole number" ;; esac
     if runs_stage 2; then check_training; fi
+    [ -z "$synthetic" ] || [ "$first" -eq 2 ] ||
+        fail "--synthetic replaces the data of stages 0 and 1: start with --stage 2"
     if [ -n "$name" ]; then check_name; fi
     [ -z "$overwrite" ] || runs_stage 3 || fail "--overwrite goes with stage 3"
     if runs_stage 3; then check_inference; fi

@@ -36,7 +36,7 @@ stage_2() {
     log_stage "2: training"
     set -- -m bins.train "--config=$config" "--task=$kind" "--name=$name" \
         ${resume:+--resume} ${restart:+--restart} ${init_from:+"--init_from=$init_from"} \
-        ${seed:+"--seed=$seed"} "$@"
+        ${synthetic:+--synthetic} ${seed:+"--seed=$seed"} "$@"
     case $processes in
         0)
             OMP_NUM_THREADS=$(cpu_threads)

@@ -123,7 +123,7 @@ def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
 
 def licences_of(config: Config) -> dict[str, str]:
     """The licence of each dataset's recordings; empty where it is unknown."""
-    return {name: licence_of(name, _corpus(config, name)) for name in config.dataset}
+    return {name: licence_of(name, _corpus(config, name)) for name in _datasets(config)}
 
 
 def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
@@ -135,7 +135,7 @@ def _header(card: Card) -> Iterator[tuple[str, str | Sequence[str]]]:
     yield "tags", [kind, "arion", config.model_type.lower()]
     yield "library_name", "arion"
     yield "pipeline_tag", "text-to-speech" if config.task == "tts" else ""
-    yield "datasets", [hub for n in config.dataset if (hub := on_the_hub(n, _corpus(config, n)))]
+    yield "datasets", [hub for n in _datasets(config) if (hub := on_the_hub(n, _corpus(config, n)))]
     base = _HUB_NAME.match(card.history.initialised_from)
     yield "base_model", base["repo"] if base else ""
 
@@ -149,13 +149,16 @@ def _what(card: Card) -> str:
         )
     updates = "" if history.step is None else f" for {history.step} updates"
     epoch = "" if history.epoch is None else f" (epoch {history.epoch})"
-    return f"{card.config.model_type}, a {kind}, trained with Arion{updates}{epoch}."
+    what = f"{card.config.model_type}, a {kind}, trained with Arion{updates}{epoch}"
+    if card.config.train.synthetic_utterances:
+        return f"{what} on generated data: its output is not speech."
+    return f"{what}."
 
 
 def _rows(card: Card) -> Iterator[tuple[str, str]]:
     """Rows of the table; those without a value are left out."""
     history, assets = card.history, card.assets
-    yield "data", "; ".join(_data(card, name) for name in card.config.dataset)
+    yield "data", _all_data(card)
     names = [speaker.name for speaker in assets.speakers]
     shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], "..."]
     yield "speakers", f"{len(names)}: {', '.join(shown)}" if names else ""
@@ -172,6 +175,17 @@ def _rows(card: Card) -> Iterator[tuple[str, str]]:
     yield "best validation loss", best
     yield "scores", "; ".join(card.scores)
     yield "not imported", "; ".join(history.not_imported)
+
+
+def _datasets(config: Config) -> Sequence[str]:
+    """The datasets whose recordings the model was trained on."""
+    return () if config.train.synthetic_utterances else config.dataset
+
+
+def _all_data(card: Card) -> str:
+    if n := card.config.train.synthetic_utterances:
+        return f"generated (--synthetic), {n} utterances with the lengths of LJSpeech"
+    return "; ".join(_data(card, name) for name in card.config.dataset)
 
 
 def _data(card: Card, name: str) -> str:

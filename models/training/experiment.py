@@ -201,7 +201,8 @@ def _check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | 
 
 def _history(config: Config, folder: Path, *, resume: bool) -> History:
     """The history so far; refuses to resume on mels of another kind or of another model."""
-    data = history_of(config, dataset_folders(config))
+    generated = config.train.synthetic_utterances > 0
+    data = History() if generated else history_of(config, dataset_folders(config))
     if not (resume and (folder / HISTORY).exists()):
         return data
     try:

@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 from processors.audio.pcm import from_pcm16
 from processors.dataset.batch import TtsItem, VocoderItem
 from processors.dataset.sampler import Draw
-from processors.dataset.store import FeatureStore, MelWavStore, Store
+from processors.dataset.sources import FeatureSource, RecordingSource, Source
 from processors.records import Features, MelWav
 from processors.text.letters import mixing
 from processors.text.symbols import Vocabulary
@@ -44,7 +44,7 @@ class FeatureDataset(Dataset[TtsItem]):
 
     def __init__(
         self,
-        stores: Sequence[FeatureStore],
+        stores: Sequence[FeatureSource],
         ids: Sequence[Sequence[str]],
         vocabulary: Vocabulary,
         speakers: Sequence[str],
@@ -84,7 +84,7 @@ class FeatureDataset(Dataset[TtsItem]):
             features = crop(features, self._crop_phones, np.random.default_rng(seed))
         return features
 
-    def store_of(self, item: int) -> FeatureStore:
+    def store_of(self, item: int) -> FeatureSource:
         """The store that an item is in."""
         return self._stores[self._places[item][0]]
 
@@ -186,7 +186,7 @@ class SegmentDataset(Dataset[VocoderItem]):
 
     def __init__(
         self,
-        stores: Sequence[MelWavStore],
+        stores: Sequence[RecordingSource],
         ids: Sequence[Sequence[str]],
         *,
         n_frames: int,
@@ -229,7 +229,7 @@ class SegmentDataset(Dataset[VocoderItem]):
         return VocoderItem(item.id, mel, F.pad(item.wav, (0, -surplus * hop)))
 
 
-def _n_segments(store: MelWavStore, position: int, per_second: float) -> int:
+def _n_segments(store: RecordingSource, position: int, per_second: float) -> int:
     return max(1, round(per_second * float(store.seconds[position])))
 
 
@@ -250,7 +250,7 @@ class MelWavDataset(Dataset[VocoderItem]):
     """
 
     def __init__(
-        self, stores: Sequence[MelWavStore], ids: Sequence[Sequence[str]], *, longest_s: float
+        self, stores: Sequence[RecordingSource], ids: Sequence[Sequence[str]], *, longest_s: float
     ) -> None:
         self._stores = tuple(stores)
         self._places = _places(stores, ids)
@@ -270,12 +270,12 @@ class MelWavDataset(Dataset[VocoderItem]):
         number, position = self._places[draw.item]
         return _item(self._stores[number].read(position, 0, int(self.lengths[draw.item])))
 
-    def store_of(self, item: int) -> MelWavStore:
+    def store_of(self, item: int) -> RecordingSource:
         """The store that an item is in."""
         return self._stores[self._places[item][0]]
 
 
-def _places(stores: Sequence[Store], ids: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+def _places(stores: Sequence[Source], ids: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
     """Store and position of each utterance."""
     return [
         (number, store.index_of(id))
@@ -284,7 +284,7 @@ def _places(stores: Sequence[Store], ids: Sequence[Sequence[str]]) -> list[tuple
     ]
 
 
-def _frames(store: MelWavStore, seconds: float) -> int:
+def _frames(store: RecordingSource, seconds: float) -> int:
     return round(seconds * store.mel.sample_rate / store.mel.hop_length)
 
 

@@ -10,7 +10,8 @@ import torch
 
 from config.preprocess import PreprocessConfig
 from modules.variance_adaptor import average_by_phone, interpolate_unvoiced
-from processors.dataset.store import FeatureStore, Prosody
+from processors.dataset.sources import FeatureSource
+from processors.dataset.store import Prosody
 from utils.config import build_complete
 from utils.errors import InputError
 from utils.files import read_json
@@ -110,7 +111,7 @@ class CorpusStats:
         return stats
 
 
-def corpus_stats(store: FeatureStore, ids: Iterable[str], config: PreprocessConfig) -> CorpusStats:
+def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessConfig) -> CorpusStats:
     """Statistics over some utterances of a store, in one pass and bounded memory.
 
     Args:

@@ -14,18 +14,24 @@ from torch.utils.data import DataLoader
 from config.schema import Config
 from config.train import TrainConfig
 from models.base.assets import STATS, Assets, read_speakers
+from models.training.data.generated import (
+    generated_assets,
+    generated_features,
+    generated_recordings,
+)
 from models.training.processes.signals import leave_signals_to_trainer
 from modules.mel import MelConfig
+from preprocessors.manifest import Splits
 from preprocessors.split import read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
 from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
+from processors.dataset.sources import FeatureSource, RecordingSource
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with
 from processors.text.letters.mixing import substitute
-from processors.text.letters.nvidia import nvidia_vocabulary
-from processors.text.symbols import WORD_BOUNDARY, Vocabulary, arpabet_vocabulary, vocabulary_of
+from processors.text.vocabulary import model_vocabulary
 from utils.errors import InputError
 from utils.files import read_json, read_text
 from utils.seed import derived_seed
@@ -75,6 +81,8 @@ def collect_assets(config: Config) -> Assets:
         InputError: If stage 1 was not run or not finished for one of them, or with other keys of
             `preprocess`; if the lexicon is missing.
     """
+    if config.train.synthetic_utterances:
+        return generated_assets(config)
     folders, mel = dataset_folders(config), config.preprocess.mel
     if config.task == "vocoder":
         _open_stores(config, MelWavStore, mel)  # refuses those of another configuration
@@ -84,7 +92,7 @@ def collect_assets(config: Config) -> Assets:
     stats = [CorpusStats.read(folder / STATS) for folder in folders]
     return Assets(
         mel,
-        vocabulary=_vocabulary(config, folders),
+        vocabulary=model_vocabulary(config.preprocess.text, _phones_in(folders)),
         speakers=read_speakers(folders),
         stats=reduce(CorpusStats.merge, stats),
         lexicon=read_text(Path(lexicon)) if lexicon else None,
@@ -114,22 +122,10 @@ def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[
     return phones if p_arpabet == 1 else (*letters, *phones)
 
 
-def _vocabulary(config: Config, folders: Sequence[Path]) -> Vocabulary:
-    """The phones of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
-    text = config.preprocess.text
-    if text.has_nvidia_symbols:
-        return nvidia_vocabulary(text.phone_extractor)
-    phones = {
-        phone
-        for folder in folders
-        for phone in cast("dict[str, int]", read_json(folder / "phones.json"))
-    }
-    if text.in_letters:
-        phones.add(WORD_BOUNDARY)
-    if text.phone_extractor in ("espeak", "letters"):
-        return vocabulary_of(phones)
-    known = arpabet_vocabulary()
-    return Vocabulary((*known.symbols, *sorted(phones - set(known.symbols))))
+def _phones_in(folders: Sequence[Path]) -> set[str]:
+    """The phones that stage 1 found."""
+    counts = (cast("dict[str, int]", read_json(folder / "phones.json")) for folder in folders)
+    return {phone for found in counts for phone in found}
 
 
 def make_collator(task: str, mel: MelConfig) -> Collator:
@@ -148,7 +144,7 @@ def make_collator(task: str, mel: MelConfig) -> Collator:
 def load_data(
     config: Config, assets: Assets, process: ProcessRank, device: torch.device
 ) -> TrainingData:
-    """Opens what stage 1 wrote for training.
+    """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`).
 
     Args:
         config: The experiment.
@@ -167,8 +163,7 @@ def load_data(
 
 def _tts_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, ValidationItems]:
     """Utterances to train and to validate on."""
-    stores = _open_stores(config, FeatureStore, assets.mel)
-    splits = [read_splits(store.folder) for store in stores]
+    stores, splits = _feature_sources(config, assets)
     vocabulary = assets.required_vocabulary()
     speakers = [speaker.name for speaker in assets.speakers]
     training = FeatureDataset(
@@ -193,8 +188,7 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
             f"train.cut_mel_frame {n_frames}: segments of {n_frames * mel.hop_length} samples are "
             f"shorter than one analysis window of {mel.n_fft}; use more frames"
         )
-    stores = _open_stores(config, MelWavStore, mel)
-    splits = [read_splits(store.folder) for store in stores]
+    stores, splits = _recording_sources(config, mel)
     training = SegmentDataset(
         stores,
         [split.train for split in splits],
@@ -205,6 +199,28 @@ def _vocoder_datasets(config: Config, assets: Assets) -> tuple[TrainingItems, Va
     )
     valid = [split.valid for split in splits]
     return training, MelWavDataset(stores, valid, longest_s=_LONGEST_VALIDATED_S)
+
+
+def _feature_sources(
+    config: Config, assets: Assets
+) -> tuple[Sequence[FeatureSource], list[Splits]]:
+    """The utterances of each dataset, and their splits."""
+    if config.train.synthetic_utterances:
+        generated = generated_features(config, assets.required_vocabulary())
+        return generated, [source.split for source in generated]
+    stores = _open_stores(config, FeatureStore, assets.mel)
+    return stores, [read_splits(store.folder) for store in stores]
+
+
+def _recording_sources(
+    config: Config, mel: MelConfig
+) -> tuple[Sequence[RecordingSource], list[Splits]]:
+    """The recordings of each dataset, and their splits."""
+    if config.train.synthetic_utterances:
+        generated = generated_recordings(config)
+        return generated, [source.split for source in generated]
+    stores = _open_stores(config, MelWavStore, mel)
+    return stores, [read_splits(store.folder) for store in stores]
 
 
 def data_of(

@@ -181,11 +181,11 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
         data: Its validation utterances.
 
     Returns:
-        None if the config asks for none, or, with the reason in one log line, on a machine without
-        the corpus or the packages that read audio.
+        None if the config asks for none or the data are generated, or, with the reason in one log
+        line, on a machine without the corpus or the packages that read audio.
     """
     train, log = config.train, get_logger(__name__)
-    if train.score_steps == 0 or not train.score_metrics:
+    if train.score_steps == 0 or not train.score_metrics or train.synthetic_utterances:
         return None
     try:
         utterances = choose_utterances(config, data)

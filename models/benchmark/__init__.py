@@ -1,0 +1,1 @@
+"""Speed of training and synthesis: what is measured, how, and the report."""

@@ -1,0 +1,50 @@
+"""What datasets read utterances from: a store of stage 1, or generated data."""
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from modules.mel import MelConfig
+from processors.dataset.store import Prosody
+from processors.records import Features, MelWav, WordPhones
+
+
+class Source(Protocol):
+    """Utterances by id or position; the attributes are those of `Store`."""
+
+    folder: Path
+    mel: MelConfig
+    ids: tuple[str, ...]
+    speakers: tuple[str, ...]
+    frames: np.ndarray
+    seconds: np.ndarray
+
+    def index_of(self, id: str) -> int:
+        """Position of an utterance."""
+
+
+class FeatureSource(Source, Protocol):
+    """A `FeatureStore`, or `GeneratedFeatures`."""
+
+    phones_count: np.ndarray
+    timed: bool
+
+    def read(self, key: str | int) -> Features:
+        """Gives one utterance, by id or position."""
+
+    def read_phones(self, key: str | int) -> tuple[str, ...]:
+        """Gives the names of its phones alone."""
+
+    def read_word_phones(self, key: str | int) -> tuple[WordPhones, ...]:
+        """Gives the phones of its words that are in letters."""
+
+    def read_prosody(self, key: str | int) -> Prosody:
+        """Gives its durations, f0 and energy alone."""
+
+
+class RecordingSource(Source, Protocol):
+    """A `MelWavStore`, or `GeneratedRecordings`."""
+
+    def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
+        """Gives one recording, or `n_frames` frames of it from `first` on, by id or position."""

@@ -1,0 +1,28 @@
+"""The vocabulary of a model, from its text settings and the phones of its data."""
+
+from collections.abc import Iterable
+
+from config.preprocess import TextConfig
+from processors.text.letters.nvidia import nvidia_vocabulary
+from processors.text.symbols import (
+    WORD_BOUNDARY,
+    Vocabulary,
+    arpabet_vocabulary,
+    vocabulary_of,
+)
+
+
+def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
+    """The phones of the data; with a lexicon also all of ARPAbet, so that every word is covered.
+
+    Args:
+        text: The `preprocess.text` section.
+        phones: Phones, letters and pauses of the data.
+    """
+    if text.has_nvidia_symbols:
+        return nvidia_vocabulary(text.phone_extractor)
+    found = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
+    if text.phone_extractor in ("espeak", "letters"):
+        return vocabulary_of(found)
+    known = arpabet_vocabulary()
+    return Vocabulary((*known.symbols, *sorted(found - set(known.symbols))))
