@@ -1,6 +1,6 @@
 """Keys of the `train` section: optimizers, schedules and the training loop of stage 2."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from config.checks import require_at_least, require_share
@@ -18,7 +18,7 @@ class AdamConfig:
     lr: float = 0.0625
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
-    weight_decay: float = 0.0
+    weight_decay: float = 0.0  # not of biases and of the parameters of normalisation layers
     # `lamb`: largest gradient norm, in addition to `train.grad_clip_thresh`: the smaller of the two
     # holds; 0: only that one
     max_grad_norm: float = 1.0
@@ -33,12 +33,43 @@ class AdamConfig:
 class ScheduleConfig:
     """Learning-rate schedules; all count optimizer updates."""
 
-    num_warmup: int = 4000  # updates of linear warm-up (`NoamLR`, `cosine`, `linear`)
-    gamma: float = 0.999  # `exponential`: factor per epoch; `multistep`: factor per milestone
+    # updates of linear warm-up (`NoamLR`, `linear`, `cosine`, `polynomial`; `exponential` with
+    # decay_steps)
+    num_warmup: int = 4000
+    # `linear`, `cosine`, `polynomial`: updates after warm-up until end_lr; 0: until training ends.
+    # `exponential`: updates after warm-up for each factor gamma; 0: an epoch, without warm-up
+    decay_steps: int = 0
+    end_lr: float = 0.0  # rate after the decay (`linear`, `cosine`, `polynomial`)
+    power: float = 1.0  # `polynomial`: exponent of the remaining share; 1 is `linear`
+    # factor per epoch or per decay_steps (`exponential`), per milestone (`multistep`, `NoamLR`)
+    gamma: float = 0.999
     milestones: tuple[int, ...] = ()  # `multistep` and `NoamLR`: updates at which gamma applies
 
     def __post_init__(self) -> None:
-        require_at_least(self, 0, "num_warmup", "gamma")
+        require_at_least(self, 0, "num_warmup", "decay_steps", "end_lr", "power", "gamma")
+
+    def read_by(self, scheduler: str) -> set[str]:
+        """Names of the keys that affect a schedule, given the values of the others.
+
+        Args:
+            scheduler: `train.scheduler`.
+        """
+        falls_to_end = {"num_warmup", "decay_steps", "end_lr"}
+        by_milestone = {"milestones", "gamma"} if self.milestones else {"milestones"}
+        by_update = {"num_warmup"} if self.decay_steps else set()
+        return {
+            "NoamLR": {"num_warmup", *by_milestone},
+            "constant": set(),
+            "linear": falls_to_end,
+            "cosine": falls_to_end,
+            "polynomial": {*falls_to_end, "power"},
+            "exponential": {"gamma", "decay_steps", *by_update},
+            "multistep": by_milestone,
+        }[scheduler]
+
+    def ends_with_training(self, scheduler: str) -> bool:
+        """Whether the curve depends on the planned number of updates."""
+        return scheduler in ("linear", "cosine", "polynomial") and not self.decay_steps
 
 
 @dataclass(frozen=True)
@@ -82,9 +113,9 @@ class TrainConfig:
     mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     optimizer: Literal["adam", "adamw", "lamb"] = "adam"
     adam: AdamConfig = field(default_factory=AdamConfig)  # of all three
-    scheduler: Literal["NoamLR", "constant", "linear", "cosine", "exponential", "multistep"] = (
-        "NoamLR"
-    )
+    scheduler: Literal[
+        "NoamLR", "constant", "linear", "cosine", "polynomial", "exponential", "multistep"
+    ] = "NoamLR"
     lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
     # Share of the moving average of the weights that each update keeps, such as 0.999; 0: none.
     # The average is validated, scored and used for synthesis (`inference.ema`); checkpoints hold
@@ -138,3 +169,43 @@ class TrainConfig:
             )
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch: otherwise training does not end")
+        self._check_optimizer()
+
+    def _check_optimizer(self) -> None:
+        """Refuses keys that the optimizer or the schedule does not read, unless at their default.
+
+        Only those: a resolved configuration holds all keys.
+        """
+        read = self.lr_scheduler.read_by(self.scheduler)
+        for key in fields(ScheduleConfig):
+            value = getattr(self.lr_scheduler, key.name)
+            if value != key.default and key.name not in read:
+                raise ValueError(
+                    f"lr_scheduler.{key.name} is {_shown(value)}, but scheduler {self.scheduler}"
+                    f"{self._why_unread(key.name)} does not read it; remove it or set it to its"
+                    f" default, {_shown(key.default)}"
+                )
+        if self.lr_scheduler.end_lr > self.adam.lr:
+            raise ValueError(
+                f"lr_scheduler.end_lr is {self.lr_scheduler.end_lr:g}, more than adam.lr"
+                f" {self.adam.lr:g}, from which the rate falls"
+            )
+        if self.optimizer != "lamb" and self.adam.max_grad_norm != AdamConfig.max_grad_norm:
+            raise ValueError(
+                f"adam.max_grad_norm is {self.adam.max_grad_norm:g}, but only optimizer lamb reads"
+                f" it, not {self.optimizer}; set grad_clip_thresh instead"
+            )
+
+    def _why_unread(self, key: str) -> str:
+        """The other key that decides whether this one is read, where there is one."""
+        if self.scheduler == "exponential" and key == "num_warmup":
+            return " without decay_steps"
+        if self.scheduler in ("NoamLR", "multistep") and key == "gamma":
+            return " without milestones"
+        return ""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return str(list(value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -239,7 +239,8 @@ def _check_unchanged(old: Config, new: Config) -> None:
             "under another --name (with --init_from to start from these weights)"
         )
     ends = [(config.train.max_steps, config.train.max_epoch) for config in (old, new)]
-    if new.train.scheduler in ("linear", "cosine") and ends[0] != ends[1]:
+    ending = new.train.lr_scheduler.ends_with_training(new.train.scheduler)
+    if ending and ends[0] != ends[1]:
         get_logger(__name__).warning(
             "train.scheduler %s ends with training, whose end has changed: the learning rate jumps "
             "to the new curve",

@@ -83,7 +83,7 @@ class Trainer:
             take_from_first(network)
         self._updater = Updater(
             task,
-            {name: build_optimizer(n.parameters(), config) for name, n in task.networks.items()},
+            {name: build_optimizer(n, config) for name, n in task.networks.items()},
             accelerator.device,
             max_norm=config.grad_clip_thresh,
             half=config.mixed_precision == "fp16",

@@ -117,8 +117,7 @@ def our_step(config: Config, batch: VocoderBatch, precision: str) -> Step:
         accelerator.prepare_model(network, evaluation_mode=True)
         network.train()
     optimizers = {
-        name: build_optimizer(network.parameters(), config.train)
-        for name, network in task.networks.items()
+        name: build_optimizer(network, config.train) for name, network in task.networks.items()
     }
     updater = Updater(
         task, optimizers, torch.device("cpu"), max_norm=config.train.grad_clip_thresh or 1e3

@@ -24,7 +24,7 @@ class Lamb(torch.optim.Optimizer):
     without weight decay too; it is 1 where one of the norms is 0.
 
     Args:
-        parameters: To be trained.
+        parameters: To be trained; or groups of them (`params`) with their own `weight_decay`.
         lr: Relative change of each tensor by one step.
         betas: Shares of the moments that are kept at each step.
         eps: Added to the root of the second moment.
@@ -34,7 +34,7 @@ class Lamb(torch.optim.Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[nn.Parameter],
+        parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]],
         lr: float,
         betas: tuple[float, float],
         eps: float,
@@ -54,11 +54,12 @@ class Lamb(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # nothing needs a closure
         """Takes one step; clips the gradients in place."""
-        for group in self.param_groups:
-            trained = self._trained(group)
+        with_gradients = [(group, self._trained(group)) for group in self.param_groups]
+        gradients = [gradient for _, trained in with_gradients for gradient in trained.gradients]
+        _clip(gradients, self.param_groups[0]["max_grad_norm"])
+        for group, trained in with_gradients:
             if trained.parameters:
                 group["step"] += 1
-                _clip(trained.gradients, group["max_grad_norm"])
                 updates = _adam_updates(trained, group)
                 _subtract_scaled(trained.parameters, updates, group["lr"])
 
@@ -82,7 +83,7 @@ class Lamb(torch.optim.Optimizer):
 
 def _clip(gradients: list[Tensor], max_norm: float) -> None:
     """Divides gradients by max(1, norm / max_norm)."""
-    if max_norm > 0:
+    if max_norm > 0 and gradients:
         norm = torch.nn.utils.get_total_norm(gradients)
         torch._foreach_div_(gradients, (norm / max_norm).clamp(min=1))
 

@@ -134,3 +134,25 @@ def test_a_restored_state_continues_bit_for_bit():
     take_steps(second, parts, range(3, 5))
 
     assert numbers(parts) == numbers(whole)
+
+
+def test_groups_share_one_norm_of_the_gradient():
+    """Two groups of the same weight decay take the steps of one."""
+    whole, parts = parameters_of((4, 3), (5,)), parameters_of((4, 3), (5,))
+    take_steps(Lamb(whole, **SETTINGS), whole, range(3))
+    groups = [{"params": [parameter]} for parameter in parts]
+    take_steps(Lamb(groups, **SETTINGS), parts, range(3))
+
+    for one, other in zip(whole, parts, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=0)
+
+
+def test_each_group_has_its_own_weight_decay():
+    apart, same = parameters_of((4,), (4,)), parameters_of((4,), (4,))
+    settings = SETTINGS | {"max_grad_norm": 0.0}
+    groups = [{"params": apart[:1]}, {"params": apart[1:], "weight_decay": 0.0}]
+    take_steps(Lamb(groups, **settings), apart, range(2))
+    take_steps(Lamb(same, **settings), same, range(2))
+
+    assert torch.equal(apart[0], same[0])
+    assert not torch.equal(apart[1], same[1])

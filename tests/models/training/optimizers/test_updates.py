@@ -28,10 +28,7 @@ def items(tmp_path):
 
 def updater_of(task, optimizer="adam", **options):
     config = train_config(optimizer=optimizer)
-    optimizers = {
-        name: build_optimizer(network.parameters(), config)
-        for name, network in task.networks.items()
-    }
+    optimizers = {name: build_optimizer(network, config) for name, network in task.networks.items()}
     return Updater(task, optimizers, CPU, **options)
 
 
