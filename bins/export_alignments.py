@@ -61,7 +61,7 @@ def main() -> None:
     folder = processed_folder(config.preprocess, choose_dataset(config, given.dataset))
     find = None
     if given.infer_expt_dir is not None:
-        from models.checkpoint.joint_aligner_loading import duration_finder
+        from models.teacher_forcing.learned_durations import duration_finder
 
         find = duration_finder(given.infer_expt_dir, folder)
     export_store(config.preprocess, folder, given.format, given.output, find)

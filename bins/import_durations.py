@@ -1,22 +1,50 @@
-"""Imports phone durations of other programs for stage 1.
+"""Imports phone durations for stage 1: of other programs, or from the attention of a voice.
 
 python -m bins.import_durations SOURCE --config FILE [--format FORMAT]
 """
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from processors.durations import IMPORT_FORMATS, LAYOUTS
+from processors.durations import ATTENTION_PATHS, IMPORT_FORMATS, LAYOUTS
 from utils.cli import Parser, UsageError, add_config_arguments, run
+
+if TYPE_CHECKING:
+    from processors.durations.formats import ModelSource, Source
+
+
+ATTENTION = "attention"
+# what describes files, which a voice does not have
+_OF_FILES = (
+    *("name_pattern", "phone_tier", "word_tier", "names", "hop_size", "tokens", "end_token"),
+    *("phones_file", "pitch", "pitch_stats"),
+)
 
 
 def parser() -> Parser:
     """Builds the parser."""
-    flags = Parser("Imports phone durations of other programs for stage 1.")
+    flags = Parser("Imports phone durations for stage 1: of other programs, or of a Tacotron 2.")
     add_config_arguments(flags)
     add = flags.add_argument
-    add("source", metavar="SOURCE", type=Path, help="folder or file; it is only read")
-    add("--format", choices=IMPORT_FORMATS, help="default: found by the suffixes of the files")
+    add(
+        "source",
+        metavar="SOURCE",
+        help="folder or file with durations; or a voice that aligns by attention: an experiment, a"
+        " checkpoint, or a name on the Hub. It is only read",
+    )
+    add(
+        "--format",
+        choices=(*IMPORT_FORMATS, ATTENTION),
+        help="default: found by the suffixes of the files; attention for an experiment or a name on"
+        " the Hub",
+    )
+    add(
+        "--path",
+        choices=ATTENTION_PATHS,
+        help="attention: the most likely monotonic alignment, or the phone of the largest weight in"
+        " each frame, as NVIDIA's FastPitch 1.0 (default: monotonic)",
+    )
     add("--dataset", help="data set of the durations; default: the only one of the configuration")
     add(
         "--output",
@@ -48,6 +76,20 @@ def parser() -> Parser:
     )
     add("--phones_file", type=Path, help="file with the names of the tokens, lines of id|P1 P2 ...")
     add(
+        "--pitch",
+        type=Path,
+        metavar="DIR",
+        help="frame counts: pitch of the same tokens, <id>.pt or <id>.npy, in Hz or normalised, 0"
+        " where unvoiced; for preprocess.pitch_extractor imported",
+    )
+    add(
+        "--pitch_stats",
+        type=Path,
+        metavar="FILE",
+        help="the pitch is normalised by the mean and std (Hz) of this JSON file; default: it is in"
+        " Hz",
+    )
+    add(
         "--tolerance",
         type=int,
         default=3,
@@ -74,6 +116,8 @@ def arguments() -> argparse.Namespace:
         value = getattr(given, name)
         if value is not None and value < least:
             raise UsageError(f"--{name} {value}: expected {least} or more")
+    if given.pitch_stats is not None and given.pitch is None:
+        raise UsageError("--pitch_stats goes with --pitch")
     if given.max_bad_ratio is not None and not 0 <= given.max_bad_ratio <= 1:
         raise UsageError(f"--max_bad_ratio {given.max_bad_ratio:g}: expected a share, 0 to 1")
     return given
@@ -83,29 +127,46 @@ def main() -> None:
     """Imports durations."""
     given = arguments()
     from models.base.registry import load_config
-    from processors.alignment.textgrid import Tiers
+    from processors.dataset.store import processed_folder
     from processors.durations.fitting import Interpretation
-    from processors.durations.formats import Source
     from processors.durations.frames import FrameRate
     from processors.durations.importing import import_durations
+    from processors.durations.pitch import find_pitch
     from processors.extraction.plan import choose_dataset
     from utils.logging import setup_logging
 
     setup_logging()
     config = load_config(given.config, given.overrides)
-    source = Source(
-        given.source, given.format, Tiers(given.phone_tier, given.word_tier), given.name_pattern
-    )
+    dataset = choose_dataset(config, given.dataset)
+    source = _source(given, processed_folder(config.preprocess, dataset))
     interpretation = Interpretation(
         given.tokens,
         given.end_token,
         given.phones_file,
         FrameRate(given.hop_size, given.sample_rate) if given.hop_size else None,
         given.tolerance,
+        find_pitch(given.pitch, given.pitch_stats) if given.pitch else None,
         given.names,
     )
-    dataset = choose_dataset(config, given.dataset)
     import_durations(config, dataset, source, interpretation, given.output, given.max_bad_ratio)
+
+
+def _source(given: argparse.Namespace, folder: Path) -> "Source | ModelSource":
+    """Files of durations, or a voice that reads the features in a folder."""
+    from models.teacher_forcing.attended_durations import attention_source, is_voice
+    from processors.alignment.textgrid import Tiers
+    from processors.durations.formats import Source
+
+    if given.format == ATTENTION or (given.format is None and is_voice(given.source)):
+        default = parser()
+        foreign = [flag for flag in _OF_FILES if vars(given)[flag] != default.get_default(flag)]
+        if foreign:
+            raise UsageError(f"--{foreign[0]} describes files, and {given.source} is a voice")
+        return attention_source(given.source, folder, given.path or "monotonic")
+    if given.path is not None:
+        raise UsageError(f"--path goes with a voice, and {given.source} holds files")
+    tiers = Tiers(given.phone_tier, given.word_tier)
+    return Source(Path(given.source), given.format, tiers, given.name_pattern)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def main() -> None:
     if arguments.from_acoustic is None:
         prepare_datasets(config, arguments.num_workers)
     else:
-        from models.training.data.predicted_mels import prepare_from_acoustic
+        from models.teacher_forcing.predicted_mels import prepare_from_acoustic
 
         prepare_from_acoustic(config, arguments.from_acoustic, arguments.num_workers)
 

@@ -125,12 +125,16 @@ class PreprocessConfig:
     )
     textgrid_dir: str = ""  # for aligner `textgrid`; empty: `TextGrid` in the dataset's folder
     imported_dir: str = ""  # for aligner `imported`; empty: `alignments` in the dataset's folder
+    # bins.import_durations from a voice leaves out utterances on which the focus, coverage or
+    # diagonality of its attention is smaller (docs/durations.md)
+    min_attention: float = 0.5
     edge_silence_s: float = 0.1  # leading and trailing silence kept, seconds
     # Aligner `hmm` rejects utterances whose text does not match: those in which replacing up to
     # three words by arbitrary sound gains more than so many nats (alignment_scores.jsonl). 50 is a
     # good bound; 0: only warn.
     max_misfit: float = 0.0
-    pitch_extractor: Literal["parselmouth", "pyworld"] = "parselmouth"
+    # `imported`: that of each phone, which bins.import_durations --pitch stored with the durations
+    pitch_extractor: Literal["parselmouth", "pyworld", "imported"] = "parselmouth"
     f0_min: float = 65.0  # Hz
     f0_max: float = 600.0  # Hz
     pitch_remove_outlier: bool = True  # leave outliers (1.5 IQR) out of the statistics
@@ -146,10 +150,16 @@ class PreprocessConfig:
     def __post_init__(self) -> None:
         require_at_least(self, 1, "n_mel", "shard_size")
         require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
+        require_share(self, "min_attention")
         if self.max_misfit > 0 and self.aligner != "hmm":
             raise ValueError(
                 f"max_misfit is {self.max_misfit:g}, but aligner {self.aligner} does not measure"
                 " how well recordings match their texts; remove it, or use aligner hmm"
+            )
+        if self.pitch_extractor == "imported" and self.aligner != "imported":
+            raise ValueError(
+                f"pitch_extractor is imported, but aligner {self.aligner} has no files with pitch;"
+                " set aligner to imported, or another pitch_extractor"
             )
         self._check_text()
         if not self.min_seconds < self.max_seconds:

@@ -4,7 +4,8 @@ Kim et al. 2020, "Glow-TTS", arXiv:2005.11129; Badlani et al. 2021, arXiv:2108.1
 starts with the first phone, ends with the last, and every phone has at least one frame. Of equally
 likely alignments, the one whose phones begin latest is chosen.
 
-`attended_durations` is for the attention of a decoder, which may have skipped phones.
+`attended_durations` is for the attention of a decoder, which may have skipped phones;
+`argmax_durations` counts frames without a search, as NVIDIA's FastPitch 1.0 does.
 """
 
 import math
@@ -139,3 +140,17 @@ def attended_durations(attention: Tensor, phone_lengths: Tensor, mel_lengths: Te
         path.append(origin.gather(1, path[-1]))
     places = torch.cat(path[::-1], dim=1)  # (B, T): the phone of each frame
     return torch.zeros_like(best, dtype=torch.long).scatter_add(1, places, valid.long())
+
+
+def argmax_durations(attention: Tensor) -> Tensor:
+    """Number of frames in which each phone has the largest weight, in whatever order.
+
+    The durations of NVIDIA's FastPitch 1.0 (Łańcucki 2021, arXiv:2006.06873, section 2.1).
+
+    Args:
+        attention: Weights of one item, (T, N).
+
+    Returns:
+        (N,) int64, 0 allowed; they sum to T.
+    """
+    return torch.bincount(attention.argmax(dim=1), minlength=attention.shape[1])

@@ -1,4 +1,8 @@
-"""Whether the attention of a decoder has read a text: simple measures of its weights."""
+"""Whether the attention of a decoder has read a text: simple measures of its weights.
+
+`attention_qualities` is for speech that a decoder made up, `path_quality` for recordings that it
+was given: these have an end, and durations that were taken from the attention.
+"""
 
 from typing import NamedTuple
 
@@ -7,6 +11,7 @@ from torch import Tensor
 
 _ATTENDED = 0.1  # a phone is heard that has this weight in some frame
 _SHORT = 4  # phones in a row; more are a word
+_NEIGHBOURS = 1  # phones next to the path: attention moves from one to the next gradually
 
 
 class AttentionQuality(NamedTuple):
@@ -52,6 +57,37 @@ def attention_qualities(
         _quality(weights[:T, :N], bool(ended))
         for weights, (N, T, ended) in zip(attention.float().cpu(), lengths, strict=True)
     ]
+
+
+class PathQuality(NamedTuple):
+    """How well durations follow attention, as shares of 1; 1 is best."""
+
+    focus: float  # mean over frames of the largest weight (Ren et al. 2019, section 3.2)
+    coverage: float  # phones that have a weight of 0.1 or more in some frame
+    diagonality: float  # weight of the path of the durations, and of one phone on either side
+
+    @property
+    def least(self) -> float:
+        """The worst of the three."""
+        return min(self)
+
+
+def path_quality(attention: Tensor, durations: Tensor) -> PathQuality:
+    """Measures attention around the path of durations.
+
+    Args:
+        attention: Weights of one item, (T, N).
+        durations: Frames of each phone, (N,); they sum to T.
+    """
+    _, N = attention.shape
+    phones = torch.arange(N)
+    path = phones.repeat_interleave(durations)  # (T,)
+    near = (phones - path[:, None]).abs() <= _NEIGHBOURS  # (T, N)
+    return PathQuality(
+        focus=float(attention.amax(dim=1).mean()),
+        coverage=float((attention.amax(dim=0) >= _ATTENDED).float().mean()),
+        diagonality=float((attention * near).sum(dim=1).mean()),
+    )
 
 
 def _quality(weights: Tensor, stopped: bool) -> AttentionQuality:

@@ -106,6 +106,7 @@ class Alignment:
     words: tuple[Word, ...]  # words with spans into `phones`
     score: AlignmentScore | None = None  # how well they fit; None where the aligner does not score
     notices: tuple[str, ...] = ()  # what was changed to fit the recording
+    f0_hz: np.ndarray | None = None  # pitch of each phone, (N,), 0 = unvoiced, if the source has it
 
     @property
     def has_times(self) -> bool:

@@ -26,6 +26,7 @@ ROOMS = {
         "tts": {"base"},
         "vocoder": {"base"},
         "checkpoint": {"base", "tts"},  # importers fill the configurations of models
+        "teacher_forcing": {"base", "checkpoint"},
         "training": {"base", "checkpoint"},
         "synthesizer": {"base", "checkpoint"},
         "evaluation": {"base", "checkpoint", "synthesizer"},

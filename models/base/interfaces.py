@@ -97,6 +97,9 @@ class AttentiveModel(AcousticModel, Protocol):
             max_frames: (B,), where the speech is cut off; None: where the model has a limit.
         """
 
+    def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
+        """Attention on a recording, (B, T, N): weights of the phones in each frame."""
+
     def for_inference(
         self, precision: Literal["fp32", "fp16", "int8"] = "fp32"
     ) -> "AttentiveModel":

@@ -142,10 +142,13 @@ def importer_of(path: Path) -> Importer | None:
     Raises:
         InputError: If a file of a known kind is missing.
     """
+    return None if is_experiment(path) else importers.find(path)
+
+
+def is_experiment(path: Path) -> bool:
+    """Whether a path is an experiment of Arion, a checkpoint in it, or a file of that."""
     homes = _homes(path.parent if path.is_file() else path)
-    if any((home / AUDIO).is_file() for home in homes):  # no other project has it
-        return None
-    return importers.find(path)
+    return any((home / AUDIO).is_file() for home in homes)  # no other project has it
 
 
 def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:

@@ -281,6 +281,15 @@ class Tacotron2(nn.Module):
         frame_mask = length_mask(batch.mel_lengths, batch.mel.shape[2])
         return finished_mel(output.refined_mel_hat, frame_mask, self.log_floor)
 
+    @torch.no_grad()
+    def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
+        """Finds the weights of the phones in each true frame, (B, T, N); call `eval()` first.
+
+        All frames of a step share its weights. Padding means nothing.
+        """
+        output: TrainingOutput = self(*_inputs(batch))
+        return output.alignment
+
     def _encode(self, phone_ids: Tensor, phone_lengths: Tensor, speaker_ids: Tensor) -> Tensor:
         """Phones (B, N), lengths (B,), speakers (B,) -> (B, N, H), 0 for padding."""
         memory: Tensor = self.encoder(self.phone_embedding(phone_ids), phone_lengths)

@@ -23,6 +23,7 @@ _LENGTHS = ("duration_s", "duration", "dur", "length")
 _PHONES = ("phone", "label", "name", "text")
 _WORDS = ("word", "text", "label", "name")
 _SECONDS = ("recording_s", "seconds")
+_PITCH = ("f0_hz",)
 
 
 def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
@@ -89,7 +90,8 @@ def _read(path: Path, utterance: Utterance) -> Grid:
 def grid_of(row: object) -> Grid:
     """Phones and words of a JSON object: `phones` and `words`, or `phones` in each of `words`.
 
-    Each phone and word is an object with a name, a start, and an end or a length, in seconds.
+    Each phone and word is an object with a name, a start, and an end or a length, in seconds; a
+    phone may have its pitch, `f0_hz`.
 
     Raises:
         AlignmentError: If it has another form.
@@ -105,7 +107,10 @@ def grid_of(row: object) -> Grid:
         timed = [*_around(words)]
     if not phones:
         raise AlignmentError(f"no phones; it has {', '.join(map(str, row)) or 'nothing'}")
-    return make_grid(_number(row, _SECONDS), timed, phones)
+    grid = make_grid(_number(row, _SECONDS), timed, phones)
+    f0_hz = [_number(one, _PITCH) for one in _rows(row, "phones")]
+    known = tuple(value for value in f0_hz if value is not None)
+    return grid._replace(f0_hz=known) if len(known) == len(grid.phones) else grid
 
 
 def _rows(row: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:

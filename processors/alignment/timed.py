@@ -57,6 +57,8 @@ class Grid(NamedTuple):
     duration_s: float | None  # of the recording, if the source has it
     words: list[Interval]  # empty if the source has none
     phones: list[Interval]  # without silences, unless it is a complete sequence
+    # pitch of each phone of a complete sequence, 0 where unvoiced, if the source has it
+    f0_hz: tuple[float, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -175,8 +177,9 @@ class FileAligner:
 def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
     """A complete sequence; a phone lasts until the next one starts."""
     names = tuple(phone.label for phone in grid.phones)
-    starts = [phone.start_s for phone in grid.phones]
-    return Alignment(names, np.array([*starts, grid.phones[-1].end_s]), find_words(names, spoken))
+    edges = np.array([*(phone.start_s for phone in grid.phones), grid.phones[-1].end_s])
+    f0_hz = np.array(grid.f0_hz) if grid.f0_hz else None
+    return Alignment(names, edges, find_words(names, spoken), f0_hz=f0_hz)
 
 
 def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:

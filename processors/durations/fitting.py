@@ -1,7 +1,7 @@
 """Fits the durations of one recording to its text and its length."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -9,12 +9,14 @@ import numpy as np
 import soundfile
 
 from config.preprocess import PreprocessConfig
+from modules.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, naming
 from processors.alignment.timed import Grid, align_grid, check_times
 from processors.durations import Layout
 from processors.durations.formats import AlignedSpeech, FrameCounts, SourceEntry, aligned_speech
 from processors.durations.frames import FrameRate, correct_sum, find_frame_rate
+from processors.durations.pitch import TokenPitch, pitch_of_phones
 from processors.durations.tokens import (
     Table,
     TokenCountError,
@@ -37,8 +39,13 @@ class Interpretation:
     table: Path | None = None  # a file that names the tokens instead
     rate: FrameRate | None = None  # length of a frame; None: it is found
     tolerance: int = 3  # frames too many or too few that are corrected
+    pitch: TokenPitch | None = None  # of the same tokens
     # whether phones keep the names of the source, or take those of the text, in order
     names: Literal["source", "text"] = "source"
+
+
+class PoorAttentionError(AlignmentError):
+    """Durations from attention that lost its way."""
 
 
 class Fitted(NamedTuple):
@@ -84,10 +91,12 @@ class Fitter:
         """Fits the entry of an utterance.
 
         Raises:
-            AlignmentError: If the entry is damaged or does not fit text and recording; the message
-                names its file.
+            AlignmentError: If the entry is damaged or does not fit text and recording, or comes
+                from attention below `min_attention`; the message names its file.
             InputError: If the text cannot be converted to phones.
         """
+        _check_text(entry, utterance)
+        _check_attention(entry.attention, self._config.min_attention)
         language = utterance.language
         if language not in self._frontends:
             self._frontends[language] = TextFrontend(self._config.text, language)
@@ -102,6 +111,8 @@ class Fitter:
                 alignment, off = self._by_table(found.frames, spoken, seconds, utterance.id)
             else:
                 alignment, off = self._by_layout(found.frames, spoken, seconds)
+            if isinstance(found, FrameCounts) and self._options.pitch is not None:
+                alignment = self._with_pitch(alignment, found.frames, utterance.id)
         mel = self._config.mel
         frames = frame_durations(alignment.boundaries_s, mel)
         return Fitted(aligned_speech(utterance, alignment, seconds, frames, mel), off)
@@ -143,6 +154,15 @@ class Fitter:
         grid = grid_of_tokens(tokens, frames, self.rate, in_letters=in_letters)
         return self._by_times(grid, spoken, seconds), off
 
+    def _with_pitch(self, alignment: Alignment, frames: np.ndarray, id: str) -> Alignment:
+        """Adds the pitch of tokens, which have so many frames."""
+        assert self._options.pitch is not None
+        tokens = self._table.tokens.get(id)
+        start = (tokens.start_s or 0.0) * self.rate.sample_rate if tokens else 0.0
+        edges_s = self.rate.boundaries_s(frames, start)
+        pitch = self._options.pitch.read(id, len(frames))
+        return replace(alignment, f0_hz=pitch_of_phones(edges_s, pitch, alignment.boundaries_s))
+
     def _find_rate(
         self, entries: Mapping[str, SourceEntry], utterances: Mapping[str, Utterance]
     ) -> FrameRate:
@@ -160,6 +180,23 @@ class Fitter:
             sums.append(int(found.frames.sum()))
             seconds.append(length)
         return find_frame_rate(sums, seconds, own, self._options.tolerance) if sums else own
+
+
+def _check_text(entry: SourceEntry, utterance: Utterance) -> None:
+    if entry.text not in (None, utterance.text):
+        raise AlignmentError(
+            f"{entry.path}: it is of the text {str(entry.text)[:60]!r}, and that is now"
+            f" {utterance.text[:60]!r}; run stage 1 again"
+        )
+
+
+def _check_attention(attention: PathQuality | None, least: float) -> None:
+    if attention is not None and attention.least < least:
+        found = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
+        raise PoorAttentionError(
+            f"the attention lost its way ({found}; preprocess.min_attention is {least:g}); train"
+            " the voice longer, or check text and recording"
+        )
 
 
 def seconds_of(utterance: Utterance) -> float:

@@ -2,18 +2,23 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 from config.schema import Config
+from modules.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment.imported import imported_folder
-from processors.durations.fitting import Fitter, Interpretation
+from processors.durations import FRAME_FORMATS
+from processors.durations.fitting import Fitter, Interpretation, PoorAttentionError
 from processors.durations.formats import (
     AlignedSpeech,
+    ModelSource,
     Source,
+    SourceEntry,
     find_format,
     find_reader,
     json,
@@ -61,10 +66,18 @@ class Outcome:
         if isinstance(error, TokenCountError):
             kind = "wrong token count"
             self.wrong_counts.append(error)
+        elif isinstance(error, PoorAttentionError):
+            kind = "poor attention"
         elif isinstance(error, FrameSumError):
             kind = "wrong sum"
             self.off[error.off] += 1
         self.rejected[id] = (kind, str(error))
+
+    @property
+    def attention(self) -> dict[str, PathQuality]:
+        """Quality of the attention by id, where durations come from it."""
+        entries = self.matches.entries.items()
+        return {id: entry.attention for id, entry in entries if entry.attention is not None}
 
     @property
     def kinds(self) -> dict[str, int]:
@@ -75,7 +88,7 @@ class Outcome:
 def import_durations(
     config: Config,
     dataset: str,
-    source: Source,
+    source: Source | ModelSource,
     interpretation: Interpretation,
     output: Path | None = None,
     max_bad_ratio: float | None = None,
@@ -83,7 +96,8 @@ def import_durations(
     """Writes `<id>.json` for each utterance of a corpus that a source has durations of.
 
     The folder also gets `import.json`, with counts, and `rejected.jsonl`, with the reason for each
-    utterance that was left out. The source is only read.
+    utterance that was left out; if the source is a voice also `attention.jsonl`, with the quality
+    of the attention on each utterance, the worst first. The source is only read.
 
     Args:
         config: The experiment.
@@ -101,15 +115,15 @@ def import_durations(
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(config.preprocess, root)
     _check_target(target, source.path)
-    format = source.format or find_format(source.path)
-    if format != "textgrid" and any(source.tiers):
+    entries, format, pattern = _entries_of(source)
+    if interpretation.pitch is not None and format not in FRAME_FORMATS:
         raise InputError(
-            f"--phone_tier and --word_tier name tiers of TextGrids; {source.path} holds {format}"
+            f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)}); {source.path} holds"
+            f" {format}"
         )
-    entries = find_reader(format).entries(source)
-    matches = match_names(entries, utterances.keys(), source.name_pattern)
+    matches = match_names(entries, utterances.keys(), pattern)
     if not matches.entries:
-        raise InputError(_nothing_matches(source, matches, len(utterances)))
+        raise InputError(_nothing_matches(source.path, matches, len(utterances)))
     exported_table = source.path / npy.TABLE
     if interpretation.table is None and format == "npy" and exported_table.is_file():
         interpretation = replace(interpretation, table=exported_table)
@@ -119,8 +133,22 @@ def import_durations(
         json.write(folder, _fitted(fitter, utterances, outcome))
         _write_report(folder, source.path, format, str(fitter.rate), outcome)
     _log_outcome(target, fitter, outcome)
+    if interpretation.pitch is not None and config.preprocess.pitch_extractor != "imported":
+        _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
     ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
     _check_rejected(target, outcome, allowed_faults(len(utterances), ratio), len(utterances))
+
+
+def _entries_of(source: Source | ModelSource) -> tuple[list[SourceEntry], str, str]:
+    """The entries of a source, its format or method, and the pattern of its names."""
+    if isinstance(source, ModelSource):
+        return source.entries(), source.method, ""
+    format = source.format or find_format(source.path)
+    if format != "textgrid" and any(source.tiers):
+        raise InputError(
+            f"--phone_tier and --word_tier name tiers of TextGrids; {source.path} holds {format}"
+        )
+    return find_reader(format).entries(source), format, source.name_pattern
 
 
 @contextmanager
@@ -153,12 +181,12 @@ def _check_target(target: Path, source: Path) -> None:
         )
 
 
-def _nothing_matches(source: Source, matches: Matches, n_utterances: int) -> str:
+def _nothing_matches(source: Path, matches: Matches, n_utterances: int) -> str:
     if matches.doubled:
-        return f"{source.path}: it has {matches.doubled[0]} several times, and so all others"
+        return f"{source}: it has {matches.doubled[0]} several times, and so all others"
     shown = ", ".join(matches.extra[:3])
     return (
-        f"{source.path}: its {len(matches.extra)} names ({shown}, ...) match none of the"
+        f"{source}: its {len(matches.extra)} names ({shown}, ...) match none of the"
         f" {n_utterances} utterances; describe them by --name_pattern, as in '{{id}}_phones'"
     )
 
@@ -183,6 +211,13 @@ def _fitted(
 
 def _write_report(folder: Path, source: Path, format: str, frame: str, outcome: Outcome) -> None:
     rows = sorted(outcome.rejected.items())
+    attention = outcome.attention
+    if attention:
+        worst_first = sorted(attention.items(), key=lambda row: (row[1].least, row[0]))
+        write_jsonl(
+            folder / "attention.jsonl",
+            ({"id": id, **_rounded(quality)} for id, quality in worst_first),
+        )
     write_jsonl(
         folder / "rejected.jsonl",
         ({"id": id, "kind": kind, "reason": reason} for id, (kind, reason) in rows),
@@ -197,10 +232,24 @@ def _write_report(folder: Path, source: Path, format: str, frame: str, outcome: 
         "rejected": outcome.kinds,
         "frames_off": {f"{off:+d}": n for off, n in sorted(outcome.off.items())},
     }
+    if attention:
+        report["attention"] = _rounded(_median(attention.values()))
     write_json(folder / f"{json.REPORT}.json", report)
 
 
+def _median(qualities: Iterable[PathQuality]) -> PathQuality:
+    return PathQuality(*(median(values) for values in zip(*qualities, strict=True)))
+
+
+def _rounded(quality: PathQuality) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in quality._asdict().items()}
+
+
 def _log_outcome(target: Path, fitter: Fitter, outcome: Outcome) -> None:
+    if attention := outcome.attention:
+        found = _rounded(_median(attention.values()))
+        shown = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+        _log.info("attention, medians: %s; attention.jsonl has each utterance", shown)
     if outcome.off:
         _log.info("a frame is %s", fitter.rate)
     _log.info(

@@ -28,8 +28,8 @@ from utils.files import replacing, size_and_time, write_json
 from utils.logging import get_logger
 
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
-# The content of these folders is fingerprinted utterance by utterance.
-_IGNORED = {"textgrid_dir", "imported_dir"}
+# The content of the folders is fingerprinted utterance by utterance; only imports read the last.
+_IGNORED = {"textgrid_dir", "imported_dir", "min_attention"}
 
 
 class FeatureError(UtteranceError):
@@ -102,7 +102,8 @@ class FeatureTools:
     """
 
     def __init__(self, config: PreprocessConfig, dataset_root: Path, folder: Path = Path()) -> None:
-        require_extractor(config.pitch_extractor)
+        if config.pitch_extractor != "imported":
+            require_extractor(config.pitch_extractor)
         self.config = config
         self.mel = MelSpectrogram(config.mel)
         self.align: Aligner = make_aligner(config, dataset_root, folder)
@@ -155,7 +156,7 @@ class FeatureTools:
         self, utterance: Utterance, alignment: Alignment, recording: np.ndarray, trace: Trace
     ) -> Features:
         """Mel, energy and f0 of the aligned span of a recording, (S,)."""
-        config, mel_config = self.config, self.mel.config
+        mel_config = self.mel.config
         durations = frame_durations(alignment.boundaries_s, mel_config)  # (N,), or (1,): T
         start = round(float(alignment.boundaries_s[0]) * mel_config.sample_rate)
         wav = cut_aligned(recording, start, int(durations.sum()), mel_config)
@@ -163,14 +164,7 @@ class FeatureTools:
         with torch.inference_mode():
             mel, energy = self.mel.mel_and_energy(torch.from_numpy(wav)[None])  # (1, M, T), (1, T)
         trace.start("f0")
-        f0 = extract_f0(
-            wav,
-            mel_config,
-            mel.shape[2],
-            method=config.pitch_extractor,
-            f0_min=config.f0_min,
-            f0_max=config.f0_max,
-        )
+        f0 = self._f0(wav, alignment, durations)
         return Features(
             id=utterance.id,
             speaker=utterance.speaker,
@@ -181,6 +175,25 @@ class FeatureTools:
             energy=energy[0].numpy(),
             start=start,
         )
+
+    def _f0(self, wav: np.ndarray, alignment: Alignment, durations: np.ndarray) -> np.ndarray:
+        """F0 of each frame: (S,) -> (T,), T the sum of the durations."""
+        config = self.config
+        if config.pitch_extractor != "imported":
+            return extract_f0(
+                wav,
+                self.mel.config,
+                int(durations.sum()),
+                method=config.pitch_extractor,
+                f0_min=config.f0_min,
+                f0_max=config.f0_max,
+            )
+        if alignment.f0_hz is None:
+            raise FeatureError(
+                "its imported alignment has no pitch, and preprocess.pitch_extractor is imported;"
+                " import it again with --pitch, or set another pitch_extractor"
+            )
+        return np.repeat(alignment.f0_hz, durations).astype(np.float32)
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:

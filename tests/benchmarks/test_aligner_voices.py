@@ -21,7 +21,7 @@ from tests.benchmarks.aligner_voices import (
     print_tables,
     train,
 )
-from tests.models.training.data.test_predicted_mels import VOICE, write_config, write_voice
+from tests.models.teacher_forcing.voices import VOICE, write_config, write_voice
 from tests.processors.small_corpus import copy_corpus, prepare_dataset
 
 ID = "LJ042-0094"  # has silence at both ends

@@ -7,6 +7,7 @@ import pytest
 from tests.processors.small_corpus import copy_corpus
 
 REPOSITORY = Path(__file__).parents[2]
+VOICE = "egs/_voices/kathleen"
 CONFIG = REPOSITORY / "egs/tts/FastSpeech2/exp_config_demo.json"
 
 
@@ -57,6 +58,7 @@ def test_durations_go_in_through_stage_1_and_out_again(tmp_path):
     ("words", "message"),
     [
         (("--hop_size", "256"), "--hop_size and --sample_rate go together"),
+        (("--pitch_stats", "a.json"), "--pitch_stats goes with --pitch"),
         (("--hop_size", "0", "--sample_rate", "1"), "--hop_size 0: expected 1 or more"),
         (("--tolerance", "-1"), "--tolerance -1: expected 0 or more"),
         (("--max_bad_ratio", "2"), "--max_bad_ratio 2: expected a share, 0 to 1"),
@@ -73,7 +75,10 @@ def test_flags_that_make_no_sense_are_one_line(words, message):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("nowhere", "--config", CONFIG), 1, "nowhere: no such file or folder"),
+        (("nowhere", "--config", CONFIG), 1, "'nowhere': no such file or folder"),
+        ((VOICE, "--config", CONFIG), 1, "kathleen is a FastSpeech2 and has no attention"),
+        ((VOICE, "--config", CONFIG, "--tokens", "no_start"), 2, "--tokens describes files, and"),
+        (("egs", "--config", CONFIG, "--path", "argmax"), 2, "--path goes with a voice, and egs"),
         (("egs", "--config", CONFIG, "--dataset", "VCTK"), 1, "--dataset VCTK: the configuration"),
     ],
 )

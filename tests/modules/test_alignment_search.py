@@ -9,6 +9,7 @@ from modules import alignment_search
 from modules.alignment_search import (
     _search_batched,
     _search_by_item,
+    argmax_durations,
     attended_durations,
     monotonic_durations,
 )
@@ -99,3 +100,10 @@ def test_phones_that_attention_skips_have_no_frames():
 def test_there_may_be_more_phones_than_frames():
     found = attended_durations(torch.eye(3)[None, :2], torch.tensor([3]), torch.tensor([2]))
     assert found.tolist() == [[1, 1, 0]]
+
+
+def test_argmax_counts_frames_in_whatever_order():
+    weights = torch.tensor(
+        [[0.6, 0.4, 0.0, 0.0], [0.1, 0.2, 0.0, 0.7], [0.5, 0.3, 0.0, 0.2], [0.0, 1.0, 0.0, 0.0]]
+    )
+    assert argmax_durations(weights).tolist() == [2, 1, 0, 1]

@@ -1,7 +1,12 @@
 import pytest
 import torch
 
-from modules.attention_quality import AttentionQuality, attention_qualities
+from modules.attention_quality import (
+    AttentionQuality,
+    PathQuality,
+    attention_qualities,
+    path_quality,
+)
 
 
 def attention_of(places: list[int], n_phones: int = 12) -> torch.Tensor:
@@ -55,3 +60,23 @@ def test_the_best_of_several_readings_costs_least():
     whole, jumps = quality_of([*range(12)]), quality_of([0, 1, 8, 9, 10, 11])
     endless = quality_of([*range(12)], stopped=False)
     assert sorted([endless, jumps, whole], key=lambda one: one.cost) == [whole, jumps, endless]
+
+
+def test_the_quality_of_a_path_is_what_lies_on_it_and_next_to_it():
+    weights = torch.tensor(
+        [
+            [0.6, 0.3, 0.05, 0.05],  # path: 0
+            [0.0, 1.0, 0.0, 0.0],  # 1
+            [0.5, 0.5, 0.0, 0.0],  # 1
+            [0.0, 0.0, 0.0, 1.0],  # 3
+        ]
+    )
+    found = path_quality(weights, torch.tensor([1, 2, 0, 1]))
+    expected = PathQuality(focus=3.1 / 4, coverage=3 / 4, diagonality=3.9 / 4)
+    assert tuple(found) == pytest.approx(expected)
+    assert found.least == pytest.approx(0.75)
+
+
+def test_attention_that_looks_everywhere_has_poor_focus_and_diagonality():
+    found = path_quality(torch.full((20, 10), 0.1), torch.full((10,), 2))
+    assert tuple(found) == pytest.approx((0.1, 1.0, (2 * 0.2 + 8 * 0.3) / 10))

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
+from modules.attention_quality import PathQuality
 from modules.mel import MelConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
@@ -48,6 +49,16 @@ class SourceEntry:
     path: Path  # the file, for messages
     # reads it; raises AlignmentError if it is damaged, which names the file
     read: Callable[[], Grid | FrameCounts]
+    text: str | None = None  # that was spoken, if the source knows it
+    attention: PathQuality | None = None  # that the durations come from, if they do
+
+
+class ModelSource(NamedTuple):
+    """Durations that a voice finds in recordings."""
+
+    path: Path  # of the voice
+    method: str  # for the report, in the place of a format
+    entries: Callable[[], list[SourceEntry]]  # finds them: the long work
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,7 @@ class AlignedSpeech:
     frames: np.ndarray  # frames of each phone, (N,) int64
     hop_length: int  # of a frame, samples
     sample_rate: int  # Hz
+    f0_hz: np.ndarray | None = None  # pitch of each phone, (N,), 0 = unvoiced, if it is known
 
 
 def aligned_speech(
@@ -87,6 +99,7 @@ def aligned_speech(
         frames=frames,
         hop_length=mel.hop_length,
         sample_rate=mel.sample_rate,
+        f0_hz=alignment.f0_hz,
     )
 
 

@@ -29,7 +29,7 @@ def _read(path: Path) -> Grid:
 
 
 def write(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes a file for each utterance: text, words and phones with times in seconds.
+    """Writes a file for each utterance: text, words and phones with times and, if known, pitch.
 
     Args:
         folder: It exists.
@@ -42,7 +42,12 @@ def write(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 def _text(speech: AlignedSpeech) -> str:
     """One word or phone per line, to be readable."""
     words = [{"word": w.text, "start_s": w.start_s, "end_s": w.end_s} for w in speech.words]
-    phones = [{"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones]
+    phones: list[dict[str, object]] = [
+        {"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones
+    ]
+    if speech.f0_hz is not None:
+        for phone, f0_hz in zip(phones, speech.f0_hz.tolist(), strict=True):
+            phone["f0_hz"] = f0_hz
     members = [
         f'"id": {_plain(speech.id)}',
         f'"text": {_plain(speech.text)}',

@@ -12,12 +12,14 @@ import soundfile
 import torch
 
 from config.preprocess import TextConfig
+from modules.variance_adaptor import average_by_phone
 from processors.alignment.textgrid import Tiers
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
 from processors.durations.formats import Source
 from processors.durations.frames import FrameRate
 from processors.durations.importing import import_durations
+from processors.durations.pitch import find_pitch
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from utils.errors import InputError
@@ -59,8 +61,9 @@ def write_all(folder: Path, spoken, ids: Iterable[str] = IDS, rate=OWN) -> Path:
     return folder
 
 
-def run(corpus, tmp_path, source, reading=AS_STAGE_1, text=PHONES, **options):
-    keys = {"aligner": "imported", "imported_dir": str(tmp_path / "imported"), "text": text}
+def run(corpus, tmp_path, source, reading=AS_STAGE_1, text=PHONES, keys=None, **options):
+    imported = str(tmp_path / "imported")
+    keys = {"aligner": "imported", "imported_dir": imported, "text": text, **(keys or {})}
     config = config_of(corpus, tmp_path / "processed", **keys)
     import_durations(config, NAME, Source(source), reading, **options)
     return config
@@ -131,6 +134,83 @@ def test_durations_of_the_letters_of_nvidias_fastpitch_arrive_symbol_by_symbol(c
         features = store.read(id)
         assert features.phones == symbols[id]
         assert features.durations.tolist() == durations_of(id, len(symbols[id])).tolist()
+
+
+def write_nvidia(folder, symbols):
+    """Durations, and pitch normalised by a mean of 200 and a deviation of 50 Hz."""
+    hz = {}
+    for name in ("durations", "pitch_char"):
+        (folder / name).mkdir(parents=True)
+    for id, names in symbols.items():
+        frames = durations_of(id, len(names))
+        torch.save(torch.from_numpy(frames).int(), folder / "durations" / f"{id}.pt")
+        hz[id] = np.linspace(120.5, 280.3, len(names)) * (np.arange(len(names)) % 3 > 0)
+        normalised = np.where(hz[id] > 0, (hz[id] - 200) / 50, 0.0)
+        torch.save(torch.from_numpy(normalised), folder / "pitch_char" / f"{id}.pt")
+    (folder / "pitch_char_stats__train.json").write_text('{"mean": 200.0, "std": 50.0}')
+    return hz
+
+
+LETTERS = TextConfig(phone_extractor="nvidia_english", p_arpabet=0.0)
+
+
+def with_pitch(folder):
+    stats = folder / "pitch_char_stats__train.json"
+    return Interpretation(pitch=find_pitch(folder / "pitch_char", stats))
+
+
+def test_the_pitch_of_nvidias_characters_reaches_statistics_and_training(corpus, tmp_path):
+    frontend = TextFrontend(LETTERS, "en-us")
+    symbols = {id: frontend(texts()[id]).phones for id in IDS}
+    hz = write_nvidia(tmp_path, symbols)
+    source, keys = tmp_path / "durations", {"text": LETTERS, "pitch_extractor": "imported"}
+    config = run(corpus, tmp_path, source, with_pitch(tmp_path), keys=keys)
+    prepare_dataset(config, NAME, 1)
+    store = FeatureStore(tmp_path / "processed" / NAME)
+    voiced = []
+    for id in IDS:
+        features = store.read(id)
+        spoken = hz[id] * (features.durations > 0)
+        np.testing.assert_allclose(features.f0, np.repeat(hz[id], features.durations), rtol=1e-5)
+        f0, durations = torch.from_numpy(features.f0)[None], torch.from_numpy(features.durations)
+        means = average_by_phone(f0, durations[None])[0]  # FastPitch's target
+        np.testing.assert_allclose(means, spoken, rtol=1e-5)
+        if id not in ("LJ002-0020", "LJ002-0035"):  # in the training split
+            voiced.append(features.f0[features.f0 > 0])
+    stats = json.loads((tmp_path / "processed" / NAME / "stats.json").read_text())
+    f0_frame = stats["speakers"][NAME]["f0_frame"]
+    assert f0_frame["mean"] == pytest.approx(np.concatenate(voiced).mean(), rel=1e-5)
+
+
+def test_pitch_that_does_not_fit_is_one_line_for_each_utterance(corpus, tmp_path):
+    frontend = TextFrontend(LETTERS, "en-us")
+    write_nvidia(tmp_path, {id: frontend(texts()[id]).phones for id in IDS})
+    (tmp_path / "pitch_char/LJ001-0002.pt").unlink()
+    torch.save(torch.ones(5).double(), tmp_path / "pitch_char/LJ001-0008.pt")
+    keys = {"text": LETTERS}
+    run(corpus, tmp_path, tmp_path / "durations", with_pitch(tmp_path), keys=keys)
+    reasons = {id: row["reason"] for id, row in rejected(tmp_path).items()}
+    assert reasons.keys() == {"LJ001-0002", "LJ001-0008"}
+    assert "pitch_char has no pitch of it" in reasons["LJ001-0002"]
+    assert "LJ001-0008.pt: pitch of 5 tokens, but" in reasons["LJ001-0008"]
+
+
+def test_stage_1_names_alignments_that_lack_the_pitch(corpus, spoken, tmp_path):
+    source = write_all(tmp_path / "source", spoken)
+    config = run(corpus, tmp_path, source, keys={"pitch_extractor": "imported"})
+    with pytest.raises(InputError, match=r"imported alignment has no pitch.*import it again with"):
+        prepare_dataset(config, NAME, 1)
+
+
+def test_pitch_goes_with_frames_of_tokens_only(corpus, tmp_path):
+    write_nvidia(tmp_path, {"LJ001-0002": "abc"})
+    with pytest.raises(InputError, match=r"--pitch is of tokens with frames \(npy or pt\); .*text"):
+        run(corpus, tmp_path, corpus / "TextGrid", with_pitch(tmp_path))
+
+
+def test_pitch_needs_imported_durations():
+    with pytest.raises(ValueError, match="pitch_extractor is imported, but aligner hmm has no fil"):
+        config_of(DEMO, DEMO, aligner="hmm", pitch_extractor="imported")
 
 
 def test_frames_of_another_hop_are_found_and_become_the_same_seconds(corpus, spoken, tmp_path):

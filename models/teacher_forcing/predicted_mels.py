@@ -21,18 +21,16 @@ from config.schema import Config
 from models.base.interfaces import AcousticModel
 from models.base.joint_aligner import JointAligner, find_durations
 from models.checkpoint.hub_files import fetch
-from models.checkpoint.joint_aligner_loading import load_joint_aligner
 from models.checkpoint.loading import LoadedModel, load_model
 from models.checkpoint.tensors import weights_digest
+from models.teacher_forcing.learned_durations import load_joint_aligner
+from models.teacher_forcing.voice_data import VoiceData
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Listing, Utterance, read_utterances
 from preprocessors.split import read_splits
 from processors.audio.files import read_audio
 from processors.audio.frames import SpanError, cut_span, mel_of
 from processors.audio.pcm import to_pcm16
-from processors.dataset.batch import collate, on_device
-from processors.dataset.datasets import FeatureDataset
-from processors.dataset.sampler import Draw
 from processors.dataset.shard_file import shard_writer
 from processors.dataset.store import FeatureStore, processed_folder
 from processors.extraction.fingerprint import MODEL_OF_MELS, PREDICTED_BY, Dependence
@@ -46,7 +44,6 @@ from utils.files import size_and_time
 from utils.logging import get_logger
 from utils.parallel import torch_threads
 
-_BATCH_FRAMES = 8192  # padding included; about 95 s
 _SAME_MEL = 0.05  # mean difference: another version of PyTorch gives 1e-6, another take 1 and more
 
 
@@ -117,6 +114,7 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
     aligner = None if is_timed else load_joint_aligner(acoustic)
     if aligner is not None:
         networks.append(aligner.to(next(acoustic.network.parameters()).device))
+    data = VoiceData(acoustic, store)
 
     def identity(utterance: Utterance) -> list[object]:
         position = store.index_of(utterance.id)
@@ -130,9 +128,7 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
         {PREDICTED_BY: f"sha256 {weights_digest(*networks)[:32]}"},
         {MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},
     )
-    work = PredictionWork(
-        acoustic, store, options, processed_folder(options, dataset), n_threads, aligner
-    )
+    work = PredictionWork(data, options, processed_folder(options, dataset), n_threads, aligner)
     product = Product(mels_from=acoustic.origin, splits=splits)
     run = plan_run(options, dataset, Listing(utterances, [], []), dependence, product, work)
     # the network stays in this process, on its device
@@ -143,42 +139,29 @@ class PredictionWork:
     """Makes shards of recordings and predicted mels.
 
     Args:
-        acoustic: The acoustic model.
-        store: Its features.
+        data: The acoustic model and its features.
         config: Stage 1 of the vocoder.
         folder: Receives the shards.
         n_threads: CPU threads of the network.
         aligner: Finds the durations if the store has none.
-
-    Raises:
-        InputError: If the model does not know the speaker of an utterance.
     """
 
     def __init__(
         self,
-        acoustic: LoadedModel,
-        store: FeatureStore,
+        data: VoiceData,
         config: PreprocessConfig,
         folder: Path,
         n_threads: int,
         aligner: JointAligner | None = None,
     ) -> None:
-        vocabulary = acoustic.assets.required_vocabulary(acoustic.home)
-        self._acoustic = acoustic
-        self._store = store
-        self._vocabulary = vocabulary
+        self._data = data
+        self._store = data.store
         self._config = config
         self._folder = folder
         self._n_threads = n_threads
-        self._source_mel = MelSpectrogram(store.mel)
+        self._source_mel = MelSpectrogram(data.store.mel)
         # the window of a frame begins at the same sample in both mel definitions
-        self._shift = config.mel.edge_samples[0] - store.mel.edge_samples[0]
-        speakers = [speaker.name for speaker in acoustic.speakers]
-        p_arpabet = acoustic.config.preprocess.text.certain_p_arpabet
-        self._items = FeatureDataset(
-            [store], [store.ids], vocabulary, speakers, p_arpabet=p_arpabet
-        )
-        self._collate = partial(collate, log_floor=acoustic.mel.log_floor_value)
+        self._shift = config.mel.edge_samples[0] - data.store.mel.edge_samples[0]
         self._aligner = aligner
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
@@ -194,23 +177,13 @@ class PredictionWork:
         report = ShardReport()
         ids = [utterance.id for utterance in utterances]
         with shard_writer(shard_path(self._folder, name), ids, self._config.mel) as writer:
-            for batch in self._batches(utterances):
-                recordings = list(self._read(batch, report))
+            by_id = {utterance.id: utterance for utterance in utterances}
+            for group in self._data.groups(ids):
+                recordings = list(self._read([by_id[id] for id in group], report))
                 for record in self._predict(recordings, report) if recordings else ():
                     writer.add(record)
         report.rows = writer.rows
         return report
-
-    def _batches(self, utterances: Sequence[Utterance]) -> Iterator[list[Utterance]]:
-        """Utterances of similar length."""
-        batch: list[Utterance] = []
-        frames = {u.id: int(self._store.frames[self._store.index_of(u.id)]) for u in utterances}
-        for utterance in sorted(utterances, key=lambda u: (frames[u.id], u.id)):
-            if batch and (len(batch) + 1) * frames[utterance.id] > _BATCH_FRAMES:
-                yield batch
-                batch = []
-            batch.append(utterance)
-        yield batch
 
     def _read(self, utterances: Sequence[Utterance], report: ShardReport) -> Iterator[MelWav]:
         """Recordings with their true mels; the others are counted as rejected."""
@@ -229,7 +202,7 @@ class PredictionWork:
         audio = read_audio(utterance.audio, self._config)
         trace.audio_seconds = len(audio.wav) / self._config.sample_rate
         trace.start("mel")
-        self._vocabulary.ids(features.phones)
+        self._data.vocabulary.ids(features.phones)
         self._check_recording(audio.wav, features)
         start = features.start + self._shift
         wav = cut_span(audio.wav, start, features.mel.shape[1], self._config.mel)
@@ -250,11 +223,8 @@ class PredictionWork:
     def _predict(self, recordings: Sequence[MelWav], report: ShardReport) -> list[MelWav]:
         """The same recordings with the mels that the model predicts."""
         trace = Trace(part="network")
-        positions = [self._store.index_of(recording.id) for recording in recordings]
-        batch = self._collate([self._items[Draw(0, position)] for position in positions])
-        device = next(self._acoustic.network.parameters()).device
-        batch = on_device(batch, device)
-        network = cast("AcousticModel", self._acoustic.network)
+        batch = self._data.batch(recording.id for recording in recordings)
+        network = cast("AcousticModel", self._data.voice.network)
         with torch_threads(self._n_threads):  # the rest of a run has one
             if self._aligner is not None:
                 batch = batch._replace(durations=find_durations(self._aligner, batch))

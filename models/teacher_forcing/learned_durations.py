@@ -13,9 +13,7 @@ from models.base.joint_aligner import (
 )
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, fill_network, load_model
-from processors.dataset.batch import collate
-from processors.dataset.datasets import FeatureDataset
-from processors.dataset.sampler import Draw
+from models.teacher_forcing.voice_data import VoiceData
 from processors.dataset.store import FeatureStore
 from processors.records import Features
 from utils.errors import InputError
@@ -60,14 +58,10 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
     aligner, store = load_joint_aligner(voice), FeatureStore(folder, voice.mel)
     if store.timed:
         raise InputError(f"{folder} holds durations of an aligner already; export those")
-    vocabulary = voice.assets.required_vocabulary(voice.home)
-    speakers = [speaker.name for speaker in voice.speakers]
-    p_arpabet = voice.config.preprocess.text.certain_p_arpabet
-    items = FeatureDataset([store], [store.ids], vocabulary, speakers, p_arpabet=p_arpabet)
+    data = VoiceData(voice, store)
 
     def find(features: Features) -> Features:
-        place = Draw(0, store.index_of(features.id))
-        durations = find_durations(aligner, collate([items[place]], voice.mel.log_floor_value))
-        return replace(items.features(place), durations=durations[0].numpy())
+        durations = find_durations(aligner, data.batch([features.id]))
+        return replace(data.features(features.id), durations=durations[0].numpy())
 
     return find

@@ -13,35 +13,29 @@ import torch
 from safetensors.torch import save_file
 
 from models.base.registry import find, load_config
-from models.checkpoint.joint_aligner_loading import duration_finder
 from models.checkpoint.loading import load_model
+<<<<<<<< HEAD:tests/models/training/data/test_predicted_mels.py
 from models.training.data import predicted_mels
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.training.data.predicted_mels import prepare_from_acoustic
+========
+from models.teacher_forcing import predicted_mels
+from models.teacher_forcing.learned_durations import duration_finder
+from models.teacher_forcing.predicted_mels import prepare_from_acoustic
+from models.training.data.loading import ProcessRank, collect_assets, load_data
+>>>>>>>> dbc8271 (Take durations from a Tacotron 2, and pitch of NVIDIA's characters):tests/models/teacher_forcing/test_predicted_mels.py
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
 from preprocessors.split import read_splits
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
+from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice
 from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
 from tests.processors.stores import damaged_ids
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import read_json, read_jsonl
 
-SPLIT = {"valid_ids": ["LJ002-0020"], "test_ids": ["LJ002-0035"]}
-VOICE = {
-    "transformer": {
-        "encoder_layer": 1,
-        "encoder_hidden": 16,
-        "decoder_layer": 1,
-        "decoder_hidden": 16,
-        "conv_filter_size": 16,
-        "conv_kernel_size": [3, 1],
-    },
-    "variance_predictor": {"filter_size": 8},
-    "variance_embedding": {"n_bins": 8},
-}
 GENERATOR = {
     "upsample_rates": [16, 16],
     "upsample_kernel_sizes": [32, 32],
@@ -49,37 +43,6 @@ GENERATOR = {
     "resblock_kernel_sizes": [3],
     "resblock_dilation_sizes": [[1]],
 }
-
-
-def write_config(path: Path, task: str, model_type: str, model: dict, **preprocess: object) -> Path:
-    config = {
-        "task": task,
-        "model_type": model_type,
-        "dataset": ["LJSpeech"],
-        "dataset_path": {"LJSpeech": str(path.parent / "corpus")},
-        "log_dir": str(path.parent / "ckpts"),
-        "model": model,
-        "preprocess": {
-            **{"aligner": "textgrid", "shard_size": 3, "backend": "sequential", "split": SPLIT},
-            **preprocess,
-        },
-        "train": {"max_steps": 1},
-    }
-    path.write_text(json.dumps(config))
-    return path
-
-
-def write_voice(root: Path, name: str, seed: int) -> Path:
-    """An experiment of an acoustic model with random weights."""
-    config, folder = load_config(root / "voice.json"), root / "ckpts" / name
-    assets = collect_assets(config)
-    torch.manual_seed(seed)
-    network = find("tts", config.model_type).build_network(config, assets)
-    folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps(to_plain(config)))
-    assets.save(folder)
-    save_file(network.state_dict(), folder / "model.safetensors")
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -359,22 +322,29 @@ def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):
         np.testing.assert_allclose(store.read(id).mel, expected, atol=1e-4)
 
 
-def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(tmp_path):
+@pytest.mark.parametrize("n_frames_per_step", [1, 3])
+def test_a_model_that_needs_no_durations_predicts_from_the_frames_before(
+    n_frames_per_step, tmp_path
+):
     copy_corpus(tmp_path / "corpus", IDS[-3:])
     keys = {"processed_dir": str(tmp_path / "data"), "aligner": "none", "split": {}}
-    sizes = {"prenet_size": 8, "attention_lstm_size": 8, "decoder_lstm_size": 8}
-    model = {"encoder": {"hidden": 8}, "decoder": sizes, "postnet": {"channels": 8}}
+    decoder = {**TACOTRON["decoder"], "n_frames_per_step": n_frames_per_step}
+    model = {**TACOTRON, "decoder": decoder}
     write_config(tmp_path / "voice.json", "tts", "Tacotron2", model, **keys)
     prepare_dataset(load_config(tmp_path / "voice.json"), "LJSpeech", 1)
     folder = write_voice(tmp_path, "voice", seed=0)
     prepare_from_acoustic(vocoder_config(tmp_path), folder)
     store, features = store_of(tmp_path), FeatureStore(tmp_path / "data/LJSpeech")
     voice = load_model(folder)
+    assert store.frames.tolist() == features.frames.tolist()
+    assert any(store.frames % 3)  # a last step that is not whole
     for id in store.ids:
-        found = features.read(id)
+        found, record = features.read(id), store.read(id)
+        assert (record.mel.shape, record.start) == (found.mel.shape, found.start)
+        assert len(record.wav) == 256 * found.mel.shape[1]
         phones = torch.tensor([voice.vocabulary.ids(found.phones)])
         mel = torch.from_numpy(found.mel)[None]
         lengths = torch.tensor([phones.shape[1]]), torch.tensor([mel.shape[2]])
         output = voice.network(phones, lengths[0], torch.tensor([0]), mel, lengths[1])
         expected = output.refined_mel_hat[0].T.detach().numpy()
-        np.testing.assert_allclose(store.read(id).mel, expected, atol=1e-4)
+        np.testing.assert_allclose(record.mel, expected, atol=1e-4)

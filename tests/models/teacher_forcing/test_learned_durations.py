@@ -6,7 +6,7 @@ import torch
 
 from models.base.assets import Assets, Speaker
 from models.base.joint_aligner import JointAlignerConfig, build_aligner
-from models.checkpoint.joint_aligner_loading import load_joint_aligner
+from models.teacher_forcing.learned_durations import load_joint_aligner
 from modules.mel import MelConfig
 from processors.text.symbols import arpabet_vocabulary
 from utils.errors import InputError

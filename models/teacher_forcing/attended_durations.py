@@ -1,0 +1,115 @@
+"""Durations from the attention of a voice that reads recordings with teacher forcing.
+
+FastPitch 1.0 takes its durations from a Tacotron 2 in this way (Łańcucki 2021, arXiv:2006.06873,
+section 2.1), FastSpeech from its teacher (Ren et al. 2019, arXiv:1905.09263, section 3.3).
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from models.base.interfaces import AttentiveModel
+from models.checkpoint.hub_files import fetch
+from models.checkpoint.loading import is_experiment, load_model
+from models.teacher_forcing.voice_data import VoiceData
+from modules.alignment_search import argmax_durations, monotonic_durations
+from modules.attention_quality import path_quality
+from preprocessors.manifest import read_utterances
+from processors.alignment import AlignmentError
+from processors.alignment.timed import Grid, Interval
+from processors.dataset.store import FeatureStore
+from processors.durations import AttentionPath
+from processors.durations.formats import ModelSource, SourceEntry
+from processors.durations.frames import FrameRate
+from utils.errors import InputError
+from utils.logging import progress
+
+_LEAST_ATTENTION = 1e-6  # the path may cross a phone without attention
+
+
+def is_voice(reference: str) -> bool:
+    """Whether a name is that of an experiment, or of nothing on disk: of a voice on the Hub."""
+    path = Path(reference)
+    return not path.exists() or is_experiment(path)
+
+
+def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -> ModelSource:
+    """The durations that a voice finds in features of stage 1.
+
+    Args:
+        reference: The voice: an experiment, a checkpoint or a name on the Hub.
+        folder: `<processed_dir>/<dataset>`: features in the mel and the phones of the voice.
+        path: `monotonic`: the most likely alignment in which phones follow each other, each with at
+            least one frame; `argmax`: each frame counts for the phone of the largest weight.
+
+    Raises:
+        InputError: If the voice has no attention, or does not fit the features.
+    """
+    voice = load_model(fetch(reference), "cuda" if torch.cuda.is_available() else "cpu")
+    if voice.config.needs_durations:
+        raise InputError(
+            f"{reference} is a {voice.config.model_type} and has no attention to take durations"
+            " from; give a Tacotron 2"
+        )
+    try:
+        data = VoiceData(voice, FeatureStore(folder, voice.mel))
+        for id in data.store.ids[:1]:  # another text frontend shows now
+            data.vocabulary.ids(data.features(id).phones)
+    except InputError as error:
+        raise InputError(
+            f"{reference} aligns features of stage 1 with its own configuration; give their folder"
+            f" by --set preprocess.processed_dir, if need be: {error}"
+        ) from error
+    return ModelSource(voice.home, f"attention, {path}", lambda: [*_entries(data, path)])
+
+
+def _entries(data: VoiceData, path: AttentionPath) -> Iterator[SourceEntry]:
+    """Runs the network over all features."""
+    network, store = cast("AttentiveModel", data.voice.network), data.store
+    utterances = read_utterances(store.folder)
+    with progress(len(store), "attention") as bar:
+        for ids in data.groups(store.ids):
+            batch = data.batch(ids)
+            attention = network.teacher_forced_attention(batch).float().cpu()  # (B, T, N)
+            lengths = zip(batch.mel_lengths.tolist(), batch.phone_lengths.tolist(), strict=True)
+            for id, weights, (T, N) in zip(ids, attention, lengths, strict=True):
+                text = utterances[id].text
+                yield _entry(data, id, text, weights[:T, :N], path)
+            bar.advance(len(ids))
+
+
+def _entry(
+    data: VoiceData, id: str, text: str, weights: Tensor, path: AttentionPath
+) -> SourceEntry:
+    """The durations of one utterance, from weights (T, N)."""
+    (T, N), folder = weights.shape, data.store.folder
+    if path == "monotonic" and N > T:
+        reason = f"{N} phones in {T} frames, which cannot all have one; --path argmax allows it"
+        return SourceEntry(id, folder, partial(_refuse, reason), text)
+    durations = argmax_durations(weights) if path == "argmax" else _monotonic(weights)
+    read = partial(_grid, data, id, durations)
+    return SourceEntry(id, folder, read, text, path_quality(weights, durations))
+
+
+def _monotonic(weights: Tensor) -> Tensor:
+    """(T, N) -> (N,)."""
+    T, N = weights.shape
+    log_attention = weights.clamp(min=_LEAST_ATTENTION).log()[None]
+    return monotonic_durations(log_attention, torch.tensor([N]), torch.tensor([T]))[0]
+
+
+def _grid(data: VoiceData, id: str, durations: Tensor) -> Grid:
+    """The phones of the features, with the times of durations (N,) in the recording."""
+    features, mel = data.features(id), data.store.mel
+    rate = FrameRate(mel.hop_length, mel.sample_rate)
+    edges = rate.boundaries_s(durations.numpy(), features.start).tolist()  # (N + 1,)
+    spans = zip(features.phones, edges[:-1], edges[1:], strict=True)
+    return Grid(None, [], [Interval(*span) for span in spans])
+
+
+def _refuse(reason: str) -> Grid:
+    raise AlignmentError(reason)

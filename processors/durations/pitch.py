@@ -1,0 +1,143 @@
+"""Pitch of each token of other projects: `pitch_char/<id>.pt` of NVIDIA's FastPitch 1.0.
+
+Its values are those of the tokens that the durations are of, 0 where unvoiced. NVIDIA normalises
+the others by the mean and standard deviation of all characters of a list of files, which it writes
+to `pitch_char_stats__<list>.json`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from processors.alignment import AlignmentError
+from utils.arrays import read_array
+from utils.errors import InputError
+from utils.files import read_json
+
+_SUFFIXES = (".pt", ".npy")
+_LOWEST, _HIGHEST = 20.0, 2000.0  # Hz: normalised values are below, Hz taken for them above
+_CHECKED = 20  # files whose unit is checked before the work begins
+
+
+class PitchStats(NamedTuple):
+    """Statistics of pitch that was normalised."""
+
+    mean: float  # Hz
+    std: float  # Hz
+
+
+@dataclass(frozen=True)
+class TokenPitch:
+    """Files with the pitch of tokens."""
+
+    files: Mapping[str, Path]  # by id
+    folder: Path
+    stats: PitchStats | None  # None: the values are in Hz
+
+    def read(self, id: str, n_tokens: int) -> np.ndarray:
+        """Pitch of an utterance.
+
+        Args:
+            id: Of the utterance.
+            n_tokens: Number of its durations.
+
+        Returns:
+            Hz, 0 where unvoiced, (n_tokens,) float64.
+
+        Raises:
+            AlignmentError: If its file is missing or damaged, has more or fewer values, or values
+                that are no pitch; the message names it.
+        """
+        if id not in self.files:
+            raise AlignmentError(f"{self.folder} has no pitch of it ({id}.pt or {id}.npy)")
+        path = self.files[id]
+        hz = self._in_hz(path)
+        if len(hz) != n_tokens:
+            raise AlignmentError(f"{path}: pitch of {len(hz)} tokens, but {n_tokens} durations")
+        return hz
+
+    def _in_hz(self, path: Path) -> np.ndarray:
+        try:
+            values = np.atleast_1d(np.squeeze(read_array(path)))
+        except InputError as error:
+            raise AlignmentError(str(error)) from None
+        if values.ndim != 1 or values.dtype.kind not in "iuf":
+            raise AlignmentError(
+                f"{path}: {values.dtype} of shape {values.shape}, expected a number for each token"
+            )
+        hz = values.astype(np.float64)
+        if self.stats is not None:
+            hz = np.where(hz == 0, 0.0, hz * self.stats.std + self.stats.mean)
+        wrong = ~((hz == 0) | ((hz >= _LOWEST) & (hz <= _HIGHEST)))
+        if wrong.any():
+            given = "without --pitch_stats" if self.stats is None else "by --pitch_stats"
+            raise AlignmentError(
+                f"{path}: a pitch of {hz[wrong][0]:g} Hz {given}, expected {_LOWEST:g} to"
+                f" {_HIGHEST:g} or 0; normalised values need the statistics of their data, values"
+                " in Hz none"
+            )
+        return hz
+
+
+def find_pitch(folder: Path, stats: Path | None) -> TokenPitch:
+    """Finds files of pitch, `<id>.pt` or `<id>.npy`, in a folder and all folders below.
+
+    Args:
+        folder: Of the files.
+        stats: JSON with `mean` and `std` in Hz, by which the values were normalised; None: they are
+            in Hz.
+
+    Raises:
+        InputError: If there are none, one id has several, the statistics cannot be read, or the
+            first files are not in Hz with them.
+    """
+    paths = sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES)
+    if not paths:
+        raise InputError(f"--pitch {folder}: no file that ends in {' or '.join(_SUFFIXES)}")
+    files = {path.stem: path for path in paths}
+    if len(files) < len(paths):
+        doubled = next(path for path in paths if files[path.stem] != path)
+        raise InputError(f"--pitch {folder} has {doubled.stem} several times; remove all but one")
+    found = TokenPitch(files, folder, None if stats is None else _read_stats(stats))
+    for path in paths[:_CHECKED]:
+        try:
+            found._in_hz(path)
+        except AlignmentError as error:
+            raise InputError(f"--pitch: {error}") from None
+    return found
+
+
+def _read_stats(path: Path) -> PitchStats:
+    row = read_json(path)
+    try:
+        stats = PitchStats(*(float(cast("Any", row)[key]) for key in PitchStats._fields))
+    except (TypeError, KeyError, ValueError):
+        stats = PitchStats(0.0, 0.0)
+    if not (np.isfinite(stats).all() and stats.std > 0 and stats.mean > 0):
+        raise InputError(
+            f"--pitch_stats {path}: expected mean and std in Hz, as in"
+            ' {"mean": 214.7, "std": 65.7}'
+        )
+    return stats
+
+
+def pitch_of_phones(
+    token_edges: np.ndarray, pitch: np.ndarray, boundaries: np.ndarray
+) -> np.ndarray:
+    """Pitch of the token in the middle of each phone.
+
+    Args:
+        token_edges: Times of the tokens, (K + 1,).
+        pitch: Of the tokens, Hz, (K,).
+        boundaries: Times of the phones, (N + 1,), in the same unit.
+
+    Returns:
+        Hz, (N,); 0 for phones without length, and outside the tokens.
+    """
+    middles = (boundaries[:-1] + boundaries[1:]) / 2
+    tokens = np.searchsorted(token_edges, middles, side="right") - 1
+    known = (np.diff(boundaries) > 0) & (tokens >= 0) & (tokens < len(pitch))
+    return np.where(known, pitch[tokens.clip(0, len(pitch) - 1)], 0.0)

@@ -1,0 +1,199 @@
+"""Durations from a Tacotron 2 whose attention is known, through stage 1 to a FastPitch."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from models.base.registry import find, load_config
+from models.teacher_forcing.attended_durations import attention_source, is_voice
+from models.training.data.loading import ProcessRank, collect_assets, load_data
+from modules.location_attention import LocationAttention
+from processors.dataset.store import FeatureStore
+from processors.durations.fitting import Interpretation
+from processors.durations.importing import import_durations
+from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice
+from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
+from utils.errors import InputError
+from utils.files import read_json, read_jsonl
+
+CHOSEN = IDS[-3:]
+STEPS = 2  # of each phone; the last has all that follow
+JUMP = 5  # at this step attention is on the last phone
+SMALL = {"layers": 1, "head_size": 4, "filter_size": 4}
+FASTPITCH = {"variant": "1.0", "hidden": 8, "encoder": SMALL, "decoder": SMALL}
+
+
+def known_attention(_, state, keys, past, kernel, mask):
+    """Two steps on each phone, and one step in which it is at the end."""
+    step = past[:, 1].sum(dim=1).round().long()  # (B,): cumulative weights grow by 1 in each step
+    last = mask.sum(dim=1) - 1
+    place = torch.where(step == JUMP, last, (step // STEPS).minimum(last))
+    return torch.nn.functional.one_hot(place, mask.shape[1]).float()
+
+
+@pytest.fixture
+def _known_attention(monkeypatch):
+    monkeypatch.setattr(LocationAttention, "forward", known_attention)
+
+
+def make_voice(root: Path, model_type: str, model: dict) -> Path:
+    """A voice with random weights and its features, which have no durations."""
+    copy_corpus(root / "corpus", CHOSEN)
+    keys = {"processed_dir": str(root / "data"), "aligner": "none", "split": {}}
+    if model_type != "Tacotron2":
+        keys["aligner"] = "learned"
+    write_config(root / "voice.json", "tts", model_type, model, **keys)
+    prepare_dataset(load_config(root / "voice.json"), "LJSpeech", 1)
+    return write_voice(root, "voice", seed=0)
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["r=1", "r=3"])
+def made(request, tmp_path_factory) -> tuple[Path, int]:
+    """A Tacotron 2 and its frames per step."""
+    root, r = tmp_path_factory.mktemp("voice"), request.param
+    decoder = {**TACOTRON["decoder"], "n_frames_per_step": r}
+    make_voice(root, "Tacotron2", {**TACOTRON, "decoder": decoder})
+    return root, r
+
+
+def bring_in(
+    root: Path,
+    target: Path,
+    path: str = "monotonic",
+    model_type: str = "FastPitch",
+    model: dict = FASTPITCH,
+    **preprocess: object,
+):
+    """Imports the durations of the voice; returns the configuration of another model."""
+    keys = {
+        "aligner": "imported",
+        "imported_dir": str(target / "imported"),
+        "processed_dir": str(target / "data"),
+        "split": {},
+        **preprocess,
+    }
+    # next to the corpus, so that it is found
+    config = load_config(write_config(root / "other.json", "tts", model_type, model, **keys))
+    source = attention_source(str(root / "ckpts/voice"), root / "data/LJSpeech", path)
+    import_durations(config, "LJSpeech", source, Interpretation())
+    return config
+
+
+def path_of(n_phones: int, n_frames: int, r: int) -> list[int]:
+    """Two steps on each phone, and the rest on the last."""
+    frames = [STEPS * r] * (n_phones - 1)
+    return [*frames, n_frames - sum(frames)]
+
+
+@pytest.mark.usefixtures("_known_attention")
+@pytest.mark.parametrize("path", ["monotonic", "argmax"])
+def test_the_durations_of_a_known_attention_arrive_in_the_features(path, made, tmp_path):
+    root, r = made
+    truth = FeatureStore(root / "data/LJSpeech")
+    assert any(truth.frames % 3)  # the last step of r=3 is cut
+    config = bring_in(root, tmp_path, path)
+    prepare_dataset(config, "LJSpeech", 1)
+    store = FeatureStore(tmp_path / "data/LJSpeech")
+    assert list(store.ids) == sorted(CHOSEN)
+    for id in CHOSEN:
+        before, after = truth.read(id), store.read(id)
+        expected = path_of(len(before.phones), before.mel.shape[1], r)
+        if path == "argmax":  # the phone of the jump has a step less, the last one more
+            expected[JUMP // STEPS] -= r
+            expected[-1] += r
+        assert after.durations.tolist() == expected
+        assert (after.phones, after.start) == (before.phones, before.start)
+        np.testing.assert_array_equal(after.mel, before.mel)
+
+
+@pytest.mark.usefixtures("_known_attention")
+def test_the_report_has_the_quality_of_each_utterance_worst_first(made, tmp_path):
+    root, r = made
+    bring_in(root, tmp_path)
+    report = read_json(tmp_path / "imported/import.json")
+    assert (report["format"], report["imported"]) == ("attention, monotonic", 3)
+    rows = read_jsonl(tmp_path / "imported/attention.jsonl")
+    assert sorted(row["id"] for row in rows) == sorted(CHOSEN)
+    store = FeatureStore(root / "data/LJSpeech")
+    for row in rows:
+        T = int(store.frames[store.index_of(row["id"])])
+        assert (row["focus"], row["coverage"]) == (1.0, 1.0)
+        assert row["diagonality"] == pytest.approx(1 - r / T, abs=1e-4)  # all but the jump
+    least = [min(row["focus"], row["coverage"], row["diagonality"]) for row in rows]
+    assert least == sorted(least)
+    assert report["attention"]["diagonality"] == sorted(least)[1]
+
+
+@pytest.mark.usefixtures("_known_attention")
+@pytest.mark.parametrize(
+    ("model_type", "model"), [("FastPitch", FASTPITCH), ("FastSpeech2", VOICE)]
+)
+def test_models_that_need_durations_train_with_them(model_type, model, made, tmp_path):
+    root, _ = made
+    config = bring_in(root, tmp_path, model_type=model_type, model=model)
+    prepare_dataset(config, "LJSpeech", 1)
+    assets = collect_assets(config)
+    data = load_data(config, assets, ProcessRank(), torch.device("cpu"))
+    task = find("tts", model_type).build_task(config, assets)
+    for batch in data.train:
+        assert batch.durations.sum(dim=1).tolist() == batch.mel_lengths.tolist()
+        (update,) = task.training_step(batch)
+        sum(loss.total for loss in update.losses.values()).backward()
+    gradients = [weight.grad for weight in task.networks["model"].parameters()]
+    assert all(gradient is not None for gradient in gradients)
+
+
+def test_attention_that_has_not_learned_to_read_is_left_out_and_named(made, tmp_path):
+    root, _ = made  # random weights
+    with pytest.raises(InputError, match=r"(?s)3 of 3 utterances have no durations.*lost its way"):
+        bring_in(root, tmp_path)
+    rows = read_jsonl(tmp_path / "imported/rejected.jsonl")
+    assert {row["kind"] for row in rows} == {"poor attention"}
+    assert [row["id"] for row in rows] == sorted(CHOSEN)
+    assert not [*(tmp_path / "imported").glob("LJ*.json")]
+    bring_in(root, tmp_path, min_attention=0.0)
+    assert len([*(tmp_path / "imported").glob("LJ*.json")]) == 3
+
+
+def test_the_durations_are_the_same_at_every_run(made, tmp_path):
+    root, _ = made
+    for target in ("a", "b"):
+        bring_in(root, tmp_path / target, min_attention=0.0)
+    for id in CHOSEN:
+        first, second = (tmp_path / name / f"imported/{id}.json" for name in "ab")
+        assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.usefixtures("_known_attention")
+def test_a_text_that_changed_since_stage_1_is_named(made, tmp_path):
+    root = tmp_path / "copy"
+    shutil.copytree(made[0], root)
+    for path in root.rglob("*.json*"):
+        path.write_text(path.read_text().replace(str(made[0]), str(root)))
+    table = root / "corpus/metadata.csv"
+    table.write_text(table.read_text().replace("|", "|So "))
+    with pytest.raises(InputError, match=r"it is of the text '.*', and that is now 'So "):
+        bring_in(root, tmp_path / "out", max_bad_ratio=0.0)
+
+
+def test_a_voice_without_attention_is_refused(tmp_path):
+    make_voice(tmp_path, "FastSpeech2", VOICE)
+    voice = str(tmp_path / "ckpts/voice")
+    with pytest.raises(InputError, match="voice is a FastSpeech2 and has no attention "):
+        attention_source(voice, tmp_path / "data/LJSpeech", "monotonic")
+
+
+def test_features_that_are_not_there_are_named(made, tmp_path):
+    voice = str(made[0] / "ckpts/voice")
+    with pytest.raises(InputError, match=r"processed_dir, if need be: .*json is missing"):
+        attention_source(voice, tmp_path, "monotonic")
+
+
+def test_a_voice_is_told_from_a_folder_of_durations(made):
+    root, _ = made
+    assert is_voice(str(root / "ckpts/voice"))
+    assert is_voice("org/name")
+    assert not is_voice(str(root / "corpus"))

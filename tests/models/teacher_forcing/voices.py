@@ -1,0 +1,61 @@
+"""Acoustic models with random weights, as experiments on disk."""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from models.base.registry import find, load_config
+from models.training.data.loading import collect_assets
+from utils.config import to_plain
+
+SPLIT = {"valid_ids": ["LJ002-0020"], "test_ids": ["LJ002-0035"]}
+VOICE = {
+    "transformer": {
+        "encoder_layer": 1,
+        "encoder_hidden": 16,
+        "decoder_layer": 1,
+        "decoder_hidden": 16,
+        "conv_filter_size": 16,
+        "conv_kernel_size": [3, 1],
+    },
+    "variance_predictor": {"filter_size": 8},
+    "variance_embedding": {"n_bins": 8},
+}
+TACOTRON = {
+    "encoder": {"hidden": 8},
+    "decoder": {"prenet_size": 8, "attention_lstm_size": 8, "decoder_lstm_size": 8},
+    "postnet": {"channels": 8},
+}
+
+
+def write_config(path: Path, task: str, model_type: str, model: dict, **preprocess: object) -> Path:
+    config = {
+        "task": task,
+        "model_type": model_type,
+        "dataset": ["LJSpeech"],
+        "dataset_path": {"LJSpeech": str(path.parent / "corpus")},
+        "log_dir": str(path.parent / "ckpts"),
+        "model": model,
+        "preprocess": {
+            **{"aligner": "textgrid", "shard_size": 3, "backend": "sequential", "split": SPLIT},
+            **preprocess,
+        },
+        "train": {"max_steps": 1},
+    }
+    path.write_text(json.dumps(config))
+    return path
+
+
+def write_voice(root: Path, name: str, seed: int) -> Path:
+    """An experiment of an acoustic model with random weights."""
+    config, folder = load_config(root / "voice.json"), root / "ckpts" / name
+    assets = collect_assets(config)
+    torch.manual_seed(seed)
+    network = find("tts", config.model_type).build_network(config, assets)
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(to_plain(config)))
+    assets.save(folder)
+    save_file(network.state_dict(), folder / "model.safetensors")
+    return folder
