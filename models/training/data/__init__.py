@@ -1,1 +1,1 @@
-"""What training reads: datasets and batches, and mels predicted for vocoders."""
+"""What training reads: datasets and batches."""

@@ -14,16 +14,10 @@ from safetensors.torch import save_file
 
 from models.base.registry import find, load_config
 from models.checkpoint.loading import load_model
-<<<<<<<< HEAD:tests/models/training/data/test_predicted_mels.py
-from models.training.data import predicted_mels
-from models.training.data.loading import ProcessRank, collect_assets, load_data
-from models.training.data.predicted_mels import prepare_from_acoustic
-========
 from models.teacher_forcing import predicted_mels
 from models.teacher_forcing.learned_durations import duration_finder
 from models.teacher_forcing.predicted_mels import prepare_from_acoustic
 from models.training.data.loading import ProcessRank, collect_assets, load_data
->>>>>>>> dbc8271 (Take durations from a Tacotron 2, and pitch of NVIDIA's characters):tests/models/teacher_forcing/test_predicted_mels.py
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
 from preprocessors.split import read_splits
