@@ -30,6 +30,7 @@ check_values() {
     if runs_stage 2; then check_training; fi
     [ -z "$synthetic" ] || [ "$first" -eq 2 ] ||
         fail "--synthetic replaces the data of stages 0 and 1: start with --stage 2"
+    check_machines
     if [ -n "$name" ]; then check_name; fi
     [ -z "$overwrite" ] || runs_stage 3 || fail "--overwrite goes with stage 3"
     if runs_stage 3; then check_inference; fi

@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # Every recipe's run.sh: reads the flags, checks them all (checks.sh), runs the stages (stages.sh;
-# stage 4 and its flags: evaluation.sh). tts.sh and vocoder.sh hold what only recipes of that kind
-# have; the folder of the recipe, egs/<kind>/<name>, selects one. POSIX sh only. Values are data:
-# they are quoted everywhere and never evaluated.
+# training on several machines: machines.sh; stage 4 and its flags: evaluation.sh). tts.sh and
+# vocoder.sh hold what only recipes of that kind have; the folder of the recipe, egs/<kind>/<name>,
+# selects one. POSIX sh only. Values are data: they are quoted everywhere and never evaluated.
 
 readonly FIRST_STAGE=0 LAST_STAGE=4
 
@@ -130,6 +130,8 @@ read_parts() {
     . "$root/egs/_shared/checks.sh"
     # shellcheck source=egs/_shared/stages.sh
     . "$root/egs/_shared/stages.sh"
+    # shellcheck source=egs/_shared/machines.sh
+    . "$root/egs/_shared/machines.sh"
     # shellcheck source=egs/_shared/evaluation.sh
     . "$root/egs/_shared/evaluation.sh"
 }
@@ -199,7 +201,7 @@ read_flag() {
         --infer_mode) infer_mode=$2 ;;
         --infer_dataset) infer_dataset=$2 ;;
         --infer_testing_set) infer_testing_set=$2 ;;
-        *) read_evaluation_flag "$1" "$2" || read_kind_flag "$1" "$2" ;;
+        *) read_evaluation_flag "$1" "$2" || read_machine_flag "$1" "$2" || read_kind_flag "$1" "$2" ;;
     esac
 }
 
@@ -252,7 +254,10 @@ prepare_environment() {
     # Spinning threads block a core that another process needs: up to 3 times slower.
     export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-PASSIVE}"
     cd -- "$root" || fail "cannot enter $root"
-    if runs_stage 2; then count_gpus; fi
+    if runs_stage 2; then
+        count_gpus
+        prepare_machines
+    fi
 }
 
 # Sets $processes: the number of GPUs in --gpu, 0 for the CPU.

@@ -37,25 +37,15 @@ stage_2() {
     set -- -m bins.train "--config=$config" "--task=$kind" "--name=$name" \
         ${resume:+--resume} ${restart:+--restart} ${init_from:+"--init_from=$init_from"} \
         ${synthetic:+--synthetic} ${seed:+"--seed=$seed"} "$@"
-    case $processes in
-        0)
-            OMP_NUM_THREADS=$(cpu_threads)
-            export OMP_NUM_THREADS ACCELERATE_USE_CPU=true
-            supervise "$python" "$@"
-            ;;
-        1) supervise "$python" "$@" ;;
-        # --quiet: the trainer reports errors; a traceback of the launcher adds nothing.
-        *)
-            supervise "$python" -m accelerate.commands.launch --quiet --multi_gpu \
-                --num_processes "$processes" --num_machines 1 --main_process_port 0 \
-                --mixed_precision no --dynamo_backend no "$@"
-            ;;
-    esac
+    if [ "$processes" -eq 0 ]; then
+        OMP_NUM_THREADS=$(cpu_threads)
+        export OMP_NUM_THREADS ACCELERATE_USE_CPU=true
+    fi
+    launch_training "$@"
 }
 
 # Runs a command that saves its work when it is stopped, also by a terminal that closes: forwards
 # the signal and waits for the end.
-# One process is started without `accelerate launch`, which would end before the training does.
 supervise() {
     "$@" &
     child=$!
