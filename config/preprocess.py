@@ -141,7 +141,9 @@ class PreprocessConfig:
     energy_remove_outlier: bool = True
     # Stage 1 fails if a larger share of utterances is rejected; if above 0, three are tolerated.
     max_bad_ratio: float = 0.01
-    backend: Literal["loky", "dask", "ray", "sequential"] = "loky"  # joblib backend
+    # Where the work of stages 1 and 4 runs: processes of this machine, the cluster of
+    # DASK_SCHEDULER_ADDRESS or RAY_ADDRESS (without: a local one), or this process.
+    backend: Literal["loky", "dask", "ray", "sequential"] = "loky"
     shard_size: int = 200  # utterances per feature shard and per unit of work
     corpus: dict[str, CorpusConfig] = field(default_factory=dict)  # by dataset name
     split: SplitConfig = field(default_factory=SplitConfig)

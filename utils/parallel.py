@@ -206,7 +206,7 @@ def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
     # an address takes precedence over n_workers, which is for a local cluster
     with Client(n_workers=n_jobs, threads_per_worker=1, dashboard_address=None) as client:
         futures = {
-            client.submit(_in_worker, function, key, items, pure=False): key
+            client.submit(_in_dask_worker, function, key, items, pure=False): key
             for key, items in chunks.items()
         }
         for future in as_completed(list(futures)):
@@ -216,6 +216,18 @@ def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
             except KilledWorker as error:
                 raise WorkerDiedError([key], error) from error
             future.release()
+
+
+def _in_dask_worker(function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:
+    """Refuses a worker with several threads: aligners and the number of threads are per process."""
+    from distributed import get_worker
+
+    if (n_threads := get_worker().state.nthreads) > 1:
+        raise InputError(
+            f"a worker of the Dask cluster has {n_threads} threads, expected 1: start more workers "
+            "with --nthreads 1"
+        )
+    return _in_worker(function, key, items)
 
 
 def _ray_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:

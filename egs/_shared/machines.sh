@@ -98,8 +98,8 @@ import socket, sys
 host, port, rank = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 try:
     family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-except OSError as error:
-    sys.exit(f"--main_process_ip {host}: {error.strerror}")
+except (OSError, UnicodeError) as error:
+    sys.exit(f"--main_process_ip {host}: {error}")
 with socket.socket(family, socket.SOCK_STREAM) as listener:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,7 +1,7 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import ProjectConfiguration
+from accelerate.utils import DistributedType, ProjectConfiguration
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, Assets, read_speakers
@@ -41,6 +41,7 @@ from models.training.initialisation.new_speakers import (
     extend_assets,
     train_only_speakers,
 )
+from models.training.processes.agreement import check_agreement
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking.tracker import Tracker, check_tracker, ending_trackers
 from models.training.trainer import Observers, Trainer
@@ -78,6 +79,16 @@ _MAY_CHANGE = (
     "train.valid_samples",
     "train.valid_steps",
 )
+
+
+# What may differ between the machines of a run: places, and how a machine loads its data.
+_OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.dataloader")
+
+# These split weights or gradients in ways of their own.
+_UNSUPPORTED = {
+    *(DistributedType.DEEPSPEED, DistributedType.FSDP, DistributedType.MEGATRON_LM),
+    DistributedType.XLA,
+}
 
 
 def train(
@@ -124,6 +135,7 @@ def train(
         task = find(config.task, config.model_type).build_task(config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
+        check_agreement(_facts(config, data.plan, step_of(checkpoint) if checkpoint else None))
         history = _history(config, folder, resume=resume)
         transfer = None if init_from is None else initialise(task, assets, init_from)
         if transfer is not None:
@@ -147,6 +159,13 @@ def train(
             trainer.resume(checkpoint)
         _log_start(config, task, data, accelerator)
         return trainer.fit()
+
+
+def _facts(config: Config, plan: str, resumed: int | None) -> dict[str, object]:
+    """What all processes must agree on; `preprocess` is in the fingerprint of the data."""
+    keys = _flat(to_plain(config))
+    shared = {key: value for key, value in keys if not _is_one_of(key, _OF_A_MACHINE)}
+    return shared | {"the data of stage 1": plan, "the checkpoint of --resume": resumed}
 
 
 def _collect(config: Config, init_from: str | None) -> Assets:
@@ -231,7 +250,7 @@ def _check_unchanged(old: Config, new: Config) -> None:
     changed = [
         f"{key} was {before.get(key)}, is {after.get(key)}"
         for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key) and not _may_change(key)
+        if before.get(key) != after.get(key) and not _is_one_of(key, _MAY_CHANGE)
     ]
     if changed:
         raise InputError(
@@ -248,8 +267,9 @@ def _check_unchanged(old: Config, new: Config) -> None:
         )
 
 
-def _may_change(key: str) -> bool:
-    return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in _MAY_CHANGE)
+def _is_one_of(key: str, names: Sequence[str]) -> bool:
+    """Whether a key, or a section that it is in, matches one of the names."""
+    return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
 
 
 def _flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
@@ -276,6 +296,11 @@ def _make_accelerator(config: Config, folder: Path) -> Accelerator:
         raise InputError(
             f"train.mixed_precision={config.train.mixed_precision}: {error}; use fp32"
         ) from error
+    if accelerator.distributed_type in _UNSUPPORTED:
+        raise InputError(
+            f"accelerate was launched for {accelerator.distributed_type.value}, which this trainer "
+            "does not support; use MULTI_GPU, or a single process"
+        )
     if config.train.mixed_precision == "fp16" and accelerator.device.type == "cpu":
         raise InputError("train.mixed_precision=fp16 needs a GPU; on a CPU use bf16 or fp32")
     return accelerator

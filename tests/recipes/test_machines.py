@@ -151,6 +151,8 @@ def test_two_machines_make_the_updates_of_one_with_twice_the_batch(tmp_path):
     for process in (*machines, one):
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
+        if process is machines[1]:  # rank 0 logs for both
+            assert "processes: 2" in errors
     for network in ("model", "discriminator"):
         both = [
             load_file(
@@ -166,7 +168,10 @@ def test_two_machines_make_the_updates_of_one_with_twice_the_batch(tmp_path):
     ("host", "message"),
     [
         ("127.0.0.1", "error: --main_process_port {port}: Address already in use; give another"),
-        ("no_such_host.invalid", "error: --main_process_ip no_such_host.invalid: "),
+        (
+            "n" * 64,
+            f"error: --main_process_ip {'n' * 64}: ",
+        ),  # refused without asking a name server
     ],
 )
 def test_an_address_at_which_machines_cannot_meet_is_one_line(tmp_path, host, message):

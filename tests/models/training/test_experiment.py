@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 from accelerate.state import AcceleratorState
+from accelerate.utils import DistributedType
 
 from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, steps_of
 from models.checkpoint.loading import load_model
-from models.training.experiment import train
+from models.training import experiment
+from models.training.experiment import _facts, train
 from processors.dataset.store import FeatureStore
 from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
 from utils.errors import InputError
@@ -292,3 +294,19 @@ def test_without_the_corpus_training_runs_without_scores(root, caplog):
     assert re.fullmatch(
         r"no scores during training: utt-01\d is not in .*manifest\.jsonl", lines[1]
     )
+
+
+def test_what_differs_between_machines_is_left_out_of_what_they_agree_on(root):
+    config = load_config(write_voice_config(root), ["train.max_steps=7"])
+    facts = _facts(config, "plan", None)
+
+    assert facts["train.max_steps"] == 7
+    assert facts["the data of stage 1"] == "plan"
+    assert not [key for key in facts if key.startswith(("dataset_path", "preprocess", "log_dir"))]
+
+
+def test_a_launch_for_what_the_trainer_does_not_do_is_refused(root, monkeypatch):
+    monkeypatch.setattr(experiment, "_UNSUPPORTED", {DistributedType.NO})
+
+    with pytest.raises(InputError, match="accelerate was launched for NO, which this trainer"):
+        run(root)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -109,6 +110,25 @@ def test_workers_change_nothing(n_jobs, corpus, prepared, tmp_path):
     summary = prepare_dataset(config_of(corpus, tmp_path, backend="loky"), "LJSpeech", n_jobs)
     assert (summary.n_extracted, summary.n_usable) == (9, 9)
     assert_same_output(tmp_path / "LJSpeech", prepared)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_dask_cluster_with_one_thread_a_worker_changes_nothing(
+    n_threads, corpus, prepared, tmp_path, monkeypatch
+):
+    distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # for the workers
+    options = {"n_workers": 2, "threads_per_worker": n_threads, "dashboard_address": None}
+    # as by DASK_SCHEDULER_ADDRESS, which is read when Dask is imported
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        dask.config.set(scheduler_address=cluster.scheduler_address),
+        nullcontext() if n_threads == 1 else pytest.raises(InputError, match="has 2 threads"),
+    ):
+        prepare_dataset(config_of(corpus, tmp_path, backend="dask"), "LJSpeech", 1)
+    if n_threads == 1:
+        assert_same_output(tmp_path / "LJSpeech", prepared)
 
 
 KILLED = """
