@@ -203,8 +203,9 @@ def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
     """Workers of a Dask cluster: that of DASK_SCHEDULER_ADDRESS, or a new local one."""
     from distributed import Client, KilledWorker, as_completed
 
-    # an address takes precedence over n_workers, which is for a local cluster
-    with Client(n_workers=n_jobs, threads_per_worker=1, dashboard_address=None) as client:
+    local = {"n_workers": n_jobs, "threads_per_worker": 1, "dashboard_address": None}
+    # Dask takes the address from its settings, and refuses options of a local cluster with it
+    with Client(**({} if _has_dask_address() else local)) as client:
         futures = {
             client.submit(_in_dask_worker, function, key, items, pure=False): key
             for key, items in chunks.items()
@@ -216,6 +217,12 @@ def _dask_pool(function: Function, chunks: Chunks, n_jobs: int) -> Results:
             except KilledWorker as error:
                 raise WorkerDiedError([key], error) from error
             future.release()
+
+
+def _has_dask_address() -> bool:
+    from dask import config
+
+    return bool(config.get("scheduler-address", None))
 
 
 def _in_dask_worker(function: Function, key: str, items: Sequence[Any]) -> tuple[str, Any]:
