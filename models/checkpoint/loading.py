@@ -214,7 +214,8 @@ def _open_imported(path: Path, importer: Importer) -> OpenedModel:
 
     def build() -> LoadedModel:
         network = find(config.task, config.model_type).build_network(config, assets)
-        fill_network(network, imported.tensors, imported.weights, str(imported.described_by))
+        described_by, name_of = str(imported.described_by), imported.original_name
+        fill_network(network, imported.tensors, imported.weights, described_by, name_of)
         get_logger(__name__).info("%s: %s", imported.weights, imported.source)
         return LoadedModel(network, config, assets, weights, home, imported.step, tree, stored)
 
@@ -271,7 +272,11 @@ def _homes(folder: Path) -> Iterator[Path]:
 
 
 def fill_network(
-    network: nn.Module, tensors: dict[str, Tensor], path: Path, described_by: str
+    network: nn.Module,
+    tensors: dict[str, Tensor],
+    path: Path,
+    described_by: str,
+    name_of: Callable[[str], str] = str,
 ) -> None:
     """Fills a network strictly: every tensor is used and none is missing.
 
@@ -280,6 +285,7 @@ def fill_network(
         tensors: By name; weight normalisation in any form.
         path: Their file, for messages.
         described_by: The file that the network was built from, for messages.
+        name_of: From a name of the network to the one that messages have.
 
     Raises:
         InputError: If they do not fit the network.
@@ -289,6 +295,6 @@ def fill_network(
         adapted = adapt_weight_norm(tensors, own.keys())
     except ValueError as error:
         raise InputError(f"{path}: {error}") from error
-    if faults := misfits(own, adapted):
+    if faults := misfits(own, adapted, name_of):
         raise InputError(f"{path}: does not fit {described_by}: {faults}")
     network.load_state_dict(adapted)

@@ -266,7 +266,7 @@ class FastPitch(nn.Module):
             energy: (B, N), instead of the predicted.
 
         Returns:
-            The mel with its prosody; the energy is 0 without energy.
+            The mel with its prosody; version 1.0 has no energy.
 
         Raises:
             ValueError: If there are several speakers and no speaker_ids, if there are both pitch
@@ -282,7 +282,7 @@ class FastPitch(nn.Module):
         durations = round_durations(durations * duration_control * mask, max_frames)
         pitch_asked = ContourControl(pitch, pitch_control, pitch_transform, voiced)
         phones, f0 = self.pitch.infer(phones, mask, speaker_ids, pitch_asked)
-        spoken_energy = torch.zeros_like(f0)
+        spoken_energy = None
         if self.energy is not None:
             phones, spoken_energy = self.energy.infer(phones, mask, energy, energy_control)
         mel_lengths = durations.sum(dim=1)

@@ -42,6 +42,8 @@ class ImportedModel:
     source: str  # model, project and checkpoint in one line, for the model card
     unused: tuple[str, ...] = ()  # unused tensors of the inference network, with the reason
     step: int | None = None  # updates of training; None if unknown
+    # from Arion's name of a tensor to that of the project, which its users know, for messages
+    original_name: Callable[[str], str] = str
     # reads the networks that only training needs. Not called for inference: discriminators are
     # large
     training_networks: Callable[[], TrainingNetworks] = TrainingNetworks

@@ -16,6 +16,7 @@ from models.base.assets import Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._files import HubFiles
+from models.checkpoint.importers._names import TensorNames
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, find_checkpoint, size_of
 from models.checkpoint.importers._settings import required
 from models.checkpoint.tensors import listed
@@ -28,20 +29,33 @@ _FILE = re.compile(r"(?i).*fastpitch.*\.(pt|pth)")
 HUB_FILES = HubFiles(_FILE, _FILE)
 _LJSPEECH_PITCH = 218.14, 67.24  # Hz; NVIDIA's code takes them if the stored deviation is 0
 _SYMBOLS, _SPEAKERS = "encoder.word_emb.weight", "speaker_emb.weight"
-_BLOCK = r"(encoder|decoder)\.layers\.(\d+)\."
-_NAMES = (  # patterns of stored names, and the names in Arion
-    (r"encoder\.word_emb\.", "phone_embedding."),
-    (_BLOCK + r"dec_attn\.qkv_net\.", r"\1.layers.\2.attention.qkv."),
-    (_BLOCK + r"dec_attn\.o_net\.", r"\1.layers.\2.attention.fc."),
-    (_BLOCK + r"dec_attn\.layer_norm\.", r"\1.layers.\2.attention_norm."),
-    (_BLOCK + r"pos_ff\.CoreNet\.0\.", r"\1.layers.\2.conv_1."),
-    (_BLOCK + r"pos_ff\.CoreNet\.2\.", r"\1.layers.\2.conv_2."),
-    (_BLOCK + r"pos_ff\.layer_norm\.", r"\1.layers.\2.conv_norm."),
-    (r"speaker_emb\.", "speaker_embedding."),
-    (r"(pitch|energy)_emb\.", r"\1.embedding."),
-    (r"proj\.", "mel_linear."),
+_BLOCK = "{word}.layers.{n}."
+_NAMES = TensorNames(
+    (
+        ("encoder.word_emb.", "phone_embedding."),
+        ("speaker_emb.", "speaker_embedding."),
+        ("proj.", "mel_linear."),
+        (_BLOCK + "dec_attn.qkv_net.", _BLOCK + "attention.qkv."),
+        (_BLOCK + "dec_attn.o_net.", _BLOCK + "attention.fc."),
+        (_BLOCK + "dec_attn.layer_norm.", _BLOCK + "attention_norm."),
+        (_BLOCK + "pos_ff.CoreNet.0.", _BLOCK + "conv_1."),
+        (_BLOCK + "pos_ff.CoreNet.2.", _BLOCK + "conv_2."),
+        (_BLOCK + "pos_ff.layer_norm.", _BLOCK + "conv_norm."),
+        ("duration_predictor.layers.{n}.conv.", "duration_predictor.conv_{n+1}."),
+        ("duration_predictor.layers.{n}.norm.", "duration_predictor.norm_{n+1}."),
+        ("duration_predictor.fc.", "duration_predictor.linear."),
+        *(
+            (f"{contour}_{theirs}", f"{contour}.{own}")
+            for contour in ("pitch", "energy")
+            for theirs, own in (
+                ("emb.", "embedding."),
+                ("predictor.layers.{n}.conv.", "predictor.conv_{n+1}."),
+                ("predictor.layers.{n}.norm.", "predictor.norm_{n+1}."),
+                ("predictor.fc.", "predictor.linear."),
+            )
+        ),
+    )
 )
-_PREDICTOR = re.compile(r"(duration|pitch|energy)_predictor\.(?:layers\.(\d+)\.(conv|norm)|fc)\.")
 _LEFT_OUT = {  # tensors that are not used, and why
     r"(encoder|decoder)\.pos_emb\.inv_freq": "of the positions, which are computed",
     r"pitch_(mean|std)": "",  # are read
@@ -87,6 +101,7 @@ def read(path: Path) -> ImportedModel:
         config=config,
         assets=assets,
         tensors=tensors,
+        original_name=_NAMES.original,
         weights=found.path,
         described_by=found.path,
         source=f"FastPitch of NVIDIA (DeepLearningExamples), {found.path.name}{found.age}",
@@ -99,28 +114,15 @@ def read(path: Path) -> ImportedModel:
 def _translated(stored: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
     """The tensors of the network under Arion's names."""
     used = {name: t for name, t in stored.items() if _reason_for_leaving(name) is None}
-    if foreign := sorted(name for name in used if _own_name(name) == ""):
+    named = {name: _NAMES.own(name) for name in used}
+    if foreign := sorted(name for name, own in named.items() if own is None):
         raise InputError(
             f"{path}: tensors that FastPitch does not have: {listed(foreign)}; it is of another "
             "architecture"
         )
-    own = {_own_name(name): tensor for name, tensor in used.items()}
-    if missing := {"phone_embedding.weight", "pitch.embedding.weight"} - own.keys():
+    if missing := {_SYMBOLS, "pitch_emb.weight"} - used.keys():
         raise InputError(f"{path}: incomplete, without {listed(sorted(missing))}")
-    return own
-
-
-def _own_name(name: str) -> str:
-    """Arion's name of a tensor; "" if FastPitch has no such part."""
-    if match := _PREDICTOR.match(name):
-        contour = match[1]
-        prefix = "duration_predictor" if contour == "duration" else f"{contour}.predictor"
-        part = "linear" if match[2] is None else f"{match[3]}_{int(match[2]) + 1}"
-        return f"{prefix}.{part}.{name[match.end() :]}"
-    for pattern, own in _NAMES:
-        if match := re.match(pattern, name):
-            return match.expand(own) + name[match.end() :]
-    return ""
+    return {own: used[name] for name, own in named.items() if own is not None}
 
 
 def _reason_for_leaving(name: str) -> str | None:

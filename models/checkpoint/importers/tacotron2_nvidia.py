@@ -5,7 +5,7 @@ the dropout. The mel is not in the checkpoint: it is that of NVIDIA's code.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from models.base.assets import Assets, Speaker
 from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._files import HubFiles
+from models.checkpoint.importers._names import TensorNames
 from models.checkpoint.importers._nvidia import NvidiaCheckpoint, find_checkpoint, size_of
 from utils.config import plain_tree
 from utils.errors import InputError
@@ -23,24 +24,25 @@ KIND = "Tacotron 2 of NVIDIA (checkpoint_Tacotron2_*.pt and others)"
 _FILE = re.compile(r"(?i)[^.]*tacotron_?2[^.]*(\.(pt|pth))?")  # files of 2019 have no suffix
 HUB_FILES = HubFiles(_FILE, _FILE)
 _MODEL = "Tacotron 2"
-_NAMES = (  # parts of NVIDIA's names, and Arion's
-    (re.compile(r"^embedding\."), "phone_embedding."),
-    (re.compile(r"convolutions\.(\d+)\.0\.conv\."), r"convs.\1."),
-    (re.compile(r"convolutions\.(\d+)\.1\."), r"norms.\1."),
-    (re.compile(r"prenet\.layers\."), "prenet."),
-    (re.compile(r"attention_rnn\."), "attention_lstm."),
-    (re.compile(r"decoder_rnn\."), "decoder_lstm."),
-    (re.compile(r"attention_layer\.query_layer\."), "attention.query."),
-    (re.compile(r"attention_layer\.memory_layer\."), "attention.key."),
-    (re.compile(r"attention_layer\.v\."), "attention.energy."),
+_ATTENTION = "decoder.attention_layer"
+_LOCATION = f"{_ATTENTION}.location_layer"
+_PROJECTION = "decoder.linear_projection.linear_layer.weight"
+_NAMES = TensorNames(
     (
-        re.compile(r"attention_layer\.location_layer\.location_conv\.conv\."),
-        "attention.location_conv.",
-    ),
-    (re.compile(r"attention_layer\.location_layer\.location_dense\."), "attention.location."),
-    (re.compile(r"linear_projection\."), "mel_linear."),
-    (re.compile(r"gate_layer\."), "gate_linear."),
-    (re.compile(r"linear_layer\."), ""),
+        ("embedding.", "phone_embedding."),
+        ("{word}.convolutions.{n}.0.conv.", "{word}.convs.{n}."),
+        ("{word}.convolutions.{n}.1.", "{word}.norms.{n}."),
+        ("decoder.prenet.layers.{n}.linear_layer.", "decoder.prenet.{n}."),
+        ("decoder.attention_rnn.", "decoder.attention_lstm."),
+        ("decoder.decoder_rnn.", "decoder.decoder_lstm."),
+        (f"{_ATTENTION}.query_layer.linear_layer.", "decoder.attention.query."),
+        (f"{_ATTENTION}.memory_layer.linear_layer.", "decoder.attention.key."),
+        (f"{_ATTENTION}.v.linear_layer.", "decoder.attention.energy."),
+        (f"{_LOCATION}.location_conv.conv.", "decoder.attention.location_conv."),
+        (f"{_LOCATION}.location_dense.linear_layer.", "decoder.attention.location."),
+        ("decoder.linear_projection.linear_layer.", "decoder.mel_linear."),
+        ("decoder.gate_layer.linear_layer.", "decoder.gate_linear."),
+    )
 )
 
 
@@ -57,10 +59,10 @@ def read(path: Path) -> ImportedModel:
     """Reads a checkpoint, or the newest one in a folder."""
     if (found := find_checkpoint(path, _FILE, _MODEL)) is None:
         raise InputError(f"{path}: no {_MODEL} of NVIDIA")
-    tensors = dict(_renamed(found.network()))
-    sizes = _sizes(tensors, found)
-    text, vocabulary = found.text(len(tensors["phone_embedding.weight"]))
-    n_mels = len(tensors["decoder.mel_linear.weight"])
+    stored = found.network()
+    sizes, size = _sizes(stored, found), partial(size_of, stored, path=found.path)
+    text, vocabulary = found.text(size("embedding.weight", 0))
+    n_mels = size(_PROJECTION, 0)
     config = {
         "task": "tts",
         "model_type": "Tacotron2",
@@ -77,7 +79,8 @@ def read(path: Path) -> ImportedModel:
             vocabulary=vocabulary,
             speakers=(Speaker("speaker_0", "en-us"),),
         ),
-        tensors=tensors,
+        tensors=_NAMES.renamed(stored),
+        original_name=_NAMES.original,
         weights=found.path,
         described_by=found.path,
         source=f"Tacotron 2 of NVIDIA, {found.path.name}{found.age}",
@@ -86,17 +89,10 @@ def read(path: Path) -> ImportedModel:
     )
 
 
-def _renamed(tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-    for name, tensor in tensors.items():
-        for pattern, own in _NAMES:
-            name = pattern.sub(own, name)
-        yield name, tensor
-
-
 def _sizes(tensors: Mapping[str, Tensor], found: NvidiaCheckpoint) -> dict[str, object]:
     """The `model` section that fits the tensors."""
     size = partial(size_of, tensors, path=found.path)
-    n_mels, n_outputs = size("postnet.convs.0.weight", 1), size("decoder.mel_linear.weight", 0)
+    n_mels, n_outputs = size("postnet.convolutions.0.0.conv.weight", 1), size(_PROJECTION, 0)
     if n_outputs != n_mels:
         raise InputError(
             f"{found.path}: {n_outputs / max(1, n_mels):g} frames per step; NVIDIA's code, and the"
@@ -104,29 +100,31 @@ def _sizes(tensors: Mapping[str, Tensor], found: NvidiaCheckpoint) -> dict[str, 
         )
     return {
         "encoder": {
-            "hidden": size("phone_embedding.weight", 1),
-            "n_convolutions": _count(tensors, "encoder.convs"),
-            "kernel_size": size("encoder.convs.0.weight", 2),
+            "hidden": size("embedding.weight", 1),
+            "n_convolutions": _count(tensors, "encoder"),
+            "kernel_size": size("encoder.convolutions.0.0.conv.weight", 2),
         },
         "decoder": {
-            "prenet_size": size("decoder.prenet.0.weight", 0),
-            "attention_lstm_size": size("decoder.attention_lstm.weight_hh", 1),
-            "decoder_lstm_size": size("decoder.decoder_lstm.weight_hh", 1),
-            "attention_size": size("decoder.attention.query.weight", 0),
-            "location_filters": size("decoder.attention.location_conv.weight", 0),
-            "location_kernel_size": size("decoder.attention.location_conv.weight", 2),
+            "prenet_size": size("decoder.prenet.layers.0.linear_layer.weight", 0),
+            "attention_lstm_size": size("decoder.attention_rnn.weight_hh", 1),
+            "decoder_lstm_size": size("decoder.decoder_rnn.weight_hh", 1),
+            "attention_size": size(f"{_ATTENTION}.query_layer.linear_layer.weight", 0),
+            "location_filters": size(f"{_LOCATION}.location_conv.conv.weight", 0),
+            "location_kernel_size": size(f"{_LOCATION}.location_conv.conv.weight", 2),
             **_dropout(found.config),
         },
         "postnet": {
-            "channels": size("postnet.convs.0.weight", 0),
-            "kernel_size": size("postnet.convs.0.weight", 2),
-            "n_layers": _count(tensors, "postnet.convs"),
+            "channels": size("postnet.convolutions.0.0.conv.weight", 0),
+            "kernel_size": size("postnet.convolutions.0.0.conv.weight", 2),
+            "n_layers": _count(tensors, "postnet"),
         },
     }
 
 
-def _count(tensors: Mapping[str, Tensor], layers: str) -> int:
-    return sum(name.startswith(f"{layers}.") and name.endswith(".weight") for name in tensors)
+def _count(tensors: Mapping[str, Tensor], part: str) -> int:
+    """Number of convolutions of the encoder or the postnet."""
+    name = re.compile(rf"{part}\.convolutions\.\d+\.0\.conv\.weight")
+    return sum(name.fullmatch(stored) is not None for stored in tensors)
 
 
 def _dropout(config: Mapping[str, object]) -> dict[str, object]:

@@ -22,6 +22,7 @@ from models.base.assets import Assets
 from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel
 from models.checkpoint.importers._files import HubFiles
+from models.checkpoint.importers._names import TensorNames
 from models.checkpoint.importers._nvidia import head_of, open_checkpoint
 from models.checkpoint.importers._settings import renamed, required, section
 from utils.config import plain_tree, read_values
@@ -58,13 +59,15 @@ _TRAIN = {
     "adam": {"lr": 1e-4, "betas": [0.9, 0.999], "eps": 1e-8, "weight_decay": 0.0},
     "scheduler": "constant",
 }
-# NVIDIA's names by Arion's; the first part is followed by the number of a step
-_NAMES = (
-    (re.compile(r"^convinv\.(\d+)\.conv\."), r"flows.\1.mixing."),
-    (re.compile(r"^WN\.(\d+)\.cond_layer\."), r"flows.\1.coupling.mel_conv."),
-    (re.compile(r"^WN\.(\d+)\.in_layers\."), r"flows.\1.coupling.dilated_convs."),
-    (re.compile(r"^WN\.(\d+)\.res_skip_layers\."), r"flows.\1.coupling.output_convs."),
-    (re.compile(r"^WN\.(\d+)\."), r"flows.\1.coupling."),
+_COUPLING = "flows.{n}.coupling"
+_NAMES = TensorNames(
+    (
+        ("convinv.{n}.conv.", "flows.{n}.mixing."),
+        ("WN.{n}.cond_layer.", f"{_COUPLING}.mel_conv."),
+        ("WN.{n}.in_layers.", f"{_COUPLING}.dilated_convs."),
+        ("WN.{n}.res_skip_layers.", f"{_COUPLING}.output_convs."),
+        ("WN.{n}.", f"{_COUPLING}."),
+    )
 )
 _COND_LAYER = re.compile(r"^(WN\.\d+\.cond_layer)s\.(\d+)(\..+)$")
 
@@ -98,6 +101,7 @@ def read(path: Path) -> ImportedModel:
         config=config,
         assets=Assets(config_of(plain_tree(config, described_by)).preprocess.mel),
         tensors=tensors,
+        original_name=_NAMES.original,
         weights=weights,
         described_by=described_by,
         source=f"WaveGlow of NVIDIA, {weights.name}{found.age}, with {origin}",
@@ -130,12 +134,10 @@ def _holds_module(path: Path) -> bool:
 
 def _converted(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors under Arion's names."""
-    converted = {}
-    for name, tensor in _with_one_cond_layer(tensors).items():
-        for pattern, own in _NAMES:
-            name = pattern.sub(own, name)
-        is_matrix = name.endswith(".mixing.weight") and tensor.ndim == 3
-        converted[name] = tensor.squeeze(2) if is_matrix else tensor
+    converted = _NAMES.renamed(_with_one_cond_layer(tensors))
+    for name, tensor in converted.items():
+        if name.endswith(".mixing.weight") and tensor.ndim == 3:
+            converted[name] = tensor.squeeze(2)
     return converted
 
 

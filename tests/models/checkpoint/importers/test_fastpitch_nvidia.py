@@ -324,11 +324,11 @@ def test_code_in_a_file_does_not_run(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"proj.weight": None}, r"missing: mel_linear\.weight"),
-        ({"encoder.word_emb.weight": None}, r"incomplete, without phone_embedding\.weight"),
+        ({"proj.weight": None}, r"missing: proj\.weight"),
+        ({"encoder.word_emb.weight": None}, r"incomplete, without encoder\.word_emb\.weight"),
         ({"formant_emb.weight": torch.ones(1)}, r"does not have: formant_emb\.weight"),
-        ({"pitch_emb.weight": torch.ones(12, 3, 5)}, r"pitch\.embedding\.weight \(12, 3, 5\)"),
-        ({"proj.bias": torch.full((80,), torch.nan)}, r"infinity or NaN: mel_linear\.bias"),
+        ({"pitch_emb.weight": torch.ones(12, 3, 5)}, r"pitch_emb\.weight \(12, 3, 5\)"),
+        ({"proj.bias": torch.full((80,), torch.nan)}, r"infinity or NaN: proj\.bias"),
         ({"pitch_std": torch.ones(1), "pitch_mean": None}, r"\.pt: incomplete, without pitch_mean"),
         ({"pitch_std": torch.ones(0)}, r"\.pt: pitch_std is empty"),
         ({"pitch_std": torch.tensor([torch.nan])}, r"\.pt: pitch_std holds infinity or NaN"),

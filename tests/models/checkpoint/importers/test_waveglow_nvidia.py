@@ -198,13 +198,11 @@ def test_a_hifigan_is_named_as_what_it_is(tmp_path):
 def test_a_checkpoint_that_does_not_fit_its_config_is_refused(tmp_path, state):
     wider = SIZES | {"WN_config": SIZES["WN_config"] | {"n_channels": 8}}
     path = write(tmp_path, {"state_dict": state, "config": wider})
-    with pytest.raises(
-        InputError, match=r"waveglow\.pt: does not fit .*of another shape: flows\.0"
-    ):
+    with pytest.raises(InputError, match=r"waveglow\.pt: does not fit .*of another shape: WN\.0"):
         load_model(path)
     del state["WN.3.end.bias"]
     path = write(tmp_path, {"state_dict": state, "config": SIZES})
-    with pytest.raises(InputError, match=r"missing: flows\.3\.coupling\.end\.bias"):
+    with pytest.raises(InputError, match=r"missing: WN\.3\.end\.bias"):
         load_model(path)
     path = write(tmp_path, {"state_dict": state, "config": {"n_flows": 5}})
     with pytest.raises(
