@@ -56,7 +56,8 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
             " from; give a Tacotron 2"
         )
     try:
-        data = VoiceData(voice, FeatureStore(folder, voice.mel))
+        # imported voices do not know the name of their speaker
+        data = VoiceData(voice, FeatureStore(folder, voice.mel), any_speaker=True)
         for id in data.store.ids[:1]:  # another text frontend shows now
             data.vocabulary.ids(data.features(id).phones)
     except InputError as error:

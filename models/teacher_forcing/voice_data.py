@@ -21,16 +21,21 @@ class VoiceData:
     Args:
         voice: An acoustic model.
         store: Features in its mel.
+        any_speaker: A voice of one speaker reads all of them as if they were that one.
 
     Raises:
         InputError: If the voice does not know the speaker of an utterance.
     """
 
-    def __init__(self, voice: LoadedModel, store: FeatureStore) -> None:
+    def __init__(
+        self, voice: LoadedModel, store: FeatureStore, *, any_speaker: bool = False
+    ) -> None:
         self.voice = voice
         self.store = store
         self.vocabulary = voice.assets.required_vocabulary(voice.home)
         speakers = [speaker.name for speaker in voice.speakers]
+        if any_speaker and len(speakers) == 1:  # the network ignores their ids
+            speakers = sorted(set(store.speakers))
         p_arpabet = voice.config.preprocess.text.certain_p_arpabet
         self._items = FeatureDataset(
             [store], [store.ids], self.vocabulary, speakers, p_arpabet=p_arpabet

@@ -14,6 +14,8 @@ from modules.location_attention import LocationAttention
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
 from processors.durations.importing import import_durations
+from tests.models.checkpoint.importers.tacotron2_originals import SMALL as SMALL_ORIGINAL
+from tests.models.checkpoint.importers.tacotron2_originals import original
 from tests.models.teacher_forcing.voices import TACOTRON, VOICE, write_config, write_voice
 from tests.processors.small_corpus import IDS, copy_corpus, prepare_dataset
 from utils.errors import InputError
@@ -63,6 +65,7 @@ def bring_in(
     root: Path,
     target: Path,
     path: str = "monotonic",
+    voice: str | Path = "",
     model_type: str = "FastPitch",
     model: dict = FASTPITCH,
     **preprocess: object,
@@ -77,7 +80,7 @@ def bring_in(
     }
     # next to the corpus, so that it is found
     config = load_config(write_config(root / "other.json", "tts", model_type, model, **keys))
-    source = attention_source(str(root / "ckpts/voice"), root / "data/LJSpeech", path)
+    source = attention_source(str(voice or root / "ckpts/voice"), root / "data/LJSpeech", path)
     import_durations(config, "LJSpeech", source, Interpretation())
     return config
 
@@ -177,6 +180,28 @@ def test_a_text_that_changed_since_stage_1_is_named(made, tmp_path):
     table.write_text(table.read_text().replace("|", "|So "))
     with pytest.raises(InputError, match=r"it is of the text '.*', and that is now 'So "):
         bring_in(root, tmp_path / "out", max_bad_ratio=0.0)
+
+
+@pytest.mark.usefixtures("_known_attention")
+def test_a_tacotron_of_nvidia_gives_durations_of_letters(tmp_path):
+    config = SMALL_ORIGINAL | {"n_mel_channels": 80, "n_symbols": 148}
+    checkpoint = tmp_path / "checkpoint_Tacotron2_1500.pt"
+    state = original(config).state_dict()
+    torch.save({"epoch": 1500, "config": config, "state_dict": state}, checkpoint)
+    copy_corpus(tmp_path / "corpus", CHOSEN)
+    letters = {"text": {"phone_extractor": "nvidia_english", "p_arpabet": 0.0}, "split": {}}
+    keys = {"processed_dir": str(tmp_path / "data"), "aligner": "none", **letters}
+    write_config(tmp_path / "voice.json", "tts", "Tacotron2", TACOTRON, **keys)
+    prepare_dataset(load_config(tmp_path / "voice.json"), "LJSpeech", 1)
+    bring_in(tmp_path, tmp_path / "out", voice=checkpoint, **letters)
+    store = FeatureStore(tmp_path / "data/LJSpeech")
+    for id in CHOSEN:
+        phones = read_json(tmp_path / f"out/imported/{id}.json")["phones"]
+        features = store.read(id)
+        assert tuple(phone["phone"] for phone in phones) == features.phones
+        frames = [(phone["end_s"] - phone["start_s"]) * 22050 / 256 for phone in phones]
+        expected = path_of(len(phones), features.mel.shape[1], 1)
+        assert frames == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_voice_without_attention_is_refused(tmp_path):
