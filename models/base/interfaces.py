@@ -78,6 +78,10 @@ class ControllableModel(AcousticModel, Protocol):
 class AttentiveModel(AcousticModel, Protocol):
     """Interface of networks of task `tts` that align by attention, which may fail."""
 
+    @property
+    def frames_per_step(self) -> int:
+        """Frames that share the attention of a step."""
+
     def infer(
         self,
         phone_ids: Tensor,

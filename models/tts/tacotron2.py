@@ -184,6 +184,11 @@ class Tacotron2(nn.Module):
             n_mels, postnet.channels, postnet.kernel_size, postnet.n_layers, postnet.dropout
         )
 
+    @property
+    def frames_per_step(self) -> int:
+        """Frames that share the attention of a step (the reduction factor)."""
+        return self.config.decoder.n_frames_per_step
+
     def forward(
         self,
         phone_ids: Tensor,
@@ -241,7 +246,7 @@ class Tacotron2(nn.Module):
         Raises:
             ValueError: If there are several speakers and no speaker_ids.
         """
-        r = self.config.decoder.n_frames_per_step
+        r = self.frames_per_step
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         limits = torch.full_like(phone_lengths, max_decoder_steps)  # (B,)
         if max_frames is not None:
@@ -302,7 +307,7 @@ class Tacotron2(nn.Module):
         self, frames: DecodedFrames, phone_lengths: Tensor, max_frames: Tensor | None
     ) -> TtsOutput:
         """Refines decoded frames and cuts them off where speech ends."""
-        r = self.config.decoder.n_frames_per_step
+        r = self.frames_per_step
         mask = length_mask(frames.n_steps * r, frames.mel.shape[1])  # (B, T)
         # the postnet sees the frames of the last step, as it did in training
         mel_hat = self.postnet(frames.mel, mask)
@@ -360,7 +365,7 @@ def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
     """
     output: TrainingOutput = network(*_inputs(batch))
     mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])
-    r = network.config.decoder.n_frames_per_step
+    r = network.frames_per_step
     last_step = (batch.mel_lengths - 1) // r * r  # its first frame, (B,)
     ends = ~length_mask(last_step, batch.mel.shape[2])  # (B, T)
     gate = F.binary_cross_entropy_with_logits(

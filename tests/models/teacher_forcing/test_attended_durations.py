@@ -8,7 +8,12 @@ import pytest
 import torch
 
 from models.base.registry import find, load_config
-from models.teacher_forcing.attended_durations import attention_source, is_voice
+from models.teacher_forcing.attended_durations import (
+    _between_steps,
+    _monotonic,
+    attention_source,
+    is_voice,
+)
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from modules.location_attention import LocationAttention
 from processors.dataset.store import FeatureStore
@@ -22,17 +27,17 @@ from utils.errors import InputError
 from utils.files import read_json, read_jsonl
 
 CHOSEN = IDS[-3:]
-STEPS = 2  # of each phone; the last has all that follow
-JUMP = 5  # at this step attention is on the last phone
+STEPS = 2  # of each phone; the first has twice as many, the last all that follow
+JUMP = 1  # at this step attention is on the last phone, and not on the first
 SMALL = {"layers": 1, "head_size": 4, "filter_size": 4}
 FASTPITCH = {"variant": "1.0", "hidden": 8, "encoder": SMALL, "decoder": SMALL}
 
 
 def known_attention(_, state, keys, past, kernel, mask):
-    """Two steps on each phone, and one step in which it is at the end."""
+    """Two steps on each phone, four on the first, of which one is at the end."""
     step = past[:, 1].sum(dim=1).round().long()  # (B,): cumulative weights grow by 1 in each step
     last = mask.sum(dim=1) - 1
-    place = torch.where(step == JUMP, last, (step // STEPS).minimum(last))
+    place = torch.where(step == JUMP, last, ((step - STEPS).clamp(min=0) // STEPS).minimum(last))
     return torch.nn.functional.one_hot(place, mask.shape[1]).float()
 
 
@@ -86,8 +91,8 @@ def bring_in(
 
 
 def path_of(n_phones: int, n_frames: int, r: int) -> list[int]:
-    """Two steps on each phone, and the rest on the last."""
-    frames = [STEPS * r] * (n_phones - 1)
+    """Two steps on each phone, twice as many on the first, and the rest on the last."""
+    frames = [2 * STEPS * r, *[STEPS * r] * (n_phones - 2)]
     return [*frames, n_frames - sum(frames)]
 
 
@@ -104,12 +109,24 @@ def test_the_durations_of_a_known_attention_arrive_in_the_features(path, made, t
     for id in CHOSEN:
         before, after = truth.read(id), store.read(id)
         expected = path_of(len(before.phones), before.mel.shape[1], r)
+        assert expected[-1] > 0
         if path == "argmax":  # the phone of the jump has a step less, the last one more
-            expected[JUMP // STEPS] -= r
+            expected[0] -= r
             expected[-1] += r
         assert after.durations.tolist() == expected
         assert (after.phones, after.start) == (before.phones, before.start)
         np.testing.assert_array_equal(after.mel, before.mel)
+
+
+def test_boundaries_lie_between_the_steps_that_share_an_attention():
+    steps = torch.tensor([[1.0, 0.0], [0.8, 0.2], [0.0, 1.0]])
+    frames = _between_steps(steps.repeat_interleave(3, dim=0)[:8], 3)  # the last step is cut
+    torch.testing.assert_close(frames[1::3], steps)
+    assert frames[:, 0].tolist() == pytest.approx(
+        [1, 1, 14 / 15, 13 / 15, 0.8, 8 / 15, 4 / 15, 0], abs=1e-6
+    )
+    assert _monotonic(frames).tolist() == [6, 2]
+    torch.testing.assert_close(_between_steps(steps, 1), steps)
 
 
 @pytest.mark.usefixtures("_known_attention")
