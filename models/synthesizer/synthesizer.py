@@ -9,17 +9,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from config.schema import Config
 from models.base.assets import Speaker
-from models.base.interfaces import AcousticModel, AttentiveModel, ControllableModel
 from models.checkpoint.loading import open_model
-from models.synthesizer.attentive import Reading, read_attentively
+from models.synthesizer.acoustic.passages import PassageMels
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
 from models.synthesizer.prosody.contours import PitchContour
@@ -33,11 +30,10 @@ from models.synthesizer.vocoders import open_vocoder
 from modules.attention_quality import AttentionQuality
 from modules.pitch_transform import PitchTransform
 from processors.records import SpokenText
-from processors.text.nearest_phones import is_voiced
 from processors.text.symbols import SILENCE
 from utils.config import nearest
 from utils.errors import InputError
-from utils.logging import get_logger, progress
+from utils.logging import progress
 
 _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 
@@ -74,10 +70,9 @@ class Synthesizer:
         self._opened_vocoder = open_vocoder(vocoder, opened.assets.mel, resample=resample)
         self.model = opened.load(device)
         self.speakers: tuple[Speaker, ...] = self.model.speakers
-        self._vocabulary = self.model.assets.required_vocabulary(self.model.home)
         self.config = with_overrides(self.model, overrides)
-        self._network = _prepared(self.model.network, self.config)
         self._device = torch.device(device)
+        self._mels = PassageMels(self.model, self.config, self._device)
         self._vocoder = self._opened_vocoder.load(self.config.inference, device)
         self._range = RangeWarning(
             self.model.stats, in_letters=self.config.preprocess.text.in_letters
@@ -213,7 +208,7 @@ class Synthesizer:
         Raises:
             InputError: If the model lacks one, one is out of range, or two exclude each other.
         """
-        return controls.checked(self.model.config.model_type, self._network.controls)
+        return controls.checked(self.model.config.model_type, self._mels.controls)
 
     @property
     def vocoder_name(self) -> str:
@@ -288,51 +283,6 @@ class Synthesizer:
         spoken = (passage.spoken for passage in passages)
         return [self._part(clause, *row) for clause, row in zip(spoken, rows, strict=True)]
 
-    def _mels(
-        self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
-    ) -> Reading:
-        """Runs the acoustic model on one batch."""
-        phones = [passage.spoken.phones for passage in passages]
-        phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
-        phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
-        speaker_ids = torch.full((len(phones),), speaker, device=self._device)
-        if not self._network.controls:
-            reading = read_attentively(
-                cast("AttentiveModel", self._network),
-                phone_ids,
-                phone_lengths,
-                speaker_ids,
-                seed=seed,
-                attempts=self.config.inference.attention_attempts,
-                log_floor=self.model.mel.log_floor_value,
-            )
-            for passage, quality in zip(passages, reading.attention, strict=True):
-                _warn_of_fault(passage.spoken, quality)
-            return reading
-        given = [passage.pitch for passage in passages if passage.pitch is not None]
-        transform = controls.transform
-        if isinstance(transform, PitchContour):
-            transform = transform.over(torch.tensor([[one.start, one.end] for one in passages]))
-        in_letters = self.config.preprocess.text.in_letters
-        voiced = [[is_voiced(phone, in_letters=in_letters) for phone in names] for names in phones]
-        out = cast("ControllableModel", self._network).infer(
-            phone_ids,
-            phone_lengths,
-            speaker_ids=speaker_ids,
-            pitch_control=controls.pitch,
-            energy_control=controls.energy,
-            duration_control=controls.duration,
-            pitch_transform=transform,
-            voiced=self._padded(voiced),
-            pitch=self._padded(given) if given else None,
-        )
-        return Reading(out, [None] * len(passages))
-
-    def _padded(self, rows: Sequence[Sequence[float]]) -> Tensor:
-        """Rows of different lengths as one tensor on the device, (B, N), padded with 0."""
-        tensors = [torch.tensor(row) for row in rows]
-        return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True).to(self._device)
-
     def _part(
         self,
         clause: SpokenText,
@@ -403,30 +353,6 @@ def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
         raise InputError(
             f"{clause.text!r}: the model gives values that are not finite; its weights are "
             "damaged or its training diverged"
-        )
-
-
-def _prepared(network: nn.Module, config: Config) -> AcousticModel:
-    """The network, optimised for synthesis if it aligns by attention."""
-    precision = config.inference.decoder_precision
-    model = cast("AcousticModel", network)
-    if not model.controls:
-        return cast("AttentiveModel", model).for_inference(precision)
-    if precision != "fp32":
-        raise InputError(
-            f"inference.decoder_precision is {precision}, and {config.model_type} has no decoder"
-            " that speaks frame by frame; remove it"
-        )
-    return model
-
-
-def _warn_of_fault(clause: SpokenText, quality: AttentionQuality | None) -> None:
-    if quality is not None and quality.fault:
-        get_logger(__name__).warning(
-            "%r: attention failed in every attempt (inference.attention_attempts), the best is"
-            " used: %s; another --seed, a shorter sentence or more training may help",
-            clause.text,
-            quality.fault,
         )
 
 

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
 from models.checkpoint import loading as checkpoint
+from models.synthesizer.acoustic.passages import PassageMels
 from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.synthesizer import Synthesizer, choose_speaker
 from modules.mel import MelConfig
@@ -251,9 +252,9 @@ def test_a_contour_stretches_over_all_sentences(voice):
 
 def test_the_network_learns_which_phones_are_voiced(voice, monkeypatch):
     seen = []
-    infer = voice._network.infer
+    infer = voice._mels._network.infer
     spy = lambda *given, **named: seen.append(named["voiced"]) or infer(*given, **named)  # noqa: E731
-    monkeypatch.setattr(voice._network, "infer", spy)
+    monkeypatch.setattr(voice._mels._network, "infer", spy)
     speech = voice("{S AA1 Z T} {AH0}.")
     assert " ".join(speech.phone_names) == "<sil> S AA1 Z T AH0 <.>"
     assert seen[0].tolist() == [[False, False, True, True, False, True, False]]
@@ -318,7 +319,7 @@ def test_the_end_fades_in_speech_and_in_pieces(voice):
 
 
 def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeypatch):
-    infer = voice._network.infer
+    infer = voice._mels._network.infer
     expected = voice("Hello.").wav
 
     class Plain:
@@ -329,7 +330,7 @@ def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeyp
             rows = torch.eye(phone_ids.shape[1]).repeat_interleave(out.durations[0], dim=0)
             return out._replace(alignment=rows[None], stopped=torch.tensor([True]))
 
-    monkeypatch.setattr(voice, "_network", Plain())
+    monkeypatch.setattr(voice._mels, "_network", Plain())
     assert np.array_equal(voice("Hello.").wav, expected)
     with pytest.raises(
         InputError, match=r"FastSpeech2 has no control of duration \(it has: none\)"
@@ -443,8 +444,8 @@ def test_griffin_lim_gives_a_text_by_its_sentences(voice):
 
 def test_the_first_piece_comes_before_the_second_sentence_is_computed(trained_voice, monkeypatch):
     spoken = []
-    mels = trained_voice._mels
-    monkeypatch.setattr(trained_voice, "_mels", lambda *given: spoken.append(1) or mels(*given))
+    run = PassageMels.__call__
+    monkeypatch.setattr(PassageMels, "__call__", lambda *given: spoken.append(1) or run(*given))
     pieces = trained_voice.generate("One. And two. And three.")
     assert next(pieces).size > 0
     assert len(spoken) == 1

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from models.base.acoustic import TtsOutput
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
-from models.synthesizer.attentive import read_attentively
+from models.synthesizer.acoustic.attentive import read_attentively
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from processors.text.symbols import arpabet_vocabulary
@@ -122,13 +122,13 @@ def test_a_voice_with_attention_speaks_and_names_sentences_that_failed(voice, ca
 
 
 def test_the_seed_of_the_call_reaches_the_model(voice, monkeypatch):
-    infer, seeds = voice._network.infer, []
+    infer, seeds = voice._mels._network.infer, []
 
     def recording(*arguments, seed, **named):
         seeds.append(seed)
         return infer(*arguments, seed=seed, **named)
 
-    monkeypatch.setattr(voice._network, "infer", recording)
+    monkeypatch.setattr(voice._mels._network, "infer", recording)
     voice("Yes.", seed=4)
     next(voice.generate("Yes.", seed=5))
     assert {4, 5} <= {*seeds}

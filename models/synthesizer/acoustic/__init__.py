@@ -1,0 +1,1 @@
+"""The acoustic model on passages of text: mels, and other attempts where attention fails."""

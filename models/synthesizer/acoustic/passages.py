@@ -1,0 +1,136 @@
+"""Mels of passages of text, by any acoustic model."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from config.schema import Config
+from models.base.acoustic import Control
+from models.base.interfaces import AcousticModel, AttentiveModel, ControllableModel
+from models.checkpoint.loading import LoadedModel
+from models.synthesizer.acoustic.attentive import Reading, read_attentively
+from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.prosody.controls import Controls
+from models.synthesizer.text.reading import Passage
+from modules.attention_quality import AttentionQuality
+from processors.records import SpokenText
+from processors.text.nearest_phones import is_voiced
+from utils.errors import InputError
+from utils.logging import get_logger
+
+
+class PassageMels:
+    """Synthesises the mels of passages, with controls or with other attempts.
+
+    Args:
+        model: With the network on the device.
+        config: Of the model, with the user's settings.
+        device: Of the network.
+
+    Raises:
+        InputError: If the settings do not fit the network.
+    """
+
+    def __init__(self, model: LoadedModel, config: Config, device: torch.device) -> None:
+        self._network = _prepared(model.network, config)
+        self._vocabulary = model.assets.required_vocabulary(model.home)
+        self._log_floor = model.mel.log_floor_value
+        self._config = config
+        self._device = device
+
+    @property
+    def controls(self) -> frozenset[Control]:
+        """The controls that the network takes."""
+        return self._network.controls
+
+    def __call__(
+        self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
+    ) -> Reading:
+        """Runs the acoustic model on one batch.
+
+        Args:
+            passages: In any order.
+            speaker: Index of the speaker of all.
+            controls: Checked; not used by networks without any.
+            seed: Of networks that draw random numbers.
+        """
+        phones = [passage.spoken.phones for passage in passages]
+        phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
+        phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
+        speaker_ids = torch.full((len(phones),), speaker, device=self._device)
+        if self.controls:
+            inputs = phone_ids, phone_lengths, speaker_ids
+            return self._read_controlled(passages, inputs, controls)
+        reading = read_attentively(
+            cast("AttentiveModel", self._network),
+            phone_ids,
+            phone_lengths,
+            speaker_ids,
+            seed=seed,
+            attempts=self._config.inference.attention_attempts,
+            log_floor=self._log_floor,
+        )
+        for passage, quality in zip(passages, reading.attention, strict=True):
+            _warn_of_fault(passage.spoken, quality)
+        return reading
+
+    def _read_controlled(
+        self,
+        passages: Sequence[Passage],
+        inputs: tuple[Tensor, Tensor, Tensor],
+        controls: Controls,
+    ) -> Reading:
+        """Runs a model with controls: phone_ids (B, N), phone_lengths (B,), speaker_ids (B,)."""
+        phone_ids, phone_lengths, speaker_ids = inputs
+        given = [passage.pitch for passage in passages if passage.pitch is not None]
+        transform = controls.transform
+        if isinstance(transform, PitchContour):
+            transform = transform.over(torch.tensor([[one.start, one.end] for one in passages]))
+        in_letters = self._config.preprocess.text.in_letters
+        voiced = [
+            [is_voiced(phone, in_letters=in_letters) for phone in passage.spoken.phones]
+            for passage in passages
+        ]
+        out = cast("ControllableModel", self._network).infer(
+            phone_ids,
+            phone_lengths,
+            speaker_ids=speaker_ids,
+            pitch_control=controls.pitch,
+            energy_control=controls.energy,
+            duration_control=controls.duration,
+            pitch_transform=transform,
+            voiced=self._padded(voiced),
+            pitch=self._padded(given) if given else None,
+        )
+        return Reading(out, [None] * len(passages))
+
+    def _padded(self, rows: Sequence[Sequence[float]]) -> Tensor:
+        """Rows of different lengths as one tensor on the device, (B, N), padded with 0."""
+        tensors = [torch.tensor(row) for row in rows]
+        return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True).to(self._device)
+
+
+def _prepared(network: nn.Module, config: Config) -> AcousticModel:
+    """The network, optimised for synthesis if it aligns by attention."""
+    precision = config.inference.decoder_precision
+    model = cast("AcousticModel", network)
+    if not model.controls:
+        return cast("AttentiveModel", model).for_inference(precision)
+    if precision != "fp32":
+        raise InputError(
+            f"inference.decoder_precision is {precision}, and {config.model_type} has no decoder"
+            " that speaks frame by frame; remove it"
+        )
+    return model
+
+
+def _warn_of_fault(clause: SpokenText, quality: AttentionQuality | None) -> None:
+    if quality is not None and quality.fault:
+        get_logger(__name__).warning(
+            "%r: attention failed in every attempt (inference.attention_attempts), the best is"
+            " used: %s; another --seed, a shorter sentence or more training may help",
+            clause.text,
+            quality.fault,
+        )
