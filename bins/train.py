@@ -24,6 +24,11 @@ def main() -> None:
         action="store_true",
         help="train on generated data with the lengths of LJSpeech, without a corpus and stage 1",
     )
+    add(
+        "--profile",
+        action="store_true",
+        help="profile updates 10 to 15 of this run (others: train.profile.steps)",
+    )
     add("--seed", type=int, help="overrides train.random_seed")
     arguments = parser.parse_args()
 
@@ -36,6 +41,8 @@ def main() -> None:
     overrides = list(arguments.overrides)
     if arguments.synthetic:  # --set may ask for fewer
         overrides.insert(0, f"train.synthetic_utterances={N_LJSPEECH}")
+    if arguments.profile:  # --set may choose others
+        overrides.insert(0, "train.profile.steps=[10, 15]")
     if arguments.seed is not None:
         overrides.append(f"train.random_seed={arguments.seed}")
     received = train(

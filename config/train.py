@@ -6,6 +6,7 @@ from typing import Literal
 from config.checks import require_at_least, require_share
 
 MOST_LOADERS = 256  # more processes than any machine feeds a GPU with
+TrackerName = Literal["tensorboard", "wandb", "jsonl"]
 LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
 
 
@@ -73,6 +74,22 @@ class ScheduleConfig:
 
 
 @dataclass(frozen=True)
+class ProfileConfig:
+    """A profile of a few updates, in `profile` of the experiment's folder."""
+
+    # first and last update, counted from the start of the run, also of a resumed one, as in
+    # [10, 15], which --profile sets; empty: no profile
+    steps: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.steps and not (len(self.steps) == 2 and 1 <= self.steps[0] <= self.steps[1]):
+            raise ValueError(
+                f"steps are {list(self.steps)}, expected the first and the last update to profile,"
+                " such as [10, 15]"
+            )
+
+
+@dataclass(frozen=True)
 class DataLoaderConfig:
     """Loader processes and memory of batches."""
 
@@ -121,7 +138,12 @@ class TrainConfig:
     # The average is validated, scored and used for synthesis (`inference.ema`); checkpoints hold
     # the weights of the last update, too.
     ema_decay: float = 0.0
-    tracker: Literal["tensorboard", "wandb", "none"] = "tensorboard"
+    # where curves go, and, with valid_samples, audio and figures; "jsonl" is log/metrics.jsonl, of
+    # curves only. A list names several.
+    tracker: Literal["tensorboard", "wandb", "jsonl", "none"] | tuple[TrackerName, ...] = (
+        "tensorboard"
+    )
+    profile: ProfileConfig = field(default_factory=ProfileConfig)
     log_steps: int = 50  # updates between log lines
     valid_steps: int = 1000  # updates between validations, with samples; 0: only at the end
     save_steps: int = 1000  # updates between checkpoints; 0: only at the end
@@ -169,7 +191,18 @@ class TrainConfig:
             )
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch: otherwise training does not end")
+        trackers = self.trackers
+        if len(set(trackers)) < len(trackers) or self.tracker == ():
+            raise ValueError(
+                f"tracker is {list(trackers)}, expected one or more, each once, or none"
+            )
         self._check_optimizer()
+
+    @property
+    def trackers(self) -> tuple[str, ...]:
+        """The names in `tracker`; empty for "none"."""
+        names = (self.tracker,) if isinstance(self.tracker, str) else self.tracker
+        return tuple(name for name in names if name != "none")
 
     def _check_optimizer(self) -> None:
         """Refuses keys that the optimizer or the schedule does not read, unless at their default.

@@ -43,9 +43,9 @@ def build(cls: type[T], tree: Tree, sections: Mapping[str, type] | None = None) 
     """Builds a dataclass from a tree, checking every key and type.
 
     Fields may be bool, int, float, str, Literal, tuple (from lists), dict[str, X], other
-    dataclasses (sections), `X | None`, and `object` where `sections` says the class. A whole
-    number is accepted for a float, and nothing else for something else. A section that is left out
-    has its defaults.
+    dataclasses (sections), `X | None`, `X | tuple[Y, ...]`, and `object` where `sections` says the
+    class. A whole number is accepted for a float, and nothing else for something else. A section
+    that is left out has its defaults.
 
     Args:
         cls: Dataclass.
@@ -121,9 +121,9 @@ class _Builder:
                 raise self._wrong(value, keys, "a section { name: ... }")
             return {k: self.value(arguments[1], v, (*keys, k)) for k, v in value.items()}
         if origin in (Union, types.UnionType):
-            if value is None:
+            if value is None and type(None) in arguments:
                 return None
-            return self.value(arguments[0], value, keys)
+            return self.value(_alternative(arguments, value), value, keys)
         return self._plain(hint, value, keys)
 
     def _plain(self, kind: type, value: object, keys: Keys) -> object:
@@ -233,6 +233,12 @@ def nearest(name: str, known: typing.Iterable[str]) -> str:
 def _is_required(field: "dataclasses.Field[Any]") -> bool:
     missing = dataclasses.MISSING
     return field.default is missing and field.default_factory is missing
+
+
+def _alternative(hints: tuple[Any, ...], value: object) -> Any:  # noqa: ANN401  (a type form)
+    """The type of a union that a value is checked against: a tuple for lists, else the first."""
+    tuples = [hint for hint in hints if typing.get_origin(hint) is tuple]
+    return tuples[0] if tuples and isinstance(value, list | tuple) else hints[0]
 
 
 def _as_float(value: object) -> float:

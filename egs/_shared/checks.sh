@@ -31,6 +31,7 @@ check_values() {
     [ -z "$synthetic" ] || [ "$first" -eq 2 ] ||
         fail "--synthetic replaces the data of stages 0 and 1: start with --stage 2"
     check_machines
+    [ -z "$profile" ] || runs_stage 2 || fail "--profile goes with stage 2"
     if [ -n "$name" ]; then check_name; fi
     [ -z "$overwrite" ] || runs_stage 3 || fail "--overwrite goes with stage 3"
     if runs_stage 3; then check_inference; fi

@@ -18,7 +18,8 @@ run_recipe() {
     shift
     caller_dir=$(pwd)
     root=$(CDPATH='' cd -- "$recipe_dir/../../.." && pwd)
-    stage='' config=$recipe_dir/exp_config.json name='' resume='' restart='' init_from='' synthetic='' seed=''
+    stage='' config=$recipe_dir/exp_config.json name='' resume='' restart='' init_from='' synthetic='' profile=''
+    seed=''
     num_workers='' from_acoustic='' infer_expt_dir='' infer_mode='' infer_dataset=''
     infer_testing_set='' overwrite='' vocoder_dir='' resample=''
     read_parts
@@ -175,6 +176,7 @@ read_switch() {
         --resume) resume=1 ;;
         --restart) restart=1 ;;
         --synthetic) synthetic=1 ;;
+        --profile) profile=1 ;;
         --overwrite) overwrite=1 ;;
         *) read_kind_switch "$1" ;;
     esac

@@ -36,7 +36,7 @@ stage_2() {
     log_stage "2: training"
     set -- -m bins.train "--config=$config" "--task=$kind" "--name=$name" \
         ${resume:+--resume} ${restart:+--restart} ${init_from:+"--init_from=$init_from"} \
-        ${synthetic:+--synthetic} ${seed:+"--seed=$seed"} "$@"
+        ${synthetic:+--synthetic} ${profile:+--profile} ${seed:+"--seed=$seed"} "$@"
     if [ "$processes" -eq 0 ]; then
         OMP_NUM_THREADS=$(cpu_threads)
         export OMP_NUM_THREADS ACCELERATE_USE_CPU=true

@@ -1,16 +1,15 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedType, ProjectConfiguration
+from accelerate.utils import DistributedType
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, Assets, read_speakers
@@ -24,7 +23,7 @@ from models.checkpoint.folders import (
     steps_of,
     write_manifest,
 )
-from models.checkpoint.history import HISTORY, History, history_of
+from models.checkpoint.history import History
 from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model
 from models.checkpoint.model_card import card_writer
 from models.training.data.loading import (
@@ -32,9 +31,10 @@ from models.training.data.loading import (
     TrainingData,
     collect_assets,
     dataset_folders,
+    global_batch,
     load_data,
 )
-from models.training.initialisation.finetune import Transfer, initialise
+from models.training.initialisation.finetune import initialise
 from models.training.initialisation.new_speakers import (
     begin_at_mean,
     check_whole,
@@ -42,44 +42,22 @@ from models.training.initialisation.new_speakers import (
     train_only_speakers,
 )
 from models.training.processes.agreement import check_agreement
+from models.training.resuming.changes import (
+    check_unchanged,
+    flat_config,
+    is_one_of,
+    plain_config,
+    resumed_history,
+)
 from models.training.scoring.periodic import build_scoring, check_score_metrics
-from models.training.tracking.tracker import Tracker, check_tracker, ending_trackers
-from models.training.trainer import Observers, Trainer
-from utils.config import to_plain
+from models.training.tracking.backends import LOG, Run, check_backends, open_backends
+from models.training.tracking.tracker import Tracker, closing
+from models.training.trainer import Observers, Trainer, last_update
 from utils.errors import InputError
 from utils.files import user_path, write_json
 from utils.locks import locked
 from utils.logging import get_logger
 from utils.seed import derived_seed, seed_everything
-
-# Neither the updates nor the order of the data depend on these. Learning rate schedules that end
-# with training depend on max_steps and max_epoch; _check_unchanged warns of it.
-_MAY_CHANGE = (
-    "dataset_path",
-    "inference",
-    "log_dir",
-    "preprocess.backend",
-    "preprocess.corpus.*.licence",
-    "preprocess.processed_dir",
-    "preprocess.shard_size",
-    "train.dataloader",
-    "train.init_from",
-    "train.keep_last",
-    "train.keep_milestones",
-    "train.log_steps",
-    "train.max_bad_steps",
-    "train.max_epoch",
-    "train.max_steps",
-    "train.save_steps",
-    "train.score_metrics",
-    "train.score_seconds",
-    "train.score_steps",
-    "train.score_utterances",
-    "train.tracker",
-    "train.valid_samples",
-    "train.valid_steps",
-)
-
 
 # What may differ between the machines of a run: places, and how a machine loads its data.
 _OF_A_MACHINE = ("dataset_path", "log_dir", "preprocess", "inference", "train.dataloader")
@@ -120,15 +98,15 @@ def train(
     _check_flags(folder, resume=resume, restart=restart, init_from=init_from)
     if not resume:
         init_from = init_from or config.train.init_from or None
-    check_tracker(config.train.tracker, config.train.valid_samples)
+    check_backends(config.train.trackers, config.train.valid_samples)
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
     if resume:
-        _check_unchanged(load_config(folder / CONFIG), config)
+        check_unchanged(load_config(folder / CONFIG), config)
     assets = load_assets(folder) if resume else _collect(config, init_from)
-    accelerator = _make_accelerator(config, folder)
+    accelerator = _make_accelerator(config)
     with ExitStack() as stack:
-        stack.enter_context(ending_trackers(accelerator))
+        stack.callback(accelerator.end_training)
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         seed_everything(config.train.random_seed)
@@ -136,22 +114,17 @@ def train(
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         check_agreement(_facts(config, data.plan, step_of(checkpoint) if checkpoint else None))
-        history = _history(config, folder, resume=resume)
-        transfer = None if init_from is None else initialise(task, assets, init_from)
-        if transfer is not None:
-            history = replace(history, initialised_from=transfer.source)
-            assets = assets.with_phones(transfer.phones)
-        if config.train.trained == "speakers":
-            _keep_other_speakers(task, config, assets, transfer)
+        history = resumed_history(config, folder, resume=resume)
+        assets, history = _initialised(task, config, assets, history, init_from)
         if accelerator.is_main_process:
             _prepare_folder(folder, config, assets, restart=restart)
         accelerator.wait_for_everyone()
         step = 0 if checkpoint is None else step_of(checkpoint) or 0
-        observers = Observers(
-            Tracker(accelerator, config.train.tracker, folder, assets.mel.sample_rate, step),
-            card_writer(folder, config, assets, history),
-            build_scoring(config, data) if accelerator.is_main_process else None,
-        )
+        observers = Observers(Tracker(folder))
+        if accelerator.is_main_process:
+            tracker = stack.enter_context(_tracker(folder, config, assets, data, step))
+            card = card_writer(folder, config, assets, history)
+            observers = Observers(tracker, card, build_scoring(config, data))
         trainer = Trainer(task, data, config.train, accelerator, folder / CHECKPOINTS, observers)
         # each process has its own dropout; a checkpoint restores the generators of each process
         seed_everything(derived_seed("process", config.train.random_seed, process.rank))
@@ -163,8 +136,8 @@ def train(
 
 def _facts(config: Config, plan: str, resumed: int | None) -> dict[str, object]:
     """What all processes must agree on; `preprocess` is in the fingerprint of the data."""
-    keys = _flat(to_plain(config))
-    shared = {key: value for key, value in keys if not _is_one_of(key, _OF_A_MACHINE)}
+    keys = flat_config(config).items()
+    shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}
     return shared | {"the data of stage 1": plan, "the checkpoint of --resume": resumed}
 
 
@@ -180,16 +153,35 @@ def _collect(config: Config, init_from: str | None) -> Assets:
     return extend_assets(open_model(init_from).assets, assets)
 
 
-def _keep_other_speakers(
-    task: Task[Any], config: Config, assets: Assets, transfer: Transfer | None
-) -> None:
-    """Leaves the weights as they are but for the speakers of the data."""
-    network = task.networks[task.exported]
+def _initialised(
+    task: Task[Any], config: Config, assets: Assets, history: History, init_from: str | None
+) -> tuple[Assets, History]:
+    """Takes the weights of another model, if one is named, and freezes what is not trained."""
+    transfer = None if init_from is None else initialise(task, assets, init_from)
     if transfer is not None:
-        check_whole(network, transfer)
-        begin_at_mean(network, transfer)
-    in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
-    train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
+        history = replace(history, initialised_from=transfer.source)
+        assets = assets.with_phones(transfer.phones)
+    if config.train.trained == "speakers":
+        network = task.networks[task.exported]
+        if transfer is not None:
+            check_whole(network, transfer)
+            begin_at_mean(network, transfer)
+        in_data = {speaker.name for speaker in read_speakers(dataset_folders(config))}
+        train_only_speakers(network, torch.tensor([s.name in in_data for s in assets.speakers]))
+    return assets, history
+
+
+@contextmanager
+def _tracker(
+    folder: Path, config: Config, assets: Assets, data: TrainingData, step: int
+) -> Iterator[Tracker]:
+    """The tracker of a run, whose backends are closed after the block."""
+    utterances, frames = global_batch(config.train, data)
+    facts = {"utterances_per_update": utterances, "frames_per_update": frames}
+    run = Run(folder, flat_config(config) | facts, assets.mel.sample_rate, step)
+    backends = open_backends(config.train.trackers, run)
+    with closing(backends):
+        yield Tracker(folder, backends)
 
 
 def _experiment_folder(config: Config, name: str) -> Path:
@@ -218,79 +210,14 @@ def _check_flags(folder: Path, *, resume: bool, restart: bool, init_from: str | 
         raise InputError(f"{folder}: no checkpoint to continue from; train without --resume")
 
 
-def _history(config: Config, folder: Path, *, resume: bool) -> History:
-    """The history so far; refuses to resume on mels of another kind or of another model."""
-    generated = config.train.synthetic_utterances > 0
-    data = History() if generated else history_of(config, dataset_folders(config))
-    if not (resume and (folder / HISTORY).exists()):
-        return data
-    try:
-        history = History.load(folder)
-    except InputError as error:
-        get_logger(__name__).warning("the model card begins again: %s", error)
-        return data
-    if history.mels_from != data.mels_from:
-        before, now = (_kind_of_mels(one.mels_from) for one in (history, data))
-        raise InputError(
-            f"--resume: {folder.name} was trained on {before}, and stage 1 now holds {now}; run"
-            " stage 1 as before (with or without --from_acoustic), or train under another --name"
-            " with --init_from"
-        )
-    return history
-
-
-def _kind_of_mels(model: str) -> str:
-    return f"mels predicted by {model}" if model else "mels of recordings"
-
-
-def _check_unchanged(old: Config, new: Config) -> None:
-    """Refuses to resume with a config that would give other updates; names all such keys."""
-    root = Path.cwd()
-    before, after = (dict(_flat(_portable(to_plain(config), root))) for config in (old, new))
-    changed = [
-        f"{key} was {before.get(key)}, is {after.get(key)}"
-        for key in sorted(before.keys() | after.keys())
-        if before.get(key) != after.get(key) and not _is_one_of(key, _MAY_CHANGE)
-    ]
-    if changed:
-        raise InputError(
-            f"--resume with another config: {'; '.join(changed)}; undo these changes, or train "
-            "under another --name (with --init_from to start from these weights)"
-        )
-    ends = [(config.train.max_steps, config.train.max_epoch) for config in (old, new)]
-    ending = new.train.lr_scheduler.ends_with_training(new.train.scheduler)
-    if ending and ends[0] != ends[1]:
-        get_logger(__name__).warning(
-            "train.scheduler %s ends with training, whose end has changed: the learning rate jumps "
-            "to the new curve",
-            new.train.scheduler,
-        )
-
-
-def _is_one_of(key: str, names: Sequence[str]) -> bool:
-    """Whether a key, or a section that it is in, matches one of the names."""
-    return any(fnmatch(key, name) or key.startswith(f"{name}.") for name in names)
-
-
-def _flat(plain: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for name, value in plain.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def _make_accelerator(config: Config, folder: Path) -> Accelerator:
-    """Device, mixed precision, processes and tracker of a run."""
+def _make_accelerator(config: Config) -> Accelerator:
+    """Device, mixed precision and processes of a run."""
     kinds = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
-    tracker = config.train.tracker
     try:
         accelerator = Accelerator(
             # without it, accelerate treats several processes without a GPU as separate runs
             cpu=not torch.accelerator.is_available(),
             mixed_precision=kinds[config.train.mixed_precision],
-            log_with=None if tracker == "none" else tracker,
-            project_config=ProjectConfiguration(project_dir=str(folder), logging_dir=str(folder)),
         )
     except ValueError as error:
         raise InputError(
@@ -318,10 +245,10 @@ def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bo
             folder,
         )
         shutil.rmtree(checkpoints)
-        shutil.rmtree(folder / "log", ignore_errors=True)
+        shutil.rmtree(folder / LOG, ignore_errors=True)
         checkpoints.mkdir()
     (folder / MANIFEST).unlink(missing_ok=True)  # of an earlier run
-    write_json(folder / CONFIG, _portable(to_plain(config), Path.cwd()))
+    write_json(folder / CONFIG, plain_config(config))
     assets.save(folder)
     written = [name for name in (CONFIG, *ASSET_FILES) if (folder / name).is_file()]
     write_manifest(folder, written)
@@ -341,18 +268,25 @@ def _log_start(
         accelerator.mixed_precision.replace("no", "fp32"),
         accelerator.num_processes,
     )
+    utterances, frames = global_batch(config.train, data)
+    log.info(
+        "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"
+        " (means of an epoch)",
+        config.train.gradient_accumulation_step,
+        accelerator.num_processes,
+        utterances,
+        frames,
+    )
+    end = last_update(config.train, len(data.sampler))
+    if late := [update for update in config.train.keep_milestones if update > end]:
+        log.warning(
+            "train.keep_milestones: no checkpoint of %s: training ends at update %d",
+            ", ".join(map(str, late)),
+            end,
+        )
     if config.train.ema_decay:
         log.info(
             "validation, samples and scores use the moving average of the weights "
             "(train.ema_decay %g)",
             config.train.ema_decay,
         )
-
-
-def _portable(plain: Any, root: Path) -> Any:  # noqa: ANN401  (JSON)
-    """The config with paths below the current folder made relative to it."""
-    if isinstance(plain, dict):
-        return {name: _portable(value, root) for name, value in plain.items()}
-    if isinstance(plain, str) and plain.startswith("/") and Path(plain).is_relative_to(root):
-        return Path(plain).relative_to(root).as_posix()
-    return plain

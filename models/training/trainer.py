@@ -24,10 +24,12 @@ from models.training.optimizers.schedules import learning_rate
 from models.training.optimizers.updates import Updater, WindowReport
 from models.training.processes.exchange import take_from_first
 from models.training.processes.signals import Interrupts
+from models.training.resuming.state import pack, random_states, unpack, weight_files
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.validation import eval_mode, validate
-from models.training.state import pack, random_states, unpack, weight_files
-from models.training.tracking.tracker import Meter, Tracker
+from models.training.tracking.meter import Meter
+from models.training.tracking.profiling import UpdateProfiler
+from models.training.tracking.tracker import Tracker
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError
 from utils.logging import Progress, get_logger, progress
@@ -136,9 +138,10 @@ class Trainer:
                 "nothing is left to train: raise train.max_steps or train.max_epoch"
             )
             return None
-        with Interrupts() as interrupts, self._bar() as bar:
+        with Interrupts() as interrupts, self._bar() as bar, self._profiler() as profiler:
             for window in self._windows():
-                self._update(window)
+                with profiler.update():
+                    self._update(window)
                 if bar is not None:
                     bar.advance()
                 if self._is_due(config.score_steps):
@@ -305,6 +308,11 @@ class Trainer:
         if not (self._accelerator.is_main_process and sys.stderr.isatty()):
             return nullcontext()
         return progress(self._last_update, "training", initial=self.position.step)
+
+    def _profiler(self) -> UpdateProfiler:
+        """Of this run; only the first process records."""
+        steps = self._config.profile.steps if self._accelerator.is_main_process else ()
+        return UpdateProfiler(steps, self._checkpoints.parent, self._accelerator.device)
 
     def _is_due(self, every: int) -> bool:
         return every > 0 and self.position.step % every == 0

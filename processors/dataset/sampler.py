@@ -46,6 +46,10 @@ class FrameBudgetSampler:
         processes: Number of processes.
         rank: This process, from 0.
 
+    Attributes:
+        processes: As given.
+        n_frames: Of all utterances.
+
     Raises:
         InputError: If there are fewer utterances than micro-batches in one update.
     """
@@ -64,7 +68,8 @@ class FrameBudgetSampler:
         self._budget = budget
         self._seed = seed
         self._multiple = window * processes
-        self._processes = processes
+        self.processes = processes
+        self.n_frames = int(self._lengths.sum())
         self._rank = rank
         self._epoch = 0
         self._start = 0
@@ -89,11 +94,11 @@ class FrameBudgetSampler:
     def __iter__(self) -> Iterator[list[Draw]]:
         start, self._start = self._start, 0
         epoch = self._epoch
-        for batch in self.plan(epoch)[self._rank :: self._processes][start:]:
+        for batch in self.plan(epoch)[self._rank :: self.processes][start:]:
             yield [Draw(epoch, item) for item in batch]
 
     def __len__(self) -> int:
-        return len(self.plan(self._epoch)) // self._processes
+        return len(self.plan(self._epoch)) // self.processes
 
     def plan(self, epoch: int) -> list[list[int]]:
         """All batches of an epoch, for all processes together, in order."""

@@ -4,7 +4,7 @@ import pytest
 
 from config.preprocess import CorpusConfig, PreprocessConfig, SplitConfig, TextConfig
 from config.schema import Config, InferenceConfig
-from config.train import AdamConfig, DataLoaderConfig, ScheduleConfig, TrainConfig
+from config.train import AdamConfig, DataLoaderConfig, ProfileConfig, ScheduleConfig, TrainConfig
 
 TRAIN = TrainConfig(max_steps=1)
 CONFIG = Config(
@@ -41,6 +41,10 @@ CONFIG = Config(
         (AdamConfig(), "betas", (0.9, 1.0), r"betas are \[0.9, 1.0\], expected numbers from 0"),
         (ScheduleConfig(), "num_warmup", -1, "expected 0 or more"),
         (ScheduleConfig(), "end_lr", -1.0, "end_lr is -1, expected 0 or more"),
+        (TRAIN, "tracker", ("jsonl", "jsonl"), "expected one or more, each once, or none"),
+        (TRAIN, "tracker", (), "expected one or more, each once, or none"),
+        (ProfileConfig(), "steps", (10,), r"steps are \[10\], expected the first and the last"),
+        (ProfileConfig(), "steps", (5, 4), r"steps are \[5, 4\], expected the first"),
         (TRAIN, "adam", AdamConfig(max_grad_norm=2.0), "max_grad_norm is 2, but only .* lamb"),
         (TRAIN, "lr_scheduler", ScheduleConfig(gamma=0.5), "NoamLR without milestones does not"),
         (
@@ -93,6 +97,18 @@ CONFIG = Config(
 def test_a_value_that_cannot_work_is_refused_before_any_work(section, key, value, message):
     with pytest.raises(ValueError, match=message):
         replace(section, **{key: value})
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ("tensorboard", ("tensorboard",)),
+        ("none", ()),
+        (("jsonl", "wandb"), ("jsonl", "wandb")),
+    ],
+)
+def test_trackers_are_one_several_or_none(given, names):
+    assert replace(TRAIN, tracker=given).trackers == names
 
 
 def test_new_speakers_of_a_vocoder_are_refused():

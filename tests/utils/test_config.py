@@ -164,3 +164,25 @@ def test_plain_values_build_the_same_config_again(tmp_path):
     plain = to_plain(config)
     assert plain["train"]["adam"] == {"lr": 0.1, "betas": [0.9, 0.98]}
     assert load(tmp_path, json.dumps(plain)) == config
+
+
+@dataclass(frozen=True)
+class Log:
+    kind: Literal["a", "b", "none"] | tuple[Literal["a", "b"], ...] = "a"
+
+
+@pytest.mark.parametrize(("written", "value"), [('"none"', "none"), ('["a", "b"]', ("a", "b"))])
+def test_a_key_may_be_one_value_or_a_list_of_them(tmp_path, written, value):
+    path = tmp_path / "log.json"
+    path.write_text(f'{{"kind": {written}}}')
+    config = build(Log, read_tree(path))
+    assert config.kind == value
+    assert to_plain(config) == {"kind": json.loads(written)}
+
+
+@pytest.mark.parametrize("written", ['["a", "none"]', '"c"', "null", "3"])
+def test_a_value_of_neither_kind_is_refused(tmp_path, written):
+    path = tmp_path / "log.json"
+    path.write_text(f'{{"kind": {written}}}')
+    with pytest.raises(ConfigError, match=r"kind(\.1)? is .*, expected one of a, b"):
+        build(Log, read_tree(path))

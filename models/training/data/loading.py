@@ -223,6 +223,19 @@ def _recording_sources(
     return stores, [read_splits(store.folder) for store in stores]
 
 
+def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:
+    """Mean utterances and frames (without padding) of an update, over all its processes.
+
+    Args:
+        train: The `train` section.
+        data: Of any process of the run.
+    """
+    batches = len(data.sampler.plan(0))
+    n_batches = data.sampler.processes * train.gradient_accumulation_step
+    updates = batches / n_batches
+    return data.n_utterances / updates, data.sampler.n_frames / updates
+
+
 def data_of(
     training: TrainingItems,
     validation: ValidationItems,

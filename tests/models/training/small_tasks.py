@@ -139,7 +139,7 @@ def make_trainer(
     store, checkpoints: Path, config: TrainConfig, task=None, data=None, scoring=None
 ) -> Trainer:
     accelerator = Accelerator(cpu=True)
-    tracker = Tracker(accelerator, "none", checkpoints.parent, PREPROCESS.sample_rate)
+    tracker = Tracker(checkpoints.parent)
     task = TinyTask() if task is None else task
     seed_everything(config.random_seed)
     data = make_data(store, config) if data is None else data

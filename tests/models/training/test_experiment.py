@@ -15,7 +15,12 @@ from models.checkpoint.loading import load_model
 from models.training import experiment
 from models.training.experiment import _facts, train
 from processors.dataset.store import FeatureStore
-from tests.models.training.small_tasks import make_processed, write_corpus, write_voice_config
+from tests.models.training.small_tasks import (
+    make_features,
+    make_processed,
+    write_corpus,
+    write_voice_config,
+)
 from utils.errors import InputError
 from utils.locks import locked
 
@@ -253,6 +258,25 @@ def test_tensorboard_gets_curves_figures_and_audio(root):
     assert tags["images"] == ["samples/utt-010/mel"]
     assert tags["audio"] == ["samples/utt-010/synthesised"]
     assert events.Audio("samples/utt-010/synthesised")[0].sample_rate == 8000
+
+
+def test_the_log_has_the_run_its_configuration_and_the_global_batch(root, caplog):
+    overrides = ("train.gradient_accumulation_step=2", "train.keep_milestones=[2, 900]")
+    with caplog.at_level(logging.INFO):
+        run(root, 'train.tracker=["jsonl"]', "train.log_steps=1", *overrides)
+    path = root / "ckpts" / "voice" / "log" / "metrics.jsonl"
+    first, *rows = [json.loads(line) for line in path.read_text().splitlines()]
+    frames = [make_features(number).mel.shape[1] for number in range(10)]
+
+    assert (first["run"], first["step"]) == ("voice", 0)
+    assert first["config"]["train.gradient_accumulation_step"] == 2
+    assert first["config"]["model.transformer.encoder_hidden"] == 8
+    assert first["config"]["utterances_per_update"] == 5  # 10 in 4 micro-batches of an epoch
+    assert first["config"]["frames_per_update"] == sum(frames) / 2
+    assert [row["step"] for row in rows if "train/mel" in row] == [1, 2, 3, 4]
+    line = f"2 micro-batches x 1 processes, together 5 utterances and {sum(frames) / 2:.0f} frames"
+    assert line in caplog.text
+    assert "no checkpoint of 900: training ends at update 4" in caplog.text
 
 
 def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):

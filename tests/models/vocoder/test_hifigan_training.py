@@ -21,7 +21,7 @@ from models.training.optimizers.updates import Updater
 from models.training.scoring.validation import eval_mode, validate
 from models.vocoder.hifigan import normalise_weights
 from modules.mel import MelSpectrogram
-from tests.models.training.test_state import everything
+from tests.models.training.resuming.test_state import everything
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,

@@ -15,9 +15,9 @@ from accelerate.state import AcceleratorState
 from config.train import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
+from models.training.resuming.state import random_states, restore_random_states
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.utterances import ValidationUtterance
-from models.training.state import random_states, restore_random_states
 from processors.scoring.recognition import LabelledSpeech
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -30,7 +30,7 @@ from tests.models.training.small_tasks import (
 )
 from utils.errors import InputError
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -234,7 +234,7 @@ import sys
 from pathlib import Path
 from config.train import DataLoaderConfig
 from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
-from tests.models.training.test_state import options
+from tests.models.training.resuming.test_state import options
 
 class Talking(TinyTask):
     def training_step(self, batch):
