@@ -1,11 +1,16 @@
 """Keys of the `train` section: optimizers, schedules and the training loop of stage 2."""
 
+import typing
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from config.checks import require_at_least, require_share
+from utils.config import Tree
 
 MOST_LOADERS = 256  # more processes than any machine feeds a GPU with
+SchedulerName = Literal[
+    "NoamLR", "constant", "linear", "cosine", "polynomial", "exponential", "multistep"
+]
 TrackerName = Literal["tensorboard", "wandb", "jsonl"]
 LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
 
@@ -55,22 +60,56 @@ class ScheduleConfig:
         Args:
             scheduler: `train.scheduler`.
         """
-        falls_to_end = {"num_warmup", "decay_steps", "end_lr"}
-        by_milestone = {"milestones", "gamma"} if self.milestones else {"milestones"}
-        by_update = {"num_warmup"} if self.decay_steps else set()
-        return {
-            "NoamLR": {"num_warmup", *by_milestone},
-            "constant": set(),
-            "linear": falls_to_end,
-            "cosine": falls_to_end,
-            "polynomial": {*falls_to_end, "power"},
-            "exponential": {"gamma", "decay_steps", *by_update},
-            "multistep": by_milestone,
-        }[scheduler]
+        return _keys_read(
+            scheduler, by_update=self.decay_steps > 0, by_milestone=bool(self.milestones)
+        )
 
     def ends_with_training(self, scheduler: str) -> bool:
         """Whether the curve depends on the planned number of updates."""
         return scheduler in ("linear", "cosine", "polynomial") and not self.decay_steps
+
+
+def _keys_read(scheduler: str, *, by_update: bool, by_milestone: bool) -> set[str]:
+    """Keys of `lr_scheduler` that affect a schedule, with or without decay_steps and milestones."""
+    falls_to_end = {"num_warmup", "decay_steps", "end_lr"}
+    milestones = {"milestones", "gamma"} if by_milestone else {"milestones"}
+    return {
+        "NoamLR": {"num_warmup", *milestones},
+        "constant": set(),
+        "linear": falls_to_end,
+        "cosine": falls_to_end,
+        "polynomial": {*falls_to_end, "power"},
+        "exponential": {"gamma", "decay_steps", *({"num_warmup"} if by_update else set())},
+        "multistep": milestones,
+    }[scheduler]
+
+
+def without_unread(tree: Tree) -> Tree:
+    """Drops what a base configuration gave to a schedule or optimizer that another file replaces.
+
+    `--set train.scheduler=constant` need not take back the warm-up of a recipe. Keys set together
+    with the schedule, or after it, stay, and are refused if it does not read them.
+
+    Args:
+        tree: Of a whole experiment, not yet checked.
+    """
+    train = tree.values.get("train")
+    train = train if isinstance(train, dict) else {}
+    schedule = train.get("lr_scheduler")
+    schedule = schedule if isinstance(schedule, dict) else {}
+    scheduler = train.get("scheduler")
+    if scheduler in typing.get_args(SchedulerName):
+        read = _keys_read(
+            scheduler,
+            by_update=bool(schedule.get("decay_steps")),
+            by_milestone=bool(schedule.get("milestones")),
+        )
+        for keys in tree.inherited(("train", "lr_scheduler"), ("train", "scheduler")):
+            tree = tree if keys[-1] in read else tree.without(keys)
+    if train.get("optimizer") in ("adam", "adamw"):
+        for keys in tree.inherited(("train", "adam"), ("train", "optimizer")):
+            tree = tree.without(keys) if keys[-1] == "max_grad_norm" else tree
+    return tree
 
 
 @dataclass(frozen=True)
@@ -130,9 +169,7 @@ class TrainConfig:
     mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     optimizer: Literal["adam", "adamw", "lamb"] = "adam"
     adam: AdamConfig = field(default_factory=AdamConfig)  # of all three
-    scheduler: Literal[
-        "NoamLR", "constant", "linear", "cosine", "polynomial", "exponential", "multistep"
-    ] = "NoamLR"
+    scheduler: SchedulerName = "NoamLR"
     lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
     # Share of the moving average of the weights that each update keeps, such as 0.999; 0: none.
     # The average is validated, scored and used for synthesis (`inference.ema`); checkpoints hold

@@ -25,7 +25,8 @@ class Tree:
     """The values of a configuration before validation."""
 
     values: Mapping[str, object]  # sections (dicts), lists and plain values
-    origins: Mapping[Keys, str]  # for each key path, the file that set it last, or `--set`
+    # for each key path, the file that set it last, or `--set`; in the order of the chain
+    origins: Mapping[Keys, str]
     path: Path  # the file at the end of the chain
 
     def origin(self, keys: Keys) -> str:
@@ -38,6 +39,36 @@ class Tree:
         """The tree with these top-level keys alone."""
         values = {name: self.values[name] for name in names if name in self.values}
         return Tree(values, self.origins, self.path)
+
+    def inherited(self, section: Keys, choice: Keys) -> list[Keys]:
+        """Key paths of a section that were set further down the chain than another key.
+
+        Args:
+            section: The section.
+            choice: The other key; without a value, nothing is inherited.
+        """
+        if choice not in self.origins:
+            return []
+        order = list(self.origins)
+        before = order[: order.index(choice)]
+        return [
+            keys
+            for keys in before
+            if keys[:-1] == section and self.origins[keys] != self.origins[choice]
+        ]
+
+    def without(self, keys: Keys) -> "Tree":
+        """The tree without a value."""
+        origins = {path: origin for path, origin in self.origins.items() if path != keys}
+        return Tree(_without(self.values, keys), origins, self.path)
+
+
+def _without(values: Mapping[str, object], keys: Keys) -> dict[str, object]:
+    name, *rest = keys
+    inside = values.get(name)
+    if rest and isinstance(inside, Mapping):
+        return {**values, name: _without(inside, tuple(rest))}
+    return {key: value for key, value in values.items() if key != name}
 
 
 def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
@@ -210,9 +241,10 @@ def _merge(
             values[name] = merged
         else:
             values[name] = value
-            origins.update({here: origin})
-            if isinstance(value, dict):
-                origins.update({(*here, *k): origin for k in _key_paths(value)})
+            inside = _key_paths(value) if isinstance(value, dict) else ()
+            for path in (here, *((*here, *keys_inside) for keys_inside in inside)):
+                origins.pop(path, None)  # the order is that of the chain
+                origins[path] = origin
 
 
 def _key_paths(values: Mapping[str, object]) -> Iterator[Keys]:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Literal
 
 from config.schema import Config
+from config.train import without_unread
 from utils.config import ConfigError, Tree, build, nearest, read_tree
 
 
@@ -80,4 +81,4 @@ def config_of(tree: Tree) -> Config:
     if not hasattr(model, "CONFIG"):
         origin = tree.origin(("model_type",))
         raise ConfigError(f"{origin}: model_type: {chosen.model_type} has nothing to train")
-    return build(Config, tree, {"model": model.CONFIG})
+    return build(Config, without_unread(tree), {"model": model.CONFIG})
