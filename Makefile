@@ -20,6 +20,9 @@ RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
+BENCH := OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
+PRECISIONS := --compare precision=fp32 precision=bf16
+
 .PHONY: venv demo test test-slow test-page check bench bench-align bench-trust bench-align-voices \
 	bench-vocoder bench-tacotron bench-gan bench-demo
 
@@ -74,9 +77,21 @@ check: .venv/.installed
 	.venv/bin/mypy .
 	find egs -name '*.sh' -exec .venv/bin/shellcheck -s sh -x {} +
 
-# One thread: with two, other processes on the machine change the figures.
+# Speed of every model, an hour of one core; then the tables of docs/benchmarks.md. One thread: with
+# two, other processes on the machine change the figures.
 bench: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
+	$(BENCH) --mode speech,start-up --steps 6 --output docs/benchmarks/speech.json
+	$(BENCH) --mode inference --model fastpitch,fastspeech2,freevgl,hifigan,tacotron2 --random_weights \
+		--longest 100 --steps 8 $(PRECISIONS) --output docs/benchmarks/inference.json
+	$(BENCH) --mode inference --model waveglow --random_weights \
+		--longest 20 --steps 2 $(PRECISIONS) --output docs/benchmarks/inference_slow.json
+	$(BENCH) --mode training --model fastpitch,fastspeech2,freevgl,hifigan \
+		--batch_size 1 --steps 8 $(PRECISIONS) --output docs/benchmarks/training.json
+	$(BENCH) --mode training --model tacotron2,waveglow \
+		--batch_size 1 --steps 2 $(PRECISIONS) --output docs/benchmarks/training_slow.json
+	$(BENCH) --mode training --model fastspeech2 --precision bf16 --batch_size 8 --steps 8 \
+		--compare batches=random batches=buckets --output docs/benchmarks/batches.json
+	.venv/bin/python -m tests.benchmarks.page
 
 # Errors of the aligners against known boundaries: four CPU minutes, and more with
 # FLAGS="--nathalie DIR ...".

@@ -138,10 +138,8 @@ class Trainer:
                 "nothing is left to train: raise train.max_steps or train.max_epoch"
             )
             return None
-        with Interrupts() as interrupts, self._bar() as bar, self._profiler() as profiler:
-            for window in self._windows():
-                with profiler.update():
-                    self._update(window)
+        with Interrupts() as interrupts, self._bar() as bar:
+            for _ in self.updates():
                 if bar is not None:
                     bar.advance()
                 if self._is_due(config.score_steps):
@@ -164,6 +162,14 @@ class Trainer:
             self._validate()
         self.save()
         return None
+
+    def updates(self) -> Iterator[list[Any]]:
+        """Takes the updates that are left, one at a time; yields the micro-batches of each."""
+        with self._profiler() as profiler:
+            for window in self._windows():
+                with profiler.update():
+                    self._update(window)
+                yield window
 
     def save(self) -> None:
         """Writes a checkpoint, unless this update has one, and removes superfluous ones."""

@@ -1,24 +1,8 @@
+import json
+
 import pytest
-import torch
 
-from bins.benchmark import _random_batch, _random_batches, main
-
-
-def test_durations_of_a_random_batch_sum_to_its_frames():
-    frames, phones = torch.tensor([50, 31]), torch.tensor([7, 9])
-    batch = _random_batch(frames, phones)
-    assert batch.durations.sum(dim=1).tolist() == [50, 31]
-    assert (batch.durations > 0).sum(dim=1).tolist() == [7, 9]
-    assert batch.mel.shape == (2, 80, 50)
-    assert not batch.mel[1, :, 31:].any()
-
-
-def test_batches_have_the_mean_size_and_lengths_of_ljspeech():
-    batches = list(_random_batches(batch_size=4, count=3))
-    assert len(batches) == 3
-    for batch in batches:
-        assert 1 <= len(batch.ids) <= 40
-        assert 90 <= int(batch.mel_lengths.min()) <= int(batch.mel_lengths.max()) <= 880
+from bins.benchmark import main
 
 
 @pytest.mark.parametrize(
@@ -27,6 +11,7 @@ def test_batches_have_the_mean_size_and_lengths_of_ljspeech():
         (["--steps", "0"], "--steps is 0, expected 1 or more"),
         (["--threads", "-1"], "--threads is -1, expected 1 or more"),
         (["--device", "tpu"], "invalid choice: 'tpu'"),
+        (["--mode", "traning"], "--mode traning: expected all or some of training, inference"),
     ],
 )
 def test_wrong_flags_are_one_line(flags, message, monkeypatch, capsys):
@@ -36,3 +21,17 @@ def test_wrong_flags_are_one_line(flags, message, monkeypatch, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_the_command_prints_tables_and_writes_all_figures(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "speed.json"
+    flags = "--small --model hifigan --mode training,inference --random_weights --steps 1"
+    flags += f" --batch_size 2 --precision fp32,bf16 --output {path}"
+    monkeypatch.setattr("sys.argv", ["benchmark", *flags.split()])
+    main()
+    printed = capsys.readouterr().out
+    assert printed.count("| hifigan | precision=bf16 |") == 2
+    report = json.loads(path.read_text())
+    assert report["command"] == f"python -m bins.benchmark {flags}"
+    assert [one["of"]["weights"] for one in report["results"]] == ["random"] * 4
+    assert all(one["samples_per_s"] > 0 for one in report["results"])

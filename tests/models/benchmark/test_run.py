@@ -1,0 +1,81 @@
+import pytest
+
+from models.benchmark.configs import generated_config, known_models
+from models.benchmark.run import Options, parse_setting, run_benchmark
+from utils.errors import InputError
+
+
+def test_a_setting_has_keys_of_its_own_and_those_of_the_configuration():
+    setting = parse_setting("precision=bf16 train.adam.lr=0.1 batches=random", "fp32", 2)
+    assert (setting.precision, setting.threads, setting.random_batches) == ("bf16", 2, True)
+    assert setting.overrides == ("train.adam.lr=0.1",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bf16", "expected key=value"),
+        ("speed=2", "expected precision, threads, batches, or a key"),
+        ("precision=int8", "precision must be fp32, bf16 or fp16"),
+        ("batches=long", "batches must be buckets or random"),
+        ("threads=0", "threads must be 1 or more"),
+    ],
+)
+def test_wrong_settings_are_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        parse_setting(text, "fp32", 1)
+
+
+def test_two_settings_are_compared_with_the_results_of_both():
+    options = Options(
+        models=("freevgl",),
+        modes=("training",),
+        batch_size=2,
+        steps=6,
+        small=True,
+        compared=("train.cut_mel_frame=16", "train.cut_mel_frame=32"),
+    )
+    report = run_benchmark(options, "bench")
+    assert [one.of.setting for one in report.results] == list(options.compared)
+    first, second = report.results
+    assert second.frames_per_s * second.cpu_s.mean / (first.frames_per_s * first.cpu_s.mean) == (
+        pytest.approx(2)
+    )
+    (comparison,) = report.comparisons
+    ratio = comparison.ratio.cpu
+    assert ratio.low <= ratio.mean <= ratio.high
+    assert ratio.n == 6
+    assert report.environment["threads"] == "1"
+
+
+def test_random_weights_must_be_asked_for():
+    with pytest.raises(InputError, match="inference of hifigan: name a trained model"):
+        run_benchmark(Options(models=("hifigan",), modes=("inference",), small=True), "bench")
+
+
+def test_batches_are_not_a_setting_of_inference():
+    options = Options(
+        models=("hifigan",), modes=("inference",), small=True, random_weights=True,
+        compared=("batches=random", "batches=buckets"),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="batches are of training"):
+        run_benchmark(options, "bench")
+
+
+def test_an_unknown_model_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match=r"no model 'hifigam'; did you mean hifigan\?"):
+        generated_config("hifigam")
+    assert set(known_models()) == {
+        "fastspeech2", "fastpitch", "tacotron2", "hifigan", "waveglow", "freevgl",
+    }  # fmt: skip
+
+
+def test_speech_has_its_parts():
+    options = Options(modes=("speech",), small=True, warm_up=1, steps=1)
+    (result,) = run_benchmark(options, "bench").results
+    parts = result.parts
+    assert parts["text"] + parts["acoustic"] + parts["vocoder"] == pytest.approx(
+        parts["whole"], rel=0.5
+    )
+    assert 0 < parts["first_s"] <= parts["last_s"]
+    assert 3 < parts["audio_s"] < 10
