@@ -27,6 +27,9 @@ FEW = (
     "train.dataloader.num_worker=0",
     # a rate at which four updates are enough
     "train.scheduler=constant",
+    "train.lr_scheduler.num_warmup=4000",  # the defaults, which it does not read
+    "train.lr_scheduler.gamma=0.999",
+    "train.lr_scheduler.milestones=[]",
     "train.optimizer=adam",
     "train.adam.lr=0.01",
     "train.adam.weight_decay=0",
