@@ -95,13 +95,13 @@ class Fitter:
                 from attention below `min_attention`; the message names its file.
             InputError: If the text cannot be converted to phones.
         """
-        _check_text(entry, utterance)
-        _check_attention(entry.attention, self._config.min_attention)
         language = utterance.language
         if language not in self._frontends:
             self._frontends[language] = TextFrontend(self._config.text, language)
         spoken = self._frontends[language](utterance.text)
         with naming(entry.path):
+            _check_text(entry.text, utterance)
+            _check_attention(entry.attention, self._config.min_attention)
             seconds = seconds_of(utterance)
             found = entry.read()
             off = None
@@ -111,8 +111,9 @@ class Fitter:
                 alignment, off = self._by_table(found.frames, spoken, seconds, utterance.id)
             else:
                 alignment, off = self._by_layout(found.frames, spoken, seconds)
-            if isinstance(found, FrameCounts) and self._options.pitch is not None:
-                alignment = self._with_pitch(alignment, found.frames, utterance.id)
+            if isinstance(found, FrameCounts) and (pitch := self._options.pitch) is not None:
+                hz = pitch.read(utterance.id, len(found.frames))
+                alignment = self._with_pitch(alignment, found.frames, hz, utterance.id)
         mel = self._config.mel
         frames = frame_durations(alignment.boundaries_s, mel)
         return Fitted(aligned_speech(utterance, alignment, seconds, frames, mel), off)
@@ -154,14 +155,14 @@ class Fitter:
         grid = grid_of_tokens(tokens, frames, self.rate, in_letters=in_letters)
         return self._by_times(grid, spoken, seconds), off
 
-    def _with_pitch(self, alignment: Alignment, frames: np.ndarray, id: str) -> Alignment:
-        """Adds the pitch of tokens, which have so many frames."""
-        assert self._options.pitch is not None
+    def _with_pitch(
+        self, alignment: Alignment, frames: np.ndarray, hz: np.ndarray, id: str
+    ) -> Alignment:
+        """Adds the pitch of tokens, (K,), which last so many frames, (K,)."""
         tokens = self._table.tokens.get(id)
-        start = (tokens.start_s or 0.0) * self.rate.sample_rate if tokens else 0.0
-        edges_s = self.rate.boundaries_s(frames, start)
-        pitch = self._options.pitch.read(id, len(frames))
-        return replace(alignment, f0_hz=pitch_of_phones(edges_s, pitch, alignment.boundaries_s))
+        start_s = (tokens.start_s or 0.0) if tokens else 0.0
+        edges_s = self.rate.boundaries_s(frames, start_s * self.rate.sample_rate)
+        return replace(alignment, f0_hz=pitch_of_phones(edges_s, hz, alignment.boundaries_s))
 
     def _find_rate(
         self, entries: Mapping[str, SourceEntry], utterances: Mapping[str, Utterance]
@@ -182,11 +183,11 @@ class Fitter:
         return find_frame_rate(sums, seconds, own, self._options.tolerance) if sums else own
 
 
-def _check_text(entry: SourceEntry, utterance: Utterance) -> None:
-    if entry.text not in (None, utterance.text):
+def _check_text(text: str | None, utterance: Utterance) -> None:
+    if text not in (None, utterance.text):
         raise AlignmentError(
-            f"{entry.path}: it is of the text {str(entry.text)[:60]!r}, and that is now"
-            f" {utterance.text[:60]!r}; run stage 1 again"
+            f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}; run"
+            " stage 1 again"
         )
 
 

@@ -1,0 +1,350 @@
+"""WaveGlow's flow (section 2 of the paper), and how it synthesises piece by piece."""
+
+import copy
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar, Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from config.checks import require_at_least, require_odd
+from config.preprocess import PreprocessConfig
+from models.vocoder._waveglow_flows import FlowStep, reach_of
+from modules.chunks import Context, windows
+from modules.denoiser import Denoiser
+from modules.mel import MelConfig
+from utils.seed import derived_seed
+
+_CHUNK_FRAMES = 384  # on a CPU: a quarter of the work is context, and tensors stay small
+_GPU_CHUNK_FRAMES = 4096
+_NOISE_FRAMES = 64  # drawn together from a generator of their own
+_HUM_FRAMES = 88  # of the zero mel that the denoiser listens to, as in NVIDIA's
+
+
+@dataclass(frozen=True)
+class WaveGlowConfig:
+    """The `model` section; the values here are those of the paper and of NVIDIA's recipe."""
+
+    flows: int = 12  # steps, each of a mixing and a coupling
+    groups: int = 8  # samples that form the channels of one position, even
+    early_every: int = 4  # after so many steps some channels leave the flow
+    early_size: int = 2  # ... so many, even
+    channels: int = 512  # of the layers of a coupling; 256 in NVIDIA's published LJSpeech model
+    layers: int = 8  # of a coupling
+    kernel_size: int = 3  # of these layers, odd
+    train_sigma: float = 1.0  # standard deviation of the noise, in the likelihood
+    # of inference
+    sigma: float = 0.9  # standard deviation of the noise; lower is smoother
+    denoiser_strength: float = 0.01  # of the removal of the vocoder's own hum, 0 (none) to 1
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "flows", "early_every", "channels", "layers")
+        require_odd(self, "kernel_size")
+        require_at_least(self, 2, "groups", "early_size")
+        require_at_least(self, 0, "sigma")
+        if not 0 <= self.denoiser_strength <= 1:
+            raise ValueError(f"denoiser_strength is {self.denoiser_strength:g}, expected 0 to 1")
+        for key in ("groups", "early_size"):
+            if getattr(self, key) % 2:
+                raise ValueError(f"{key} {getattr(self, key)} must be even, to be halved")
+        if not self.train_sigma > 0:
+            raise ValueError(f"train_sigma is {self.train_sigma:g}, expected more than 0")
+        if self.channels_of(self.flows - 1) < 2:
+            raise ValueError(
+                f"flows {self.flows}, groups {self.groups}, early_every {self.early_every}, "
+                f"early_size {self.early_size}: no channels are left for the last step; expected "
+                "2 or more"
+            )
+
+    def check_preprocess(self, preprocess: PreprocessConfig) -> None:
+        """Compares the network with the mel that is its input.
+
+        Raises:
+            ValueError: If a frame is no whole number of groups.
+        """
+        if preprocess.hop_size % self.groups:
+            raise ValueError(
+                f"model.groups is {self.groups}, preprocess.hop_size is {preprocess.hop_size}; "
+                "expected a hop that is a multiple of it"
+            )
+
+    def channels_of(self, step: int) -> int:
+        """Channels of a step, from 0."""
+        return self.groups - step // self.early_every * self.early_size
+
+    def leaves_before(self, step: int) -> bool:
+        """Whether channels leave the flow before a step, from 0."""
+        return step > 0 and step % self.early_every == 0
+
+
+class Latent(NamedTuple):
+    """What the flow maps audio to. G samples form a group, of which there are L = S / G.
+
+    The log-determinant of the whole map is `log_scales + log_det`.
+    """
+
+    z: Tensor  # (B, G, L); channels in the order in which they leave the flow
+    log_scales: Tensor  # (B,), sum of log s over couplings and positions
+    log_det: Tensor  # (B,), sum of log |det W| over mixings and positions
+
+
+class WaveGlow(nn.Module):
+    """Mel and noise to waveform, and back.
+
+    Args:
+        config: Sizes, and settings of inference.
+        mel: Definition of the mels.
+    """
+
+    OPTIONS: ClassVar[tuple[str, ...]] = ("sigma", "denoiser_strength")
+    hum: Tensor | None  # what the denoiser removes; set for inference, when weights are fixed
+
+    def __init__(self, config: WaveGlowConfig, mel: MelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.mel = mel
+        self.groups_per_frame = mel.hop_length // config.groups
+        self.upsample = nn.ConvTranspose1d(
+            mel.n_mels, mel.n_mels, mel.win_length, stride=mel.hop_length
+        )
+        self.flows = nn.ModuleList(
+            FlowStep(
+                config.channels_of(step),
+                mel.n_mels * config.groups,
+                hidden=config.channels,
+                layers=config.layers,
+                kernel_size=config.kernel_size,
+            )
+            for step in range(config.flows)
+        )
+        self.denoiser = Denoiser(mel)
+        self.register_buffer("hum", None, persistent=False)
+        self._dtype = torch.float32  # of the couplings
+
+    def forward(self, wav: Tensor, mel: Tensor) -> Latent:
+        """Maps audio to noise; all items are of the same length.
+
+        Args:
+            wav: (B, T * hop_length) in [-1, 1].
+            mel: Natural log, (B, M, T).
+
+        Raises:
+            ValueError: If the lengths differ.
+        """
+        B, S = wav.shape
+        if mel.shape[2] * self.mel.hop_length != S:
+            raise ValueError(
+                f"{S} samples and {mel.shape[2]} frames; expected {self.mel.hop_length} samples a "
+                "frame"
+            )
+        conditioning = self._conditioning(mel)
+        signal = wav.view(B, -1, self.config.groups).mT  # (B, G, L)
+        left_early: list[Tensor] = []
+        log_scales, log_det = wav.new_zeros(B), wav.new_zeros(())
+        for number, flow in enumerate(self._steps()):
+            if self.config.leaves_before(number):
+                early, signal = self._split(signal)
+                left_early.append(early)
+            step = flow(signal, conditioning)
+            signal = step.signal
+            log_scales, log_det = log_scales + step.log_scales, log_det + step.log_det
+        z = torch.cat([*left_early, signal], dim=1)
+        return Latent(z, log_scales, (log_det * z.shape[2]).expand(B))
+
+    @torch.no_grad()
+    def inverse(self, z: Tensor, mel: Tensor) -> Tensor:
+        """Maps noise to audio; undoes `forward`.
+
+        Args:
+            z: (B, G, L), as in `Latent`.
+            mel: Natural log, (B, M, T), L = T * hop_length / G.
+
+        Returns:
+            (B, T * hop_length), not limited to [-1, 1].
+        """
+        return self._invert(z, self._conditioning(mel), Context(), 0)
+
+    def _invert(self, z: Tensor, conditioning: Tensor, context: Context, margin: int) -> Tensor:
+        """(B, G, left + L + right) -> (B, n); drops context as soon as no later step needs it.
+
+        Args:
+            z: Noise.
+            conditioning: (B, K, left + L + right).
+            context: Positions on either side that only serve as context.
+            margin: Of these, what the result keeps.
+        """
+        reach = reach_of(self.config.layers, self.config.kernel_size)
+        sizes = [self.config.early_size] * ((len(self.flows) - 1) // self.config.early_every)
+        *early, signal = z.split([*sizes, z.shape[1] - sum(sizes)], dim=1)
+        for number, flow in reversed([*enumerate(self._steps())]):
+            needed = margin + (number + 1) * reach
+            signal, kept = context.trim(signal, needed)
+            early = [context.trim(part, needed)[0] for part in early]
+            conditioning, context = context.trim(conditioning, needed)[0], kept
+            signal = flow.inverse(signal, conditioning)
+            if self.config.leaves_before(number):
+                signal = torch.cat([early.pop(), signal], dim=1)
+        signal, _ = context.trim(signal, margin)
+        return signal.mT.flatten(1)
+
+    def _steps(self) -> list[FlowStep]:
+        return [cast("FlowStep", flow) for flow in self.flows]
+
+    def _split(self, signal: Tensor) -> tuple[Tensor, Tensor]:
+        size = self.config.early_size
+        return signal[:, :size], signal[:, size:]
+
+    def _conditioning(self, mel: Tensor) -> Tensor:
+        """The mel at the rate of the groups, (B, M, T) -> (B, M * G, T * hop_length / G).
+
+        Sample t depends on the frames from (t - win_length) / hop_length to t / hop_length.
+        """
+        B, M, T = mel.shape
+        upsampled = self.upsample(mel)[:, :, : T * self.mel.hop_length]  # (B, M, S)
+        grouped = upsampled.reshape(B, M, -1, self.config.groups).mT  # (B, M, G, L)
+        grouped = grouped.flatten(1, 2)
+        return grouped if self._dtype == torch.float32 else grouped.to(self._dtype)
+
+    @torch.no_grad()
+    def infer(self, mel: Tensor, mel_lengths: Tensor | None = None, *, seed: int = 0) -> Tensor:
+        """Synthesises waveforms, item by item and in windows; call `eval()` first.
+
+        Args:
+            mel: Natural log, (B, M, T).
+            mel_lengths: (B,); without them every item has T frames.
+            seed: Of the noise.
+
+        Returns:
+            (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.
+        """
+        B, _, T = mel.shape
+        lengths = [T] * B if mel_lengths is None else mel_lengths.tolist()
+        wavs = torch.zeros(B, T * self.mel.hop_length, device=mel.device)
+        for item, n_frames in enumerate(lengths):
+            start = 0
+            for piece in self.generate(mel[item : item + 1, :, :n_frames], seed=seed):
+                wavs[item, start : start + piece.shape[1]] = piece[0]
+                start += piece.shape[1]
+        return wavs
+
+    @torch.no_grad()
+    def generate(
+        self,
+        mel: Tensor | Iterable[Tensor],
+        chunk_frames: int | None = None,
+        *,
+        seed: int = 0,
+    ) -> Iterator[Tensor]:
+        """Synthesises a waveform chunk by chunk, for streaming; call `eval()` first.
+
+        The chunks join up to what `infer` gives.
+
+        Args:
+            mel: Natural log, (B, M, T); or its parts one after another, (B, M, n) each.
+            chunk_frames: Frames of a chunk; None: 384, on a GPU 4096. Each chunk also computes a
+                context of up to a second on either side.
+            seed: Of the noise, which is the same for all items.
+
+        Yields:
+            (B, n * hop_length) in [-1, 1].
+
+        Raises:
+            ValueError: If chunk_frames is less than 1.
+        """
+        if chunk_frames is not None and chunk_frames < 1:
+            raise ValueError(f"chunk_frames is {chunk_frames}, expected 1 or more")
+        pieces = iter([mel] if isinstance(mel, Tensor) else mel)
+        first = next(pieces, None)
+        if first is None:
+            return
+        if chunk_frames is None:
+            chunk_frames = _GPU_CHUNK_FRAMES if first.is_cuda else _CHUNK_FRAMES
+        removed = self._removed_spectrum()
+        margin = 0 if removed is None else _frames(self.denoiser.reach, self.mel)
+        pieces = (piece.float() for piece in chain((first,), pieces))
+        for window in windows(pieces, chunk_frames, self.reach_frames + margin):
+            z = self.noise(seed, window.start - window.context.left, window.signal)
+            per_frame = self.groups_per_frame
+            context = window.context.upsampled(per_frame)
+            wav = self._invert(z, self._conditioning(window.signal), context, margin * per_frame)
+            if removed is not None:
+                wav = self.denoiser(wav, removed)
+            kept = Context(*(min(side, margin) for side in window.context))
+            yield kept.upsampled(self.mel.hop_length).trim(wav, 0)[0].clamp(-1, 1)
+
+    @property
+    def reach_frames(self) -> int:
+        """Frames on either side that a sample depends on, without the denoiser."""
+        config, mel = self.config, self.mel
+        couplings = config.flows * reach_of(config.layers, config.kernel_size) * config.groups
+        return _frames(couplings, mel) + _frames(mel.win_length - mel.hop_length, mel)
+
+    def noise(self, seed: int, start: int, mel: Tensor) -> Tensor:
+        """Draws the noise of a part of an utterance, the same whatever part it is in.
+
+        It is drawn on the CPU, in blocks with a generator each.
+
+        Args:
+            seed: Any integer.
+            start: Frame of the utterance where the part begins.
+            mel: Of the part, (B, M, T); its batch size, length and device are used.
+
+        Returns:
+            (B, G, T * hop_length / G), of standard deviation `sigma`; the same for all items.
+        """
+        B, _, T = mel.shape
+        n = _NOISE_FRAMES
+        shape = (self.config.groups, n * self.groups_per_frame)
+        blocks = []
+        for block in range(start // n, (start + T - 1) // n + 1):
+            generator = torch.Generator().manual_seed(derived_seed("waveglow", seed, block))
+            blocks.append(torch.randn(shape, generator=generator))
+        skipped = start % n * self.groups_per_frame
+        part = torch.cat(blocks, dim=1)[:, skipped : skipped + T * self.groups_per_frame]
+        return (self.config.sigma * part).to(mel.device).expand(B, -1, -1)
+
+    def _removed_spectrum(self) -> Tensor | None:
+        """What the denoiser removes, (n_fft // 2 + 1, 1); None if it is turned off."""
+        strength = self.config.denoiser_strength
+        if strength == 0:
+            return None
+        return strength * (self._hum() if self.hum is None else self.hum)
+
+    def _hum(self) -> Tensor:
+        """Spectrum of what is synthesised from a zero mel without noise."""
+        like = self.upsample.weight
+        z = like.new_zeros(1, self.config.groups, _HUM_FRAMES * self.groups_per_frame)
+        wav = self.inverse(z, like.new_zeros(1, self.mel.n_mels, _HUM_FRAMES))
+        return self.denoiser.spectrum(wav)
+
+    def for_inference(
+        self,
+        precision: Literal["fp32", "mixed", "bf16"] = "fp32",
+        options: Mapping[str, float] | None = None,
+    ) -> "WaveGlow":
+        """Returns a copy that runs faster and cannot be trained.
+
+        Args:
+            precision: "bf16" and "mixed": the couplings in bfloat16, except their last layers.
+            options: Other values of `sigma` and `denoiser_strength`.
+
+        Raises:
+            ValueError: If a value is out of range.
+        """
+        network = copy.deepcopy(self).requires_grad_(False)
+        network.config = replace(self.config, **cast("Mapping[str, Any]", options or {}))
+        for flow in network._steps():
+            flow.mixing.freeze()
+            if precision != "fp32":
+                flow.coupling.to_bfloat16()
+        network._dtype = torch.float32 if precision == "fp32" else torch.bfloat16
+        if network.config.denoiser_strength > 0:
+            network.hum = network._hum()
+        return network
+
+
+def _frames(n_samples: int, mel: MelConfig) -> int:
+    """Frames that hold so many samples."""
+    return -(-n_samples // mel.hop_length)
