@@ -98,7 +98,7 @@ def without_unread(tree: Tree) -> Tree:
     schedule = train.get("lr_scheduler")
     schedule = schedule if isinstance(schedule, dict) else {}
     scheduler = train.get("scheduler")
-    if scheduler in typing.get_args(SchedulerName):
+    if isinstance(scheduler, str) and scheduler in typing.get_args(SchedulerName):
         read = _keys_read(
             scheduler,
             by_update=bool(schedule.get("decay_steps")),

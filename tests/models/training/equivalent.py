@@ -1,0 +1,110 @@
+"""Updates of every model on the same data in another split of micro-batches and processes.
+
+As a script, one process of several: MODEL, micro-batches per process and output file.
+"""
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator
+from torch import Tensor
+
+from models.base.assets import Assets
+from models.base.registry import find
+from models.base.task import Scheduled, Task
+from models.benchmark.configs import generated_config
+from models.training.data.loading import ProcessRank, collect_assets, load_data, make_collator
+from models.training.optimizers.updates import Updater
+from modules.postnet import MaskedBatchNorm
+from processors.dataset.sampler import Draw
+from utils.cli import leave
+
+CPU = torch.device("cpu")
+N_ITEMS, RATE = 4, 0.05
+_FEW = (
+    f"train.synthetic_utterances={2 * N_ITEMS}",
+    "train.batch_size=1",
+    "train.gradient_accumulation_step=1",
+    "train.cut_mel_frame=16",
+    "train.valid_samples=0",
+    "train.dataloader.num_worker=0",
+)
+_NO_DROPOUT = ("model.encoder.attention_dropout=0", "model.decoder.attention_dropout=0")
+# every model, by the name of its recipe and what differs from that
+MODELS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "FastSpeech 2": ("fastspeech2", ()),
+    "FastPitch 1.0": (
+        "fastpitch",
+        ('model.variant="1.0"', "preprocess.aligner=pocketsphinx", *_NO_DROPOUT),
+    ),
+    "FastPitch 1.1": ("fastpitch", ("preprocess.aligner=learned", *_NO_DROPOUT)),
+    "Tacotron 2": ("tacotron2", ()),
+    "HiFi-GAN": ("hifigan", ()),
+    "WaveGlow": ("waveglow", ()),
+    "FreeVGL": ("freevgl", ("model.gain_db=0", "model.blurred=0")),
+}
+
+
+class Outcome(NamedTuple):
+    """Weights of all networks in one vector, and the losses of the update."""
+
+    before: Tensor
+    after: Tensor
+    losses: dict[str, float]
+
+
+def outcome_of(model: str, n_batches: int, place: ProcessRank = ProcessRank()) -> Outcome:  # noqa: B008
+    """Takes an update by plain gradient descent, so that differences are not normalised.
+
+    Without what differs between micro-batches by design: dropout and other random numbers, and the
+    statistics of batch normalisation, whose running means are used instead.
+    """
+    F.dropout = lambda values, *_, **__: values
+    name, overrides = MODELS[model]
+    config = generated_config(name, [*_FEW, *overrides], small=True)
+    assets: Assets = collect_assets(config)
+    torch.manual_seed(0)
+    task: Task = find(config.task, config.model_type).build_task(config, assets)
+    for network in task.networks.values():
+        network.train()
+        for module in network.modules():
+            if isinstance(module, MaskedBatchNorm):
+                module.eval()
+    data = load_data(config, assets, place, CPU).train.dataset
+    collator = make_collator(config.task, assets.mel)
+    own = [data[Draw(0, item)] for item in range(place.rank, N_ITEMS, place.n_processes)]
+    size = len(own) // n_batches
+    window = [collator(own[start : start + size]) for start in range(0, len(own), size)]
+    optimizers = {
+        key: torch.optim.SGD(network.parameters(), lr=RATE)
+        for key, network in task.networks.items()
+    }
+    updater = Updater(task, optimizers, CPU, max_norm=1.0)
+    before = _weights(task)
+    if isinstance(task, Scheduled):
+        task.begin_update(0)
+    report = updater.run(window)
+    return Outcome(before, _weights(task), report.losses)
+
+
+def _weights(task: Task) -> Tensor:
+    networks = task.networks.values()
+    return torch.cat([p.detach().flatten().double() for n in networks for p in n.parameters()])
+
+
+def main() -> None:
+    """Saves the outcome of the first process."""
+    accelerator = Accelerator(cpu=True)
+    place = ProcessRank(accelerator.process_index, accelerator.num_processes)
+    outcome = outcome_of(sys.argv[1], int(sys.argv[2]), place)
+    if accelerator.is_main_process:
+        torch.save(outcome._asdict(), Path(sys.argv[3]))
+    accelerator.end_training()
+    leave(0)
+
+
+if __name__ == "__main__":
+    main()
