@@ -18,8 +18,11 @@ from modules.masking import clear_padding
 _MANY_CHANNELS = 256  # of a signal: with as many, in fp32, the ordinary layer is as fast
 
 
-def _convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0) -> Tensor:
-    """(B, T, H_in), weight (H_out, H_in, K) -> (B, T + 2 * padding - K + 1, H_out)."""
+def convolve(frames: Tensor, weight: Tensor, bias: Tensor | None, padding: int = 0) -> Tensor:
+    """Convolves over time: (B, T, H_in), weight (H_out, H_in, K) -> (B, T', H_out).
+
+    T' is T + 2 * padding - K + 1.
+    """
     image = frames.transpose(1, 2).unsqueeze(2)  # (B, H_in, 1, T)
     if _wide_gradient_is_slow(frames, weight):
         image = image.contiguous()
@@ -43,7 +46,7 @@ def _linear(frames: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`F.linear` on (B, T, H_in) with weight (H_out, H_in), the fastest way of the device."""
     if frames.device.type != "cpu":
         return F.linear(frames, weight, bias)
-    return _convolve(frames, weight.unsqueeze(2), bias)
+    return convolve(frames, weight.unsqueeze(2), bias)
 
 
 class Linear(nn.Linear):
@@ -77,7 +80,7 @@ class MaskedConv1d(nn.Conv1d):
             return _linear(frames, self.weight.squeeze(2), self.bias)
         if mask is not None:
             frames = clear_padding(frames, mask)
-        return _convolve(frames, self.weight, self.bias, kernel_size // 2)
+        return convolve(frames, self.weight, self.bias, kernel_size // 2)
 
 
 class SignalConv1d(nn.Conv1d):

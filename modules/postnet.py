@@ -47,14 +47,19 @@ class MaskedBatchNorm(nn.Module):
         """
         frames = frames.float()
         if not self.training:
-            scale = self.weight * (self.running_var + self.eps).rsqrt()
-            return torch.addcmul(self.bias - self.running_mean * scale, frames, scale)
+            scale, offset = self.scale_and_offset()
+            return torch.addcmul(offset, frames, scale)
         count = mask.sum()
         mean = clear_padding(frames, mask).sum(dim=(0, 1)) / count
         centred = clear_padding(frames - mean, mask)
         variance = centred.square().sum(dim=(0, 1)) / count
         self._track(mean.detach(), variance.detach() * count / (count - 1).clamp(min=1))
         return torch.addcmul(self.bias, centred, self.weight * (variance + self.eps).rsqrt())
+
+    def scale_and_offset(self) -> tuple[Tensor, Tensor]:
+        """What it multiplies by and adds in eval mode, (C,) each."""
+        scale = self.weight * (self.running_var + self.eps).rsqrt()
+        return scale, self.bias - self.running_mean * scale
 
     @torch.no_grad()
     def _track(self, mean: Tensor, unbiased_variance: Tensor) -> None:

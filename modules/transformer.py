@@ -106,8 +106,8 @@ class SelfAttention(nn.Module):
         """
         heads = self.qkv(frames).unflatten(2, (3, self.heads, -1))
         queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, head size)
-        # in bf16 on a CPU, gradients of PyTorch's kernel take twice as long as those of matrices
-        slow = queries.requires_grad and queries.is_cpu and queries.dtype == torch.bfloat16
+        # in bf16 on a CPU, PyTorch's kernel and its gradients take twice as long as matrices
+        slow = queries.is_cpu and queries.dtype == torch.bfloat16
         attend = matrix_attention if slow else F.scaled_dot_product_attention
         dropout = self.dropout if self.training else 0.0
         context = attend(queries, keys, values, mask[:, None, None, :], dropout)
