@@ -33,9 +33,10 @@ class InferenceConfig:
     # Of models that align by attention: how often a sentence is read, with another seed, until
     # nothing is skipped or repeated and the speech ends
     attention_attempts: int = 3
-    # Of models that align by attention: weights of the decoder's LSTMs. "fp16" is twice as fast on
-    # x86 CPUs, "int8" (CPUs only) four times
-    decoder_precision: Literal["fp32", "fp16", "int8"] = "fp32"
+    # Of the acoustic model's network. FastSpeech 2 and FastPitch have "bf16": the decoder, not the
+    # durations, pitch and energy; faster on CPUs with bfloat16. Tacotron 2 has "fp16", twice as
+    # fast on x86 CPUs, and "int8" (CPUs only), four times: weights of the decoder's LSTMs.
+    acoustic_precision: Literal["fp32", "bf16", "fp16", "int8"] = "fp32"
     griffin_lim_iterations: int = 30
     # Of the vocoder's network: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
     # of HiFi-GAN in fp32, and is "bf16" for the others.

@@ -134,20 +134,12 @@ def prepared(network: Network, half: Collection[str] = ()) -> Network:
             reach the result.
         half: Names of the parts whose convolutions and linear maps compute in bfloat16; what is
             between them stays in the type of their input.
-
-    Raises:
-        ValueError: If a name is that of no part.
     """
-    parts = dict(network.named_children())
-    if unknown := sorted(set(half) - parts.keys()):
-        raise ValueError(f"{unknown[0]} is no part of {type(network).__name__}")
-    return _with_parts(
-        network,
-        {
-            name: _packed(part, torch.bfloat16 if name in half else torch.float32)
-            for name, part in parts.items()
-        },
-    )
+    parts = {
+        name: _packed(part, torch.bfloat16 if name in half else torch.float32)
+        for name, part in network.named_children()
+    }
+    return _with_parts(network, parts)
 
 
 def _packed(module: nn.Module, dtype: torch.dtype) -> nn.Module:
@@ -164,5 +156,5 @@ def _packed(module: nn.Module, dtype: torch.dtype) -> nn.Module:
 def _with_parts(module: Network, parts: dict[str, nn.Module]) -> Network:
     """A module with other parts that shares its own tensors."""
     twin = copy.copy(module)
-    twin._modules = dict(module._modules) | parts
+    twin._modules = {**module._modules, **parts}
     return twin

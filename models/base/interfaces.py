@@ -5,13 +5,15 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from torch import Tensor
 
-from models.base.acoustic import Control, TtsOutput
+from models.base.acoustic import AcousticPrecision, Control, TtsOutput
 from modules.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 
 class AcousticModel(Protocol):
     """Interface of every network of task `tts`."""
+
+    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]]  # of `for_inference`
 
     @property
     def controls(self) -> frozenset[Control]:
@@ -39,6 +41,16 @@ class AcousticModel(Protocol):
 
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
         """Predicts the mel (B, M, T) from the batch's prosody; the log floor beyond the lengths."""
+
+    def for_inference(self, precision: AcousticPrecision = "fp32") -> "AcousticModel":
+        """Returns a network with the same weights that is optimised for synthesis.
+
+        Args:
+            precision: One of PRECISIONS. None of them changes what decides about durations.
+
+        Raises:
+            InputError: If the device cannot compute in it.
+        """
 
 
 class ControllableModel(AcousticModel, Protocol):
@@ -103,18 +115,6 @@ class AttentiveModel(AcousticModel, Protocol):
 
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
         """Attention on a recording, (B, T, N): weights of the phones in each frame."""
-
-    def for_inference(
-        self, precision: Literal["fp32", "fp16", "int8"] = "fp32"
-    ) -> "AttentiveModel":
-        """Returns a network with the same weights that is optimised for synthesis.
-
-        Args:
-            precision: Of the weights of the decoder.
-
-        Raises:
-            InputError: If the device cannot compute in it.
-        """
 
 
 class Vocoder(Protocol):

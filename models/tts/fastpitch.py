@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import Config
 from models.base.acoustic import (
+    AcousticPrecision,
     Control,
     TtsOutput,
     check_given_pitch,
@@ -38,6 +39,7 @@ from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.task import LossTerm
 from models.tts._fastpitch_prosody import PhoneEnergy, PhonePitch
 from modules.conv import Linear
+from modules.inference import prepared
 from modules.losses import mse_sum
 from modules.masking import length_mask
 from modules.pitch_transform import PitchTransform
@@ -140,6 +142,8 @@ class FastPitch(nn.Module):
         log_floor: Log-mel of silence, which fills the padding of `infer`.
     """
 
+    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = ("fp32", "bf16")
+    HALF: ClassVar[tuple[str, ...]] = ("decoder",)  # what "bf16" computes in bfloat16
     # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
     # exists only with more than one speaker
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
@@ -291,6 +295,14 @@ class FastPitch(nn.Module):
         mel_hat = self.mel_linear(self.decoder(frames, frame_mask))  # (B, T, M)
         mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
         return TtsOutput(mel, mel_lengths, durations, f0, spoken_energy)
+
+    def for_inference(self, precision: AcousticPrecision = "fp32") -> "FastPitch":
+        """Returns a copy that is faster and cannot be trained; call `eval()` first.
+
+        Args:
+            precision: "bf16": the decoder in bfloat16.
+        """
+        return prepared(self, half=self.HALF if precision == "bf16" else ())
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from config.checks import require_at_least, require_share
 from config.schema import Config
 from models.base.acoustic import (
+    AcousticPrecision,
     Control,
     TtsOutput,
     check_given_pitch,
@@ -43,6 +44,7 @@ from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.task import LossTerm, Unit
 from modules.conv import Linear
+from modules.inference import prepared
 from modules.losses import l1_sum, mse_sum
 from modules.masking import clear_padding, length_mask
 from modules.pitch_transform import PitchTransform
@@ -165,6 +167,10 @@ class FastSpeech2(nn.Module):
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset(get_args(Control))
+    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = ("fp32", "bf16")
+    # what "bf16" computes in bfloat16: nothing before durations, pitch and energy, and not the mel
+    # itself, which it would round by up to 0.03
+    HALF: ClassVar[tuple[str, ...]] = ("decoder", "postnet")
     # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
     # exists only with more than one speaker
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
@@ -327,6 +333,14 @@ class FastSpeech2(nn.Module):
         mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
         levels = self.pitch.level, self.energy.level
         return TtsOutput(mel, mel_lengths, durations, values["pitch"], values["energy"], *levels)
+
+    def for_inference(self, precision: AcousticPrecision = "fp32") -> "FastSpeech2":
+        """Returns a copy that is faster and cannot be trained; call `eval()` first.
+
+        Args:
+            precision: "bf16": decoder and postnet in bfloat16.
+        """
+        return prepared(self, half=self.HALF if precision == "bf16" else ())
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

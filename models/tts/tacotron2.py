@@ -18,7 +18,7 @@ import math
 from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -157,6 +157,7 @@ class Tacotron2(nn.Module):
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset()
+    PRECISIONS: ClassVar[tuple[Precision, ...]] = get_args(Precision)
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
     # it exists only with more than one speaker
     SPEAKER_ROWS: ClassVar[tuple[str, ...]] = ("speaker_embedding.weight",)

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from modules.conv import Linear, MaskedConv1d, SignalConv1d, SignalConvTranspose1d, _convolve
+from modules.conv import Linear, MaskedConv1d, SignalConv1d, SignalConvTranspose1d, convolve
 from tests.modules.gradients import results
 
 
@@ -37,7 +37,7 @@ def test_linear_is_nn_linear():
 
 
 def test_convolution_without_padding_shortens():
-    assert _convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
+    assert convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
 
 
 def test_even_kernels_are_refused():

@@ -113,17 +113,14 @@ class PassageMels:
 
 
 def _prepared(network: nn.Module, config: Config) -> AcousticModel:
-    """The network, optimised for synthesis if it aligns by attention."""
-    precision = config.inference.decoder_precision
-    model = cast("AcousticModel", network)
-    if not model.controls:
-        return cast("AttentiveModel", model).for_inference(precision)
-    if precision != "fp32":
+    """The network, optimised for synthesis."""
+    precision, model = config.inference.acoustic_precision, cast("AcousticModel", network)
+    if precision not in model.PRECISIONS:
         raise InputError(
-            f"inference.decoder_precision is {precision}, and {config.model_type} has no decoder"
-            " that speaks frame by frame; remove it"
+            f"inference.acoustic_precision is {precision}; {config.model_type} has"
+            f" {', '.join(model.PRECISIONS)}"
         )
-    return model
+    return model.for_inference(precision)
 
 
 def _warn_of_fault(clause: SpokenText, quality: AttentionQuality | None) -> None:

@@ -340,9 +340,18 @@ def test_a_model_without_controls_speaks_and_refuses_each_of_them(voice, monkeyp
         voice.generate("Hello.", pitch_transform=PitchTransform(flatten=True))
 
 
-def test_a_precision_of_a_decoder_that_does_not_exist_is_refused(voice):
-    with pytest.raises(InputError, match=r"decoder_precision is int8, and FastSpeech2 has no"):
-        Synthesizer(voice.model.home, overrides=["inference.decoder_precision=int8"])
+def test_a_precision_that_the_model_lacks_is_refused(voice):
+    with pytest.raises(InputError, match=r"precision is int8; FastSpeech2 has fp32, bf16"):
+        Synthesizer(voice.model.home, overrides=["inference.acoustic_precision=int8"])
+
+
+def test_the_precision_is_an_option_and_changes_no_times(voice):
+    exact = voice("Hello there.")
+    half = Synthesizer(voice.model.home, overrides=["inference.acoustic_precision=bf16"])
+    rounded = half("Hello there.")
+    assert rounded.phones == exact.phones
+    assert 0 < np.abs(rounded.mel - exact.mel).mean() < 0.01
+    assert half.fingerprint() != voice.fingerprint()
 
 
 def test_pitch_control_acts_in_hertz(voice):

@@ -1,5 +1,7 @@
 """Batches of random utterances, for the tests of acoustic models."""
 
+from typing import Any
+
 import torch
 
 from models.base.acoustic_task import AcousticTask
@@ -54,3 +56,29 @@ def mean_loss(task: AcousticTask, batch: TtsBatch) -> torch.Tensor:
     counts = task.counts(batch)
     (update,) = task.training_step(batch)
     return sum(term.weight * term.total / counts[term.per] for term in update.losses.values())
+
+
+@torch.no_grad()
+def check_for_inference(network: Any, batch: TtsBatch, **asked: Any) -> None:
+    """Checks that `for_inference` changes no prosody, the mel in bf16 only, and in no batch.
+
+    Args:
+        network: FastSpeech 2 or FastPitch.
+        batch: Of several items, the first the longest.
+        asked: Controls, as of `infer`, tensors of one value per phone.
+    """
+    network.eval()
+    exact, half = network.for_inference(), network.for_inference("bf16")
+    plain, spoken, rounded = (
+        one.infer(batch.phone_ids, batch.phone_lengths, **asked) for one in (network, exact, half)
+    )
+    torch.testing.assert_close(spoken.mel, plain.mel, rtol=0, atol=1e-5)
+    torch.testing.assert_close(spoken[1:5], plain[1:5], rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(rounded[1:5], spoken[1:5], rtol=0, atol=0)
+    assert rounded.mel.dtype == torch.float32
+    assert 0 < (rounded.mel - spoken.mel).abs().mean() < 0.01
+    first = {k: v[:1] if isinstance(v, torch.Tensor) else v for k, v in asked.items()}
+    for one, together, tolerance in ((exact, spoken, 1e-5), (half, rounded, 0.05)):
+        alone = one.infer(batch.phone_ids[:1], batch.phone_lengths[:1], **first)
+        T = int(alone.mel_lengths)
+        torch.testing.assert_close(together.mel[:1, :, :T], alone.mel, rtol=0, atol=tolerance)

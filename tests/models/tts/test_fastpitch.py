@@ -31,6 +31,7 @@ from tests.models.tts.batches import (
     PITCH,
     TWO_PITCHES,
     batch_of,
+    check_for_inference,
     mean_loss,
     pad,
 )
@@ -116,6 +117,14 @@ def test_a_batch_speaks_as_its_items_do_alone(config):
         for values, expected in contours if together.energy is not None else contours[:1]:
             torch.testing.assert_close(values[item, :length], expected[0])
             assert (values[item, length:] == 0).all()
+
+
+@by_variant
+def test_a_network_for_inference_speaks_as_before(config):
+    batch = batch_of()
+    check_for_inference(network_of(config), batch, duration_control=4)
+    slower = torch.linspace(2, 5, batch.phone_ids.numel()).view_as(batch.phone_ids)
+    check_for_inference(network_of(config), batch, duration_control=slower, pitch_control=1.3)
 
 
 @by_variant

@@ -30,6 +30,7 @@ from tests.models.tts.batches import (
     PITCH,
     TWO_PITCHES,
     batch_of,
+    check_for_inference,
     mean_loss,
     pad,
 )
@@ -114,6 +115,22 @@ def test_a_batch_speaks_as_its_items_do_alone(config):
             L = expected.shape[1]
             torch.testing.assert_close(values[item, :L], expected[0])
             assert (values[item, L:] == 0).all()
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
+def test_a_network_for_inference_speaks_as_before(config):
+    batch = batch_of()
+    check_for_inference(network_of(config), batch, duration_control=4)
+    slower = torch.linspace(2, 5, batch.phone_ids.numel()).view_as(batch.phone_ids)
+    check_for_inference(network_of(config), batch, duration_control=slower, pitch_control=1.3)
+
+
+def test_a_network_without_postnet_or_of_several_speakers_can_be_prepared():
+    plain = network_of(replace(SMALL, use_postnet=False))
+    check_for_inference(plain, batch_of(), duration_control=4)
+    several = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES)
+    speakers = torch.tensor([1, 0, 1])
+    check_for_inference(several, batch_of(), duration_control=4, speaker_ids=speakers)
 
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)

@@ -136,7 +136,7 @@ def test_the_seed_of_the_call_reaches_the_model(voice, monkeypatch):
 
 def test_the_precision_of_the_decoder_is_an_option(voice, tmp_path):
     exact = voice("Yes.").mel
-    overrides = ["inference.decoder_precision=int8"]
+    overrides = ["inference.acoustic_precision=int8"]
     assert not (
         Synthesizer(tmp_path, "griffin_lim", overrides=overrides)("Yes.").mel == exact
     ).all()
