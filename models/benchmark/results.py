@@ -28,7 +28,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """One measurement. Rates and the real-time factor are of CPU time on a CPU, else elapsed."""
+    """One measurement. Rates and the real-time factor are of CPU time on one core, else elapsed."""
 
     of: Measured
     warm_up: int  # calls before those that are timed

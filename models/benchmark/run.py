@@ -231,7 +231,9 @@ def _result(
         "generated" if config.train.synthetic_utterances else ", ".join(config.dataset),
     )
     sample_rate = config.preprocess.sample_rate
-    result = result_of(of, found, sample_rate=sample_rate, on_cpu=options.device == "cpu")
+    # CPU seconds of several threads add up
+    on_cpu = options.device == "cpu" and setting.threads == 1
+    result = result_of(of, found, sample_rate=sample_rate, on_cpu=on_cpu)
     get_logger(__name__).info(
         "%s of %s, %s: %.0f frames/s", mode, model, setting.name, result.frames_per_s
     )
@@ -274,7 +276,7 @@ def _speech(options: Options, device: torch.device) -> Result:
     }
     voice = Path(options.voice).name
     of = Measured(f"{voice}, {run.name}", "speech", "", weights=voice, data="texts")
-    on_cpu = device.type == "cpu"
+    on_cpu = device.type == "cpu" and options.threads == 1
     result = result_of(of, found, sample_rate=run.sample_rate, on_cpu=on_cpu)
     return replace(result, parts=parts_of_sound)
 

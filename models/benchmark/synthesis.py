@@ -209,7 +209,8 @@ class SpeechRun:
         opened = open_vocoder(vocoder, self._model.mel)
         self._vocoder = opened.load(self._synthesizer.config.inference, device.type)
         self._texts = cycle(texts)
-        self._clock = time.process_time if device.type == "cpu" else time.perf_counter
+        on_one_core = device.type == "cpu" and torch.get_num_threads() == 1
+        self._clock = time.process_time if on_one_core else time.perf_counter
         self.name = opened.name
         self.sample_rate = self._model.mel.sample_rate
         self.parts: list[Part] = []

@@ -17,14 +17,16 @@ def tables_of(report: Record) -> dict[str, str]:
         Markdown of "training", "inference", "speech", "start-up" and "comparison", those that are
         not empty.
     """
-    clock = "cpu_s" if report["environment"]["device"].startswith("cpu") else "wall_s"
+    facts = report["environment"]
+    on_one_core = facts["device"].startswith("cpu") and facts["threads"] == "1"
+    clock = "cpu_s" if on_one_core else "wall_s"
     tables = {}
     for mode, (head, row) in _ROWS.items():
         found = [one for one in report["results"] if one["of"]["mode"] == mode]
         if found:
             tables[mode] = _markdown(head, [row(one, one[clock]) for one in found])
     if report["comparisons"]:
-        rows = [_compared(one, clock) for one in report["comparisons"]]
+        rows = [_compared(one) for one in report["comparisons"]]
         tables["comparison"] = _markdown(_COMPARED, rows)
     return tables
 
@@ -69,11 +71,17 @@ def _start_up(one: Record, seconds: Record) -> Row:
     return [f"`{one['of']['model']}`", _s(seconds["p50"])]
 
 
-def _compared(one: Record, clock: str) -> Row:
-    ratio = one["ratio"][clock.removesuffix("_s")]
-    interval = "" if ratio["low"] is None else f"{ratio['low']:.2f} to {ratio['high']:.2f}"
+def _compared(one: Record) -> Row:
     settings = [f"`{one[name]}`" for name in ("first", "second")]
-    return [one["model"], one["mode"], *settings, f"{ratio['mean']:.2f}", interval, str(ratio["n"])]
+    ratios = [_ratio(one["ratio"][name]) for name in ("cpu", "wall")]
+    return [one["model"], one["mode"], *settings, *ratios, str(one["ratio"]["cpu"]["n"])]
+
+
+def _ratio(estimate: Record) -> str:
+    """With its interval, if there is one."""
+    low, high = estimate["low"], estimate["high"]
+    interval = "" if low is None else f" ({low:.2f} to {high:.2f})"
+    return f"{estimate['mean']:.2f}{interval}"
 
 
 def _named(one: Record) -> Row:
@@ -104,7 +112,7 @@ _ROWS: dict[str, tuple[Row, Callable[[Record, Record], Row]]] = {
     ),
     "start-up": (["statement", "CPU seconds"], _start_up),
 }  # fmt: skip
-_COMPARED = ["model", "", "first", "second", "time, first / second", "95 % interval", "pairs"]
+_COMPARED = ["model", "", "first", "second", "CPU time, first / second", "elapsed", "pairs"]
 
 
 def _markdown(head: Row, body: Sequence[Row]) -> str:

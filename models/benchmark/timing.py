@@ -1,5 +1,6 @@
 """Timing: calls one after another, or two kinds of call in turn, with time, memory and work."""
 
+import gc
 import resource
 import sys
 import time
@@ -152,6 +153,7 @@ class PeakMemory:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
+        gc.collect()  # what was measured before; networks and optimizers are in circles
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)
         elif _CLEAR_REFS.exists():

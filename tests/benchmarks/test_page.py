@@ -33,7 +33,9 @@ def test_a_table_has_the_figures_of_its_report_and_the_command(reports):
     new = rendered(page, reports)
     rows = [line for line in new.splitlines() if line.startswith("| hifigan")]
     assert rows[0] == ("| hifigan | precision=bf16 | 2 | 100 | 2.00 | 1 | 1 | 0 | 20.0 % | 512 |")
-    assert rows[1].endswith("| `precision=fp32` | `precision=bf16` | 1.00 | 1.00 to 1.00 | 6 |")
+    assert rows[1].endswith(
+        "| `precision=fp32` | `precision=bf16` | 1.00 (1.00 to 1.00) | 1.00 (1.00 to 1.00) | 6 |"
+    )
     assert "old" not in new
     assert "```sh\npython -m bins.benchmark --steps 6\n```" in new
     assert new.startswith("Prose.\n\n<!-- benchmark: speed -->\n")

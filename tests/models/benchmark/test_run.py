@@ -1,7 +1,8 @@
 import pytest
 
 from models.benchmark.configs import generated_config, known_models
-from models.benchmark.run import Options, parse_setting, run_benchmark
+from models.benchmark.run import VOICE, Options, parse_setting, run_benchmark
+from tests.models.training.small_tasks import make_processed, write_voice_config
 from utils.errors import InputError
 
 
@@ -46,6 +47,36 @@ def test_two_settings_are_compared_with_the_results_of_both():
     assert ratio.low <= ratio.mean <= ratio.high
     assert ratio.n == 6
     assert report.environment["threads"] == "1"
+
+
+def test_data_of_stage_1_are_measured(tmp_path):
+    make_processed(tmp_path / "data" / "mini")
+    options = Options(
+        modes=("training", "inference"),
+        config=write_voice_config(tmp_path),
+        random_weights=True,
+        warm_up=0,
+        steps=2,
+    )
+    training, inference = run_benchmark(options, "bench").results
+    assert (training.of.model, training.of.data) == ("fastspeech2", "mini")
+    assert training.of.batch == "3"
+    assert inference.of.weights == "random"
+    assert inference.real_time_factor > 0
+
+
+def test_a_trained_model_predicts_its_durations():
+    options = Options(
+        models=("fastspeech2",),
+        modes=("inference",),
+        checkpoints={"fastspeech2": str(VOICE)},
+        longest=30,
+        warm_up=0,
+        steps=1,
+    )
+    (result,) = run_benchmark(options, "bench").results
+    assert result.of.weights == str(VOICE)
+    assert result.frames_per_s > 0
 
 
 def test_random_weights_must_be_asked_for():
