@@ -114,6 +114,7 @@ class PreprocessConfig:
     fmin: float = 0.0  # Hz
     fmax: float = 8000.0  # Hz
     mel_padding: Literal["centre", "hifigan"] = "centre"
+    log_floor: float = 1e-5  # smallest band value of the mel before the logarithm
     min_seconds: float = 0.3  # shorter utterances are rejected
     max_seconds: float = 30.0  # longer utterances are rejected
     strict_sample_rate: bool = False  # reject audio of another rate instead of resampling it
@@ -180,8 +181,8 @@ class PreprocessConfig:
             mel_filter_bank(self.mel)
         except ValueError as error:
             raise ValueError(
-                f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, n_mel, fmin and"
-                " fmax"
+                f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, n_mel, fmin,"
+                " fmax and log_floor"
             ) from error
 
     def _check_text(self) -> None:
@@ -227,4 +228,5 @@ class PreprocessConfig:
             f_min=self.fmin,
             f_max=self.fmax,
             padding=self.mel_padding,
+            log_floor=self.log_floor,
         )

@@ -77,7 +77,12 @@ class PostNet(nn.Module):
         kernel_size: Odd.
         n_layers: At least 2.
         dropout: Share of zeroed values.
+        centred: Whether the layers read the mel less a stored mean of each band, 0 in a new
+            network: the zeros beyond the edges then stand for the mean, as if the mel was
+            normalised.
     """
+
+    centre: Tensor
 
     def __init__(
         self,
@@ -86,8 +91,12 @@ class PostNet(nn.Module):
         kernel_size: int = 5,
         n_layers: int = 5,
         dropout: float = 0.5,
+        *,
+        centred: bool = False,
     ) -> None:
         super().__init__()
+        self.register_buffer("centre", torch.zeros(n_mels), persistent=centred)
+        self.centred = centred
         sizes = [n_mels, *[channels] * (n_layers - 1), n_mels]
         self.convs = nn.ModuleList(
             MaskedConv1d(size, next_size, kernel_size) for size, next_size in pairwise(sizes)
@@ -105,7 +114,7 @@ class PostNet(nn.Module):
         Returns:
             (B, T, M); padding is not cleared.
         """
-        residual = mel
+        residual = mel - self.centre if self.centred else mel
         last = len(self.convs) - 1
         for index, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
             residual = norm(conv(residual, mask), mask)

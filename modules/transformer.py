@@ -13,6 +13,8 @@ from modules.masking import clear_padding
 
 # columns of positions: sines in the even ones and cosines in the odd ones, or all sines first
 PositionOrder = Literal["interleaved", "sines_first"]
+Activation = Literal["relu", "mish"]  # mish: Misra 2019, arXiv:1908.08681
+_ACTIVATIONS = {"relu": F.relu, "mish": F.mish}
 
 
 def sinusoids(
@@ -123,6 +125,7 @@ class FFTBlock(nn.Module):
         filter_size: Channels between the convolutions.
         kernel_size: Of the two convolutions, odd.
         dropout: Share of zeroed values.
+        activation: Between the convolutions.
     """
 
     def __init__(
@@ -132,8 +135,10 @@ class FFTBlock(nn.Module):
         filter_size: int,
         kernel_size: tuple[int, int],
         dropout: float,
+        activation: Activation = "relu",
     ) -> None:
         super().__init__()
+        self.activate = _ACTIVATIONS[activation]
         self.attention = attention
         self.attention_norm = nn.LayerNorm(hidden)
         self.conv_1 = MaskedConv1d(hidden, filter_size, kernel_size[0])
@@ -153,7 +158,7 @@ class FFTBlock(nn.Module):
         """
         attended = self.dropout(self.attention(frames, mask))
         frames = clear_padding(self.attention_norm(attended + frames), mask)
-        filtered = self.dropout(self.conv_2(F.relu(self.conv_1(frames)), mask))
+        filtered = self.dropout(self.conv_2(self.activate(self.conv_1(frames)), mask))
         return clear_padding(self.conv_norm(filtered + frames), mask)
 
 

@@ -216,7 +216,12 @@ class Contour(nn.Module):
             self.embedding.weight.copy_(centres[:, None] * direction)
 
     def forward(
-        self, hidden: Tensor, target: Tensor, mask: Tensor, speaker_ids: Tensor
+        self,
+        hidden: Tensor,
+        target: Tensor,
+        mask: Tensor,
+        speaker_ids: Tensor,
+        read: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the embedding of the true one (teacher forcing).
 
@@ -225,11 +230,12 @@ class Contour(nn.Module):
             target: Normalised, (B, L), as `target` gives it.
             mask: (B, L) bool, True = valid.
             speaker_ids: (B,).
+            read: What the prediction is made from, (B, L, H); None: `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
         """
-        predicted = self.predictor(hidden, mask)
+        predicted = self.predictor(hidden if read is None else read, mask)
         return clear_padding(hidden + self._embed(target, speaker_ids), mask), predicted
 
     def infer(
@@ -239,6 +245,7 @@ class Contour(nn.Module):
         durations: Tensor,
         speaker_ids: Tensor,
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
+        read: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Adds the embedding of the predicted or given contour.
 
@@ -248,13 +255,14 @@ class Contour(nn.Module):
             durations: Frames per phone, (B, N).
             speaker_ids: (B,).
             control: With the default, the prediction is used exactly.
+            read: What the prediction is made from, (B, L, H); None: `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
             padding 0.
         """
         control = self._at_level(control, durations, mask)
-        predicted = self.predictor(hidden, mask)
+        predicted = self.predictor(hidden if read is None else read, mask)
         values = control.apply(predicted, mask, self.norm, speaker_ids)
         hidden = clear_padding(hidden + self._embed(values, speaker_ids), mask)
         return hidden, self.norm.inverse(values, speaker_ids).clamp(min=0) * mask

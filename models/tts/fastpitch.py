@@ -37,8 +37,9 @@ from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.task import LossTerm
-from models.tts._fastpitch_prosody import PhoneEnergy, PhonePitch
+from models.tts._fastpitch_prosody import PhoneEnergy
 from modules.conv import Linear
+from modules.convolved_contour import ConvolvedContour
 from modules.inference import prepared
 from modules.losses import mse_sum
 from modules.masking import length_mask
@@ -173,7 +174,7 @@ class FastPitch(nn.Module):
         self.encoder = _stack(config.encoder, hidden)
         self.duration_predictor = VariancePredictor(hidden, **vars(config.duration_predictor))
         pitch_predictor = VariancePredictor(hidden, **vars(config.pitch_predictor))
-        self.pitch = PhonePitch(pitch_predictor, pitch, hidden, config.pitch_kernel_size)
+        self.pitch = ConvolvedContour(pitch_predictor, pitch, hidden, config.pitch_kernel_size)
         self.energy: PhoneEnergy | None = None
         if config.variant == "1.1":
             energy_predictor = VariancePredictor(hidden, **vars(config.energy_predictor))
@@ -220,9 +221,9 @@ class FastPitch(nn.Module):
         mask = length_mask(phone_lengths, phone_ids.shape[1])
         phones = self._encode(phone_ids, mask, speaker_ids)  # (B, N, H)
         log_durations_hat = self.duration_predictor(phones, mask)  # (B, N)
-        contours = {"pitch": self.pitch.target(f0, durations, speaker_ids)}  # (B, N)
+        contours = {"pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids)}  # (B, N)
         contours_hat: dict[str, Tensor] = {}
-        phones, contours_hat["pitch"] = self.pitch(phones, contours["pitch"], mask)
+        phones, contours_hat["pitch"] = self.pitch(phones, contours["pitch"], mask, speaker_ids)
         if self.energy is not None:
             contours["energy"] = self.energy.target(energy, durations)
             phones, contours_hat["energy"] = self.energy(phones, contours["energy"], mask)
@@ -285,7 +286,7 @@ class FastPitch(nn.Module):
             durations = self._predict_durations(phones, mask)
         durations = round_durations(durations * duration_control * mask, max_frames)
         pitch_asked = ContourControl(pitch, pitch_control, pitch_transform, voiced)
-        phones, f0 = self.pitch.infer(phones, mask, speaker_ids, pitch_asked)
+        phones, f0 = self.pitch.infer(phones, mask, durations, speaker_ids, pitch_asked)
         spoken_energy = None
         if self.energy is not None:
             phones, spoken_energy = self.energy.infer(phones, mask, energy, energy_control)

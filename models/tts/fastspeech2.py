@@ -16,12 +16,14 @@ It departs from these projects in that
 - positions beyond max_seq_len are computed when needed, in training too;
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
   decoder memorise training sentences (0.63 instead of 0.59 nats of mel L1 on unseen ones).
+`variance_embedding.kind` "convolution" with mish is TensorFlowTTS's network; the dropout of the
+contours' vectors, which that keeps in synthesis, ends with training here.
 """
 
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple, cast, get_args
+from typing import ClassVar, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -43,20 +45,27 @@ from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.task import LossTerm, Unit
+from models.tts._fastspeech2_contours import (
+    VarianceEmbeddingConfig,
+    VariancePredictorConfig,
+    build_contour,
+    continued,
+    contour_targets,
+)
 from modules.conv import Linear
+from modules.convolved_contour import ConvolvedContour
 from modules.inference import prepared
 from modules.losses import l1_sum, mse_sum
 from modules.masking import clear_padding, length_mask
 from modules.pitch_transform import PitchTransform
 from modules.postnet import PostNet
-from modules.transformer import FFTBlock, FFTStack, SelfAttention
+from modules.transformer import Activation, FFTBlock, FFTStack, SelfAttention
 from modules.variance_adaptor import (
     Contour,
     ContourControl,
     ContourStats,
     Level,
     VariancePredictor,
-    interpolate_unvoiced,
     regulate,
     round_durations,
 )
@@ -79,37 +88,14 @@ class TransformerConfig:
     conv_kernel_size: tuple[int, int] = (9, 1)  # of these two, odd
     encoder_dropout: float = 0.2
     decoder_dropout: float = 0.2
+    attention_dropout: float = 0.0
+    activation: Activation = "relu"  # between the two convolutions
 
     def __post_init__(self) -> None:
         sizes = ("layer", "head", "hidden")
         require_at_least(self, 1, *(f"encoder_{size}" for size in sizes))
         require_at_least(self, 1, *(f"decoder_{size}" for size in sizes), "conv_filter_size")
-        require_share(self, "encoder_dropout", "decoder_dropout")
-
-
-@dataclass(frozen=True)
-class VariancePredictorConfig:
-    """Predictors of duration, pitch and energy."""
-
-    filter_size: int = 256
-    kernel_size: int = 3  # odd
-    dropout: float = 0.5
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 1, "filter_size")
-        require_share(self, "dropout")
-
-
-@dataclass(frozen=True)
-class VarianceEmbeddingConfig:
-    """Quantisation of pitch and energy: bins of equal width, or of equal ratio in Hz and energy."""
-
-    pitch_quantization: Literal["linear", "log"] = "linear"
-    energy_quantization: Literal["linear", "log"] = "linear"
-    n_bins: int = 256
-
-    def __post_init__(self) -> None:
-        require_at_least(self, 2, "n_bins")
+        require_share(self, "encoder_dropout", "decoder_dropout", "attention_dropout")
 
 
 @dataclass(frozen=True)
@@ -122,6 +108,7 @@ class FastSpeech2Config:
     pitch_level: Level = "phone"  # one value per phone or per frame
     energy_level: Level = "phone"
     use_postnet: bool = True
+    centred_postnet: bool = False  # it reads the mel less stored means: imported weights
     # with preprocess.aligner `learned`
     aligner: JointAlignerConfig = field(default_factory=JointAlignerConfig)
     max_seq_len: int = 1000  # positions kept ready
@@ -142,6 +129,13 @@ class FastSpeech2Config:
         kernels = (*sizes.conv_kernel_size, self.variance_predictor.kernel_size)
         if any(kernel < 1 or kernel % 2 == 0 for kernel in kernels):
             raise ValueError(f"conv_kernel_size and kernel_size must be odd, not {kernels}")
+        if self.is_convolved and (self.pitch_level, self.energy_level) != ("phone", "phone"):
+            raise ValueError("variance_embedding.kind convolution needs the levels phone")
+
+    @property
+    def is_convolved(self) -> bool:
+        """Whether a convolution embeds pitch and energy."""
+        return self.variance_embedding.kind == "convolution"
 
 
 class TrainingOutput(NamedTuple):
@@ -195,7 +189,8 @@ class FastSpeech2(nn.Module):
         sizes, bins = config.transformer, config.variance_embedding
         hidden = sizes.encoder_hidden
         predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
-        contour = partial(Contour, hidden=hidden, n_bins=bins.n_bins)
+        contour = partial(build_contour, bins, hidden=hidden)
+        self.alike = config.is_convolved  # pitch and energy are predicted from the same phones
         self.n_speakers = len(pitch.mean)
         self.log_floor = log_floor
         self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
@@ -212,14 +207,14 @@ class FastSpeech2(nn.Module):
             config, sizes.decoder_layer, sizes.decoder_head, sizes.decoder_dropout
         )
         self.mel_linear = Linear(hidden, n_mels)
-        self.postnet = PostNet(n_mels) if config.use_postnet else None
+        self.postnet: PostNet | None = None
+        if config.use_postnet:
+            self.postnet = PostNet(n_mels, centred=config.centred_postnet)
 
     def scales(self) -> dict[str, str]:
         """Tensors that make sense on one scale only, and that scale."""
-        return {
-            "pitch.edges": self.pitch.quantization,
-            "energy.edges": self.energy.quantization,
-        }
+        contours = (("pitch", self.pitch), ("energy", self.energy))
+        return {f"{n}.edges": c.quantization for n, c in contours if isinstance(c, Contour)}
 
     def forward(
         self,
@@ -244,16 +239,16 @@ class FastSpeech2(nn.Module):
         """
         phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
         frame_mask = length_mask(mel_lengths, f0.shape[1])
-        f0 = interpolate_unvoiced(f0, mel_lengths)
-        contours = {
-            "pitch": self.pitch.target(f0, f0 > 0, durations, speaker_ids),
-            "energy": self.energy.target(energy, frame_mask, durations, speaker_ids),
-        }
+        contours = contour_targets(
+            self.pitch, self.energy, f0, energy, durations, mel_lengths, speaker_ids
+        )
         contours_hat: dict[str, Tensor] = {}
-        phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        encoded = phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         log_durations_hat = self.duration_predictor(phones, phone_mask)  # (B, N)
         for name, contour in self._contours("phone"):
-            phones, contours_hat[name] = contour(phones, contours[name], phone_mask, speaker_ids)
+            phones, contours_hat[name] = contour(
+                phones, contours[name], phone_mask, speaker_ids, encoded if self.alike else phones
+            )
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
             frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
@@ -307,19 +302,20 @@ class FastSpeech2(nn.Module):
         speaker_ids = resolve_speakers(speaker_ids, self.n_speakers, phone_lengths)
         phone_mask = length_mask(phone_lengths, phone_ids.shape[1])
         if pitch is not None:
-            pitch = self._interpolated(pitch, phone_lengths, speaker_ids)
+            pitch = continued(pitch, self.pitch, phone_lengths, speaker_ids)
         asked = {
             "pitch": ContourControl(pitch, pitch_control, pitch_transform),
             "energy": ContourControl(energy, energy_control),
         }
         values: dict[str, Tensor] = {}
-        phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
+        encoded = phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         if durations is None:
             durations = self._predict_durations(phones, phone_mask)
         durations = round_durations(durations * duration_control * phone_mask, max_frames)
         for name, contour in self._contours("phone"):
+            read = encoded if self.alike else phones
             phones, values[name] = contour.infer(
-                phones, phone_mask, durations, speaker_ids, asked[name]
+                phones, phone_mask, durations, speaker_ids, asked[name], read
             )
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
@@ -368,12 +364,7 @@ class FastSpeech2(nn.Module):
         log_durations = self.duration_predictor(phones, mask).float()
         return (log_durations.exp() - 1).clamp(0, _LONGEST_PHONE_FRAMES)
 
-    def _interpolated(self, pitch: Tensor, lengths: Tensor, speaker_ids: Tensor) -> Tensor:
-        """Fills the unvoiced phones of a pitch (B, N), as in training; the mean if all are."""
-        mean = self.pitch.norm.mean[speaker_ids][:, None].to(pitch)  # (B, 1)
-        return interpolate_unvoiced(pitch.where((pitch > 0).any(1, keepdim=True), mean), lengths)
-
-    def _contours(self, level: Level) -> list[tuple[str, Contour]]:
+    def _contours(self, level: Level) -> list[tuple[str, Contour | ConvolvedContour]]:
         """Pitch, energy or both: the contours with one value per phone, or per frame."""
         both = (("pitch", self.pitch), ("energy", self.energy))
         return [(name, contour) for name, contour in both if contour.level == level]
@@ -388,8 +379,13 @@ def _stack(config: FastSpeech2Config, n_layers: int, heads: int, dropout: float)
     """The encoder or the decoder."""
     sizes, hidden = config.transformer, config.transformer.encoder_hidden
     convolutions = hidden, sizes.conv_filter_size, sizes.conv_kernel_size
+
+    def block() -> FFTBlock:
+        attention = SelfAttention(hidden, heads, dropout=sizes.attention_dropout)
+        return FFTBlock(attention, *convolutions, dropout, sizes.activation)
+
     return FFTStack(
-        (FFTBlock(SelfAttention(hidden, heads), *convolutions, dropout) for _ in range(n_layers)),
+        (block() for _ in range(n_layers)),
         hidden,
         max_length=config.max_seq_len,
         stored_positions=config.stored_positions,
@@ -438,12 +434,13 @@ def build_network(config: Config, assets: Assets) -> FastSpeech2:
         InputError: If the vocabulary or the statistics of a speaker are missing.
     """
     model = cast("FastSpeech2Config", config.model)
+    levels = ("frame",) * 2 if model.is_convolved else (model.pitch_level, model.energy_level)
     return FastSpeech2(
         model,
         n_phones=len(assets.required_vocabulary()),
         n_mels=assets.mel.n_mels,
-        pitch=contour_stats(assets, f"f0_{model.pitch_level}"),
-        energy=contour_stats(assets, f"energy_{model.energy_level}"),
+        pitch=contour_stats(assets, f"f0_{levels[0]}"),
+        energy=contour_stats(assets, f"energy_{levels[1]}"),
         log_floor=assets.mel.log_floor_value,
     )
 

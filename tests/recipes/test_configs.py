@@ -8,6 +8,8 @@ import torch
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig
 from models.base.registry import find, load_config
+from modules.mel import MelConfig
+from modules.variance_adaptor import ContourStats
 from processors.dataset.batch import VocoderBatch
 
 REPOSITORY = Path(__file__).parents[2]
@@ -17,6 +19,8 @@ EVERY_VOCODER = sorted(VOCODER_CONFIGS.glob("*.json"))
 EVERY_HIFIGAN = sorted(VOCODER_CONFIGS.glob("hifigan*.json"))
 FASTPITCH = REPOSITORY / "egs" / "tts" / "FastPitch"
 FASTSPEECH2 = REPOSITORY / "egs" / "tts" / "FastSpeech2"
+TENSORFLOWTTS = FASTSPEECH2 / "exp_config_tensorflowtts.json"
+PITCH = ContourStats.of(200, 50, 80, 400)
 CORPUS = ['dataset=["any"]', 'dataset_path={any: "somewhere"}']
 
 
@@ -56,8 +60,26 @@ def test_fastpitch_of_full_size_is_trained_as_nvidias():
 
 
 def test_all_recipes_of_the_full_size_model_share_one_mel():
-    mels = {load_config(path).preprocess.mel for path in FASTSPEECH2.glob("exp_config*.json")}
-    assert len(mels) == 1
+    paths = {*FASTSPEECH2.glob("exp_config*.json")} - {TENSORFLOWTTS}
+    assert len({load_config(path).preprocess.mel for path in paths}) == 1
+
+
+def test_the_tensorflowtts_recipe_has_its_network_mel_and_optimizer():
+    config = load_config(TENSORFLOWTTS)
+    network = find("tts", "fastspeech2").FastSpeech2(
+        config.model, 149, 80, PITCH, ContourStats.of(40, 20, 0, 120)
+    )
+    # by the layers of the original, without its positions and with the means of the postnet's input
+    blocks = 8 * (4 * 384 * 385 + 3 * 384 * 1024 * 2 + 1024 + 384 + 4 * 384)
+    predictors = 3 * (3 * 384 * 256 + 3 * 256 * 256 + 2 * 256 + 4 * 256 + 257)
+    postnet = 5 * 512 * (80 * 2 + 512 * 3) + 4 * 512 + 80 + 2 * (4 * 512 + 80)
+    others = 149 * 384 + 2 * (9 * 384 + 384) + 385 * 80
+    expected = blocks + predictors + postnet + others
+    assert sum(parameter.numel() for parameter in network.parameters()) == expected
+    assert config.preprocess.mel == MelConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10)
+    adam = config.train.adam
+    assert (config.train.optimizer, adam.lr, adam.weight_decay) == ("adamw", 1e-3, 1e-3)
+    assert config.train.batch_size == 16
 
 
 def test_the_folder_recipe_names_the_format_that_reads_folders():

@@ -58,6 +58,12 @@ VARIANTS = {
     "default": SMALL,
     "frame level": FRAME_LEVEL,
     "mixed levels": replace(SMALL, energy_level="frame"),
+    "convolution": replace(
+        SMALL,
+        variance_embedding=VarianceEmbeddingConfig(kind="convolution", dropout=0.0),
+        transformer=replace(SMALL.transformer, activation="mish"),
+        centred_postnet=True,
+    ),
     "log bins": replace(SMALL, variance_embedding=VarianceEmbeddingConfig("log", "log", 16)),
 }
 

@@ -1,0 +1,128 @@
+"""Pitch and energy in FastSpeech 2: their settings, and what builds and trains them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from config.checks import require_at_least, require_odd, require_share
+from modules.convolved_contour import ConvolvedContour
+from modules.masking import length_mask
+from modules.variance_adaptor import (
+    Contour,
+    ContourStats,
+    Level,
+    VariancePredictor,
+    interpolate_unvoiced,
+)
+
+
+@dataclass(frozen=True)
+class VariancePredictorConfig:
+    """Predictors of duration, pitch and energy."""
+
+    filter_size: int = 256
+    kernel_size: int = 3  # odd
+    dropout: float = 0.5
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 1, "filter_size")
+        require_share(self, "dropout")
+
+
+@dataclass(frozen=True)
+class VarianceEmbeddingConfig:
+    """Vectors of pitch and energy."""
+
+    # bins of equal width, or of equal ratio in Hz and energy
+    pitch_quantization: Literal["linear", "log"] = "linear"
+    energy_quantization: Literal["linear", "log"] = "linear"
+    n_bins: int = 256
+    # `bins`: each value has the vector of its bin, and energy is predicted from phones with pitch.
+    # `convolution`, of TensorFlowTTS: vectors by a convolution over the means of voiced frames, at
+    # level "phone"; pitch and energy are predicted from the same phones.
+    kind: Literal["bins", "convolution"] = "bins"
+    kernel_size: int = 9  # of the convolution, odd
+    dropout: float = 0.5  # of the convolution's vectors
+
+    def __post_init__(self) -> None:
+        require_at_least(self, 2, "n_bins")
+        require_odd(self, "kernel_size")
+        require_share(self, "dropout")
+
+
+def build_contour(
+    config: VarianceEmbeddingConfig,
+    predictor: VariancePredictor,
+    stats: ContourStats,
+    level: Level,
+    quantization: Literal["linear", "log"],
+    hidden: int,
+) -> Contour | ConvolvedContour:
+    """Builds the part of the network for pitch or energy.
+
+    Args:
+        config: The `variance_embedding` section.
+        predictor: Of the normalised values.
+        stats: Of the training data, by speaker.
+        level: One value per phone or per frame.
+        quantization: Of `bins`.
+        hidden: H, channels of the vectors.
+    """
+    if config.kind == "convolution":
+        return ConvolvedContour(predictor, stats, hidden, config.kernel_size, config.dropout)
+    return Contour(predictor, stats, level, quantization, hidden=hidden, n_bins=config.n_bins)
+
+
+def contour_targets(
+    pitch: Contour | ConvolvedContour,
+    energy: Contour | ConvolvedContour,
+    f0: Tensor,
+    energies: Tensor,
+    durations: Tensor,
+    mel_lengths: Tensor,
+    speaker_ids: Tensor,
+) -> dict[str, Tensor]:
+    """The pitch and energy that are to be predicted.
+
+    Args:
+        pitch: Part of the network.
+        energy: Likewise.
+        f0: (B, T) Hz, 0 = unvoiced; bins go on through unvoiced frames, a convolution does not.
+        energies: (B, T).
+        durations: (B, N) frames.
+        mel_lengths: (B,).
+        speaker_ids: (B,).
+
+    Returns:
+        "pitch" and "energy", (B, N) or (B, T), normalised.
+    """
+    if isinstance(pitch, Contour):
+        f0 = interpolate_unvoiced(f0, mel_lengths)
+    known = energies > 0
+    if isinstance(energy, Contour):
+        known = length_mask(mel_lengths, f0.shape[1])
+    return {
+        "pitch": pitch.target(f0, f0 > 0, durations, speaker_ids),
+        "energy": energy.target(energies, known, durations, speaker_ids),
+    }
+
+
+def continued(
+    given: Tensor, pitch: Contour | ConvolvedContour, lengths: Tensor, speaker_ids: Tensor
+) -> Tensor:
+    """Fills the unvoiced phones of a given pitch, as in training: with bins, not by convolution.
+
+    Args:
+        given: Hz, (B, N), 0 = unvoiced.
+        pitch: Part of the network.
+        lengths: Phones per item, (B,).
+        speaker_ids: (B,).
+
+    Returns:
+        (B, N); the speaker's mean if all phones of an item are unvoiced.
+    """
+    if isinstance(pitch, ConvolvedContour):
+        return given
+    mean = pitch.norm.mean[speaker_ids][:, None].to(given)  # (B, 1)
+    return interpolate_unvoiced(given.where((given > 0).any(1, keepdim=True), mean), lengths)
