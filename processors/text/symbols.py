@@ -22,8 +22,9 @@ WORD_BOUNDARY = "<space>"  # between words in letters; often 0 s long
 APOSTROPHE = "'"  # a letter
 # Punctuation that only the symbol sets of NVIDIA distinguish.
 OTHER_PUNCTUATION = ("<->", '<">', "<(>", "<)>", "<:>", "<;>")
+END = "<eos>"  # the last symbol of a text in TensorFlowTTS
 # All that is in a sequence between words.
-PAUSES = (SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION)
+PAUSES = (SILENCE, SHORT_PAUSE, *PUNCTUATION_PAUSES, WORD_BOUNDARY, *OTHER_PUNCTUATION, END)
 
 VOWELS = (
     "AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from utils.errors import InputError
+from utils.files import read_text
 
 
 def section(values: Mapping[str, object], *names: str) -> Mapping[str, object]:
@@ -58,3 +59,23 @@ def upper_edge(f_max: object, sample_rate: object) -> object:
     if f_max is None and isinstance(sample_rate, int | float):
         return sample_rate / 2
     return f_max
+
+
+def read_yaml(path: Path) -> Mapping[str, object]:
+    """Reads a YAML file of keys: plain values, never objects.
+
+    Raises:
+        InputError: If it cannot be read, or PyYAML is missing.
+    """
+    try:
+        import yaml  # not at the top: few models need it
+    except ImportError as error:
+        raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
+    text = read_text(path)
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, Mapping):
+        raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
+    return values

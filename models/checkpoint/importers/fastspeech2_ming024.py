@@ -32,12 +32,12 @@ from models.checkpoint.importers._files import (
     step_in,
     upwards,
 )
-from models.checkpoint.importers._settings import required, section, upper_edge
+from models.checkpoint.importers._settings import read_yaml, required, section, upper_edge
 from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
 from modules.variance_adaptor import Level
 from processors.dataset.statistics import Stat
 from utils.errors import InputError
-from utils.files import read_json, read_text
+from utils.files import read_json
 
 KIND = "FastSpeech 2 of ming024 (*.pth.tar, its yaml files and stats.json)"
 HUB_FILES = HubFiles(re.compile(r"\d+\.pth\.tar"), re.compile(r".+\.ya?ml"))
@@ -91,7 +91,7 @@ def recognises(path: Path) -> bool:
 def read(path: Path) -> ImportedModel:
     """Reads a checkpoint, or the newest one in a folder."""
     files = cast("_Files", _locate(path))  # it was recognised
-    values = _read_yaml(files.preprocess)
+    values = read_yaml(files.preprocess)
     weights = translate(_tensors(files.weights), files.weights)
     processed = str(section(values, "path").get("preprocessed_path") or "")
     stats_path = files.data("stats.json", processed)
@@ -155,22 +155,6 @@ def _yaml_of(weights: Path, name: str) -> Path:
     )
 
 
-def _read_yaml(path: Path) -> Mapping[str, object]:
-    """Reads plain values, never objects."""
-    try:
-        import yaml  # not at the top: few models need it
-    except ImportError as error:
-        raise InputError(f"{path}: reading it needs PyYAML: pip install pyyaml") from error
-    text = read_text(path)
-    try:
-        values = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
-        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, Mapping):
-        raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
-    return values
-
-
 def _tensors(path: Path) -> dict[str, Tensor]:
     saved = read_pickled(path, _numpy_scalars())
     if not isinstance(saved, Mapping) or "model" not in saved:
@@ -204,7 +188,7 @@ def _settings(values: Mapping[str, object], files: _Files) -> FastSpeech2Setting
         model_path=files.model,
         datasets=(str(values.get("dataset") or "unnamed"),),
         preprocess=_mel(values, files.preprocess) | _F0 | {"pitch_extractor": "pyworld"},
-        model=_read_yaml(files.model),
+        model=read_yaml(files.model),
         levels=Levels(*(_level(values, name, files.preprocess) for name in ("pitch", "energy"))),
         language=_LANGUAGES.get(language, language),
         names=_NAMES,

@@ -3,7 +3,8 @@
 Symbol sets of DeepLearningExamples: `english_basic` (148 symbols) is `phone_extractor`
 "nvidia_english", `english_basic_lowercase` (123) "nvidia_english_lowercase". Ids are theirs, names
 are those of this toolkit: `<pad>` for `_`, `<space>` for a space, `<,>` for a comma; ARPAbet has
-the prefix `@`, since `B` is a capital letter here.
+the prefix `@`, since `B` is a capital letter here. TensorFlowTTS's symbols for LJ Speech (149) are
+those of english_basic and `<eos>`: "tensorflowtts_english".
 
 The text is that of the English normaliser in lower case, with its punctuation and spaces. NVIDIA's
 cleaners differ from it in details:
@@ -20,7 +21,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from processors.text.normalize import english_in_words
-from processors.text.symbols import APOSTROPHE, ARPABET, PAD, WORD_BOUNDARY, Vocabulary
+from processors.text.symbols import APOSTROPHE, ARPABET, END, PAD, WORD_BOUNDARY, Vocabulary
 from processors.text.tokens import Token
 
 ARPABET_PREFIX = "@"
@@ -28,6 +29,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SETS = {  # the symbols between the pad and ARPAbet, in the order of their ids
     "nvidia_english": f"-!'(),.:;? {_LETTERS.upper()}{_LETTERS}",
     "nvidia_english_lowercase": f"-!'\"(),.:;? {_LETTERS}",
+    "tensorflowtts_english": f"-!'(),.:;? {_LETTERS.upper()}{_LETTERS}",
 }
 _DASHES = str.maketrans({"‒": "-", "–": "-", "−": "-", "—": "--", "―": "--"})
 _BEFORE_MARK = re.compile(r"\s+(?=[,.;:?!)])")
@@ -39,10 +41,11 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
     """The symbols of a set in the order of NVIDIA's ids.
 
     Args:
-        phone_extractor: `nvidia_english` or `nvidia_english_lowercase`.
+        phone_extractor: `nvidia_english`, `nvidia_english_lowercase` or `tensorflowtts_english`.
     """
     phones = (f"{ARPABET_PREFIX}{phone}" for phone in sorted(ARPABET))
-    return Vocabulary((PAD, *map(_name, _SETS[phone_extractor]), *phones))
+    end = (END,) if phone_extractor == "tensorflowtts_english" else ()
+    return Vocabulary((PAD, *map(_name, _SETS[phone_extractor]), *phones, *end))
 
 
 def normalize(text: str, own_words: Collection[str] = ()) -> str:
@@ -72,7 +75,7 @@ def read(normalized: str, phone_extractor: str) -> SymbolText:
 
     Args:
         normalized: As from `normalize`, with phones in braces.
-        phone_extractor: `nvidia_english` or `nvidia_english_lowercase`.
+        phone_extractor: As of `nvidia_vocabulary`.
     """
     pieces = _PIECE.findall(normalized)
     unspoken = [

@@ -36,6 +36,14 @@ def test_ids_of_english_basic(symbol, id):
     assert vocabulary.ids([symbol]) == [id]
 
 
+def test_tensorflowtts_has_the_symbols_of_english_basic_and_an_end():
+    text = TextConfig(phone_extractor="tensorflowtts_english", p_arpabet=0.0)
+    spoken = TextFrontend(text, "en-us")("Hello.")
+    vocabulary = nvidia_vocabulary(text.phone_extractor)
+    assert vocabulary.symbols == (*nvidia_vocabulary(BASIC).symbols, "<eos>")
+    assert vocabulary.ids(spoken.phones) == [45, 42, 49, 49, 52, 7, 148]
+
+
 @pytest.mark.parametrize(
     ("symbol", "id"),
     [("<pad>", 0), ("'", 3), ('<">', 4), ("<space>", 12), ("a", 13), ("z", 38), ("@AA", 39)],

@@ -1,0 +1,111 @@
+import math
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from models.checkpoint.importers._tensorflowtts_weights import own_name
+from models.checkpoint.loading import load_model
+from modules.mel import MelConfig
+from processors.text.frontend import TextFrontend
+from tests.models.checkpoint.importers import tensorflowtts_originals as original
+from utils.errors import InputError
+
+pytest.importorskip("h5py")
+IDS = [45, 42, 49, 49, 52, 11, 60, 148]
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    return original.weights()
+
+
+@pytest.fixture
+def checkpoint(tmp_path, arrays):
+    return original.write(tmp_path / "voice", arrays)
+
+
+@pytest.mark.parametrize("scope", ["tf_fast_speech2/", "tf_fast_speech2_1/", ""])
+def test_the_imported_voice_gives_the_numbers_of_the_original(tmp_path, arrays, scope):
+    model = load_model(original.write(tmp_path / "voice", arrays, scope=scope).parent)
+    mel, durations, f0, energy = original.Network(arrays).speak(IDS)
+    out = model.network.infer(torch.tensor([IDS]), torch.tensor([len(IDS)]))
+    assert out.durations[0].tolist() == durations.tolist()
+    assert 5 < sum(durations) < original.ROWS
+    np.testing.assert_allclose(out.mel[0].T.numpy(), mel * math.log(10), atol=1e-4)
+    np.testing.assert_allclose(out.pitch[0].numpy(), f0, rtol=1e-4)
+    np.testing.assert_allclose(out.energy[0].numpy(), energy.clip(min=0), rtol=1e-4, atol=1e-4)
+
+
+def test_the_voice_knows_its_mel_and_reads_text_with_its_ids(checkpoint):
+    model = load_model(checkpoint)
+    expected = MelConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10, n_mels=original.N_MELS)
+    assert model.mel == expected
+    spoken = TextFrontend(model.config.preprocess.text, "en-us")("Hello, you!")
+    symbols = ["pad", *"-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"]
+    ids = [*(symbols.index(char) for char in "hello, you!"), 148]
+    assert model.assets.vocabulary.ids(spoken.phones) == ids
+
+
+def test_every_name_of_a_checkpoint_has_another_place(arrays):
+    own = [own_name(f"layer/tf_fast_speech2/{name}") for name in arrays]
+    assert all(own)
+    assert len(set(own)) == len(own)
+    assert own_name("encoder/layer_._0/attention/self/query/other:1") == ""
+
+
+def test_other_symbols_keep_their_rows_and_read_no_text(tmp_path, arrays):
+    name = "embeddings/charactor_embeddings/weight:0"
+    folder = original.write(tmp_path, {**arrays, name: arrays[name][:100]}).parent
+    vocabulary = load_model(folder).assets.vocabulary
+    assert len(vocabulary) == 100
+    assert "a" not in vocabulary
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"decoder/speaker_fc/bias:0": np.ones(8, "f4")}, "several speakers"),
+        ({"decoder/project_compatible_decoder/bias:0": np.ones(8, "f4")}, "must be equal"),
+        ({"vocoder/kernel:0": np.ones(8, "f4")}, "does not have: vocoder/tf_fast_speech2/vocoder"),
+        ({"mel_before/kernel:0": None}, "incomplete, without mel_linear.weight"),
+        ({"encoder/layer_._1/attention/self/key/kernel:0": None}, "incomplete, without encoder"),
+        ({"f0_embeddings/bias:0": None}, "pitch.embedding.bias"),
+        ({"mel_before/bias:0": np.full(10, np.nan, "f4")}, "NaN"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path, arrays, change, message):
+    changed = {name: value for name, value in {**arrays, **change}.items() if value is not None}
+    path = original.write(tmp_path, changed)
+    with pytest.raises(InputError, match=message):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("stats.npy", "no stats.npy in its folder; copy"),
+        ("stats_f0.npy", "no stats_f0.npy in its folder"),
+        ("config.yml", "no yaml file with fastspeech2_params"),
+    ],
+)
+def test_a_missing_file_is_named(checkpoint, file, message):
+    (checkpoint.parent / file).unlink()
+    with pytest.raises(InputError, match=message):
+        load_model(checkpoint)
+
+
+def test_the_newest_of_several_is_read(tmp_path, arrays):
+    original.write(tmp_path, arrays, "model-5000.h5")
+    original.write(tmp_path, arrays, "fastspeech2-150k.h5")
+    assert load_model(tmp_path).step == 150000
+    original.write(tmp_path, arrays, "model.h5")
+    with pytest.raises(InputError, match="several models"):
+        load_model(tmp_path)
+
+
+def test_without_h5py_the_message_names_the_package(checkpoint, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(InputError, match="tensorflowtts"):
+        load_model(checkpoint)
