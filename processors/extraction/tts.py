@@ -60,12 +60,22 @@ def plan_tts(config: Config, dataset: str) -> Run:
         dependence = dependence._replace(other={**dependence.other, **training.identity})
     tools = partial(FeatureTools, options, root, folder)
     work = ShardWork(tools, folder, options.mel, dependence.other)
-    outputs = ("phones.json", "oov.txt", "stats.json")
-    product = Product(outputs, before_split=_check_phones, after_split=_write_statistics)
-    run = plan_run(options, dataset, listing, dependence, product, work)
+    run = plan_run(options, dataset, listing, dependence, tts_product(), work)
     if training is None:
         return replace(run, check=lambda: tools().prepare(listing.utterances))
     return replace(run, prepare=training.carry_out)
+
+
+def tts_product(splits: Splits | None = None) -> Product:
+    """The files of an acoustic model in addition to the store.
+
+    Args:
+        splits: To use; None: split by id.
+    """
+    outputs = ("phones.json", "oov.txt", "stats.json")
+    return Product(
+        outputs, splits=splits, before_split=_check_phones, after_split=_write_statistics
+    )
 
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:

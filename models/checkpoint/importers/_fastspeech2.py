@@ -1,7 +1,7 @@
 """Settings and statistics of FastSpeech 2 of Amphion and ming024, as an ImportedModel."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -13,21 +13,22 @@ from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel
 from models.checkpoint.importers._fastspeech2_weights import Weights, vocabulary_of
 from models.checkpoint.importers._settings import required
-from models.tts.fastspeech2 import (
-    TransformerConfig,
-    VarianceEmbeddingConfig,
-    VariancePredictorConfig,
-)
 from modules.variance_adaptor import Level
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.config import Tree, plain_tree
 from utils.errors import InputError
 
 _QUANTITIES = ("pitch", "energy")  # in the order of the statistics of a speaker
-_SECTIONS = {  # with the names and keys of Arion
-    "transformer": TransformerConfig,
-    "variance_predictor": VariancePredictorConfig,
-    "variance_embedding": VarianceEmbeddingConfig,
+_PARTS = ("encoder", "decoder")
+_SECTIONS = {  # of the model, with the keys of these projects, which are Arion's too
+    "transformer": (
+        *(f"{part}_{size}" for part in _PARTS for size in ("layer", "head", "hidden")),
+        "conv_filter_size",
+        "conv_kernel_size",
+        *(f"{part}_dropout" for part in _PARTS),
+    ),
+    "variance_predictor": ("filter_size", "kernel_size", "dropout"),
+    "variance_embedding": ("pitch_quantization", "energy_quantization", "n_bins"),
 }
 
 
@@ -174,11 +175,10 @@ def _sizes(
 ) -> dict[str, object]:
     """The sections of the model: keys that the weights do not imply, such as number of heads."""
     sizes: dict[str, object] = {}
-    for name, cls in _SECTIONS.items():
+    for name, keys in _SECTIONS.items():
         section = settings.model.get(name)
         if not isinstance(section, Mapping):
             raise InputError(f"{settings.model_path}: section {name} of the model is missing")
-        keys = [field.name for field in fields(cls)]
         sizes[name] = required(section, f"{settings.model_path}: {name}", *keys)
     bins = cast("dict[str, object]", sizes["variance_embedding"])
     # Their edges are in the units of the prediction. Those of kind "log" are in Hz here, which is

@@ -1,6 +1,7 @@
 """Frames per token as NumPy arrays, a file per utterance: `<id>.npy`, `<id>-durations.npy`.
 
-TensorFlowTTS, ming024/FastSpeech2 and Amphion write such files. An export has `phones.txt` too:
+TensorFlowTTS, ming024/FastSpeech2 and Amphion write such files. Of a whole dump of TensorFlowTTS
+only the folders `duration` are read. An export has `phones.txt` too:
 its first line gives the length of a frame, the others are `id|P1 P2 ...|start in seconds`.
 """
 
@@ -20,11 +21,15 @@ from utils.files import replacing
 
 SUFFIXES = (".npy",)
 TABLE = "phones.txt"
+_DUMP, _DUMP_FOLDER = "train_utt_ids.npy", "duration"  # of TensorFlowTTS
 
 
 def entries(source: Source) -> list[SourceEntry]:
-    """An entry for each array."""
-    return entry_per_file(source, SUFFIXES, read_counts)
+    """An entry for each array of durations."""
+    found = entry_per_file(source, SUFFIXES, read_counts)
+    if not (source.path / _DUMP).is_file():
+        return found
+    return [entry for entry in found if entry.path.parent.name == _DUMP_FOLDER]
 
 
 def write(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:

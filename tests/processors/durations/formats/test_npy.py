@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from processors.alignment import AlignmentError
-from processors.durations.formats import find_writer
+from processors.durations.formats import Source, find_reader, find_writer
 from tests.processors.durations.formats.examples import SPEECH, read
 
 
@@ -38,3 +38,12 @@ def test_arrays_come_with_the_names_of_their_phones(tmp_path):
         "# hop_size 160 sample_rate 16000",
         "u1|<sil> HH M <,> M <.>|0.1",
     ]
+
+
+def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):
+    for name in ("train_utt_ids", "train/duration/u1-durations", "valid/ids/u1-ids"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / f"{name}.npy", np.arange(3))
+    entries = find_reader("npy").entries(Source(tmp_path))
+    assert [entry.name for entry in entries] == ["u1-durations"]
+    assert entries[0].read().frames.tolist() == [0, 1, 2]

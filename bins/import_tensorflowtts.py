@@ -1,0 +1,56 @@
+"""Makes processed data of a dump of TensorFlowTTS: ... --config FILE --rootdir DUMP."""
+
+import argparse
+from pathlib import Path
+
+from utils.cli import Parser, UsageError, add_config_arguments, run
+
+
+def parser() -> Parser:
+    """Builds the parser."""
+    flags = Parser(
+        "Makes the processed data of stage 1 from a dump of TensorFlowTTS, which is only read;"
+        " stage 2 trains on them."
+    )
+    add_config_arguments(flags)
+    add = flags.add_argument
+    add("--rootdir", type=Path, required=True, help="folder of the dump")
+    add(
+        "--durations",
+        type=Path,
+        help="folder with <id>-durations.npy in any split; default: train/duration and"
+        " valid/duration of the dump",
+    )
+    add("--n_cpus", type=int, default=4, help="processes (default: %(default)s)")
+    add("--dataset", help="data set; default: the only one of the configuration")
+    return flags
+
+
+def arguments() -> argparse.Namespace:
+    """Parses and checks the flags.
+
+    Raises:
+        UsageError: If a value makes no sense; the message names its flag.
+    """
+    given = parser().parse_args()
+    if given.n_cpus < 1:
+        raise UsageError(f"--n_cpus {given.n_cpus}: expected 1 or more")
+    return given
+
+
+def main() -> None:
+    """Imports a dump."""
+    given = arguments()
+    from models.base.registry import load_config
+    from processors.dump.importing import ImportOptions, import_dump
+    from processors.extraction.plan import choose_dataset
+    from utils.logging import setup_logging
+
+    setup_logging()
+    config = load_config(given.config, given.overrides)
+    options = ImportOptions(given.rootdir, given.durations, given.n_cpus)
+    import_dump(config, choose_dataset(config, given.dataset), options)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,251 @@
+"""Writes a dump from a corpus: the same bytes with any number of processes."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from config.preprocess import PreprocessConfig
+from config.schema import Config
+from modules.mel import MelSpectrogram
+from preprocessors.manifest import Rejection, Utterance
+from processors.dump import layout
+from processors.dump.analysis import DEFINITION, DumpedSpeech, analyse, trim
+from processors.dump.layout import ArrayFile
+from processors.extraction.finishing import allowed_faults
+from processors.extraction.plan import list_corpus
+from processors.extraction.reading import UtteranceReader
+from processors.extraction.shards import Trace, extract_or_reject, tools_for
+from processors.text.letters.nvidia import nvidia_vocabulary
+from utils.errors import InputError
+from utils.files import new_folder, write_json
+from utils.logging import get_logger, progress
+from utils.parallel import run_chunks
+
+_CHUNK = 50  # utterances that a process works on at a time
+_SHOWN = 5  # reasons in messages
+Split = dict[str, str]  # "train" or "valid", by id
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """The options of TensorFlowTTS's preprocessing."""
+
+    rootdir: Path  # the corpus
+    outdir: Path  # the dump, to be made
+    n_cpus: int = 4
+    test_size: float = 0.05  # share of the utterances in `valid`
+    seed: int = 1234  # of the split
+
+
+def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
+    """Writes the dump of a corpus, complete or not at all.
+
+    Args:
+        config: The experiment; its mel and symbols must be those of TensorFlowTTS.
+        dataset: Name of the corpus in it.
+        options: What the user asks for.
+
+    Raises:
+        InputError: Before any work, if config or corpus cannot be used; at the end, if too many
+            recordings cannot.
+    """
+    preprocess = config.preprocess
+    _check(preprocess)
+    whole = replace(config, dataset_path={**config.dataset_path, dataset: str(options.rootdir)})
+    _, listing = list_corpus(whole, dataset)
+    utterances = {utterance.id: utterance for utterance in listing.utterances}
+    split = split_of(list(utterances), options.test_size, options.seed)
+    with new_folder(options.outdir) as folder:
+        extract = Extraction(preprocess, folder, split)
+        rejected = list(listing.rejected)
+        with progress(len(utterances), "features") as bar:
+            chunks = _chunks(list(utterances.values()))
+            for done in run_chunks(extract, chunks, options.n_cpus, preprocess.backend):
+                reason = "a worker process crashed on it; is the recording damaged?"
+                rejected += [
+                    *done.result,
+                    *(Rejection(u.id, "features", reason) for u in done.lost),
+                ]
+                bar.advance(len(chunks[done.key]))
+        _check_rejected(rejected, len(utterances), preprocess.max_bad_ratio)
+        for rejection in rejected:
+            split.pop(rejection.id, None)
+        _finish(folder, split, preprocess)
+    counts = [sum(name == kind for name in split.values()) for kind in layout.SPLITS]
+    _log.info("%d train, %d valid: %s", *counts, options.outdir)
+
+
+def split_of(ids: Sequence[str], test_size: float, seed: int) -> Split:
+    """The split of scikit-learn's `train_test_split`, which TensorFlowTTS uses.
+
+    Args:
+        ids: In the order of the corpus.
+        test_size: Share of `valid`, rounded up.
+        seed: Its `random_state`.
+
+    Returns:
+        `train` or `valid` by id, in a shuffled order.
+
+    Raises:
+        InputError: If nothing is left in one of them.
+    """
+    n_valid = math.ceil(test_size * len(ids))
+    if not 0 < n_valid < len(ids):
+        raise InputError(
+            f"--test_size {test_size:g} puts {n_valid} of {len(ids)} utterances into valid; at"
+            " least one must be there, and one in train"
+        )
+    order = np.random.RandomState(seed).permutation(len(ids))  # as the original
+    return {ids[place]: "valid" if n < n_valid else "train" for n, place in enumerate(order)}
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Extracts and writes a chunk of utterances; it is sent to the worker processes."""
+
+    config: PreprocessConfig
+    folder: Path
+    split: Split
+
+    def __call__(self, _name: str, utterances: Sequence[Utterance]) -> list[Rejection]:
+        """Writes the arrays of some utterances, and returns those that cannot be used."""
+        tools = tools_for(partial(_Tools, self.config), repr(self.config))
+        tools.reader.prepare(utterances)
+        rejected: list[Rejection] = []
+        for utterance in utterances:
+            found = extract_or_reject(tools.extract, utterance, Trace(), rejected)
+            if found is not None:
+                self._write(utterance.id, *found)
+        return rejected
+
+    def _write(self, id: str, ids: np.ndarray, speech: DumpedSpeech) -> None:
+        files = (layout.RAW_MEL, layout.F0, layout.ENERGY, layout.WAV)
+        for file, values in ((layout.IDS, ids), *zip(files, speech, strict=True)):
+            layout.write_array(file.path(self.folder, self.split[id], id), values)
+
+
+class _Tools:
+    """Built once per process."""
+
+    def __init__(self, config: PreprocessConfig) -> None:
+        self.config = config
+        self.reader = UtteranceReader(config)
+        self.spectrogram = MelSpectrogram(config.mel)
+        self.vocabulary = nvidia_vocabulary(layout.SYMBOL_SET)
+
+    def extract(self, utterance: Utterance, trace: Trace) -> tuple[np.ndarray, DumpedSpeech]:
+        wav, spoken, _ = self.reader.read(utterance, trace)
+        trace.start("features")
+        trimmed = trim(wav)
+        if len(trimmed) < self.config.n_fft:
+            raise InputError(
+                f"{len(trimmed)} samples of speech are fewer than one analysis window of"
+                f" {self.config.n_fft}"
+            )
+        ids = np.array(self.vocabulary.ids(spoken.phones), dtype=np.int32)
+        return ids, analyse(trimmed, self.spectrogram, self.config)
+
+
+def _check(config: PreprocessConfig) -> None:
+    remedy = "use egs/tts/FastSpeech2/exp_config_tensorflowtts.json, or a configuration on it"
+    if different := config.mel.differences(DEFINITION):
+        raise InputError(
+            f"the mel is not that of TensorFlowTTS: {', '.join(different)} (the configuration's and"
+            f" its); {remedy}"
+        )
+    if config.text.phone_extractor != layout.SYMBOL_SET:
+        raise InputError(
+            f"preprocess.text.phone_extractor is {config.text.phone_extractor}, expected"
+            f" {layout.SYMBOL_SET}; {remedy}"
+        )
+
+
+def _chunks(utterances: Sequence[Utterance]) -> dict[str, Sequence[Utterance]]:
+    starts = range(0, len(utterances), _CHUNK)
+    return {f"{start}": utterances[start : start + _CHUNK] for start in starts}
+
+
+def _check_rejected(rejected: Sequence[Rejection], n_all: int, max_bad_ratio: float) -> None:
+    if not rejected:
+        return
+    reasons = "".join(f"\n  {item.id}: {item.reason}" for item in sorted(rejected)[:_SHOWN])
+    message = f"{len(rejected)} of {n_all} utterances cannot be used:{reasons}"
+    if len(rejected) > allowed_faults(n_all, max_bad_ratio):
+        raise InputError(f"{message}\n(preprocess.max_bad_ratio allows {max_bad_ratio:g} of them)")
+    _log.warning("%s", message)
+
+
+def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:
+    """Writes what follows from all utterances together."""
+    train = sorted(id for id, name in split.items() if name == "train")
+    if not train:
+        raise InputError("no usable utterance is left in train")
+
+    def arrays(file: ArrayFile, *, nonzero: bool) -> Iterator[np.ndarray]:
+        for id in train:
+            values = np.load(file.path(folder, "train", id)).astype(np.float64)
+            yield values[values != 0][:, None] if nonzero else values
+
+    stats = mean_and_scale(partial(arrays, layout.RAW_MEL, nonzero=False))
+    layout.write_array(folder / layout.STATS, stats)
+    for name, file in ((layout.STATS_F0, layout.F0), (layout.STATS_ENERGY, layout.ENERGY)):
+        layout.write_array(folder / name, mean_and_scale(partial(arrays, file, nonzero=True)))
+    longest = [0, 0]
+    for id, name in split.items():
+        mel = np.load(layout.RAW_MEL.path(folder, name, id))
+        normalised = (mel - stats[0]) / stats[1]
+        layout.write_array(layout.NORM_MEL.path(folder, name, id), normalised)
+        n_symbols = len(np.load(layout.IDS.path(folder, name, id)))
+        longest = [max(longest[0], n_symbols), max(longest[1], len(mel))]
+    for name in layout.SPLITS:
+        ids = [id for id, kind in split.items() if kind == name]
+        layout.write_array(folder / layout.ids_file(name), np.array(ids))
+    _write_symbols(folder)
+    write_json(
+        folder / layout.LENGTHS,
+        {
+            "max_seq_length": longest[0],
+            "max_mel_length": longest[1],
+            "vocab_size": len(layout.symbols()),
+        },
+    )
+    write_json(folder / layout.MEL_DEFINITION, asdict(config.mel))
+
+
+def _write_symbols(folder: Path) -> None:
+    symbols = layout.symbols()
+    (folder / layout.VOCABULARY).write_text("".join(f"{s}\n" for s in symbols), encoding="utf-8")
+    mapper = {
+        "symbol_to_id": {symbol: id for id, symbol in enumerate(symbols)},
+        "id_to_symbol": {str(id): symbol for id, symbol in enumerate(symbols)},
+        "speakers_map": {"ljspeech": 0},
+        "processor_name": "LJSpeechProcessor",
+    }
+    write_json(folder / layout.MAPPER, mapper)
+
+
+def mean_and_scale(arrays: Callable[[], Iterable[np.ndarray]]) -> np.ndarray:
+    """Means and standard deviations over all rows, in two passes.
+
+    Args:
+        arrays: Gives the same arrays, (rows, K) float64, at each call.
+
+    Returns:
+        (2, K) float32: means, then standard deviations; 1 where there is no spread.
+    """
+    count, total = 0, np.zeros(1)
+    for values in arrays():
+        count, total = count + len(values), total + values.sum(axis=0)
+    mean = total / max(count, 1)
+    deviation = np.zeros(1)
+    for values in arrays():
+        deviation = deviation + np.square(values - mean).sum(axis=0)
+    scale = np.sqrt(deviation / max(count, 1))
+    return np.stack([mean, np.where(scale > 0, scale, 1.0)]).astype(np.float32)
+
+
+_log = get_logger(__name__)

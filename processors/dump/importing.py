@@ -1,0 +1,293 @@
+"""Makes the feature store of stage 1 from a dump; the dump is only read.
+
+The mels become natural logarithms. Utterances whose arrays do not fit together are left out, each
+with its reason in `rejected.jsonl`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from config.preprocess import CorpusConfig, PreprocessConfig
+from config.schema import Config
+from modules.mel import MelConfig
+from preprocessors.manifest import Listing, Rejection, Splits, Utterance, is_safe_id
+from processors.audio.files import write_wav
+from processors.dataset.store import processed_folder
+from processors.dump import layout
+from processors.dump.analysis import DEFINITION, to_nats
+from processors.extraction.fingerprint import Dependence
+from processors.extraction.plan import Summary, plan_run
+from processors.extraction.run import carry_out
+from processors.extraction.shards import ShardWork, Trace
+from processors.extraction.tts import FeatureError, tts_product
+from processors.records import Features
+from processors.text.letters.nvidia import ARPABET_PREFIX, nvidia_vocabulary
+from utils.arrays import read_array
+from utils.config import build_complete
+from utils.errors import InputError
+from utils.files import read_json, size_and_time
+
+_READ = (layout.IDS, layout.RAW_MEL, layout.F0, layout.ENERGY, layout.WAV)
+_WAVS = "wavs"  # of the recordings, in the folder of the dataset
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What the user asks for."""
+
+    rootdir: Path  # the dump
+    durations: Path | None = None  # folder with `U-durations.npy`; None: `duration/` of the dump
+    n_cpus: int = 4
+
+
+def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary | None:
+    """Writes the processed data of a dataset, on which stage 2 trains.
+
+    Args:
+        config: The experiment. With an aligner of stage 1, every utterance needs durations; with
+            `learned` or `none` those of the dump are not read.
+        dataset: Its name in the configuration.
+        options: What the user asks for.
+
+    Returns:
+        What was done; None if there was nothing to do.
+
+    Raises:
+        InputError: If the dump cannot be used, or too many of its utterances cannot.
+    """
+    preprocess, dump = config.preprocess, options.rootdir
+    _check(preprocess, dump)
+    splits = _read_splits(dump)
+    places = {id: name for name in layout.SPLITS for id in getattr(splits, name)}
+    durations = _find_durations(dump, options.durations, places) if preprocess.has_aligner else None
+    corpus = preprocess.corpus.get(dataset, CorpusConfig())
+    folder = processed_folder(preprocess, dataset)
+    safe = sorted(id for id in places if is_safe_id(id))
+    unsafe = [Rejection(id, "corpus", "not a safe id") for id in sorted(places.keys() - {*safe})]
+    utterances = [
+        Utterance(
+            id=id,
+            audio=(folder / _WAVS / f"{id}.wav").resolve(),
+            text=_text(layout.IDS.path(dump, places[id], id)),
+            speaker=corpus.speaker or dataset,
+            language="en-us",
+            source=str(dump),
+        )
+        for id in safe
+    ]
+    reader = partial(DumpReader, dump, folder, preprocess.mel, places, durations)
+
+    def identity(utterance: Utterance) -> list[object]:
+        files = [file.path(dump, places[utterance.id], utterance.id) for file in _READ]
+        files += [] if durations is None else durations.get(utterance.id, [])
+        return [
+            utterance.id,
+            utterance.speaker,
+            *(n for path in files for n in size_and_time(path)),
+        ]
+
+    work = ShardWork(reader, folder, preprocess.mel)
+    listing = Listing(utterances, unsafe, [])
+    dependence = Dependence("tts", {"textgrid_dir", "imported_dir"}, identity, {"dump": str(dump)})
+    product = tts_product(splits)
+    run = plan_run(preprocess, dataset, listing, dependence, product, work)
+    return carry_out(run, options.n_cpus)
+
+
+class DumpReader:
+    """Reads the utterances of a dump; built once per process.
+
+    Args:
+        dump: Its folder.
+        folder: Processed data, for the recordings.
+        mel: Definition of the mels.
+        places: Split of each utterance.
+        durations: Files of each utterance; None: they are not needed.
+    """
+
+    def __init__(
+        self,
+        dump: Path,
+        folder: Path,
+        mel: MelConfig,
+        places: dict[str, str],
+        durations: dict[str, list[Path]] | None,
+    ) -> None:
+        self.dump = dump
+        self.folder = folder
+        self.mel = mel
+        self.places = places
+        self.durations = durations
+        self.symbols = nvidia_vocabulary(layout.SYMBOL_SET).symbols
+
+    def prepare(self, utterances: Sequence[Utterance]) -> None:
+        """Does nothing: no utterance needs a tool of its own."""
+
+    def extract(self, utterance: Utterance, trace: Trace) -> Features:
+        """Reads the arrays of one utterance, and checks that they fit together.
+
+        Args:
+            utterance: Of the dump.
+            trace: Records progress.
+
+        Raises:
+            FeatureError: If they do not.
+            InputError: If one is missing or damaged.
+        """
+        id = utterance.id
+        trace.start("features")
+        mel, f0, energy = (self._read(file, id) for file in _READ[1:4])
+        if mel.ndim != 2 or mel.shape[1] != self.mel.n_mels:
+            raise FeatureError(f"mel of shape {mel.shape}, expected (T, {self.mel.n_mels})")
+        T = len(mel)
+        for name, values in (("f0", f0), ("energy", energy)):
+            if values.shape != (T,):
+                raise FeatureError(f"{name} of shape {values.shape}, the mel has {T} frames")
+        if not all(np.isfinite(values).all() for values in (mel, f0, energy)):
+            raise FeatureError("infinity or NaN in its mel, f0 or energy")
+        phones = self._phones(id)
+        durations = self._durations(id, len(phones), T)
+        trace.audio_seconds = T * self.mel.hop_length / self.mel.sample_rate
+        wav = self._read(layout.WAV, id)
+        if wav.shape != (T * self.mel.hop_length,):
+            raise FeatureError(f"wave of shape {wav.shape}, expected ({T * self.mel.hop_length},)")
+        write_wav(utterance.audio, wav.astype(np.float32), self.mel.sample_rate)
+        trace.phones = trace.text_phones = phones
+        return Features(
+            id=id,
+            speaker=utterance.speaker,
+            phones=phones,
+            durations=durations,
+            mel=to_nats(mel),
+            f0=f0.astype(np.float32),
+            energy=energy.astype(np.float32),
+        )
+
+    def _read(self, file: layout.ArrayFile, id: str) -> np.ndarray:
+        return read_array(file.path(self.dump, self.places[id], id))
+
+    def _phones(self, id: str) -> tuple[str, ...]:
+        ids = self._read(layout.IDS, id)
+        if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
+            raise FeatureError(f"ids of shape {ids.shape} and type {ids.dtype}, expected integers")
+        if ids.min() < 1 or ids.max() >= len(self.symbols):
+            raise FeatureError(
+                f"ids from {ids.min()} to {ids.max()}, expected 1 to {len(self.symbols) - 1}"
+            )
+        return tuple(self.symbols[number] for number in ids)
+
+    def _durations(self, id: str, n_tokens: int, n_frames: int) -> np.ndarray | None:
+        if self.durations is None:
+            return None
+        files = self.durations.get(id, [])
+        if len(files) != 1:
+            listed = ", ".join(map(str, files)) or "none"
+            raise FeatureError(f"files of its durations: {listed}; expected one")
+        return checked_durations(read_array(files[0]), n_tokens, n_frames)
+
+
+def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.ndarray:
+    """Frames of each token; a token eos without a duration gets 0.
+
+    Args:
+        values: As in the file.
+        n_tokens: N, with eos.
+        n_frames: T.
+
+    Returns:
+        (N,) int64, their sum is T.
+
+    Raises:
+        FeatureError: If they do not fit.
+    """
+    whole = values.ndim == 1 and np.isfinite(values).all() and (values == np.rint(values)).all()
+    if not whole:
+        raise FeatureError(f"durations of shape {values.shape}, expected whole numbers of frames")
+    frames = values.astype(np.int64)
+    if len(frames) == n_tokens - 1:
+        frames = np.append(frames, 0)
+    if len(frames) != n_tokens:
+        raise FeatureError(f"{len(frames)} durations for {n_tokens} tokens")
+    if frames.min() < 0:
+        raise FeatureError(f"a duration of {frames.min()} frames, at token {frames.argmin()}")
+    if (total := int(frames.sum())) != n_frames:
+        raise FeatureError(f"its durations sum to {total} frames, the mel has {n_frames}")
+    return frames
+
+
+def _check(config: PreprocessConfig, dump: Path) -> None:
+    """Compares symbols and mel definition of the dump with those of the configuration."""
+    if config.text.phone_extractor != layout.SYMBOL_SET or config.text.p_arpabet != 0:
+        raise InputError(
+            "preprocess.text must have phone_extractor"
+            f" {layout.SYMBOL_SET} and p_arpabet 0, the symbols of a dump; use"
+            " egs/tts/FastSpeech2/exp_config_tensorflowtts.json"
+        )
+    stored = DEFINITION
+    if (path := dump / layout.MEL_DEFINITION).is_file():
+        stored = build_complete(MelConfig, read_json(path), path)
+    if different := config.mel.differences(stored):
+        raise InputError(
+            f"{dump}: another mel definition than the configuration: {', '.join(different)} (the"
+            " configuration's and the dump's)"
+        )
+    mapper = read_json(dump / layout.MAPPER)
+    known = mapper.get("symbol_to_id") if isinstance(mapper, dict) else None
+    if known != {symbol: id for id, symbol in enumerate(layout.symbols())}:
+        raise InputError(
+            f"{dump / layout.MAPPER}: its symbols are not the {len(layout.symbols())} of"
+            " TensorFlowTTS for LJ Speech"
+        )
+
+
+def _read_splits(dump: Path) -> Splits:
+    train, valid = (_read_ids(dump / layout.ids_file(name)) for name in layout.SPLITS)
+    if both := sorted({*train} & {*valid}):
+        raise InputError(f"{dump}: in train and in valid: {', '.join(both[:5])}")
+    return Splits(train, valid, [], [])
+
+
+def _read_ids(path: Path) -> list[str]:
+    ids = read_array(path)
+    if ids.ndim != 1 or ids.dtype.kind != "U":
+        raise InputError(f"{path}: {ids.dtype} of shape {ids.shape}, expected a list of ids")
+    return sorted(ids.tolist())
+
+
+def _find_durations(
+    dump: Path, source: Path | None, places: dict[str, str]
+) -> dict[str, list[Path]]:
+    """The files of durations by id, in whichever split they are.
+
+    Raises:
+        InputError: If there is none.
+    """
+    roots = (
+        [source] if source else [dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
+    )
+    end = f"-{layout.DURATIONS.end}.npy"
+    found: dict[str, list[Path]] = {}
+    for path in sorted(path for root in roots for path in root.rglob(f"*{end}")):
+        found.setdefault(path.name.removesuffix(end), []).append(path)
+    if not found.keys() & places.keys():
+        raise InputError(
+            f"{source or dump}: no durations of its utterances; give their folder by --durations,"
+            " or set preprocess.aligner to learned"
+        )
+    return found
+
+
+def _text(path: Path) -> str:
+    """The text that symbols stand for; empty if the file cannot be read."""
+    symbols = layout.symbols()
+    try:
+        names = [symbols[number] for number in read_array(path).tolist()]
+    except (InputError, IndexError, TypeError):
+        return ""  # the utterance is left out when its features are read
+    if names[-1:] == ["eos"]:
+        names.pop()
+    return "".join(f"{{{name[1:]}}}" if name.startswith(ARPABET_PREFIX) else name for name in names)

@@ -1,0 +1,84 @@
+"""Names, symbols and arrays of a dump.
+
+Of the utterance U, in `train/` or `valid/`:
+
+| file | content |
+|---|---|
+| `ids/U-ids.npy` | (N,) int32, the last one is eos |
+| `raw-feats/U-raw-feats.npy`, `norm-feats/U-norm-feats.npy` | (T, M) float32, log10 |
+| `raw-f0/U-raw-f0.npy`, `raw-energies/U-raw-energy.npy` | (T,) float32; Hz, 0 = unvoiced |
+| `wavs/U-wave.npy` | (T * hop,) float32 |
+| `duration/U-durations.npy` | (N,) frames; a dump gets them later, from an aligner |
+
+The other files are of the whole dump; the statistics have a row of means and one of standard
+deviations, float32, of the training split, F0 and energy without zeros.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from processors.text.letters.nvidia import nvidia_vocabulary
+from processors.text.symbols import END, PAD, WORD_BOUNDARY
+
+SYMBOL_SET = "tensorflowtts_english"  # `preprocess.text.phone_extractor`
+SPLITS = ("train", "valid")
+VOCABULARY, MAPPER, LENGTHS = "vocab.txt", "ljspeech_mapper.json", "length.json"
+MEL_DEFINITION = "audio.json"  # of Arion: the dump itself does not tell what its mels are
+STATS, STATS_F0, STATS_ENERGY = "stats.npy", "stats_f0.npy", "stats_energy.npy"
+_FOREIGN_NAMES = {PAD: "pad", END: "eos", WORD_BOUNDARY: " "}
+
+
+class ArrayFile(NamedTuple):
+    """One kind of file of an utterance."""
+
+    folder: str
+    end: str  # of the names
+
+    def path(self, dump: Path, split: str, id: str) -> Path:
+        """The file of an utterance.
+
+        Args:
+            dump: Folder of the dump.
+            split: `train` or `valid`.
+            id: Of the utterance.
+        """
+        return dump / split / self.folder / f"{id}-{self.end}.npy"
+
+
+IDS = ArrayFile("ids", "ids")
+RAW_MEL = ArrayFile("raw-feats", "raw-feats")
+NORM_MEL = ArrayFile("norm-feats", "norm-feats")
+F0 = ArrayFile("raw-f0", "raw-f0")
+ENERGY = ArrayFile("raw-energies", "raw-energy")
+WAV = ArrayFile("wavs", "wave")
+DURATIONS = ArrayFile("duration", "durations")
+
+
+def symbols() -> tuple[str, ...]:
+    """The 149 symbols by their names in dumps, in the order of their ids."""
+    return tuple(
+        _FOREIGN_NAMES.get(name, name.strip("<>") if name.startswith("<") else name)
+        for name in nvidia_vocabulary(SYMBOL_SET).symbols
+    )
+
+
+def ids_file(split: str) -> str:
+    """Name of the list of a split.
+
+    Args:
+        split: `train` or `valid`.
+    """
+    return f"{split}_utt_ids.npy"
+
+
+def write_array(path: Path, values: np.ndarray) -> None:
+    """Writes an array.
+
+    Args:
+        path: The file; missing folders are created.
+        values: Of numbers or text.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.save(path, values, allow_pickle=False)

@@ -1,0 +1,62 @@
+"""Small dumps."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from config.preprocess import SplitConfig, TextConfig
+from config.schema import Config
+from processors.dump import layout
+from processors.dump.exporting import ExportOptions, export_dump
+from tests.processors.small_corpus import config_of
+
+IDS = ["LJ001-0002", "LJ001-0008", "LJ001-0013", "LJ002-0020", "LJ011-0202"]
+
+
+def dump_config(root: Path, processed: Path, **keys: object) -> Config:
+    """An experiment with the mel and the symbols of a dump."""
+    keys = {
+        "text": TextConfig(phone_extractor="tensorflowtts_english", p_arpabet=0.0),
+        "fmin": 80.0,
+        "fmax": 7600.0,
+        "log_floor": 1e-10,
+        "aligner": "learned",
+        "split": SplitConfig(),
+        **keys,
+    }
+    return config_of(root, processed, **keys)
+
+
+def export(corpus: Path, outdir: Path, n_cpus: int = 1, **keys: object) -> Path:
+    """Writes the dump of a corpus."""
+    config = dump_config(corpus, outdir, **keys)
+    config = replace(config, dataset_path={"LJSpeech": "elsewhere"})
+    export_dump(config, "LJSpeech", ExportOptions(corpus, outdir, n_cpus, 0.3, 42))
+    return outdir
+
+
+def add_durations(dump: Path, folder: Path, *, eos: bool = True) -> dict[str, np.ndarray]:
+    """Writes durations of each utterance into a folder, in another split than that of the dump."""
+    written = {}
+    for split in layout.SPLITS:
+        for id in np.load(dump / layout.ids_file(split)):
+            n_tokens = len(np.load(layout.IDS.path(dump, split, id))) - (not eos)
+            n_frames = len(np.load(layout.RAW_MEL.path(dump, split, id)))
+            frames = np.full(n_tokens, n_frames // n_tokens, dtype=np.int32)
+            frames[: n_frames % n_tokens] += 1
+            other = layout.SPLITS[split == "train"]
+            path = folder / other / "durations" / f"{id}-durations.npy"
+            layout.write_array(path, frames)
+            written[str(id)] = frames
+    return written
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file, by its place."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

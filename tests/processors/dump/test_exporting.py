@@ -1,0 +1,138 @@
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from config.preprocess import TextConfig
+from processors.dump import layout
+from processors.dump.exporting import mean_and_scale, split_of
+from tests.processors.dump.dumps import IDS, export, hashes
+from tests.processors.small_corpus import copy_corpus
+from utils.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return copy_corpus(tmp_path_factory.mktemp("corpus") / "LJSpeech", IDS)
+
+
+@pytest.fixture(scope="module")
+def dump(corpus, tmp_path_factory):
+    return export(corpus, tmp_path_factory.mktemp("dump") / "dump")
+
+
+@pytest.mark.parametrize(
+    ("n_cpus", "backend"), [(1, "sequential"), pytest.param(4, "loky", marks=pytest.mark.slow)]
+)
+def test_the_same_bytes_come_again_from_any_number_of_processes(
+    corpus, dump, tmp_path, monkeypatch, n_cpus, backend
+):
+    monkeypatch.setattr("processors.dump.exporting._CHUNK", 2)
+    again = export(corpus, tmp_path / "again", n_cpus, backend=backend)
+    assert hashes(again) == hashes(dump)
+
+
+def test_a_dump_has_the_files_of_the_layout(dump):
+    train, valid = (np.load(dump / f"{split}_utt_ids.npy").tolist() for split in layout.SPLITS)
+    assert (len(train), len(valid)) == (3, 2)
+    assert sorted(train + valid) == IDS
+    ends = ("ids/{}-ids", "raw-feats/{}-raw-feats", "norm-feats/{}-norm-feats", "raw-f0/{}-raw-f0")
+    ends += ("raw-energies/{}-raw-energy", "wavs/{}-wave")
+    files = {
+        f"{s}/{e.format(id)}.npy"
+        for s, ids in (("train", train), ("valid", valid))
+        for id in ids
+        for e in ends
+    }
+    files |= {"vocab.txt", "ljspeech_mapper.json", "length.json", "audio.json", "stats.npy"}
+    files |= {"stats_f0.npy", "stats_energy.npy", "train_utt_ids.npy", "valid_utt_ids.npy"}
+    assert set(hashes(dump)) == files
+
+
+def test_arrays_have_the_types_and_sizes_of_the_layout(dump):
+    split = "valid" if "LJ001-0002" in np.load(dump / "valid_utt_ids.npy") else "train"
+    ids, raw, norm, f0, energy, wav = (
+        np.load(file.path(dump, split, "LJ001-0002"))
+        for file in (
+            layout.IDS,
+            layout.RAW_MEL,
+            layout.NORM_MEL,
+            layout.F0,
+            layout.ENERGY,
+            layout.WAV,
+        )
+    )
+    T = len(raw)
+    assert (ids.dtype, raw.dtype, norm.dtype, f0.dtype) == ("i4", "f4", "f4", "f4")
+    assert raw.shape == norm.shape == (T, 80)
+    assert f0.shape == energy.shape == (T,)
+    assert (wav.dtype, wav.shape) == ("f4", (T * 256,))
+    mean, scale = np.load(dump / "stats.npy")
+    np.testing.assert_allclose(norm * scale + mean, raw, atol=1e-5)
+    symbols = (dump / "vocab.txt").read_text().split("\n")[:-1]
+    text = "in being comparatively modern."
+    assert [symbols[id] for id in ids] == [*text, "eos"]
+
+
+def test_symbols_are_the_149_of_ljspeech(dump):
+    symbols = (dump / "vocab.txt").read_text().split("\n")[:-1]
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    assert symbols[:64] == ["pad", *"-!'(),.:;? ", *letters]
+    assert (symbols[64], symbols[-2:], len(symbols)) == ("@AA", ["@ZH", "eos"], 149)
+    mapper = json.loads((dump / "ljspeech_mapper.json").read_text())
+    assert mapper["symbol_to_id"]["a"] == symbols.index("a")
+    assert mapper["id_to_symbol"]["148"] == "eos"
+    lengths = json.loads((dump / "length.json").read_text())
+    assert lengths["vocab_size"] == 149
+
+
+def test_statistics_are_of_the_nonzero_frames_of_train(dump):
+    train = np.load(dump / "train_utt_ids.npy")
+    for name, file in (("stats_f0", layout.F0), ("stats_energy", layout.ENERGY)):
+        values = np.concatenate([np.load(file.path(dump, "train", id)) for id in train])
+        values = values[values != 0].astype("f8")
+        expected = [[values.mean()], [values.std()]]
+        np.testing.assert_allclose(np.load(dump / f"{name}.npy"), expected, rtol=1e-5)
+    mels = np.concatenate([np.load(layout.RAW_MEL.path(dump, "train", id)) for id in train])
+    expected = [mels.mean(axis=0, dtype="f8"), mels.std(axis=0, dtype="f8")]
+    np.testing.assert_allclose(np.load(dump / "stats.npy"), expected, rtol=1e-5)
+
+
+def test_no_values_have_the_scale_one():
+    stats = mean_and_scale(partial(iter, [np.zeros((0, 1))]))
+    assert stats.tolist() == [[0.0], [1.0]]
+
+
+def test_the_split_is_that_of_scikit_learn():
+    # train_test_split([...], test_size=0.3, random_state=42, shuffle=True) of ten items
+    split = split_of(list("0123456789"), 0.3, 42)
+    assert [id for id, name in split.items() if name == "valid"] == ["8", "1", "5"]
+    assert [id for id, name in split.items() if name == "train"] == list("0729436")
+
+
+def test_a_split_without_one_of_its_parts_is_refused():
+    with pytest.raises(InputError, match=r"--test_size 0.9 puts 1 of 1 utterances into valid"):
+        split_of(["a"], 0.9, 1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"fmin": 0.0}, "not that of TensorFlowTTS: f_min 0.0 and 80.0"),
+        ({"text": TextConfig()}, "phone_extractor is lexicon, expected tensorflowtts_english"),
+    ],
+)
+def test_another_mel_or_other_symbols_are_refused(corpus, tmp_path, keys, message):
+    with pytest.raises(InputError, match=message):
+        export(corpus, tmp_path / "dump", **keys)
+    assert not (tmp_path / "dump").exists()
+
+
+def test_a_damaged_recording_is_left_out_and_named(tmp_path, caplog):
+    corpus = copy_corpus(tmp_path / "LJSpeech", IDS)
+    (corpus / "wavs/LJ001-0008.flac").write_bytes(b"nothing")
+    dump = export(corpus, tmp_path / "dump")
+    known = [id for split in layout.SPLITS for id in np.load(dump / layout.ids_file(split))]
+    assert sorted(known) == [id for id in IDS if id != "LJ001-0008"]
+    assert "LJ001-0008: LJ001-0008.flac: not readable as audio" in caplog.text
