@@ -6,7 +6,7 @@ of the quartiles take the largest of the other values.
 """
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -44,7 +44,7 @@ def analyse(wav: np.ndarray, spectrogram: MelSpectrogram, config: PreprocessConf
     Args:
         wav: (S,) float32, at least one analysis window.
         spectrogram: Of `config.mel`, with padding "centre".
-        config: Pitch extractor and its limits.
+        config: Pitch extractor, which is not `imported`, and its limits.
     """
     mel = spectrogram.config
     n_frames = 1 + len(wav) // mel.hop_length
@@ -56,7 +56,7 @@ def analyse(wav: np.ndarray, spectrogram: MelSpectrogram, config: PreprocessConf
         wav,
         mel,
         n_frames,
-        method=config.pitch_extractor,
+        method=cast("Literal['parselmouth', 'pyworld']", config.pitch_extractor),
         f0_min=config.f0_min,
         f0_max=config.f0_max,
     )

@@ -157,6 +157,11 @@ def _check(config: PreprocessConfig) -> None:
             f"the mel is not that of TensorFlowTTS: {', '.join(different)} (the configuration's and"
             f" its); {remedy}"
         )
+    if config.pitch_extractor == "imported":
+        raise InputError(
+            "preprocess.pitch_extractor is imported; a dump has that of the recordings: set"
+            " parselmouth or pyworld"
+        )
     if config.text.phone_extractor != layout.SYMBOL_SET:
         raise InputError(
             f"preprocess.text.phone_extractor is {config.text.phone_extractor}, expected"
