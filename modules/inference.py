@@ -98,6 +98,7 @@ class PackedPostNet(nn.Module):
 
     def __init__(self, postnet: PostNet, dtype: torch.dtype) -> None:
         super().__init__()
+        self._centre = postnet.centre if postnet.centred else None
         last = len(postnet.convs) - 1
         self.convs = nn.ModuleList(
             _folded(
@@ -111,7 +112,7 @@ class PackedPostNet(nn.Module):
 
     def forward(self, mel: Tensor, mask: Tensor) -> Tensor:
         """Refines a mel, as `PostNet`: (B, T, M), mask (B, T) -> (B, T, M) of the mel's type."""
-        residual = mel
+        residual = mel if self._centre is None else mel - self._centre
         for conv in self.convs:
             residual = conv(residual, mask)
         return mel + residual

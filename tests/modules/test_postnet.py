@@ -1,6 +1,8 @@
+import pytest
 import torch
 from torch import nn
 
+from modules.inference import prepared
 from modules.masking import length_mask
 from modules.postnet import MaskedBatchNorm, PostNet
 
@@ -49,3 +51,16 @@ def test_postnet_adds_to_the_mel():
     for norm in postnet.norms:
         nn.init.zeros_(norm.weight)
     torch.testing.assert_close(postnet(frames, mask), frames)
+
+
+@pytest.mark.parametrize("prepare", [lambda network: network, prepared], ids=["plain", "prepared"])
+def test_a_centred_postnet_reads_the_mel_less_its_means(prepare):
+    torch.manual_seed(0)
+    sizes = {"channels": 6, "kernel_size": 3, "n_layers": 2}
+    plain, centred = PostNet(4, **sizes).eval(), PostNet(4, **sizes, centred=True).eval()
+    means = torch.tensor([-5.0, -4, -3, -2])
+    centred.load_state_dict({**plain.state_dict(), "centre": means})
+    mel, mask = torch.randn(1, 7, 4), torch.arange(7)[None] < 5
+    network = prepare(nn.ModuleDict({"postnet": centred}))["postnet"]
+    with torch.no_grad():
+        torch.testing.assert_close(network(mel + means, mask), plain(mel, mask) + means)
