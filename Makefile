@@ -24,7 +24,7 @@ BENCH := OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 PRECISIONS := --compare precision=fp32 precision=bf16
 
 .PHONY: venv demo test test-slow test-page check bench bench-align bench-trust bench-align-voices \
-	bench-vocoder bench-tacotron bench-gan bench-demo
+	bench-vocoder bench-tacotron bench-gan bench-demo gpu
 
 venv: .venv/.installed
 
@@ -70,6 +70,14 @@ test-slow: .venv/.compiled
 # The page of stage 4 in Chromium or Chrome, where one is installed.
 test-page: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m page -rs
+
+# CUDA tests, the benchmark, and training of the bundled voice and vocoder, with the Python of a GPU
+# machine: a call ends within ten minutes; repeat it until it succeeds. OUT must be kept between
+# calls; OUT/results is what to take home. STORE=DIR: output of stage 1 in DIR/voice, DIR/vocoder.
+OUT ?= ckpts/gpu
+GPU_PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
+gpu:
+	$(GPU_PYTHON) -m tests.gpu.plan --out "$(OUT)" $(if $(STORE),--store "$(STORE)") $(FLAGS)
 
 check: .venv/.installed
 	.venv/bin/ruff format --check .
