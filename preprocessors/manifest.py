@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.errors import InputError
-from utils.files import read_jsonl, write_jsonl
+from utils.files import iterate_jsonl, write_jsonl
 
 MANIFEST = "manifest.jsonl"  # in the folder of a dataset that stage 1 prepared
 # Ids become file names: no separators, no leading dot, nothing that a shell or a disk trips over.
@@ -91,7 +91,7 @@ def read_manifest(path: Path) -> list[Utterance]:
     Raises:
         InputError: If the file is missing or a line is not an utterance; names file and line.
     """
-    return [_utterance(row, f"{path}:{n}") for n, row in enumerate(read_jsonl(path), 1)]
+    return [_utterance(row, f"{path}:{n}") for n, row in enumerate(iterate_jsonl(path), 1)]
 
 
 def read_utterances(folder: Path) -> dict[str, Utterance]:

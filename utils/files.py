@@ -176,6 +176,22 @@ def read_jsonl(path: Path, *, unfinished_end: bool = False) -> list[object]:
     return [_parse(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line]
 
 
+def iterate_jsonl(path: Path) -> Iterator[object]:
+    """Yields one JSON value per line, for files too long to hold in memory; as `read_jsonl`.
+
+    Raises:
+        InputError: As `read_jsonl`, at the line that is wrong.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            for n, line in enumerate(file, 1):
+                if line != "\n":
+                    yield _parse(line, f"{path}:{n}")
+    except (UnicodeDecodeError, OSError):
+        read_text(path)  # raises, with the place in the file
+        raise
+
+
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)

@@ -1,5 +1,6 @@
 """What datasets read utterances from: a store of stage 1, or generated data."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +23,9 @@ class Source(Protocol):
 
     def index_of(self, id: str) -> int:
         """Position of an utterance."""
+
+    def reading_order(self, ids: Iterable[str]) -> list[str]:
+        """The order in which utterances are read fastest; a function of their ids alone."""
 
 
 class FeatureSource(Source, Protocol):

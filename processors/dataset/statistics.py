@@ -120,7 +120,7 @@ def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessCon
         config: Says whether outliers are left out, for f0 and for energy.
     """
     collected: dict[str, _Collector] = {}
-    for id in sorted(ids):
+    for id in store.reading_order(ids):
         position = store.index_of(id)
         collector = collected.setdefault(store.speakers[position], _Collector(config))
         collector.add(store.read_prosody(position), float(store.seconds[position]))

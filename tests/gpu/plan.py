@@ -1,9 +1,10 @@
 """What to run on a machine with a GPU, in calls of at most ten minutes: `make gpu`, repeated.
 
-The pieces: the CUDA tests, the benchmark, training of the voice and the vocoder that the repository
-ships, their scores and their weights. A call goes on where the last one stopped (`state.json`;
-training resumes from its checkpoint). `results` in the output folder holds what to take home: at
-most eight files of at most 16 MB. Needs torch, numpy, accelerate, safetensors, json5 and pytest.
+The pieces: the CUDA tests; training of the voice and the vocoder that the repository ships, their
+scores and their weights; the benchmark of every model. A call goes on where the last one stopped
+(`state.json`; training resumes from its checkpoint). `results` in the output folder holds what to
+take home: at most eight files of at most 16 MB. Needs torch, numpy, accelerate, safetensors, json5
+and pytest.
 """
 
 import os
@@ -13,6 +14,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,10 +22,16 @@ import torch
 
 from config.schema import Config
 from models.base.registry import load_config
-from models.benchmark.configs import generated_config
+from models.benchmark.configs import generated_config, known_models
 from models.checkpoint.folders import steps_of
 from models.checkpoint.loading import CHECKPOINTS
-from tests.gpu.results import results_folder, save_weights, score, write_results
+from tests.gpu.results import (
+    benchmarks_folder,
+    results_folder,
+    save_weights,
+    score,
+    write_results,
+)
 from utils.cli import Parser, run
 from utils.config import to_plain
 from utils.files import read_json, write_json
@@ -33,7 +41,7 @@ ROOT = Path(__file__).parents[2]
 _STATE = "state.json"
 _SAVING_S = 60  # from SIGTERM to the end: a training run writes a checkpoint
 _LEAST_S = 20  # no piece is begun with less time left
-_LOG_BYTES = 8_000_000
+_PRECISIONS = {"training": "fp32,bf16,fp16", "inference": "fp32,bf16"}
 # By name: the network for --small, the recipe's configuration, the folder in --store.
 _TRAININGS = {
     "voice": ("fastspeech2", "egs/tts/FastSpeech2/exp_config_small.json"),
@@ -81,7 +89,8 @@ def carry_out(arguments: Namespace, pieces: Sequence[Piece]) -> int:
         0 when all are done, 1 if one of them failed, 3 if the time was too short.
     """
     end = time.monotonic() + 60 * arguments.minutes
-    results_folder(arguments.out).mkdir(parents=True, exist_ok=True)
+    for folder in (results_folder, benchmarks_folder):
+        folder(arguments.out).mkdir(parents=True, exist_ok=True)
     path = arguments.out / _STATE
     state = read_json(path) if path.exists() else {}
     assert isinstance(state, dict)
@@ -110,10 +119,19 @@ def _test(arguments: Namespace, end: float) -> int | None:
     return _run(arguments, ["pytest", "-q", *files, *chosen], end, device)
 
 
-def _benchmark(arguments: Namespace, end: float) -> int | None:
-    if arguments.small:
-        return 0  # today's has no small networks
-    return _run(arguments, ["bins.benchmark", "--device", arguments.device], end)
+def _benchmark(model: str, mode: str, arguments: Namespace, end: float) -> int | None:
+    """Measures training or inference of one model in each precision."""
+    file = benchmarks_folder(arguments.out) / f"{model}-{mode}.json"
+    size = ["--small", "--steps", "1"] if arguments.small else ["--steps", "20"]
+    flags = {
+        "--model": model,
+        "--mode": mode,
+        "--device": arguments.device,
+        "--precision": "fp32" if arguments.small else _PRECISIONS[mode],
+        "--output": str(file),
+    }
+    words = [word for pair in flags.items() for word in pair]
+    return _run(arguments, ["bins.benchmark", *words, *size, "--random_weights"], end)
 
 
 def _train(name: str, arguments: Namespace, end: float) -> int | None:
@@ -175,11 +193,15 @@ def _run(
 
 PIECES = (
     Piece("tests", _test),
-    Piece("benchmark", _benchmark),
     *(
-        Piece(f"{what} {name}", lambda arguments, end, do=do, name=name: do(name, arguments, end))
+        Piece(f"{what} {name}", partial(do, name))
         for name in _TRAININGS
         for what, do in (("train", _train), ("finish", _finish))
+    ),
+    *(
+        Piece(f"{mode} of {model}", partial(_benchmark, model, mode))
+        for model in known_models()
+        for mode in _PRECISIONS
     ),
 )
 

@@ -26,6 +26,11 @@ def results_folder(out: Path) -> Path:
     return out / "results"
 
 
+def benchmarks_folder(out: Path) -> Path:
+    """Figures of the benchmark, a file per model and mode."""
+    return out / "benchmarks"
+
+
 def score(out: Path, name: str, device: torch.device) -> dict[str, float]:
     """Scores a trained model on validation utterances and writes `<out>/<name>.scores.json`.
 
@@ -100,10 +105,16 @@ def save_weights(out: Path, name: str) -> None:
 def write_results(out: Path, state: dict[str, object]) -> None:
     """Writes `results.json`: pieces, scores, versions, and the small files of each experiment.
 
+    And `benchmarks.json`, with the figures of all models.
+
     Args:
         out: Folder of the plan.
         state: Of the pieces.
     """
+    figures = sorted(benchmarks_folder(out).glob("*.json"))
+    write_json(
+        results_folder(out) / "benchmarks.json", {path.stem: read_json(path) for path in figures}
+    )
     names = [path.name.removesuffix(".scores.json") for path in sorted(out.glob("*.scores.json"))]
     kept = (CONFIG, *ASSET_FILES, "history.json")
     write_json(

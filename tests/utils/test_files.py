@@ -6,6 +6,7 @@ import pytest
 from utils.errors import InputError
 from utils.files import (
     append_jsonl,
+    iterate_jsonl,
     new_folder,
     read_json,
     read_jsonl,
@@ -177,3 +178,18 @@ def test_a_digest_of_sources_depends_on_names_and_contents_and_not_on_their_orde
     assert source_digest(tmp_path, [a, b]) != before
     b.write_text("2")
     assert source_digest(tmp_path, [a, b.rename(tmp_path / "c.py")]) != before
+
+
+def test_lines_are_read_one_by_one_up_to_the_one_that_is_wrong(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('\ufeff{"a": "\u2028"}\n\n[1]\n{"b"'.encode())
+    lines = iterate_jsonl(path)
+
+    assert [next(lines), next(lines)] == [{"a": "\u2028"}, [1]]
+    with pytest.raises(InputError, match=r"a.jsonl:4: not JSON"):
+        next(lines)
+    path.write_bytes(b"[1]\n\xff\n")
+    with pytest.raises(InputError, match="not UTF-8 at byte 4"):
+        list(iterate_jsonl(path))
+    with pytest.raises(InputError, match=r"none.jsonl: No such file"):
+        list(iterate_jsonl(tmp_path / "none.jsonl"))

@@ -99,7 +99,7 @@ def collect_assets(config: Config) -> Assets:
         trained_phones=frozenset(
             phone
             for store in stores
-            for id in read_splits(store.folder).train
+            for id in store.reading_order(read_splits(store.folder).train)
             for phone in _trained_phones(store, id, config.preprocess.text.p_arpabet)
         ),
     )

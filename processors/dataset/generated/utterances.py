@@ -1,6 +1,6 @@
 """Names, lengths and split of generated utterances."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,3 +93,7 @@ class GeneratedStore:
     def index_of(self, id: str) -> int:
         """Position of an utterance."""
         return int(id.rpartition("-")[2])
+
+    def reading_order(self, ids: Iterable[str]) -> list[str]:
+        """Ids, sorted: nothing is on disk."""
+        return sorted(ids)

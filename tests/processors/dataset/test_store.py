@@ -10,6 +10,7 @@ import pytest
 from safetensors import safe_open
 
 from modules.mel import MelConfig
+from processors.dataset import store as store_module
 from processors.dataset.shard_file import checksum, tensors_of
 from processors.dataset.store import (
     FeatureStore,
@@ -251,3 +252,16 @@ def test_a_store_from_before_words_had_phones_is_readable(folder):
     store = FeatureStore(folder)
     assert_same(store.read("c"), features("c", 9))
     assert store.read("c").word_phones == ()
+
+
+def test_a_process_keeps_the_shards_open_that_it_used_last(folder, monkeypatch):
+    monkeypatch.setattr(store_module, "_MOST_OPEN", 1)
+    store, mels = FeatureStore(folder), [FeatureStore(folder).read(id).mel for id in "abc"]
+    for _ in range(2):
+        for id, mel in zip("abc", mels, strict=True):
+            assert np.array_equal(store.read(id).mel, mel)
+            assert list(store._open_shards) == ["shard-00001" if id == "b" else "shard-00000"]
+
+
+def test_the_reading_order_opens_each_shard_once(folder):
+    assert FeatureStore(folder).reading_order(["c", "b", "a"]) == ["a", "c", "b"]
