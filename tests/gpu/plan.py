@@ -3,8 +3,8 @@
 The pieces: the CUDA tests; training of the voice and the vocoder that the repository ships, their
 scores and their weights; the benchmark of every model. A call goes on where the last one stopped
 (`state.json`; training resumes from its checkpoint). `results` in the output folder holds what to
-take home: at most eight files of at most 16 MB. Needs torch, numpy, accelerate, safetensors, json5
-and pytest.
+take home: at most eight files of at most 16 MB. Needs torch, numpy, numba, accelerate, safetensors,
+json5 and pytest.
 """
 
 import os
@@ -158,6 +158,8 @@ def _config(name: str, arguments: Namespace) -> Config:
 
 def _finish(name: str, arguments: Namespace, _end: float) -> int:
     """Scores of a trained model, and its weights in 16 bits."""
+    if not steps_of(arguments.out / name / CHECKPOINTS):
+        return 1  # training failed; the log says why
     score(arguments.out, name, torch.device(arguments.device))
     save_weights(arguments.out, name)
     return 0

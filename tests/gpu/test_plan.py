@@ -56,6 +56,12 @@ def test_a_call_goes_on_where_the_last_one_stopped(tmp_path):
     assert (state["b"]["code"], state["b"]["calls"]) == (1, 2)
 
 
+def test_a_training_that_failed_is_not_scored(tmp_path):
+    scores = [piece for piece in TRAINING if piece.name == "finish voice"]
+
+    assert carry_out(arguments_of(tmp_path), scores) == 1
+
+
 def test_no_piece_is_begun_shortly_before_the_end_of_a_call(tmp_path):
     def begun(_arguments, _end):
         raise AssertionError
