@@ -86,6 +86,11 @@ class Config:
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
         self._check_p_arpabet()
+        if not self.inference.ema and not self.train.ema_decay:
+            raise ValueError(
+                "inference.ema is false, but train.ema_decay is 0: the model has no moving average"
+                " of its weights; remove inference.ema"
+            )
         check = getattr(self.model, "check_preprocess", None)  # only some models have such rules
         if check is not None:
             check(self.preprocess)

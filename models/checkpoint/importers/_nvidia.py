@@ -24,6 +24,11 @@ _MODELS = {  # names of tensors that only this model has
     "WaveGlow": r"convinv\.|WN\.\d",
     "HiFi-GAN": r"conv_pre\.",
 }
+_FILES = {  # names of files of a model
+    "FastPitch": re.compile(r"(?i)[^.]*fastpitch.*"),
+    "Tacotron 2": re.compile(r"(?i)[^.]*tacotron_?2.*"),
+    "WaveGlow": re.compile(r"(?i)[^.]*waveglow.*"),
+}
 _NUMBER = re.compile(r"(\d+)(\.\w+)?$")
 _SYMBOL_SETS = ("nvidia_english", "nvidia_english_lowercase")  # by number of symbols
 _MEL = {  # of LJSpeech in NVIDIA's recipes, by the keys of Arion and of `train_setup`
@@ -181,9 +186,35 @@ def find_checkpoint(path: Path, name: re.Pattern[str], model: str) -> NvidiaChec
         return None
     if found is None or not found.model:
         return None
+    refuse_several(path, found.path, model)
     if found.model != model:
         raise wrong_model(found, model)
     return found
+
+
+def refuse_several(path: Path, file: Path, model: str) -> None:
+    """Refuses a folder that also holds another model of NVIDIA: which one is meant is unknown.
+
+    Args:
+        path: What the user named.
+        file: The checkpoint found there.
+        model: As in `NvidiaCheckpoint.model`.
+
+    Raises:
+        InputError: If there is such a file; it names all of them.
+    """
+    if not path.is_dir():
+        return
+    patterns = [pattern for name, pattern in _FILES.items() if name != model]
+    others = [
+        other.name
+        for other in path.glob("*")
+        if any(pattern.fullmatch(other.name) for pattern in patterns)
+        and other.is_file()
+        and head_of(other).startswith(_FILE_STARTS)
+    ]
+    if others:
+        raise several_models(path, (file.name, *others))
 
 
 def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> int:

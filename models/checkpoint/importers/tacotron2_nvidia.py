@@ -44,6 +44,20 @@ _NAMES = TensorNames(
         ("decoder.gate_layer.linear_layer.", "decoder.gate_linear."),
     )
 )
+_SETTINGS = {  # names in the config of a file, by part and key of the `model` section
+    ("encoder", "hidden"): "encoder_embedding_dim",
+    ("encoder", "n_convolutions"): "encoder_n_convolutions",
+    ("encoder", "kernel_size"): "encoder_kernel_size",
+    ("decoder", "prenet_size"): "prenet_dim",
+    ("decoder", "attention_lstm_size"): "attention_rnn_dim",
+    ("decoder", "decoder_lstm_size"): "decoder_rnn_dim",
+    ("decoder", "attention_size"): "attention_dim",
+    ("decoder", "location_filters"): "attention_location_n_filters",
+    ("decoder", "location_kernel_size"): "attention_location_kernel_size",
+    ("postnet", "channels"): "postnet_embedding_dim",
+    ("postnet", "kernel_size"): "postnet_kernel_size",
+    ("postnet", "n_layers"): "postnet_n_convolutions",
+}
 
 
 def recognises(path: Path) -> bool:
@@ -63,6 +77,11 @@ def read(path: Path) -> ImportedModel:
     sizes, size = _sizes(stored, found), partial(size_of, stored, path=found.path)
     text, vocabulary = found.text(size("embedding.weight", 0))
     n_mels = size(_PROJECTION, 0)
+    _check_settings(
+        {name: sizes[part][key] for (part, key), name in _SETTINGS.items()}
+        | {"n_mel_channels": n_mels, "n_symbols": size("embedding.weight", 0)},
+        found,
+    )
     config = {
         "task": "tts",
         "model_type": "Tacotron2",
@@ -89,7 +108,7 @@ def read(path: Path) -> ImportedModel:
     )
 
 
-def _sizes(tensors: Mapping[str, Tensor], found: NvidiaCheckpoint) -> dict[str, object]:
+def _sizes(tensors: Mapping[str, Tensor], found: NvidiaCheckpoint) -> dict[str, dict[str, object]]:
     """The `model` section that fits the tensors."""
     size = partial(size_of, tensors, path=found.path)
     n_mels, n_outputs = size("postnet.convolutions.0.0.conv.weight", 1), size(_PROJECTION, 0)
@@ -119,6 +138,20 @@ def _sizes(tensors: Mapping[str, Tensor], found: NvidiaCheckpoint) -> dict[str, 
             "n_layers": _count(tensors, "postnet"),
         },
     }
+
+
+def _check_settings(sizes: Mapping[str, object], found: NvidiaCheckpoint) -> None:
+    """Refuses a file whose config contradicts its tensors; sizes are by the names of the config."""
+    wrong = [
+        f"{name} is {found.config[name]} in its config and {size} in its tensors"
+        for name, size in sizes.items()
+        if found.config.get(name, size) != size
+    ]
+    if wrong:
+        raise InputError(
+            f"{found.path}: {'; '.join(wrong)}: the parts of this file are not of one model; get"
+            " it again from its source"
+        )
 
 
 def _count(tensors: Mapping[str, Tensor], part: str) -> int:

@@ -23,7 +23,7 @@ from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel
 from models.checkpoint.importers._files import HubFiles
 from models.checkpoint.importers._names import TensorNames
-from models.checkpoint.importers._nvidia import head_of, open_checkpoint
+from models.checkpoint.importers._nvidia import head_of, open_checkpoint, refuse_several
 from models.checkpoint.importers._settings import renamed, required, section
 from utils.config import plain_tree, read_values
 from utils.errors import InputError
@@ -73,9 +73,16 @@ _COND_LAYER = re.compile(r"^(WN\.\d+\.cond_layer)s\.(\d+)(\..+)$")
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is such a file, or a folder with `checkpoint_WaveGlow_*`."""
+    """Whether it is such a file, or a folder with `checkpoint_WaveGlow_*`.
+
+    Raises:
+        InputError: If there is another model of NVIDIA in the folder, too.
+    """
     weights = _weights(path)
-    return weights is not None and (_holds_tensors(weights) or _holds_module(weights))
+    if weights is None or not (_holds_tensors(weights) or _holds_module(weights)):
+        return False
+    refuse_several(path, weights, "WaveGlow")
+    return True
 
 
 def read(path: Path) -> ImportedModel:

@@ -6,7 +6,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from config.schema import Config
+from config.schema import Config, InferenceConfig
 from models.base.acoustic import Control
 from models.base.interfaces import AcousticModel, AttentiveModel, ControllableModel
 from models.checkpoint.loading import LoadedModel
@@ -119,6 +119,12 @@ def _prepared(network: nn.Module, config: Config) -> AcousticModel:
         raise InputError(
             f"inference.acoustic_precision is {precision}; {config.model_type} has"
             f" {', '.join(model.PRECISIONS)}"
+        )
+    attempts = config.inference.attention_attempts
+    if model.controls and attempts != InferenceConfig.attention_attempts:
+        raise InputError(
+            f"inference.attention_attempts is {attempts}, and {config.model_type} does not align by"
+            " attention; remove it"
         )
     return model.for_inference(precision)
 

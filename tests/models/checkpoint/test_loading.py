@@ -188,10 +188,9 @@ def test_raw_weights_that_are_missing_or_damaged_are_an_error(averaged):
     assert load_model(averaged).step == 4
 
 
-def test_without_averaging_the_weights_are_raw(experiment):
-    usual = load_model(experiment)
-    raw = load_model(experiment, overrides=["inference.ema=false"])
-    assert torch.equal(weight_of(raw), weight_of(usual))
+def test_without_averaging_there_is_no_choice_of_weights(experiment):
+    with pytest.raises(InputError, match=r"--set, .*: inference\.ema is false, .* no moving"):
+        load_model(experiment, overrides=["inference.ema=false"])
 
 
 class Malicious:

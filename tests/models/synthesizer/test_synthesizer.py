@@ -354,6 +354,11 @@ def test_the_precision_is_an_option_and_changes_no_times(voice):
     assert half.fingerprint() != voice.fingerprint()
 
 
+def test_attempts_of_a_model_without_attention_are_refused(voice):
+    with pytest.raises(InputError, match=r"attention_attempts is 5, and FastSpeech2 does not"):
+        Synthesizer(voice.model.home, overrides=["inference.attention_attempts=5"])
+
+
 def test_pitch_control_acts_in_hertz(voice):
     normal, high = voice("Hello there."), voice("Hello there.", pitch_control=1.2)
     assert high.f0 == pytest.approx(1.2 * normal.f0, rel=1e-3)

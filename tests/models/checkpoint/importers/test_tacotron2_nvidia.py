@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -85,11 +86,31 @@ def test_settings_are_those_of_nvidias_code(tmp_path):
     assert (len(symbols), symbols[38], symbols[11]) == (148, "a", "<space>")
 
 
+@pytest.mark.parametrize("other", ["nvidia_fastpitch_210824.pt", "waveglow_256channels.pt"])
+def test_a_folder_with_another_model_of_nvidia_is_not_guessed(tmp_path, other):
+    path = write(tmp_path / "checkpoint_Tacotron2_1500.pt")
+    tensors = {"pitch_predictor.w": torch.ones(1), "WN.0.w": torch.ones(1)}
+    torch.save({"state_dict": tensors}, tmp_path / other)
+    (tmp_path / "waveglow.log").write_text("not a checkpoint")
+    names = ", ".join(sorted([path.name, other]))
+    with pytest.raises(InputError, match=rf"several models in it \({re.escape(names)}\); give one"):
+        load_model(tmp_path)
+    assert load_model(path).config.model_type == "Tacotron2"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "true"), [("prenet_dim", 13, 12), ("n_symbols", 150, 148)]
+)
+def test_settings_that_contradict_the_tensors_are_refused(tmp_path, name, value, true):
+    path = write(tmp_path / "model.pt", config=SMALL | {name: value})
+    with pytest.raises(InputError, match=f"{name} is {value} in its config and {true} in its"):
+        load_model(path)
+
+
 def test_the_newest_of_a_folder_is_read(tmp_path):
     for epoch in (50, 100):
         write(tmp_path / f"checkpoint_Tacotron2_{epoch}.pt", epoch=epoch)
     (tmp_path / "checkpoint_Tacotron2_last.pt").symlink_to("checkpoint_Tacotron2_100.pt")
-    write(tmp_path / "checkpoint_WaveGlow_200.pt")
     assert load_model(tmp_path).network is not None
     imported = tacotron2_nvidia.read(tmp_path)
     assert imported.weights.name == "checkpoint_Tacotron2_100.pt"

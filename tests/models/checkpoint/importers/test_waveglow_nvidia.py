@@ -167,11 +167,16 @@ def test_the_newest_checkpoint_of_a_folder_is_taken(tmp_path):
         write(
             tmp_path, {"state_dict": random_checkpoint(seed=epoch)}, f"checkpoint_WaveGlow_{epoch}"
         )
-    write(tmp_path, {}, "checkpoint_Tacotron2_99")
     assert load_model(tmp_path).folder == tmp_path
     assert waveglow_nvidia.read(tmp_path).weights.name == "checkpoint_WaveGlow_10"
     write(tmp_path, {"state_dict": random_checkpoint()}, "checkpoint_WaveGlow_last.pt")
     assert waveglow_nvidia.read(tmp_path).weights.name == "checkpoint_WaveGlow_last.pt"
+    write(tmp_path, {}, "checkpoint_Tacotron2_99")
+    with pytest.raises(
+        InputError,
+        match=r"several models in it \(checkpoint_Tacotron2_99, checkpoint_WaveG",
+    ):
+        load_model(tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore:Couldn't retrieve source code")
