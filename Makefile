@@ -89,8 +89,10 @@ check: .venv/.installed
 # two, other processes on the machine change the figures.
 bench: .venv/.installed
 	$(BENCH) --mode speech,start-up --steps 6 --output docs/benchmarks/speech.json
-	$(BENCH) --mode inference --model fastpitch,fastspeech2,freevgl,hifigan,tacotron2 --random_weights \
+	$(BENCH) --mode inference --model fastpitch,fastspeech2,freevgl,hifigan --random_weights \
 		--longest 100 --steps 8 $(PRECISIONS) --output docs/benchmarks/inference.json
+	$(BENCH) --mode inference --model tacotron2 --random_weights --longest 100 --steps 6 \
+		--compare precision=fp32 precision=int8 --output docs/benchmarks/inference_tacotron2.json
 	$(BENCH) --mode inference --model waveglow --random_weights \
 		--longest 20 --steps 2 $(PRECISIONS) --output docs/benchmarks/inference_waveglow.json
 	$(BENCH) --mode training --model fastpitch,fastspeech2,freevgl,hifigan \

@@ -19,7 +19,11 @@ def main() -> None:
     add("--batch_size", type=int, default=0, help="utterances of an update (default: the recipe's)")
     add("--infer_batch_size", type=int, default=1, help="utterances of a call (default: 1)")
     add("--longest", type=int, default=0, help="inference: frames of an utterance (default: all)")
-    add("--precision", default="fp32", help="fp32, bf16, fp16 (training), or several as fp32,bf16")
+    add(
+        "--precision",
+        default="fp32",
+        help="fp32, bf16, fp16, or several, as fp32,bf16; those a model lacks are left out",
+    )
     add("--warm_up", type=int, default=1, help="calls that are not timed (default: 1)")
     add("--steps", type=int, default=4, help="updates or batches that are timed (default: 4)")
     add("--small", action="store_true", help="tiny networks and few utterances, to try it")

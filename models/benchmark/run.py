@@ -16,7 +16,7 @@ from config.schema import Config
 from models.base.registry import load_config
 from models.benchmark.configs import EGS, generated_config, known_models
 from models.benchmark.results import Comparison, Measured, Report, Result, environment, result_of
-from models.benchmark.synthesis import TEXTS, Precision, SpeechRun, Speed, SynthesisRun
+from models.benchmark.synthesis import TEXTS, PrecisionError, SpeechRun, Speed, SynthesisRun
 from models.benchmark.timing import (
     Measurement,
     Subject,
@@ -35,6 +35,7 @@ from utils.logging import get_logger
 Mode = Literal["training", "inference", "speech", "start-up"]
 MODES: tuple[Mode, ...] = ("training", "inference", "speech", "start-up")
 VOICE = EGS / "_voices" / "kathleen"
+_PRECISIONS = ("fp32", "bf16", "fp16", "int8", "mixed")
 _STATEMENTS = ("import torch", "import models.synthesizer.synthesizer")
 
 
@@ -99,8 +100,8 @@ def parse_setting(text: str, precision: str, threads: int) -> Setting:
             raise InputError(
                 f"setting {word!r}: expected {known}, or a key such as train.optimizer"
             )
-    if own["precision"] not in ("fp32", "bf16", "fp16"):
-        raise InputError(f"setting {text!r}: precision must be fp32, bf16 or fp16")
+    if own["precision"] not in _PRECISIONS:
+        raise InputError(f"setting {text!r}: precision must be one of {', '.join(_PRECISIONS)}")
     if own["batches"] not in ("buckets", "random"):
         raise InputError(f"setting {text!r}: batches must be buckets or random")
     if not own["threads"].isdecimal() or int(own["threads"]) < 1:
@@ -129,7 +130,12 @@ def run_benchmark(options: Options, command: str) -> Report:
         if options.compared is None:
             for precision in options.precisions:
                 setting = parse_setting(f"precision={precision}", precision, options.threads)
-                results.append(_measured(options, mode, model, setting))
+                try:
+                    results.append(_measured(options, mode, model, setting))
+                except PrecisionError as error:
+                    if len(options.precisions) == 1:
+                        raise
+                    get_logger(__name__).info("left out: %s", error)
         else:
             pair = [
                 parse_setting(t, options.precisions[0], options.threads) for t in options.compared
@@ -180,6 +186,10 @@ def _config(options: Options, mode: Mode, model: str, setting: Setting) -> Confi
         config = replace(config, train=train)
     else:
         config = generated_config(model, overrides, small=options.small)
+    if mode == "inference":
+        return config
+    if setting.precision not in ("fp32", "bf16", "fp16"):
+        raise InputError(f"training in precision={setting.precision}: expected fp32, bf16 or fp16")
     precision = cast("Literal['fp32', 'bf16', 'fp16']", setting.precision)
     return replace(config, train=replace(config.train, mixed_precision=precision))
 
@@ -200,13 +210,12 @@ def _subject(options: Options, mode: Mode, model: str, setting: Setting) -> Subj
     config, device = _config(options, mode, model, setting), torch.device(options.device)
     if mode == "inference" and "batches=" in setting.name:
         raise InputError(f"setting {setting.name!r}: batches are of training; leave it out")
-    if setting.precision == "fp16" and (mode == "inference" or device.type == "cpu"):
-        raise InputError("precision=fp16 is of training on a GPU; use bf16 or fp32")
+    if mode == "training" and setting.precision == "fp16" and device.type == "cpu":
+        raise InputError("training in precision=fp16 needs a GPU; use bf16 or fp32")
     if mode == "training":
         run: Subject = TrainingRun(config, device, random_batches=setting.random_batches)
     else:
-        precision = cast("Precision", setting.precision)
-        speed = Speed(device, precision, options.infer_batch_size, options.longest)
+        speed = Speed(device, setting.precision, options.infer_batch_size, options.longest)
         run = SynthesisRun(config, speed, options.checkpoints.get(model))
     return _OnThreads(run, setting.threads)
 

@@ -2,10 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import cycle
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import torch
@@ -13,8 +12,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config
+from models.base.acoustic import AcousticPrecision
 from models.base.assets import Assets
-from models.base.interfaces import TrainedVocoder
+from models.base.interfaces import AcousticModel, TrainedVocoder
 from models.base.registry import find
 from models.benchmark.timing import Work, synchronise
 from models.checkpoint.loading import load_model
@@ -24,9 +24,11 @@ from models.training.data.loading import ProcessRank, collect_assets, load_data
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsItem, VocoderItem
 from processors.dataset.sampler import Draw
+from utils.errors import InputError
 from utils.seed import derived_seed, seed_everything
 
-Precision = Literal["fp32", "bf16"]
+VocoderPrecision = Literal["fp32", "mixed", "bf16"]
+_VOCODER_PRECISIONS = get_args(VocoderPrecision)
 TEXTS = (
     "Printing, in the only sense with which we are at present concerned, differs from most arts.",
     "The train leaves at nine.",
@@ -35,11 +37,15 @@ TEXTS = (
 )
 
 
+class PrecisionError(InputError):
+    """A precision that a model does not have in inference."""
+
+
 class Speed(NamedTuple):
     """How synthesis is measured."""
 
     device: torch.device
-    precision: Precision
+    precision: str  # one that `for_inference` of the model has
     batch_size: int  # utterances of a call
     longest: int  # frames; longer utterances are cut; 0: none is
 
@@ -105,9 +111,9 @@ def _batches(lengths: np.ndarray, size: int) -> Iterator[list[int]]:
 
 
 def _acoustic_call(network: nn.Module, speed: Speed, *, forced: bool) -> _SynthesisCall:
-    acoustic = cast("Any", network)
-    if not acoustic.controls:
-        acoustic = acoustic.for_inference("fp32")
+    model = cast("AcousticModel", network)
+    _check_precision(speed.precision, model.PRECISIONS, network)
+    acoustic: Any = model.for_inference(cast("AcousticPrecision", speed.precision))
 
     def call(items: Sequence[TtsItem]) -> tuple[Tensor, int]:
         items = [_cut(item, speed.longest) for item in items]
@@ -120,10 +126,7 @@ def _acoustic_call(network: nn.Module, speed: Speed, *, forced: bool) -> _Synthe
             n_frames = torch.tensor([one.mel.shape[1] for one in items], device=speed.device)
             options |= {"gate_threshold": 1.0, "max_frames": n_frames}
         speakers = torch.zeros_like(lengths)
-        with _autocast(speed):
-            out = acoustic.infer(
-                phone_ids.to(speed.device), lengths, speaker_ids=speakers, **options
-            )
+        out = acoustic.infer(phone_ids.to(speed.device), lengths, speaker_ids=speakers, **options)
         return out.mel_lengths, out.mel.shape[2]
 
     return call
@@ -154,7 +157,9 @@ def _cut(item: TtsItem, longest: int) -> TtsItem:
 
 
 def _vocoder_call(network: nn.Module, speed: Speed, mel_config: MelConfig) -> _SynthesisCall:
-    vocoder = cast("TrainedVocoder", network).for_inference(speed.precision)
+    _check_precision(speed.precision, _VOCODER_PRECISIONS, network)
+    precision = cast("VocoderPrecision", speed.precision)
+    vocoder = cast("TrainedVocoder", network).for_inference(precision)
     floor = mel_config.log_floor_value
 
     def call(items: Sequence[VocoderItem]) -> tuple[Tensor, int]:
@@ -167,10 +172,11 @@ def _vocoder_call(network: nn.Module, speed: Speed, mel_config: MelConfig) -> _S
     return call
 
 
-def _autocast(speed: Speed) -> AbstractContextManager[object]:
-    if speed.precision == "fp32":
-        return nullcontext()
-    return torch.autocast(speed.device.type, dtype=torch.bfloat16)
+def _check_precision(precision: str, known: Sequence[str], network: nn.Module) -> None:
+    if precision not in known:
+        raise PrecisionError(
+            f"precision={precision}: {type(network).__name__} has {', '.join(known)} in inference"
+        )
 
 
 class Part(NamedTuple):
@@ -206,8 +212,12 @@ class SpeechRun:
         self.device = device
         self._synthesizer = Synthesizer(voice, vocoder, device.type)
         self._model = load_model(voice, device.type)
+        inference = self._synthesizer.config.inference
+        self._network: Any = cast("AcousticModel", self._model.network).for_inference(
+            inference.acoustic_precision
+        )
         opened = open_vocoder(vocoder, self._model.mel)
-        self._vocoder = opened.load(self._synthesizer.config.inference, device.type)
+        self._vocoder = opened.load(inference, device.type)
         self._texts = cycle(texts)
         on_one_core = device.type == "cpu" and torch.get_num_threads() == 1
         self._clock = time.process_time if on_one_core else time.perf_counter
@@ -223,7 +233,7 @@ class SpeechRun:
         names = self._synthesizer.phone_names(text)
         read = self._clock() - start
         ids = torch.tensor([self._model.assets.required_vocabulary().ids(names)])
-        network, lengths = cast("Any", self._model.network), torch.tensor([ids.shape[1]])
+        network, lengths = self._network, torch.tensor([ids.shape[1]])
         speakers = torch.zeros_like(lengths).to(self.device)
         ids, lengths = ids.to(self.device), lengths.to(self.device)
         acoustic, out = self._timed(lambda: network.infer(ids, lengths, speaker_ids=speakers))

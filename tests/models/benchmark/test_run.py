@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from models.benchmark.configs import generated_config, known_models
@@ -17,7 +19,7 @@ def test_a_setting_has_keys_of_its_own_and_those_of_the_configuration():
     [
         ("bf16", "expected key=value"),
         ("speed=2", "expected precision, threads, batches, or a key"),
-        ("precision=int8", "precision must be fp32, bf16 or fp16"),
+        ("precision=int4", "precision must be one of fp32, bf16"),
         ("batches=long", "batches must be buckets or random"),
         ("threads=0", "threads must be 1 or more"),
     ],
@@ -82,6 +84,17 @@ def test_a_trained_model_predicts_its_durations():
 def test_random_weights_must_be_asked_for():
     with pytest.raises(InputError, match="inference of hifigan: name a trained model"):
         run_benchmark(Options(models=("hifigan",), modes=("inference",), small=True), "bench")
+
+
+def test_precisions_that_a_model_lacks_are_left_out():
+    options = Options(
+        models=("tacotron2",), modes=("inference",), precisions=("bf16", "int8"), longest=30,
+        small=True, random_weights=True, warm_up=0, steps=1,
+    )  # fmt: skip
+    (result,) = run_benchmark(options, "bench").results
+    assert result.of.setting == "precision=int8"
+    with pytest.raises(InputError, match="precision=bf16: Tacotron2 has fp32, fp16, int8"):
+        run_benchmark(replace(options, precisions=("bf16",)), "bench")
 
 
 def test_batches_are_not_a_setting_of_inference():
