@@ -32,8 +32,8 @@ def rendered(page: str, reports: Path) -> str:
         page: Markdown.
         reports: Folder of the reports.
 
-    Raises:
-        FileNotFoundError: If a table has no report.
+    Returns:
+        The page; where a table has no report, it says so.
     """
     return _REGION.sub(lambda match: _region(match["name"], reports), page)
 
@@ -44,7 +44,11 @@ def names_in(page: str) -> list[str]:
 
 
 def _region(name: str, reports: Path) -> str:
-    report = json.loads((reports / f"{name}.json").read_text(encoding="utf-8"))
+    path = reports / f"{name}.json"
+    if not path.exists():
+        missing = f"Not measured yet (`{path.name}`)."
+        return f"<!-- benchmark: {name} -->\n{missing}\n<!-- end of benchmark: {name} -->\n"
+    report = json.loads(path.read_text(encoding="utf-8"))
     facts = report["environment"]
     where = f"{facts['device']}; threads: {facts['threads']}; torch {facts['torch']}"
     return "\n".join(
