@@ -12,6 +12,7 @@ SchedulerName = Literal[
     "NoamLR", "constant", "linear", "cosine", "polynomial", "exponential", "multistep"
 ]
 TrackerName = Literal["tensorboard", "wandb", "jsonl"]
+CompileMode = Literal["off", "dynamic", "buckets"]
 LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting processes give up
 
 
@@ -167,6 +168,11 @@ class TrainConfig:
     trained: Literal["all", "speakers"] = "all"
     grad_clip_thresh: float = 1.0  # largest gradient norm of each network; 0: no clipping
     mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    # torch.compile of the networks, in training only (docs/compilation.md). "dynamic": for batches
+    # of any shape; "buckets": for batches of a few fixed shapes, with CUDA graphs on a GPU. Of
+    # Tacotron 2 only the postnet is compiled: its decoder is a loop over frames.
+    compile: CompileMode = "off"
+    compile_buckets: int = 6  # `buckets`: number of (phones, frames) to which utterances are padded
     optimizer: Literal["adam", "adamw", "lamb"] = "adam"
     adam: AdamConfig = field(default_factory=AdamConfig)  # of all three
     scheduler: SchedulerName = "NoamLR"
@@ -207,7 +213,7 @@ class TrainConfig:
             self, 0, "grad_clip_thresh", "log_steps", "valid_steps", "save_steps", "valid_samples"
         )
         require_at_least(self, 0, "score_steps", "synthetic_utterances")
-        require_at_least(self, 1, "score_utterances")
+        require_at_least(self, 1, "score_utterances", "compile_buckets")
         require_share(self, "ema_decay")
         if wrong := [update for update in self.keep_milestones if update < 1]:
             raise ValueError(f"keep_milestones holds {wrong[0]}, expected updates, 1 or more")
@@ -225,6 +231,11 @@ class TrainConfig:
             raise ValueError(
                 "trained is speakers and adam.weight_decay is"
                 f" {self.adam.weight_decay:g}, which would change all speakers; set it to 0"
+            )
+        if self.compile == "buckets" and self.crop_phones:
+            raise ValueError(
+                f"compile is buckets and crop_phones {self.crop_phones}, which gives utterances"
+                " other lengths in each epoch; set crop_phones to 0, or compile to dynamic"
             )
         if self.max_epoch == 0 and self.max_steps == 0:
             raise ValueError("set max_steps or max_epoch: otherwise training does not end")

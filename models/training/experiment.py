@@ -53,6 +53,7 @@ from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking.backends import LOG, Run, check_backends, open_backends
 from models.training.tracking.tracker import Tracker, closing
 from models.training.trainer import Observers, Trainer, last_update
+from processors.dataset.shapes import FixedBatches
 from utils.errors import InputError
 from utils.files import user_path, write_json
 from utils.locks import locked
@@ -284,9 +285,22 @@ def _log_start(
             ", ".join(map(str, late)),
             end,
         )
+    if data.sampler.fixed is not None:
+        _log_shapes(data.sampler.fixed)
     if config.train.ema_decay:
         log.info(
             "validation, samples and scores use the moving average of the weights "
             "(train.ema_decay %g)",
             config.train.ema_decay,
         )
+
+
+def _log_shapes(fixed: FixedBatches) -> None:
+    of_phones, of_frames = fixed.padding()
+    get_logger(__name__).info(
+        "shapes of batches, in %s: %s; padding: %.1f %% of the phones, %.1f %% of the frames",
+        "items x phones x frames" if fixed.shapes[0].phones else "items x frames",
+        ", ".join(map(str, fixed.batch_shapes)),
+        100 * of_phones,
+        100 * of_frames,
+    )

@@ -17,6 +17,7 @@ from models.base.task import Sample, Scheduled, Task
 from models.checkpoint.folders import prune, steps_of, write_checkpoint
 from models.checkpoint.history import Position
 from models.checkpoint.tensors import listed, not_finite
+from models.training.compilation import Compilation
 from models.training.data.loading import TrainingData, windows
 from models.training.optimizers.averaging import WeightAverage
 from models.training.optimizers.building import build_optimizer
@@ -83,6 +84,13 @@ class Trainer:
             accelerator.prepare_model(network, evaluation_mode=True)
             network.train()
             take_from_first(network)
+        fixed = data.sampler.fixed
+        self._compilation = Compilation(
+            task.networks,
+            config.compile,
+            accelerator.device,
+            () if fixed is None else fixed.batch_shapes,
+        )
         self._updater = Updater(
             task,
             {name: build_optimizer(n, config) for name, n in task.networks.items()},
@@ -204,7 +212,8 @@ class Trainer:
     def _update(self, window: list[Any]) -> None:
         """Takes and logs one update."""
         rate = self._begin_update()
-        report = self._updater.run(window)
+        with self._compilation.counting(window, self.position.step + 1):
+            report = self._updater.run(window)
         if self._average is not None and self._task.exported in report.updated:
             self._average.update()
         self.position.step += 1

@@ -159,6 +159,8 @@ class Tacotron2(nn.Module):
     controls: ClassVar[frozenset[Control]] = frozenset()
     PRECISIONS: ClassVar[tuple[Precision, ...]] = get_args(Precision)
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
+    # the rest is a loop over frames, of which torch.compile would make a graph of each frame
+    COMPILED_PARTS: ClassVar[tuple[str, ...]] = ("postnet",)
     # it exists only with more than one speaker
     SPEAKER_ROWS: ClassVar[tuple[str, ...]] = ("speaker_embedding.weight",)
 

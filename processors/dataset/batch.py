@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
+from processors.dataset.shapes import Shape, fitting
 from utils.errors import InputError
 
 
@@ -66,21 +68,23 @@ class VocoderBatch(NamedTuple):
     wav: Tensor  # (B, T * hop_length)
 
 
-def collate(items: Sequence[TtsItem], log_floor: float) -> TtsBatch:
-    """Pads utterances to the longest one.
+def collate(items: Sequence[TtsItem], log_floor: float, shapes: Sequence[Shape] = ()) -> TtsBatch:
+    """Pads utterances to the longest one, or to the smallest of some shapes that holds all.
 
     Args:
         items: Utterances.
         log_floor: Log-mel of silence, the padding of mels.
+        shapes: In ascending order; none: pad to the longest one.
 
     Raises:
         InputError: If an utterance contradicts itself, or only some have durations; the message
             names it.
+        ValueError: If the shapes are too small.
     """
     for item in items:
         _check(item)
     mels = [item.mel.T for item in items]  # (T, M) each
-    return TtsBatch(
+    batch = TtsBatch(
         ids=tuple(item.id for item in items),
         phone_ids=pad_sequence([item.phone_ids for item in items], batch_first=True),
         phone_lengths=torch.tensor([len(item.phone_ids) for item in items]),
@@ -90,6 +94,30 @@ def collate(items: Sequence[TtsItem], log_floor: float) -> TtsBatch:
         mel_lengths=torch.tensor([item.mel.shape[1] for item in items]),
         f0=pad_sequence([item.f0 for item in items], batch_first=True),
         energy=pad_sequence([item.energy for item in items], batch_first=True),
+    )
+    if not shapes:
+        return batch
+    N, T = batch.phone_ids.shape[1], batch.mel.shape[2]
+    return pad_batch(batch, fitting(shapes, N, T), log_floor)
+
+
+def pad_batch(batch: TtsBatch, shape: Shape, log_floor: float) -> TtsBatch:
+    """Adds padding to a batch.
+
+    Args:
+        batch: At most of this shape.
+        shape: Phones and frames of the result.
+        log_floor: Log-mel of silence, the padding of mels.
+    """
+    phones = 0, shape.phones - batch.phone_ids.shape[1]
+    frames = 0, shape.frames - batch.mel.shape[2]
+    durations = batch.durations
+    return batch._replace(
+        phone_ids=F.pad(batch.phone_ids, phones),
+        durations=None if durations is None else F.pad(durations, phones),
+        mel=F.pad(batch.mel, frames, value=log_floor),
+        f0=F.pad(batch.f0, frames),
+        energy=F.pad(batch.energy, frames),
     )
 
 

@@ -84,6 +84,10 @@ class FeatureDataset(Dataset[TtsItem]):
             features = crop(features, self._crop_phones, np.random.default_rng(seed))
         return features
 
+    def phone_counts(self) -> np.ndarray:
+        """Phones of each item at most, however its words are drawn, int64; of whole utterances."""
+        return np.array([self._most_phones(*place) for place in self._places], dtype=np.int64)
+
     def store_of(self, item: int) -> FeatureSource:
         """The store that an item is in."""
         return self._stores[self._places[item][0]]
@@ -118,6 +122,12 @@ class FeatureDataset(Dataset[TtsItem]):
         if 0 < self._crop_phones < phones:
             return -(-frames * self._crop_phones // phones)
         return frames
+
+    def _most_phones(self, number: int, position: int) -> int:
+        store = self._stores[number]
+        if words := store.read_word_phones(position):
+            return mixing.longest(store.read_phones(position), words)
+        return int(store.phones_count[position])
 
     def _check_speakers(self) -> None:
         for number, position in self._places:

@@ -1,13 +1,15 @@
 """Samplers of batches: length buckets that fill a frame budget.
 
-Random batches waste a third of LJSpeech on padding; batches of similar length, under 3 %.
+Random batches waste a third of LJSpeech on padding; batches of similar length, under 3 %. Compiled
+networks may need batches of fixed shapes (processors/dataset/shapes.py).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from processors.dataset.shapes import FixedBatches
 from utils.errors import InputError
 from utils.seed import derived_seed
 
@@ -45,6 +47,11 @@ class FrameBudgetSampler:
         window: Micro-batches per update.
         processes: Number of processes.
         rank: This process, from 0.
+        fixed: Makes batches of fixed shapes of these utterances, in place of those by the budget,
+            given what their number is a multiple of.
+
+    Attributes:
+        fixed: The batches of fixed shapes; None without.
 
     Attributes:
         processes: As given.
@@ -63,6 +70,7 @@ class FrameBudgetSampler:
         window: int = 1,
         processes: int = 1,
         rank: int = 0,
+        fixed: Callable[[int], FixedBatches] | None = None,
     ) -> None:
         self._lengths = np.asarray(lengths, dtype=np.int64)
         self._budget = budget
@@ -79,6 +87,7 @@ class FrameBudgetSampler:
                 f"processes x {window} micro-batches; use fewer processes or a smaller "
                 "train.gradient_accumulation_step"
             )
+        self.fixed = None if fixed is None else fixed(self._multiple)
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
         """Chooses the epoch of the next iteration.
@@ -103,6 +112,17 @@ class FrameBudgetSampler:
     def plan(self, epoch: int) -> list[list[int]]:
         """All batches of an epoch, for all processes together, in order."""
         generator = np.random.default_rng(derived_seed("batches", self._seed, epoch))
+        fixed = self.fixed
+        batches = self._by_length(generator) if fixed is None else fixed.fill(generator)
+        batches = [batches[i] for i in generator.permutation(len(batches))]
+        if epoch == 0:
+            batches.sort(key=self._longest, reverse=True)
+            first, rest = batches[: self._multiple], batches[self._multiple :]
+            batches = first + [rest[i] for i in generator.permutation(len(rest))]
+        return batches
+
+    def _by_length(self, generator: np.random.Generator) -> list[list[int]]:
+        """Batches of similar length, in whole windows."""
         jitter = generator.uniform(1 - JITTER, 1 + JITTER, len(self._lengths))
         batches = self._filled(np.argsort(self._lengths * jitter, kind="stable"))
         surplus = len(batches) % self._multiple
@@ -110,11 +130,6 @@ class FrameBudgetSampler:
             self._split(batches)
         else:
             self._join(batches, surplus)
-        batches = [batches[i] for i in generator.permutation(len(batches))]
-        if epoch == 0:
-            batches.sort(key=self._longest, reverse=True)
-            first, rest = batches[: self._multiple], batches[self._multiple :]
-            batches = first + [rest[i] for i in generator.permutation(len(rest))]
         return batches
 
     def _filled(self, order: np.ndarray) -> list[list[int]]:

@@ -26,6 +26,7 @@ CONFIG = Config(
         (TRAIN, "keep_last", 0, "expected 1 or more"),
         (TRAIN, "max_bad_steps", 0, "expected 1 or more"),
         (TRAIN, "crop_phones", -1, "crop_phones is -1, expected 0 or more"),
+        (TRAIN, "compile_buckets", 0, "compile_buckets is 0, expected 1 or more"),
         (TRAIN, "grad_clip_thresh", -0.5, "grad_clip_thresh is -0.5, expected 0 or more"),
         (TRAIN, "valid_steps", -1, "expected 0 or more"),
         (TRAIN, "score_steps", -1, "score_steps is -1, expected 0 or more"),

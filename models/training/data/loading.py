@@ -8,6 +8,7 @@ from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
@@ -26,6 +27,7 @@ from preprocessors.split import read_splits
 from processors.dataset.batch import TtsBatch, VocoderBatch, collate, collate_vocoder
 from processors.dataset.datasets import FeatureDataset, MelWavDataset, SegmentDataset
 from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
+from processors.dataset.shapes import FixedBatches, Shape
 from processors.dataset.sources import FeatureSource, RecordingSource
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
@@ -261,8 +263,18 @@ def data_of(
     window, seed = train.gradient_accumulation_step, train.random_seed
     rank, processes = process
     sampler = FrameBudgetSampler(
-        training.lengths, budget, seed=seed, window=window, processes=processes, rank=rank
+        training.lengths,
+        budget,
+        seed=seed,
+        window=window,
+        processes=processes,
+        rank=rank,
+        fixed=_fixed_batches(training, train, budget),
     )
+    shapes = () if sampler.fixed is None else sampler.fixed.shapes
+    fill = collator
+    if shapes and isinstance(training, FeatureDataset):  # segments have one length
+        fill = partial(cast("Callable[..., TtsBatch]", collator), shapes=shapes)
     chosen = range(min(train.valid_samples, len(validation)))
     samples = [validation[Draw(0, item)] for item in chosen]
     options = train.dataloader
@@ -270,7 +282,7 @@ def data_of(
         train=DataLoader(
             training,
             batch_sampler=sampler,
-            collate_fn=collator,
+            collate_fn=fill,
             num_workers=options.num_worker,
             pin_memory=options.pin_memory and device.type == "cuda",
             persistent_workers=options.num_worker > 0,
@@ -289,8 +301,21 @@ def data_of(
         validation=validation,
         samples=collator(samples) if samples else None,
         n_utterances=len(training),
-        plan=_fingerprint(training, budget, window, processes),
+        plan=_fingerprint(training, budget, window, processes, shapes),
     )
+
+
+def _fixed_batches(
+    training: TrainingItems, train: TrainConfig, budget: int
+) -> Callable[[int], FixedBatches] | None:
+    """Makes batches of fixed shapes, given what their number is a multiple of; None: not fixed."""
+    if train.compile != "buckets":
+        return None
+    frames = training.lengths
+    phones = np.zeros_like(frames)
+    if isinstance(training, FeatureDataset):
+        phones = training.phone_counts()
+    return partial(FixedBatches, phones, frames, train.compile_buckets, budget)
 
 
 def _plan_validation(
@@ -304,8 +329,10 @@ def _plan_validation(
     return [[Draw(0, item) for item in batch] for batch in own]
 
 
-def _fingerprint(dataset: TrainingItems, budget: int, window: int, n_processes: int) -> str:
-    facts = [dataset.ids, dataset.lengths.tolist(), budget, window, n_processes]
+def _fingerprint(
+    dataset: TrainingItems, budget: int, window: int, n_processes: int, shapes: Sequence[Shape]
+) -> str:
+    facts = [dataset.ids, dataset.lengths.tolist(), budget, window, n_processes, *shapes]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 

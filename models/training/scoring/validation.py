@@ -72,6 +72,8 @@ def _means(
 def eval_mode(networks: Iterable[nn.Module], device: torch.device) -> Iterator[None]:
     """Enters evaluation mode without gradients; restores training mode and generators at the end.
 
+    Compiled networks run uncompiled: validation has shapes of its own.
+
     Args:
         networks: In training mode.
         device: Its generator is restored too.
@@ -82,7 +84,8 @@ def eval_mode(networks: Iterable[nn.Module], device: torch.device) -> Iterator[N
     devices = [device] if device.type == "cuda" else []
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
-        with torch.random.fork_rng(devices), torch.no_grad():
+        eager = torch.compiler.set_stance("force_eager")
+        with torch.random.fork_rng(devices), torch.no_grad(), eager:
             yield
     finally:
         random.setstate(python)

@@ -8,7 +8,8 @@ from models.base.acoustic_task import AcousticTask
 from modules.masking import length_mask
 from modules.mel import MelConfig
 from modules.variance_adaptor import ContourStats
-from processors.dataset.batch import TtsBatch
+from processors.dataset.batch import TtsBatch, pad_batch
+from processors.dataset.shapes import Shape
 
 N_PHONES, N_MELS = 12, 6
 FLOOR = MelConfig().log_floor_value
@@ -43,13 +44,8 @@ def batch_of(phone_lengths: tuple[int, ...] = (7, 4, 6), longest_phone: int = 4)
 
 def pad(batch: TtsBatch, phones: int, frames: int) -> TtsBatch:
     """The same batch with more padding."""
-    return batch._replace(
-        phone_ids=torch.nn.functional.pad(batch.phone_ids, (0, phones)),
-        durations=torch.nn.functional.pad(batch.durations, (0, phones)),
-        mel=torch.nn.functional.pad(batch.mel, (0, frames), value=FLOOR),
-        f0=torch.nn.functional.pad(batch.f0, (0, frames)),
-        energy=torch.nn.functional.pad(batch.energy, (0, frames)),
-    )
+    shape = Shape(batch.phone_ids.shape[1] + phones, batch.mel.shape[2] + frames)
+    return pad_batch(batch, shape, FLOOR)
 
 
 def mean_loss(task: AcousticTask, batch: TtsBatch) -> torch.Tensor:

@@ -24,6 +24,7 @@ from modules.variance_adaptor import ContourStats
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary
+from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.tts.batches import (
     FLOOR,
     N_MELS,
@@ -70,6 +71,17 @@ def task_of(network: FastPitch, *, learned: bool = False) -> AcousticTask[FastPi
         n_speakers = network.n_speakers
         aligner = AlignerTraining(JointAligner(sizes, N_PHONES, N_MELS, n_speakers), sizes)
     return AcousticTask(network, Assets(MelConfig()), losses_of, aligner)
+
+
+@by_backend
+def test_compiled_for_a_fixed_shape_it_trains_as_it_is(monkeypatch, backend):
+    set_backend(monkeypatch, backend)
+    batch = batch_of(longest_phone=6)
+    padded = pad(batch, phones=3, frames=5)
+    # the second graph is that of the aligner
+    assert_compiled_as_eager(
+        lambda: task_of(network_of().train(), learned=True), batch, padded, n_graphs=2
+    )
 
 
 def spoken(network: FastPitch, **arguments):

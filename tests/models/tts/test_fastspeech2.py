@@ -23,6 +23,7 @@ from modules.variance_adaptor import ContourStats, regulate
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary
+from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.tts.batches import (
     FLOOR,
     N_MELS,
@@ -85,6 +86,15 @@ def network_of(
 def test_default_size_is_amphions():
     network = FastSpeech2(FastSpeech2Config(), 152, 80, PITCH, ENERGY)
     assert sum(parameter.numel() for parameter in network.parameters()) == 34_592_835
+
+
+@by_backend
+def test_compiled_for_a_fixed_shape_it_trains_as_it_is(monkeypatch, backend):
+    set_backend(monkeypatch, backend)
+    config = replace(SMALL, energy_level="frame")
+    batch = batch_of()
+    padded = pad(batch, phones=3, frames=5)
+    assert_compiled_as_eager(lambda: task_of(network_of(config).train()), batch, padded)
 
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)

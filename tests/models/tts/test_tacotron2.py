@@ -19,10 +19,10 @@ from modules.masking import length_mask
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.symbols import arpabet_vocabulary
+from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
+from tests.models.tts.batches import FLOOR, N_MELS, N_PHONES, pad
 from utils.errors import InputError
 
-N_PHONES, N_MELS = 12, 6
-FLOOR = MelConfig().log_floor_value
 SMALL = Tacotron2Config(
     encoder=EncoderConfig(hidden=16, dropout=0.0),
     decoder=DecoderConfig(
@@ -76,16 +76,6 @@ def batch_of(
     )
 
 
-def pad(batch: TtsBatch, phones: int, frames: int) -> TtsBatch:
-    """The same batch with more padding."""
-    return batch._replace(
-        phone_ids=torch.nn.functional.pad(batch.phone_ids, (0, phones)),
-        mel=torch.nn.functional.pad(batch.mel, (0, frames), value=FLOOR),
-        f0=torch.nn.functional.pad(batch.f0, (0, frames)),
-        energy=torch.nn.functional.pad(batch.energy, (0, frames)),
-    )
-
-
 def mean_loss(task: AcousticTask[Tacotron2], batch: TtsBatch) -> torch.Tensor:
     counts = task.counts(batch)
     (update,) = task.training_step(batch)
@@ -94,6 +84,14 @@ def mean_loss(task: AcousticTask[Tacotron2], batch: TtsBatch) -> torch.Tensor:
 
 def without_prenet_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.tts._tacotron2_decoder.PRENET_DROPOUT", 0.0)
+
+
+@by_backend
+def test_with_a_compiled_postnet_it_trains_as_it_is(monkeypatch, backend):
+    set_backend(monkeypatch, backend)
+    batch = batch_of()
+    # in evaluation mode the dropout of the prenet does not depend on the padding
+    assert_compiled_as_eager(lambda: task_of(network_of().eval()), batch, pad(batch, 3, 5))
 
 
 def test_size_is_nvidias():

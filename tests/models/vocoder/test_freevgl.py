@@ -13,6 +13,7 @@ from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch
+from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 
 RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
 MEL = MelConfig()
@@ -46,6 +47,17 @@ def batch_of(wav: torch.Tensor) -> VocoderBatch:
 
 def task_of(network: FreeVGL, **changes: float) -> FreeVGLTask:
     return FreeVGLTask(network, replace(SMALL, **changes), MEL)
+
+
+@by_backend
+def test_compiled_it_trains_as_it_is(monkeypatch, backend):
+    set_backend(monkeypatch, backend)
+
+    def make_task():
+        torch.manual_seed(0)
+        return task_of(FreeVGL(SMALL, MEL))
+
+    assert_compiled_as_eager(make_task, batch_of(recording()), batch_of(recording()))
 
 
 def test_the_size_by_default_is_that_of_the_recipe():

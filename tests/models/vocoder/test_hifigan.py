@@ -19,6 +19,7 @@ from models.vocoder.hifigan import (
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram
 from modules.normalisation import adapt_weight_norm
+from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,
     PlainHiFiGAN,
@@ -65,6 +66,21 @@ def gradients(task):
         name: {key: weight.grad for key, weight in network.named_parameters()}
         for name, network in task.networks.items()
     }
+
+
+@by_backend
+def test_a_compiled_generator_trains_as_it_is(monkeypatch, backend):
+    set_backend(monkeypatch, backend)
+    batch = make_batch(1, 2)
+    assert_compiled_as_eager(lambda: make_gan(adversarial=False), batch, batch)
+
+
+@pytest.mark.slow
+def test_a_compiled_gan_trains_as_it_is(monkeypatch):
+    set_backend(monkeypatch, "aot_eager")
+    batch = make_batch(1, 2)
+    # the discriminators are called with and without recordings
+    assert_compiled_as_eager(make_gan, batch, batch, n_graphs=3)
 
 
 def test_the_sizes_by_default_are_those_of_v1():

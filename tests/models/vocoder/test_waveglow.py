@@ -19,6 +19,7 @@ from modules.chunks import Context
 from modules.denoiser import Denoiser
 from modules.mel import MelConfig
 from modules.normalisation import adapt_weight_norm
+from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.vocoder.small_waveglow import (
     MEL,
     SIZES,
@@ -39,6 +40,18 @@ def _accelerate():
 @pytest.fixture
 def network():
     return make_network()
+
+
+@by_backend
+def test_compiled_it_trains_as_it_is(monkeypatch, backend):
+    set_backend(monkeypatch, backend)
+
+    def make_task():
+        network = make_network()
+        normalise_weights(network)
+        return WaveGlowTask(network.train(), SIZES, MEL)
+
+    assert_compiled_as_eager(make_task, make_batch(20), make_batch(20))
 
 
 def test_it_has_as_many_weights_as_nvidia_counts():

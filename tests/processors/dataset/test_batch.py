@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from processors.dataset.batch import TtsItem, VocoderItem, collate, collate_vocoder, on_device
+from processors.dataset.shapes import Shape
 from utils.errors import InputError
 
 FLOOR = math.log(1e-5)
@@ -35,6 +36,21 @@ def test_shorter_items_are_padded_with_silence():
     assert batch.mel_lengths.tolist() == [3, 1]
     assert batch.f0[1].tolist() == [100, 0, 0]
     assert batch.energy[1].tolist() == [2, 0, 0]
+
+
+def test_utterances_are_padded_to_the_smallest_shape_that_holds_all():
+    items = [item(), item("b", durations=(1,), phones=1, frames=1)]
+    shapes = Shape(3, 2), Shape(4, 5), Shape(9, 9)
+    batch, expected = collate(items, FLOOR, shapes), collate(items, FLOOR)
+
+    assert batch.phone_ids.tolist() == [[1, 2, 3, 0], [1, 0, 0, 0]]
+    assert batch.durations.tolist() == [[2, 0, 1, 0], [1, 0, 0, 0]]
+    assert batch.mel.shape == (2, 2, 5)
+    assert torch.equal(batch.mel[:, :, :3], expected.mel)
+    assert batch.mel[:, :, 3:].unique().tolist() == [pytest.approx(FLOOR)]
+    assert batch.f0[0].tolist() == [100, 100, 100, 0, 0]
+    assert batch.energy[0].tolist() == [2, 2, 2, 0, 0]
+    assert torch.equal(batch.mel_lengths, expected.mel_lengths)
 
 
 def test_the_mel_of_an_item_is_not_changed():

@@ -284,6 +284,12 @@ def test_words_are_in_letters_or_in_phones(mixed_store, p_arpabet, phones):
     assert dataset.features(Draw(0, 5)).phones == tuple(phones.split())
 
 
+def test_the_most_phones_of_an_item_are_those_of_its_longest_mixture(mixed_store):
+    # "house" has two phones for six letters, "dog" four for three
+    counts = mixed_dataset(mixed_store, 0.5).phone_counts()
+    assert counts.tolist() == [len(LETTERS) + 1] * 12
+
+
 def sequences(items):
     return {item.id: item.phone_ids.tolist() for item in items}
 

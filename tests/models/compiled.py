@@ -1,0 +1,62 @@
+"""Compares compiled networks with uncompiled ones, for the tests of models."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from models.base.task import Task
+from models.training import compilation
+from models.training.compilation import Compilation
+from models.training.optimizers.updates import weighted_mean
+
+# "eager" runs the traced graph as it is, "aot_eager" also that of the backward pass, without
+# compiling kernels
+by_backend = pytest.mark.parametrize(
+    "backend", ["eager", pytest.param("aot_eager", marks=pytest.mark.slow)]
+)
+
+
+def set_backend(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    """Compiles by another backend, and forgets what other tests compiled."""
+    monkeypatch.setattr(compilation, "BACKEND", backend)
+    torch._dynamo.reset()
+
+
+def step(task: Task[Any], batch: Any) -> dict[str, torch.Tensor]:
+    """Losses, and gradients of the network that each yield updates, by name."""
+    torch.manual_seed(0)
+    found: dict[str, torch.Tensor] = {}
+    for update in task.training_step(batch):
+        weighted_mean(update.losses, task.counts(batch)).backward()
+        found |= {name: term.total.detach() for name, term in update.losses.items()}
+        for name, weight in task.networks[update.network].named_parameters():
+            if weight.grad is not None:
+                found[f"{update.network}.{name}"] = weight.grad.clone()
+        for network in task.networks.values():
+            network.zero_grad()
+    return found
+
+
+def assert_compiled_as_eager(
+    make_task: Callable[[], Task[Any]], batch: Any, padded: Any, n_graphs: int = 1
+) -> None:
+    """Compiled for the shape of `padded`, a task has the losses and gradients of `batch`.
+
+    Args:
+        make_task: Gives tasks with the same weights.
+        batch: For the networks as they are.
+        padded: The same, with more padding.
+        n_graphs: That are expected; a second step adds none.
+    """
+    expected, task = step(make_task(), batch), make_task()
+    compiled = Compilation(task.networks, "buckets", torch.device("cpu"))
+    for update in (1, 2):
+        with compiled.counting([padded], update):
+            found = step(task, padded)
+    assert compiled.n_graphs == n_graphs
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        error = (found[name] - value).abs().max()
+        assert error <= 1e-5 * max(1.0, float(value.abs().max())), name

@@ -1,0 +1,134 @@
+"""Compiled networks are compiled once for each shape, and leave checkpoints as they are."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+
+from models.base.acoustic_task import AcousticTask
+from models.base.assets import Assets
+from models.checkpoint.folders import latest_checkpoint
+from models.training.compilation import Compilation
+from models.tts import fastpitch, fastspeech2, tacotron2
+from processors.text.symbols import arpabet_vocabulary
+from tests.models.compiled import set_backend
+from tests.models.training.small_tasks import (
+    PREPROCESS,
+    TinyTask,
+    make_data,
+    make_processed,
+    make_trainer,
+    train_config,
+)
+from tests.models.tts import test_fastpitch, test_fastspeech2, test_tacotron2
+from tests.models.tts.batches import PITCH
+
+BUCKETS = {"compile": "buckets", "compile_buckets": 2}
+
+
+@pytest.fixture(autouse=True)
+def _eager(monkeypatch):
+    set_backend(monkeypatch, "eager")
+    AcceleratorState._reset_state(reset_partial_state=True)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return make_processed(tmp_path / "data", n_utterances=24)
+
+
+def small_model(name):
+    """The task of a small model, for the corpus of small_tasks."""
+    n_phones, n_mels = len(arpabet_vocabulary()), PREPROCESS.mel.n_mels
+    torch.manual_seed(0)
+    if name == "Tacotron2":
+        network, module = tacotron2.Tacotron2(test_tacotron2.SMALL, n_phones, n_mels), tacotron2
+    elif name == "FastPitch":
+        network = fastpitch.FastPitch(test_fastpitch.SMALL, n_phones, n_mels, PITCH)
+        module = fastpitch
+    else:
+        statistics = PITCH, test_fastspeech2.ENERGY
+        network = fastspeech2.FastSpeech2(test_fastspeech2.SMALL, n_phones, n_mels, *statistics)
+        module = fastspeech2
+    return AcousticTask(network, Assets(PREPROCESS.mel), module.losses_of)
+
+
+@pytest.mark.parametrize("name", ["FastSpeech2", "FastPitch", "Tacotron2"])
+def test_nothing_is_compiled_after_every_shape_was_seen(store, tmp_path, caplog, name):
+    """In three epochs, with validation, whose shapes are others."""
+    caplog.set_level(logging.INFO, "arion")
+    config = train_config(max_steps=0, max_epoch=3, valid_steps=4, **BUCKETS)
+    trainer = make_trainer(store, tmp_path / "checkpoints", config, small_model(name))
+    trainer.fit()
+
+    shapes = trainer._data.sampler.fixed.batch_shapes
+    assert 2 <= len(shapes) <= 3
+    assert trainer._compilation.n_graphs == len(shapes)
+    complete = [line for line in caplog.messages if line.startswith("all is compiled with update")]
+    assert len(complete) == 1
+    assert f"graphs: {len(shapes)}," in complete[0]
+    assert "compiled again" not in caplog.text
+
+
+def test_a_graph_after_the_warm_up_is_a_warning_that_names_the_shape(store, caplog):
+    data = make_data(store, train_config(**BUCKETS))
+    batches = {tuple(batch.mel.shape): batch for batch in data.train}
+    known, *others = batches.values()
+    task = TinyTask()
+    shapes = [s for s in data.sampler.fixed.batch_shapes if s.frames == known.mel.shape[2]]
+    compiled = Compilation(task.networks, "buckets", torch.device("cpu"), shapes[:1])
+    for update, batch in enumerate((known, known, others[0]), 1):
+        with compiled.counting([batch], update):
+            task.losses(batch)
+
+    B, _, T = others[0].mel.shape
+    assert compiled.n_graphs == 2
+    assert caplog.messages[-1].startswith("update 3 compiled again, after the warm-up: graphs: 1")
+    assert caplog.messages[-1].endswith(
+        f"for batches of {B} x {others[0].phone_ids.shape[1]} x {T}"
+    )
+
+
+def test_with_dynamic_shapes_one_graph_serves_all_batches_but_single_utterances(store, tmp_path):
+    config = train_config(max_steps=0, max_epoch=2, compile="dynamic")
+    trainer = make_trainer(store, tmp_path / "checkpoints", config)
+    trainer.fit()
+
+    batches = list(trainer._data.train)
+    assert len({tuple(batch.mel.shape) for batch in batches}) > 3
+    assert any(len(batch.ids) == 1 for batch in batches)
+    assert trainer._compilation.n_graphs == 2
+
+
+def test_fixed_shapes_give_the_update_of_the_same_batches_without_them(store, tmp_path):
+    weights = []
+    for shapes in (BUCKETS, {}):
+        data = make_data(store, train_config(**BUCKETS))
+        config = train_config(max_steps=0, max_epoch=2, **shapes)
+        if not shapes:  # the same utterances in each batch, without padding to a shape
+            unpadded = make_data(store, config).train.collate_fn
+            data.train.collate_fn = unpadded
+        trainer = make_trainer(store, tmp_path / str(len(shapes)), config, data=data)
+        trainer.fit()
+        weights.append(trainer._task.networks["model"].state_dict())
+
+    for name, weight in weights[0].items():
+        assert torch.allclose(weight, weights[1][name], rtol=1e-5, atol=1e-6), name
+
+
+def test_a_compiled_run_resumes_bit_for_bit_from_ordinary_weights(store, tmp_path):
+    config = train_config(max_steps=8, gradient_accumulation_step=2, **BUCKETS)
+    whole = make_trainer(store, tmp_path / "whole", config, TinyTask(dropout=0.3))
+    whole.fit()
+    half = replace(config, max_steps=3)
+    make_trainer(store, tmp_path / "halves", half, TinyTask(dropout=0.3)).fit()
+    resumed = make_trainer(store, tmp_path / "halves", config, TinyTask(dropout=0.3))
+    resumed.resume(latest_checkpoint(tmp_path / "halves"))
+    resumed.fit()
+
+    found = resumed._task.networks["model"].state_dict()
+    assert found.keys() == TinyTask().networks["model"].state_dict().keys()
+    for name, weight in whole._task.networks["model"].state_dict().items():
+        assert torch.equal(found[name], weight), name
