@@ -356,6 +356,7 @@ def test_every_flag_of_stages_1_and_2_reaches_python(recipe):
     assert {"--restart", "--init_from=org/name"} <= {*again.arguments}
     generated = recipe("-s", "2", "-n", "a", "--synthetic").calls[0]
     assert generated.arguments[-1] == "--synthetic"
+    assert recipe("-s", "2", "-n", "a", "--profile").calls[0].arguments[-1] == "--profile"
 
 
 def test_overrides_are_repeatable_and_reach_every_stage(recipe):
@@ -464,6 +465,7 @@ FAULTS = [
     (("--stage", "2", "-n", "a", "--resume", "--restart"), "--resume cannot be combined with"),
     (("--stage", "2", "-n", "a", "--resume", "--init_from", "b/c"), "cannot be combined with"),
     (("--stage", "1-2", "-n", "a", "--synthetic"), "replaces the data of stages 0 and 1"),
+    (("--stage", "1", "--profile"), "--profile goes with stage 2"),
     (("--stage", "1-3", "-n", "a"), "stage 3 needs --infer_mode: single or batch"),
     (("--stage", "3", "--infer_mode", "single"), "stage 3 needs --infer_expt_dir, or --name"),
     ((*SINGLE[:-1], "both"), "--infer_mode 'both': expected single or batch"),
