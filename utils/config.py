@@ -133,6 +133,8 @@ class _Builder:
             raise self._wrong(value, keys, _KINDS[kind])
         if isinstance(value, float) and not math.isfinite(value):
             raise self._wrong(value, keys, "a finite number")
+        if isinstance(value, str) and "\0" in value:  # no path may hold it
+            raise self._wrong(value, keys, "text without the character U+0000")
         return value
 
     def _choice(self, choices: tuple[object, ...], value: object, keys: Keys) -> object:

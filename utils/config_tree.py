@@ -132,7 +132,7 @@ def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
     base = values.pop("base_config", None)
     if base is None:
         return Tree(values, dict.fromkeys(_key_paths(values), name), path)
-    if not isinstance(base, str) or not base:
+    if not isinstance(base, str) or not base or "\0" in base:
         raise ConfigError(f"{name}: base_config is {json.dumps(base)}, expected a file name")
     base_path = path.parent / base
     if not base_path.is_file():

@@ -6,6 +6,7 @@ import math
 from utils.cli import UsageError
 
 CONTROL_RANGE = (0.1, 10.0)  # of factors on pitch, energy and durations
+MOST_SHIFT_HZ = 500.0  # up or down: more than the whole range of a voice
 _TRANSFORM = "pitch_transform"
 
 
@@ -29,7 +30,7 @@ def add_control_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="multiply what the pitch differs from the mean by X",
     )
-    add(f"--{_TRANSFORM}_shift", type=_finite, default=0.0, metavar="HZ", help="add HZ")
+    add(f"--{_TRANSFORM}_shift", type=_shift, default=0.0, metavar="HZ", help="add HZ, -500 to 500")
     add(
         f"--{_TRANSFORM}_custom",
         metavar="SPEC",
@@ -66,6 +67,14 @@ def _factor(text: str) -> float:
     value = _finite(text)
     if not low <= value <= high:
         raise argparse.ArgumentTypeError(f"{text}, expected a number from {low:g} to {high:g}")
+    return value
+
+
+def _shift(text: str) -> float:
+    value = _finite(text)
+    if abs(value) > MOST_SHIFT_HZ:
+        limits = f"{-MOST_SHIFT_HZ:g} to {MOST_SHIFT_HZ:g}"
+        raise argparse.ArgumentTypeError(f"{text}, expected {limits} Hz")
     return value
 
 

@@ -15,8 +15,10 @@ def user_path(path: str | Path) -> Path:
     """A path from a user, with a leading `~` or `~name` expanded.
 
     Raises:
-        InputError: If there is no such user.
+        InputError: If there is no such user, or the path cannot be one.
     """
+    if "\0" in str(path):  # as in a damaged table
+        raise InputError(f"{str(path)!r}: a file name cannot contain the character U+0000")
     try:
         return Path(path).expanduser()
     except RuntimeError as error:

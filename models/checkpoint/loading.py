@@ -20,8 +20,8 @@ from modules.mel import MelConfig
 from modules.normalisation import adapt_weight_norm
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
-from utils.config import Tree, overridden, plain_tree, read_tree
-from utils.errors import InputError
+from utils.config import ConfigError, Tree, overridden, plain_tree, read_tree
+from utils.errors import InputError, described
 from utils.hub import origin_of
 from utils.logging import get_logger
 
@@ -154,12 +154,17 @@ def is_experiment(path: Path) -> bool:
 def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
     folder = _find_weights(path)
     home = _home_of(folder)
-    tree = read_tree(home / CONFIG)
-    config, assets, step = config_of(tree), load_assets(home), step_of(folder)
+    tree, config = read_config(home)
+    assets, step = load_assets(home), step_of(folder)
     weights = _chosen_weights(folder, config_of(overridden(tree, overrides)))
 
     def build() -> LoadedModel:
-        network = find(config.task, config.model_type).build_network(config, assets)
+        try:
+            network = find(config.task, config.model_type).build_network(config, assets)
+        except RuntimeError as error:  # of torch, such as sizes that fit no memory
+            raise InputError(
+                f"{home / CONFIG}: its network cannot be built: {described(error)[:200]}"
+            ) from error
         fill_network(network, read_tensors(weights), weights, "its config.json")
         return LoadedModel(network, config, assets, weights, home, step, tree, stored)
 
@@ -168,6 +173,28 @@ def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
         return read_tensors(file) if file.is_file() else None
 
     return OpenedModel(config, assets, build)
+
+
+def read_config(home: Path) -> tuple[Tree, Config]:
+    """Reads the config of an experiment, as it is and checked.
+
+    Args:
+        home: The experiment.
+
+    Raises:
+        ConfigError: If it is wrong; if it has changed, the message says how to recover it.
+    """
+    try:
+        tree = read_tree(home / CONFIG)
+        return tree, config_of(tree)
+    except ConfigError as error:
+        if CONFIG not in checksums_in(home) or not fault_of(home, (CONFIG,)):
+            raise  # as it was written: of another version
+        raise ConfigError(
+            f"{error}; {CONFIG} has changed since it was written: undo the change, or copy the file"
+            " again; stage 2 writes the same one if it begins with the same --config under another"
+            " --name"
+        ) from error
 
 
 def _chosen_weights(folder: Path, config: Config) -> Path:

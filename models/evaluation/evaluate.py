@@ -9,7 +9,7 @@ from models.evaluation.cache import ScoreCache
 from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.evaluation_set import EvaluationSet, build_evaluation_set
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.metric_selection import MetricSelection
+from models.evaluation.metric_selection import MetricSelection, check_wanted
 from models.evaluation.output import write_results
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from processors.scoring.user_models import UserFunctionError
@@ -45,7 +45,8 @@ def evaluate(
     """
     options = options or EvaluationOptions()
     preprocess, user_models = inputs.references.preprocess, options.user_models
-    data = build_evaluation_set(inputs, options)
+    check_applicable = partial(check_wanted, options.metrics, user_models)
+    data = build_evaluation_set(inputs, options, check_applicable)
     own = list(data.vocoders)
     selection = MetricSelection(options.metrics, options.checks, data.traits(), user_models)
     names = list(data.folders)

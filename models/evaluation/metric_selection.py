@@ -166,6 +166,26 @@ class MetricSelection:
             raise InputError("no metric is left that could be computed")
 
 
+def check_wanted(
+    wanted: Sequence[str], user_models: UserModels, systems: Mapping[str, SystemTraits]
+) -> None:
+    """Refuses metrics that were asked for and apply to no system.
+
+    Args:
+        wanted: Names of metrics, or `all`.
+        user_models: Functions and transcripts of the user.
+        systems: Properties of each system, by name; without references.
+
+    Raises:
+        InputError: If a name is unknown, or a metric applies to no system.
+    """
+    for name in () if ALL in wanted else wanted:
+        metric = find(name).METRIC
+        lacks = [_lack(metric, traits, user_models) for traits in systems.values()]
+        if all(lacks):
+            raise InputError(f"--metrics {name}: {'; '.join(dict.fromkeys(lacks))}")
+
+
 def _lack(metric: Metric, traits: SystemTraits, user_models: UserModels) -> str:
     """Why a metric does not apply to a system; empty if it does."""
     if missing := metric.missing():

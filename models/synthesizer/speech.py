@@ -11,6 +11,7 @@ from processors.records import TimedPhone, TimedWord, Word, timed_phones
 from utils.logging import get_logger
 
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
+AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
 
 
@@ -125,12 +126,19 @@ def faded_out(pieces: Iterable[np.ndarray], n_samples: int) -> Iterator[np.ndarr
     if n_samples == 0:
         yield from pieces
         return
-    held = np.zeros(0, dtype=np.float32)
+    held, whole = np.zeros(0, dtype=np.float32), 0
     for piece in pieces:
+        whole += len(piece)
         held = np.concatenate([held, piece])
         if len(held) > n_samples:
             yield held[:-n_samples]
             held = held[-n_samples:]
+    if whole < n_samples:
+        get_logger(__name__).warning(
+            "the fade at the end is %.1f times as long as the speech, all of which fades; use a"
+            " smaller --fade_out",
+            n_samples / max(whole, 1),
+        )
     yield (held * np.linspace(1, 0, len(held))).astype(np.float32)
 
 
@@ -144,6 +152,21 @@ def log_gain(gain: float) -> None:
     if gain < 1:
         get_logger(__name__).info(
             "peak %.2f: scaled down by %.1f dB", PEAK / gain, -20 * math.log10(gain)
+        )
+
+
+def warn_if_silent(wav: np.ndarray) -> None:
+    """Warns of speech that is hardly audible: its peak is 40 dB and more below full scale.
+
+    Args:
+        wav: (S,) in [-1, 1].
+    """
+    peak = float(np.abs(wav).max(initial=0.0))
+    if peak < AUDIBLE_PEAK:
+        get_logger(__name__).warning(
+            "almost no sound: the peak is %.5f of full scale; is the model trained, and does the"
+            " vocoder fit it?",
+            peak,
         )
 
 

@@ -22,7 +22,16 @@ from models.synthesizer.overrides import with_overrides
 from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.prosody.controls import Controls
 from models.synthesizer.prosody.range import RangeWarning
-from models.synthesizer.speech import Part, Speech, faded_out, faded_pieces, join, log_gain, silence
+from models.synthesizer.speech import (
+    Part,
+    Speech,
+    faded_out,
+    faded_pieces,
+    join,
+    log_gain,
+    silence,
+    warn_if_silent,
+)
 from models.synthesizer.text.clauses import ClauseSplitter
 from models.synthesizer.text.reading import Passage, TextReader
 from models.synthesizer.text.voice_phones import VoicePhones
@@ -136,8 +145,9 @@ class Synthesizer:
             hop_length=self.model.mel.hop_length,
             out_of_vocabulary=[word for one in passages for word in one.spoken.out_of_vocabulary],
         )
-        if (controls.pitch, controls.transform, controls.given_pitch) != (1, None, None):
-            self._range.check(speech)
+        if controls.change_pitch:
+            self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
+        warn_if_silent(speech.wav)
         speech = replace(speech, wav=np.concatenate([*faded_out([speech.wav], n_faded)]))
         log_gain(speech.gain)
         return speech
@@ -242,7 +252,12 @@ class Synthesizer:
         self, passage: Passage, speaker: int, controls: Controls, seed: int
     ) -> Iterator[np.ndarray]:
         with self._seeded(seed):
-            mel = self._mels([passage], speaker, controls, seed).output.mel  # (1, M, T)
+            out = self._mels([passage], speaker, controls, seed).output
+        mel = out.mel  # (1, M, T)
+        f0, _ = out.contours_per_frame()
+        if controls.change_pitch and f0 is not None:
+            name, durations = self.speakers[speaker].name, to_numpy(out.durations)[0]
+            self._range.check(name, passage.spoken.phones, durations, to_numpy(f0)[0])
         pieces = (
             to_numpy(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES, seed=seed)
         )

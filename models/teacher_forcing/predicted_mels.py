@@ -42,7 +42,7 @@ from processors.records import Features, MelWav
 from utils.errors import InputError
 from utils.files import size_and_time
 from utils.logging import get_logger
-from utils.parallel import torch_threads
+from utils.parallel import n_cores, torch_threads
 
 _SAME_MEL = 0.05  # mean difference: another version of PyTorch gives 1e-6, another take 1 and more
 
@@ -55,7 +55,7 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
     Args:
         config: Of the vocoder.
         reference: The acoustic model: an experiment, a checkpoint or a name on the Hub.
-        n_threads: CPU threads of the network.
+        n_threads: CPU threads of the network, at most one for each core.
 
     Raises:
         InputError: If the config is not of a vocoder, the reference not an acoustic model, their
@@ -72,6 +72,13 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
     if acoustic.config.task != "tts":
         raise InputError(f"--from_acoustic: {reference} is a vocoder; expected an acoustic model")
     _check_mels(acoustic.mel, config.preprocess.mel, str(reference))
+    if n_threads > n_cores():
+        get_logger(__name__).warning(
+            "--num_workers %d: this machine has %d cores, and so many threads are used",
+            n_threads,
+            n_cores(),
+        )
+        n_threads = n_cores()
     # all datasets are checked before the first one is processed
     runs = [_plan(config, dataset, acoustic, n_threads) for dataset in config.dataset]
     for run in runs:

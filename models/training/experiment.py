@@ -13,7 +13,7 @@ from accelerate.utils import DistributedType
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, Assets, read_speakers
-from models.base.registry import find, load_config
+from models.base.registry import find
 from models.base.task import Task
 from models.checkpoint.folders import (
     MANIFEST,
@@ -24,7 +24,7 @@ from models.checkpoint.folders import (
     write_manifest,
 )
 from models.checkpoint.history import History
-from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model
+from models.checkpoint.loading import CHECKPOINTS, CONFIG, load_assets, open_model, read_config
 from models.checkpoint.model_card import card_writer
 from models.training.data.loading import (
     ProcessRank,
@@ -103,7 +103,7 @@ def train(
     check_score_metrics(config)
     checkpoint = latest_checkpoint(folder / CHECKPOINTS) if resume else None
     if resume:
-        check_unchanged(load_config(folder / CONFIG), config)
+        check_unchanged(read_config(folder)[1], config)
     assets = load_assets(folder) if resume else _collect(config, init_from)
     accelerator = _make_accelerator(config)
     with ExitStack() as stack:

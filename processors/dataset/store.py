@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 
 from config.preprocess import PreprocessConfig
 from modules.mel import MelConfig
-from processors.dataset.shard_file import IndexRow
+from processors.dataset.shard_file import IndexRow, checksum
 from processors.records import Features, MelWav, WordPhones
 from utils.config import ConfigError, build_complete
 from utils.errors import InputError
@@ -170,6 +170,16 @@ class Store:
                 f"{path}: cannot read {id}: {error}; delete this file and run stage 1 again"
             ) from error
 
+    def _unchanged(self, position: int, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The tensors of a whole record, after a check of their checksum."""
+        if checksum(tensors) != self._checksums[position]:
+            raise InputError(
+                f"{features_folder(self.folder) / self._shards[position]}.safetensors:"
+                f" {self.ids[position]} has changed since it was written; delete this file and run"
+                " stage 1 again"
+            )
+        return tensors
+
     def _shard(self, shard: str) -> Any:  # noqa: ANN401  (safetensors has no public type for it)
         file = self._open_shards.pop(shard, None)
         if file is None:
@@ -198,14 +208,17 @@ class FeatureStore(Store):
         """Reads one utterance by id or position.
 
         Raises:
-            InputError: If it is not there, or its shard is missing or broken.
+            InputError: If it is not there, or its shard is missing, broken or has changed.
         """
         position = self.index_of(key) if isinstance(key, str) else key
-        record = self._tensors(position, self._names)
+        names = list(self._names)
+        if self._mixed[position]:
+            names.insert(1, "word_phones")  # its place in `tensors_of`
+        record = self._unchanged(position, self._tensors(position, names))
         phones = _names(record.pop("phones"))
+        words = _words(record.pop("word_phones", None))
         durations = record.pop("durations", None)
         id, speaker, start = self.ids[position], self.speakers[position], self.starts[position]
-        words = self.read_word_phones(position)
         return Features(
             id, speaker, phones, durations, **record, start=int(start), word_phones=words
         )
@@ -220,8 +233,7 @@ class FeatureStore(Store):
         position = self.index_of(key) if isinstance(key, str) else key
         if not self._mixed[position]:
             return ()
-        lines = self._tensors(position, ("word_phones",))["word_phones"].tobytes().decode()
-        return tuple(_word_phones(line) for line in lines.split("\n"))
+        return _words(self._tensors(position, ("word_phones",))["word_phones"])
 
     def read_prosody(self, key: str | int) -> Prosody:
         """Reads durations, f0 and energy, without the mel; the same errors as `read`."""
@@ -253,7 +265,8 @@ class MelWavStore(Store):
             n_frames: How many, as far as there are so many; None: all that follow.
 
         Raises:
-            InputError: If it is not there, or its shard is missing or broken.
+            InputError: If it is not there, or its shard is missing or broken; also if it
+                has changed, provided that it is read whole.
         """
         position = self.index_of(key) if isinstance(key, str) else key
         T, hop = int(self.frames[position]), self.mel.hop_length
@@ -261,11 +274,19 @@ class MelWavStore(Store):
         spans = slice(first, last), slice(first * hop, last * hop)
         start = int(self.starts[position]) + first * hop
         tensors = self._tensors(position, self.TENSORS, spans)
+        if last - first == T:
+            tensors = self._unchanged(position, tensors)
         return MelWav(self.ids[position], self.speakers[position], **tensors, start=start)
 
 
 def _names(stored: np.ndarray) -> tuple[str, ...]:
     return tuple(stored.tobytes().decode().split())
+
+
+def _words(stored: np.ndarray | None) -> tuple[WordPhones, ...]:
+    if stored is None:
+        return ()
+    return tuple(_word_phones(line) for line in stored.tobytes().decode().split("\n"))
 
 
 def _word_phones(line: str) -> WordPhones:

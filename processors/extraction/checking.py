@@ -20,6 +20,7 @@ from utils.logging import progress
 from utils.parallel import run_chunks
 
 _SHOWN = 5  # ids of one notice or word
+_WITHOUT_ALIGNMENT = ("learned", "none")  # aligners that find no times in stage 1
 
 
 class Findings(NamedTuple):
@@ -46,6 +47,8 @@ class CorpusCheck:
     root: Path  # folder of the corpus
     listing: Listing  # by the reader of the corpus
     max_bad_ratio: float  # config key of this name
+    # the aligner that stage 1 runs after this check; empty if it computes nothing
+    computing_aligner: str = ""
     found: Findings = field(default_factory=lambda: Findings([], {}, [], []))
 
     @property
@@ -83,6 +86,11 @@ class CorpusCheck:
         yield from _grouped("Usable, with notices:", self.found.notices)
         guessed = "Words in no lexicon, whose pronunciation is guessed:"
         yield from _grouped(guessed, self.found.guessed)
+        if self.computing_aligner:
+            yield (
+                f"Not checked: whether preprocess.aligner {self.computing_aligner} can align the"
+                " recordings; stage 1 computes the alignments"
+            )
         yield self._verdict()
 
     def _verdict(self) -> str:
@@ -123,8 +131,10 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
     make_tools = partial(_Tools, options, root, with_text=config.task == "tts")
-    make_tools()  # a fault of no single utterance shows now
-    check = CorpusCheck(dataset, root, listing, options.max_bad_ratio)
+    tools = make_tools()  # a fault of no single utterance shows now
+    computed = tools.with_text and not tools.aligns and options.aligner not in _WITHOUT_ALIGNMENT
+    aligner = options.aligner if computed else ""
+    check = CorpusCheck(dataset, root, listing, options.max_bad_ratio, aligner)
     chunks = plan_shards(listing.utterances, options.shard_size)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(_Work(make_tools), chunks, n_jobs, options.backend):
@@ -170,6 +180,11 @@ class _Tools:
         some = Utterance("a", Path("a.wav"), "", "")
         from_files = with_text and alignment_file(some, config, root) is not None
         self._align = make_aligner(config, root) if from_files else None
+
+    @property
+    def aligns(self) -> bool:
+        """Whether alignments are read, from files."""
+        return self._align is not None
 
     def read(self, utterance: Utterance, trace: Trace) -> None:
         """Reads recording, text and alignment file; raises as stage 1 does."""

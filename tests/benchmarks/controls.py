@@ -12,7 +12,8 @@ with the speaker's mean and deviation.
 """
 
 import argparse
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from models.synthesizer.text.text_files import read_input_texts
 from modules.pitch_transform import PitchTransform
 from processors.audio.pitch import extract_f0
 from utils.cli import print_text, run
+from utils.errors import InputError
 
 # ratio of heard to asked, from f0 without and with the setting, (T,) Hz, and the speaker's mean
 Measure = Callable[[np.ndarray, np.ndarray, float], float]
@@ -60,6 +62,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], Measure]] = {
     "pitch_control 1.2": ({"pitch_control": 1.2}, _multiplied(1.2)),
 }
 PACES = (0.7, 1.3)
+FEWEST_FRAMES = 10  # voiced in both, 0.1 s: a slope over fewer is noise
 
 
 def main() -> None:
@@ -75,12 +78,24 @@ def main() -> None:
     for name, (controls, measure) in SETTINGS.items():
         changed = [voice(text, **controls) for text in texts]
         rows = [_measured(voice, *pair, measure) for pair in zip(plain, changed, strict=True)]
-        heard, in_range = np.mean(rows, axis=0)
+        heard, in_range = mean_of_measurable(rows)
         print_text(f"{name:20} {heard:8.3f} {in_range:16.0%}\n")
     for pace in PACES:
         seconds = [voice(text, duration_control=1 / pace).seconds for text in texts]
         ratios = [one.seconds / s / pace for one, s in zip(plain, seconds, strict=True)]
         print_text(f"pace {pace:<15} {np.mean(ratios):8.3f}\n")
+
+
+def mean_of_measurable(rows: Sequence[tuple[float, float]]) -> np.ndarray:
+    """Means of the columns, (2,), without texts so short that nothing can be measured.
+
+    Raises:
+        InputError: If none is left.
+    """
+    known = [row for row in rows if np.isfinite(row).all()]
+    if not known:
+        raise InputError("no text has voiced frames enough to measure; give longer texts")
+    return np.mean(known, axis=0)
 
 
 def _measured(
@@ -94,6 +109,8 @@ def _measured(
     (speaker,) = voice.model.stats.speakers.values()
     mean, std = speaker.f0_phone.mean, speaker.f0_phone.std
     in_range = np.abs(after.f0[voiced] - mean) < 1.96 * std
+    if voiced.sum() < FEWEST_FRAMES:
+        return math.nan, math.nan
     return measure(f0[0][voiced], f0[1][voiced], mean), float(in_range.mean())
 
 

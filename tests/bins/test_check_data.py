@@ -36,3 +36,18 @@ def test_the_command_reports_and_exits_with_1_if_stage_1_would_fail(tmp_path):
     assert (strict.returncode, unknown.returncode) == (1, 1)
     assert "stage 1 would fail" in strict.stdout
     assert unknown.stderr == "error: --dataset others: the configuration has folder\n"
+
+
+def test_a_folder_of_the_users_own_does_not_hide_ours(tmp_path):
+    for name in ("utils", "models"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not ours')")
+    done = subprocess.run(
+        [sys.executable, "-m", "bins.check_data", "--help"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

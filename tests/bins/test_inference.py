@@ -106,6 +106,7 @@ def test_pace_is_the_inverse_of_the_duration_control():
         ("--pace nan", "argument --pace: 'nan', expected a finite number"),
         ("--pace fast", "argument --pace: 'fast', expected a finite number"),
         ("--pitch_control 20", "argument --pitch_control: 20, expected a number from 0.1 to 10"),
+        ("--pitch_transform_shift 501", "shift: 501, expected -500 to 500 Hz"),
         ("--pitch_transform_shift inf", "--pitch_transform_shift: 'inf', expected a finite number"),
         ("--pitch_transform_amplify a", "--pitch_transform_amplify: 'a', expected a finite number"),
         ("--fade_out 1.5", "argument --fade_out: '1.5', expected a whole number, 0 or more"),

@@ -116,6 +116,7 @@ def test_a_missing_key_is_named(tmp_path):
         ('"adam": {"betas": [0.9]}', "train.adam.betas is [0.9], expected a list of 2 values"),
         ('"adam": {"betas": [0.9, "x"]}', 'train.adam.betas.1 is "x", expected a number'),
         ('"adam": {"betas": 0.9}', "train.adam.betas is 0.9, expected a list [ ... ]"),
+        (r'"optimizer": "a\u0000"', 'train.optimizer is "a\\u0000", expected one of adam, adamw'),
         ('"limit": "x"', 'train.limit is "x", expected a whole number'),
         (
             '"optimizer": "Adam_W"',
@@ -186,3 +187,8 @@ def test_a_value_of_neither_kind_is_refused(tmp_path, written):
     path.write_text(f'{{"kind": {written}}}')
     with pytest.raises(ConfigError, match=r"kind(\.1)? is .*, expected one of a, b"):
         build(Log, read_tree(path))
+
+
+def test_a_text_that_no_path_can_hold_is_refused(tmp_path):
+    message = fault(tmp_path, r'{"name": "a\u0000b"}')
+    assert message.endswith('name is "a\\u0000b", expected text without the character U+0000')

@@ -75,7 +75,7 @@ def test_a_circle_of_base_configs_is_shown(tmp_path):
     assert message == ("exp.json: base_config is circular: exp.json -> b.json -> exp.json")
 
 
-@pytest.mark.parametrize("base", ['"none.json"', '"."', "3", '""'])
+@pytest.mark.parametrize("base", ['"none.json"', '"."', "3", '""', r'"a\u0000"'])
 def test_a_base_config_that_is_no_file_is_named(tmp_path, base):
     assert fault(tmp_path, f'{{"base_config": {base}}}').startswith("exp.json: base_config ")
 

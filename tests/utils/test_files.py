@@ -193,3 +193,8 @@ def test_lines_are_read_one_by_one_up_to_the_one_that_is_wrong(tmp_path):
         list(iterate_jsonl(path))
     with pytest.raises(InputError, match=r"none.jsonl: No such file"):
         list(iterate_jsonl(tmp_path / "none.jsonl"))
+
+
+def test_a_file_name_that_no_disk_holds_is_refused():
+    with pytest.raises(InputError, match=r"a\\x00b.txt': a file name cannot contain .* U\+0000"):
+        user_path("a\0b.txt")

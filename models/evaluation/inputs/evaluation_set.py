@@ -1,6 +1,6 @@
 """The evaluation set: utterances with the files of all systems and their references."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -64,12 +64,17 @@ class EvaluationSet(NamedTuple):
         return traits
 
 
-def build_evaluation_set(inputs: EvaluationInputs, options: EvaluationOptions) -> EvaluationSet:
+def build_evaluation_set(
+    inputs: EvaluationInputs,
+    options: EvaluationOptions,
+    check: Callable[[Mapping[str, SystemTraits]], None] = lambda _traits: None,
+) -> EvaluationSet:
     """Finds the files of all systems and their references; resynthesises recordings if needed.
 
     Args:
         inputs: Folders, and where references are.
         options: Which files, and which references to add.
+        check: Refuses systems by their properties, before the long work of resynthesis.
 
     Raises:
         InputError: If a file or recording is missing, systems differ in their utterances, or a
@@ -86,6 +91,7 @@ def build_evaluation_set(inputs: EvaluationInputs, options: EvaluationOptions) -
     vocoders = {name: vocoder_of(folders[name], files[name]) for name in folders}
     input_checks.check_folders(inputs.folders, options.folder)
     items = pair_files(files, sources)
+    check(EvaluationSet(folders, vocoders, items, output).traits())
     with_copies = add_copies(items, set(vocoders.values()), inputs, options, output / COPY)
     if with_copies is not items:
         folders[COPY] = output / COPY

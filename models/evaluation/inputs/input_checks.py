@@ -44,9 +44,9 @@ def check_sounds(files: Sequence[SystemFile]) -> None:
         InputError: If not; lists them.
     """
     missing = [str(one.file) for one in files if not one.file.is_file()]
-    refuse(missing, "files that stage 3 wrote are missing; run it again", len(files))
+    refuse(missing, "files that stage 3 wrote cannot be found; run it again", len(files))
     broken = [f"{one.file}: {fault}" for one in files if (fault := _fault(one.file))]
-    refuse(broken, "files are not readable as audio; make them again", len(files))
+    refuse(broken, "files cannot be read as audio; make them again", len(files))
 
 
 def _fault(file: Path) -> str:
@@ -101,7 +101,7 @@ def check_texts(
         return
     ids = {one.id for files in systems.values() for one in files.values() if one.kind == "file"}
     lacking = sorted(ids - texts.keys())
-    refuse(lacking, "files have no text in the table of --texts", len(ids))
+    refuse(lacking, "files without a text in the table of --texts", len(ids))
 
 
 def check_folders(folders: Sequence[Path], report_folder: Path | None) -> None:

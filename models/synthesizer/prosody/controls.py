@@ -8,7 +8,7 @@ from typing import NamedTuple
 from models.base.acoustic import Control
 from models.synthesizer.prosody.contours import PitchContour
 from modules.pitch_transform import PitchTransform
-from utils.control_flags import CONTROL_RANGE
+from utils.control_flags import CONTROL_RANGE, MOST_SHIFT_HZ
 from utils.errors import InputError
 
 
@@ -29,8 +29,9 @@ class Controls(NamedTuple):
             known: The controls that it has.
 
         Raises:
-            InputError: If a factor is no number from 0.1 to 10, a transform and given pitch come
-                together, or the model lacks a control that is asked for.
+            InputError: If a factor is no number from 0.1 to 10, a shift is beyond 500 Hz, a
+                transform and given pitch come together, or the model lacks a control that is
+                asked for.
         """
         low, high = CONTROL_RANGE
         for name in ("pitch", "energy", "duration"):
@@ -38,6 +39,14 @@ class Controls(NamedTuple):
             if not (isinstance(value, int | float) and low <= value <= high):
                 raise InputError(f"{name}_control is {value!r}; expected {low:g} to {high:g}")
         controls = self._replace(transform=None) if self.transform == PitchTransform() else self
+        if (
+            isinstance(self.transform, PitchTransform)
+            and abs(self.transform.shift_hz) > MOST_SHIFT_HZ
+        ):
+            raise InputError(
+                f"pitch_transform shifts by {self.transform.shift_hz:g} Hz; expected"
+                f" {-MOST_SHIFT_HZ:g} to {MOST_SHIFT_HZ:g}"
+            )
         if controls.transform is not None and self.given_pitch is not None:
             raise InputError(
                 "a pitch transform acts on predicted pitch, and the pitch of this text is given;"
@@ -51,6 +60,11 @@ class Controls(NamedTuple):
                 f" {', '.join(sorted(known)) or 'none'}); leave it out, or choose another model"
             )
         return controls
+
+    @property
+    def change_pitch(self) -> bool:
+        """Whether the pitch is not what the model predicts."""
+        return (self.pitch, self.transform, self.given_pitch) != (1, None, None)
 
     def _asked(self) -> set[Control]:
         asked: dict[Control, bool] = {

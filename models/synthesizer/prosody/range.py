@@ -1,8 +1,9 @@
 """Warns of pitch beyond that of a speaker's recordings, which models hardly follow."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from models.synthesizer.speech import Speech
 from processors.dataset.statistics import CorpusStats
 from processors.text.nearest_phones import is_voiced
 from utils.logging import get_logger
@@ -23,14 +24,23 @@ class RangeWarning:
         self._speakers = {} if stats is None else stats.speakers
         self._in_letters = in_letters
 
-    def check(self, speech: Speech) -> None:
-        """Warns if more than a fifth of the voiced frames are beyond two standard deviations."""
-        if speech.speaker not in self._speakers or speech.f0 is None:
+    def check(
+        self, speaker: str, phones: Sequence[str], durations: np.ndarray, f0: np.ndarray | None
+    ) -> None:
+        """Warns if more than a fifth of the voiced frames are beyond two standard deviations.
+
+        Args:
+            speaker: Name.
+            phones: Phones and pauses, N of them.
+            durations: Frames per phone, (N,), their sum is T.
+            f0: Hz, (T,); None if the model predicts none.
+        """
+        if speaker not in self._speakers or f0 is None:
             return
-        pitch = self._speakers[speech.speaker].f0_phone
+        pitch = self._speakers[speaker].f0_phone
         low, high = pitch.mean - _DEVIATIONS * pitch.std, pitch.mean + _DEVIATIONS * pitch.std
-        voiced = [is_voiced(name, in_letters=self._in_letters) for name in speech.phone_names]
-        f0 = speech.f0[np.repeat(voiced, speech.durations)]
+        voiced = [is_voiced(name, in_letters=self._in_letters) for name in phones]
+        f0 = f0[np.repeat(voiced, durations)]
         f0 = f0[f0 > 0]  # given pitch may make any phone unvoiced
         beyond = np.count_nonzero((f0 < low) | (f0 > high)) / max(len(f0), 1)
         if beyond > _SHARE:
@@ -41,5 +51,5 @@ class RangeWarning:
                 100 * beyond,
                 low,
                 high,
-                speech.speaker,
+                speaker,
             )

@@ -19,6 +19,7 @@ from models.checkpoint.loading import INFERENCE_NETWORK, load_model
 from models.checkpoint.tensors import listed, not_finite
 from modules.normalisation import adapt_weight_norm
 from processors.text.nearest_phones import PhoneSet
+from processors.text.symbols import PAD
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -31,6 +32,7 @@ class Rows(NamedTuple):
     old: Sequence[str]  # in the other model
     new: Sequence[str]  # in this one
     nearest: Nearest = lambda _row: ()
+    untrained: frozenset[str] = frozenset()  # old rows that hold the other model's initial values
 
 
 @dataclass
@@ -43,6 +45,9 @@ class Transfer:
     similar: list[str] = field(default_factory=list)
     # missing in the other model; they keep their random initial values
     new: list[str] = field(default_factory=list)
+    # `tensor: phone` of phones that the other model has and was not trained on: as random as new
+    # ones, copied so that the model stays the same where nothing trains them
+    untrained: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)  # without a counterpart in the task
     source: str = ""  # the other model, as model cards name it
     phones: frozenset[str] = frozenset()  # what the other model can say
@@ -92,7 +97,8 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
 def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
     """The rows of each tensor whose rows are phones or speakers."""
     before, after = (a.vocabulary.symbols if a.vocabulary else () for a in (old, new))
-    phones = Rows(before, after, PhoneSet(old.known_phones).nearest)
+    untrained = frozenset(before) - old.known_phones - {PAD}
+    phones = Rows(before, after, PhoneSet(old.known_phones).nearest, untrained)
     speakers = Rows([s.name for s in old.speakers], [s.name for s in new.speakers])
     by_phone = dict.fromkeys(getattr(network, "PHONE_ROWS", ()), phones)
     return by_phone | dict.fromkeys(getattr(network, "SPEAKER_ROWS", ()), speakers)
@@ -130,7 +136,8 @@ def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: 
     for position, row in enumerate(rows.new):
         if row in positions:
             tensor[position] = source[positions[row]]
-            transfer.reused.append(f"{name}: {row}")
+            kind = transfer.untrained if row in rows.untrained else transfer.reused
+            kind.append(f"{name}: {row}")
         elif nearest := rows.nearest(row):
             tensor[position] = source[[positions[phone] for phone in nearest]].mean(dim=0)
             transfer.similar.append(f"{name}: {row}={'+'.join(nearest)}")
@@ -163,6 +170,7 @@ def _log_transfer(transfer: Transfer, folder: Path) -> None:
     kinds = {
         "of other phones, which begin as the nearest": transfer.similar,
         "new, randomly initialised": transfer.new,
+        "new, of phones that it was not trained on": transfer.untrained,
         "dropped": transfer.dropped,
     }
     for kind, names in kinds.items():

@@ -137,7 +137,14 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         if rank < len(randomness):
             restore_random_states(randomness[rank] | tensors["random"][rank])
         return build(Position, plain_tree(plain, checkpoint / POSITION))
-    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise InputError(
             f"{checkpoint}: {STATE} or {POSITION} is damaged ({described(error)}); remove this "
             "checkpoint to resume from an older one"

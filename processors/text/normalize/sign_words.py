@@ -1,6 +1,7 @@
 """Words for signs that espeak-ng leaves out or reads in English, by language."""
 
 import re
+from functools import partial
 
 from processors.text.normalize.characters import MINUS
 
@@ -32,6 +33,18 @@ _WORDS = {
     "%": {"ar": "بالمئة", "ja": "パーセント", "ko": "퍼센트"},
     "=": {"ar": "يساوي", "fr": "égale", "ja": "イコール"},
 }  # fmt: skip
+# the word between the ends of a range, which espeak-ng leaves out
+_RANGE_WORDS = {
+    "ca": "a", "cs": "až", "da": "til", "de": "bis", "en": "to", "es": "a", "fr": "à", "it": "a",
+    "nb": "til", "nl": "tot", "pl": "do", "pt": "a", "ru": "до", "sk": "až", "sv": "till",
+    "uk": "до",
+}  # fmt: skip
+_NUMBER = (
+    r"(?:0|[1-9]\d*)(?:[.,]\d+)?"  # no leading zero: that is a part of a date or a telephone number
+)
+_RANGE = re.compile(
+    rf"(?<![\w.,:/+-])(?<!\d )({_NUMBER})\s?[-–—]\s?({_NUMBER})(?![\w:/-]|[.,]\d| \d|\s?[-–—=])"
+)
 _NEGATIVE = re.compile(r"(?:(?<![^\s(\[<>=^*/×+:])|(?<=\d[eE]))-(?=[.,]?\d)")
 
 
@@ -39,11 +52,18 @@ def name_signs(text: str, language: str) -> str:
     """Replaces signs by words of the language; those without a word are left to espeak-ng.
 
     Args:
-        text: Cleaned text; a hyphen before a number, but not inside one, is a minus.
+        text: Cleaned text; a hyphen before a number, but not inside one, is a minus, and
+            between two ascending numbers a range.
         language: espeak language code.
     """
+    text = _RANGE.sub(partial(_named_range, _RANGE_WORDS.get(language.split("-")[0])), text)
     text = _NEGATIVE.sub(MINUS, text)
     for sign, words in _WORDS.items():
         if sign in text and (word := words.get(language.split("-")[0])):
             text = text.replace(sign, f" {word} ")
     return " ".join(text.split())
+
+
+def _named_range(word: str | None, match: re.Match[str]) -> str:
+    low, high = (float(number.replace(",", ".")) for number in match.groups())
+    return match[0] if word is None or low >= high else f"{match[1]} {word} {match[2]}"

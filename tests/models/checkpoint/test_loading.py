@@ -92,6 +92,14 @@ def test_an_edited_config_is_used_with_a_notice(experiment, caplog):
     assert "config.json has changed since it was written" in " ".join(caplog.text.split())
 
 
+@pytest.mark.parametrize("damage", [lambda text: text[:100], lambda text: text.replace("8", "x")])
+def test_a_damaged_config_is_refused_with_how_to_recover_it(experiment, damage):
+    path = experiment / "config.json"
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(InputError, match=r"(?s)config\.json: .*has changed.*copy the file again"):
+        load_model(experiment)
+
+
 def test_an_experiment_of_an_older_version_has_no_manifest_and_loads(experiment):
     before = synthesise(load_model(experiment))
     (experiment / "manifest.json").unlink()
@@ -293,3 +301,11 @@ def test_half_precision_is_loaded_as_float32(experiment):
 
     assert {t.dtype for t in state.values() if t.is_floating_point()} == {torch.float32}
     assert all(torch.equal(state[name], tensor.to(state[name])) for name, tensor in halves.items())
+
+
+def test_a_network_that_fits_no_memory_is_refused(experiment):
+    edit(experiment, model={"transformer": {"conv_filter_size": 10**15}})
+    with pytest.raises(
+        InputError, match=r"config\.json: its network cannot be built: RuntimeError"
+    ):
+        load_model(experiment)

@@ -116,6 +116,19 @@ def test_a_metric_that_was_asked_for_and_is_not_installed_is_an_error(copies, mo
     assert not (copies.folders[0] / "scores.json").exists()
 
 
+def test_a_metric_that_does_not_apply_is_refused_before_any_resynthesis(tmp_path, monkeypatch):
+    def resynthesise(*_):
+        raise AssertionError("resynthesised")
+
+    folder, store = tmp_path / "out", make_store(tmp_path)
+    wav = store.read(store.ids[-1]).wav / np.float32(32768)
+    write_results(folder, [text_line(store.ids[-1])], [wav])
+    inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
+    monkeypatch.setattr("models.evaluation.inputs.resynthesis.resynthesise", resynthesise)
+    with pytest.raises(InputError, match="--metrics mstft: compares copies"):
+        evaluate(inputs, only("mstft"), 1)
+
+
 def test_an_unknown_metric_is_an_error(copies):
     with pytest.raises(InputError, match="no metric 'mel'"):
         evaluate(copies, only("mel"), n_jobs=1)

@@ -10,6 +10,7 @@ from models.synthesizer.speech import (
     faded_pieces,
     join,
     silence,
+    warn_if_silent,
 )
 from processors.records import TimedPhone, TimedWord, Word
 
@@ -112,8 +113,17 @@ def test_the_end_of_a_wav_fades_linearly_whole_or_in_pieces(edges):
     assert ended.tolist() == [2, 2, 2, 2, 1.5, 1, 0.5, 0]
 
 
-def test_a_wav_that_is_shorter_than_the_fade_fades_as_a_whole():
+def test_a_wav_that_is_shorter_than_the_fade_fades_as_a_whole_with_a_warning(caplog):
+    assert np.concatenate([*faded_out([np.ones(3)], 3)]).tolist() == [1, 0.5, 0]
+    assert caplog.text == ""
     assert np.concatenate([*faded_out([np.ones(3)], 99)]).tolist() == [1, 0.5, 0]
+    assert "the fade at the end is 33.0 times as long as the speech" in caplog.text
+
+
+@pytest.mark.parametrize(("peak", "warned"), [(0.0, True), (0.009, True), (0.011, False)])
+def test_speech_that_is_hardly_audible_is_warned_of(caplog, peak, warned):
+    warn_if_silent(np.array([0.0, -peak, 0.0], dtype=np.float32))
+    assert ("almost no sound" in caplog.text) == warned
 
 
 def test_a_piece_is_not_held_back_longer_than_the_fade():

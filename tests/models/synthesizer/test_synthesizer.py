@@ -269,6 +269,15 @@ def test_a_pitch_that_is_not_the_speakers_is_warned_of_once(voice, caplog):
     assert caplog.text.count("beyond the 100 to 300 Hz of most recordings of one") == 1
 
 
+def test_pitch_is_warned_of_in_pieces_too(voice, caplog):
+    fresh = batched(voice, 3)
+    list(fresh.generate("Yes.", pitch_control=1.01))
+    assert "beyond" not in caplog.text
+    for _ in range(2):
+        list(fresh.generate("Yes.", pitch_transform=PitchTransform(flatten=True, shift_hz=150)))
+    assert caplog.text.count("beyond the 100 to 300 Hz of most recordings of one") == 1
+
+
 def test_given_pitch_that_is_not_the_speakers_is_warned_of(voice, caplog):
     fresh = batched(voice, 3)
     fresh("Yes.", pitch=[200.0] * len(voice.phone_names("Yes.")))

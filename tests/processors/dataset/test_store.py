@@ -265,3 +265,13 @@ def test_a_process_keeps_the_shards_open_that_it_used_last(folder, monkeypatch):
 
 def test_the_reading_order_opens_each_shard_once(folder):
     assert FeatureStore(folder).reading_order(["c", "b", "a"]) == ["a", "c", "b"]
+
+
+def test_a_changed_number_is_refused_when_its_utterance_is_read(folder):
+    path = features_folder(folder) / "shard-00001.safetensors"
+    damage(path, path.stat().st_size - 4)
+    store = FeatureStore(folder)
+
+    assert_same(store.read("a"), features("a"))
+    with pytest.raises(InputError, match=r"shard-00001\.safetensors: b has changed.*stage 1 again"):
+        store.read("b")

@@ -85,6 +85,14 @@ def test_alignment_files_are_read_too(corpus):
     check = check_corpus(config_of(corpus, aligner="textgrid"), "mine", 1)
 
     assert "good.TextGrid: no TextGrid" in check.report()
+    assert "Not checked" not in check.report()
+
+
+@pytest.mark.parametrize(("aligner", "computes"), [("hmm", True), ("none", False)])
+def test_the_report_says_which_alignments_are_left_to_stage_1(corpus, aligner, computes):
+    report = check_corpus(config_of(corpus, aligner=aligner), "mine", 1).report()
+
+    assert (f"Not checked: whether preprocess.aligner {aligner} can align" in report) == computes
 
 
 def test_a_fault_of_no_single_utterance_is_an_error(corpus):

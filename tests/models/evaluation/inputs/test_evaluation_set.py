@@ -127,7 +127,7 @@ def test_two_plain_folders_of_sounds_are_enough(tmp_path):
     assert (y.id, y.text, len(y.recorded())) == ("y", "world", 700)
     assert not y.spoken["a"].is_copy  # x is none
     del texts["y"]
-    with pytest.raises(InputError, match=r"1 of 2 files have no text in the table(.|\n)*  y$"):
+    with pytest.raises(InputError, match=r"1 of 2 files without a text in the table(.|\n)*  y$"):
         pair_files({"a": read_system_files(tmp_path / "spoken")}, references)
 
 
@@ -158,9 +158,7 @@ def test_sounds_named_after_an_utterance_of_a_data_set_belong_to_it(tmp_path):
 def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path):
     results = write_files(tmp_path / "a", {"x": 900, "y": 900})
     (tmp_path / "a" / "x.wav").write_bytes(b"")
-    with pytest.raises(
-        InputError, match=r"1 of 2 files are not readable as audio; (.|\n)*x\.wav: "
-    ):
+    with pytest.raises(InputError, match=r"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: "):
         pair_files({"a": results}, ReferenceSources(preprocess_of(tmp_path)))
 
 

@@ -57,6 +57,12 @@ def test_given_pitch_and_a_transform_exclude_each_other(transform):
         Controls(transform=transform, given_pitch=(100.0,)).checked("FastPitch", ALL)
 
 
+@pytest.mark.parametrize("hz", [500.5, -20000])
+def test_a_shift_beyond_any_voice_is_refused(hz):
+    with pytest.raises(InputError, match=rf"shifts by {hz:g} Hz; expected -500 to 500"):
+        Controls(transform=PitchTransform(shift_hz=hz)).checked("FastPitch", {"pitch_transform"})
+
+
 def test_records_hold_what_differs_from_the_defaults():
     assert record_of(None) == record_of(PitchTransform()) == {}
     assert record_of(PitchTransform(flatten=True, shift_hz=5)) == {"flatten": True, "shift_hz": 5}

@@ -60,7 +60,7 @@ def test_rows_of_phones_are_matched_by_symbol(trained, caplog):
     assert torch.equal(rows[1], fresh[1])
     assert "phone_embedding.weight: XX" in transfer.new
     assert f"phone_embedding.weight: {symbols[1]}" in transfer.dropped
-    assert f"phone_embedding.weight: {symbols[2]}" in transfer.reused
+    assert "phone_embedding.weight: <.>" in transfer.reused
     assert "1 new, randomly initialised: phone_embedding.weight (XX)" in caplog.text
 
 
@@ -76,6 +76,18 @@ def test_phones_of_another_set_begin_as_the_nearest_ones(trained):
     assert torch.equal(rows[9], old[symbols.index("S")])
     assert transfer.similar == [f"phone_embedding.weight: {row}" for row in ("ˈɑ=AA1", "z=S")]
     assert "phone_embedding.weight: <_>" in transfer.new
+
+
+def test_phones_on_which_the_old_model_was_not_trained_do_not_count_as_reused(trained, caplog):
+    task, assets = task_of(trained)
+    with caplog.at_level(logging.INFO):
+        transfer = initialise(task, assets, trained)
+    names = {kind: set(getattr(transfer, kind)) for kind in ("reused", "untrained")}
+
+    assert {f"phone_embedding.weight: {name}" for name in ("Z", "ZH")} <= names["untrained"]
+    assert {f"phone_embedding.weight: {name}" for name in ("S", "AA1", "<pad>")} <= names["reused"]
+    assert not names["reused"] & names["untrained"]
+    assert " new, of phones that it was not trained on: phone_embedding.weight (" in caplog.text
 
 
 def test_rows_of_speakers_are_matched_by_name(trained):

@@ -1,0 +1,257 @@
+"""What is damaged, and which part of the toolkit reads it."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from tests.models.training.test_state import everything
+
+from config.preprocess import CorpusConfig, PreprocessConfig, TextConfig
+from models.base.registry import load_config
+from models.checkpoint.folders import MANIFEST, latest_checkpoint, write_checkpoint, write_manifest
+from models.checkpoint.loading import CHECKPOINTS, WEIGHTS, load_model
+from models.synthesizer.text.text_files import read_input_texts
+from models.training.data.loading import ProcessRank, collect_assets, load_data
+from preprocessors.corpora import read_corpus
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError, make_aligner
+from processors.dataset.store import FeatureStore
+from processors.durations import IMPORT_FORMATS
+from processors.durations.formats import Source, find_reader
+from processors.text.frontend import TextFrontend
+from processors.text.g2p import is_arpabet
+from processors.text.lexicon import read_lexicon
+from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.training.small_tasks import (
+    make_processed,
+    make_trainer,
+    train_config,
+    write_voice_config,
+)
+from tests.processors.alignment.test_textgrid import PHONES, SPOKEN, WORDS, long_form, short_form
+from utils.config import to_plain
+from utils.errors import UtteranceError
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "egs" / "_demo" / "LJSpeech-mini"
+
+
+class Target(NamedTuple):
+    """Files, and their reader."""
+
+    shards: int  # tests of a hundred mutations each in `make test-slow`
+    write: Callable[[Path], None]  # writes the files into an empty folder
+    damaged: tuple[str, ...]  # patterns of those that are damaged, one in each case
+    read: Callable[[Path], object]  # gives what can be compared with ==
+    # whether a damaged file that is accepted must give what the whole one gives, unless a line of
+    # the log names it
+    exact: bool = False
+    rejects: type[Exception] | None = None  # also raised by `read`, in addition to InputError
+
+
+def _write_config(recipe: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        text = (ROOT / "egs" / recipe).read_text(encoding="utf-8")
+        base = f"{(ROOT / 'egs' / recipe).parent}/"
+        text = text.replace('"base_config": "', f'"base_config": "{base}')
+        (folder / "exp_config.json").write_text(text, encoding="utf-8")
+
+    return write
+
+
+def _read_config(folder: Path) -> object:
+    return load_config(folder / "exp_config.json")
+
+
+def _write_whole_config(folder: Path) -> None:
+    config = load_config(ROOT / "egs" / "vocoder" / "HiFiGAN" / "exp_config.json")
+    (folder / "exp_config.json").write_text(json.dumps(to_plain(config), indent=1))
+
+
+def _write_table(folder: Path) -> None:
+    (folder / "metadata.csv").write_bytes((DEMO / "metadata.csv").read_bytes())
+    (folder / "wavs").symlink_to(DEMO / "wavs")
+
+
+def _read_table(format: str) -> Callable[[Path], object]:
+    return lambda folder: read_corpus("mini", folder, CorpusConfig(format=format))
+
+
+def _write_textgrids(folder: Path) -> None:
+    tiers = {"words": WORDS, "phones": PHONES}
+    (folder / "TextGrid").mkdir()
+    for id, form in (("long", long_form), ("short", short_form)):
+        (folder / "TextGrid" / f"{id}.TextGrid").write_text(form(tiers), encoding="utf-8")
+
+
+def _align(folder: Path) -> object:
+    align = make_aligner(PreprocessConfig(aligner="textgrid"), folder)
+    wav = np.zeros(1000, dtype=np.float32)
+    utterances = [
+        Utterance(id, folder / f"{id}.wav", SPOKEN.text, "Ada") for id in ("long", "short")
+    ]
+    return [align(utterance, wav, 1000, SPOKEN) for utterance in utterances]
+
+
+def _write_text(folder: Path) -> None:
+    english = (
+        "Dr. Smith paid $3.50 on 5/10/1996 at 10:30; was it {HH AH0 L OW1}? 3-4 km, e.g. VIII!"
+    )
+    (folder / "en-us.txt").write_text(f"{english}\nA second text.\n", encoding="utf-8")
+    (folder / "de.txt").write_text("Es waren 5-10 °C, am 3.5. gegen 10:30 Uhr: schön!\n", "utf-8")
+
+
+@cache
+def _frontend(language: str) -> TextFrontend:
+    config = TextConfig() if language == "en-us" else TextConfig(phone_extractor="espeak")
+    return TextFrontend(config, language)
+
+
+def _read_texts(folder: Path) -> object:
+    return [
+        _frontend(file.stem)(one.text)
+        for file in sorted(folder.iterdir())
+        for one in read_input_texts(file)
+    ]
+
+
+def _write_text_table(folder: Path) -> None:
+    rows = ("text\tpitch\toutput\tspeaker", "Hello.\tpitch.txt\tone\tanna", "Bye.\t\t\t")
+    (folder / "texts.tsv").write_text("\n".join(rows))
+    (folder / "pitch.txt").write_text("120\n0\n130.5\n0\n")
+
+
+def _write_lexicon(folder: Path) -> None:
+    (folder / "lexicon.txt").write_text("word  W ER1 D\nother AH1 DH ER0\n;;; a comment\n")
+
+
+_COUNTS = np.array([3, 0, 5, 2])
+
+
+def _write_durations(folder: Path) -> None:
+    speech = {
+        name: [{name[:-1]: label, "start_s": start, "end_s": end} for start, end, label in rows]
+        for name, rows in (("words", WORDS), ("phones", PHONES))
+    }
+    texts = {
+        "a.ctm": "u1 1 0.00 0.20 sil\nu1 1 0.20 0.10 HH\nu1 1 0.30 0.10 AY1\n",
+        "a.lab": "0 2000000 sil\n2000000 3000000 HH hi\n3000000 4000000 AY1\n",
+        "a.json": json.dumps(speech, indent=1),
+        "a.jsonl": json.dumps({"id": "u1", **speech}) + "\n",
+        "a.TextGrid": long_form({"words": WORDS, "phones": PHONES}),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    np.save(folder / "a.npy", _COUNTS)
+    torch.save(torch.from_numpy(_COUNTS), folder / "a.pt")
+
+
+def _read_durations(folder: Path) -> object:
+    entries = []
+    for name in IMPORT_FORMATS:
+        for path in sorted(folder.iterdir()):
+            if path.suffix.lower() in find_reader(name).SUFFIXES:
+                entries += find_reader(name).entries(Source(path, name))
+    return [entry.read() for entry in entries]
+
+
+def _write_experiment(folder: Path) -> None:
+    """A voice as training leaves it: checksums of its files, and a checkpoint."""
+    make_voice(folder)
+    files = [path.name for path in folder.glob("*.json")]
+    write_checkpoint(folder / CHECKPOINTS, 2, {WEIGHTS: (folder / WEIGHTS).read_bytes()})
+    (folder / WEIGHTS).unlink()
+    write_manifest(folder, files)
+
+
+@torch.no_grad()
+def _speak(folder: Path) -> object:
+    model = load_model(folder)
+    phones = torch.tensor([model.assets.required_vocabulary(folder).ids(("<sil>", "AA1", "<.>"))])
+    out = model.network.infer(phones, torch.tensor([3]))
+    return model.mel, model.speakers, out.mel.tolist(), out.pitch.tolist()
+
+
+_STATE = train_config(batch_size=4, max_steps=2)
+
+
+def _write_run(folder: Path) -> None:
+    store = make_processed(folder / "data")
+    make_trainer(store, folder / CHECKPOINTS, _STATE).fit()
+
+
+def _resume(folder: Path) -> object:
+    store = FeatureStore(folder / "data")
+    trainer = make_trainer(store, folder / CHECKPOINTS, _STATE)
+    trainer.resume(latest_checkpoint(folder / CHECKPOINTS))
+    return everything(trainer)
+
+
+def _resume_unchecked(folder: Path) -> object:
+    """A run whose checksums are those of the damaged files."""
+    (checkpoint,) = (folder / CHECKPOINTS).iterdir()
+    names = [path.name for path in checkpoint.iterdir() if path.name != MANIFEST]
+    write_manifest(checkpoint, names)
+    return _resume(folder)
+
+
+def _read_store(folder: Path) -> object:
+    store = FeatureStore(folder / "data")
+    return [
+        (one.id, one.speaker, one.phones, *(getattr(one, name).tolist() for name in _ARRAYS))
+        for one in map(store.read, store.ids)
+    ]
+
+
+_ARRAYS = ("durations", "mel", "f0", "energy")
+
+
+def _write_processed(folder: Path) -> None:
+    make_processed(folder / "data" / "mini")
+    write_voice_config(folder)
+
+
+def _begin_training(folder: Path) -> object:
+    config = load_config(folder / "exp_config.json", [f"preprocess.processed_dir={folder}/data"])
+    data = load_data(config, collect_assets(config), ProcessRank(), torch.device("cpu"))
+    return len(data.sampler)
+
+
+TARGETS = {
+    "recipe": Target(
+        3, _write_config("tts/FastSpeech2/exp_config.json"), ("*.json",), _read_config
+    ),
+    "configuration": Target(4, _write_whole_config, ("*.json",), _read_config),
+    "ljspeech": Target(2, _write_table, ("metadata.csv",), _read_table("ljspeech")),
+    "folder": Target(3, _write_table, ("metadata.csv",), _read_table("folder")),
+    "textgrid": Target(5, _write_textgrids, ("TextGrid/*",), _align, rejects=AlignmentError),
+    "text": Target(5, _write_text, ("*",), _read_texts, rejects=UtteranceError),
+    "texts": Target(
+        2, _write_text_table, ("*",), lambda folder: read_input_texts(folder / "texts.tsv")
+    ),
+    "lexicon": Target(
+        1,
+        _write_lexicon,
+        ("*",),
+        lambda folder: read_lexicon(folder / "lexicon.txt", is_arpabet),
+    ),
+    "durations": Target(5, _write_durations, ("*",), _read_durations, rejects=AlignmentError),
+    "experiment": Target(
+        6, _write_experiment, ("*.json", f"{CHECKPOINTS}/*/*"), _speak, exact=True
+    ),
+    "voice without checksums": Target(
+        4, lambda folder: make_voice(folder) and None, ("[!c]*",), _speak
+    ),
+    "trainer state": Target(2, _write_run, (f"{CHECKPOINTS}/*/*",), _resume, exact=True),
+    "trainer state without checksums": Target(
+        2, _write_run, (f"{CHECKPOINTS}/*/t*",), _resume_unchecked
+    ),
+    "shards": Target(3, _write_run, ("data/features/*.safetensors",), _read_store, exact=True),
+    "processed data": Target(
+        3, _write_processed, ("data/mini/*.json", "data/mini/features/*"), _begin_training
+    ),
+}
