@@ -74,7 +74,7 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
     _check_mels(acoustic.mel, config.preprocess.mel, str(reference))
     if n_threads > n_cores():
         get_logger(__name__).warning(
-            "--num_workers %d: this machine has %d cores, and so many threads are used",
+            "--num_workers %d: uses %d threads, one for each core of this machine",
             n_threads,
             n_cores(),
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from models.checkpoint.folders import fault_of
-from processors.dataset.store import FeatureStore
+from processors.dataset.store import FeatureStore, write_index
 from tests.models.training.small_tasks import (
     PREPROCESS,
     make_features,
@@ -88,8 +88,9 @@ def test_two_processes_train_one_experiment(root):
 def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):
     broken = [make_features(i) for i in range(14)]
     broken[3].durations[0] += 1
-    shard = root / "data" / "mini" / "features" / "shard-00000.safetensors"
-    write_shard(shard, broken, PREPROCESS.mel)
+    folder = root / "data" / "mini"
+    shard = folder / "features" / "shard-00000.safetensors"
+    write_index(folder, write_shard(shard, broken, PREPROCESS.mel))
     config = write_voice_config(root)
     done = command(
         root, "--config", config, "--name", "voice", "--set", "train.dataloader.num_worker=1"

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from tests.models.training.test_state import everything
 
 from config.preprocess import CorpusConfig, PreprocessConfig, TextConfig
 from models.base.registry import load_config
@@ -26,6 +25,7 @@ from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet
 from processors.text.lexicon import read_lexicon
 from tests.models.synthesizer.test_synthesizer import make_voice
+from tests.models.training.resuming.test_state import everything
 from tests.models.training.small_tasks import (
     make_processed,
     make_trainer,

@@ -230,7 +230,7 @@ def test_frontend_travels_to_other_processes(english):
 
 def test_plain_words_need_no_optional_package():
     code = (
-        "import sys; from config.schema import TextConfig; "
+        "import sys; from config.preprocess import TextConfig; "
         "from processors.text.frontend import TextFrontend; "
         "TextFrontend(TextConfig(), 'en-us')('Plain words.'); "
         "print([n for n in ('phonemizer', 'num2words', 'espeakng_loader') if n in sys.modules])"

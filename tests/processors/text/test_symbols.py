@@ -25,9 +25,9 @@ def test_arpabet_vocabulary_pads_with_id_zero_and_holds_every_mark():
     assert {*PUNCTUATION_PAUSES, "<sil>", "<sp>"} < set(MARKS) < set(vocabulary.symbols)
 
 
-def test_marks_of_texts_in_letters_are_pauses_and_in_no_vocabulary_of_phones():
+def test_marks_of_other_texts_are_pauses_and_in_no_vocabulary_of_phones():
     others = set(PAUSES) - set(MARKS)
-    assert others == {"<space>", "<->", '<">', "<(>", "<)>", "<:>", "<;>"}
+    assert others == {"<space>", "<->", '<">', "<(>", "<)>", "<:>", "<;>", "<eos>"}
     assert MARKS == ("<pad>", "<sil>", "<sp>", "<,>", "<.>", "<?>", "<!>", "<spn>")
     assert not others & set(arpabet_vocabulary().symbols)
 
