@@ -169,7 +169,7 @@ def _log_transfer(transfer: Transfer, folder: Path) -> None:
     logger.info("weights of %s: %d reused", folder, len(transfer.reused))
     kinds = {
         "of other phones, which begin as the nearest": transfer.similar,
-        "new, randomly initialised": transfer.new,
+        "new, initialised as without --init_from": transfer.new,
         "new, of phones that it was not trained on": transfer.untrained,
         "dropped": transfer.dropped,
     }

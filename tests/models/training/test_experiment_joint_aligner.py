@@ -156,7 +156,7 @@ def test_weights_of_a_voice_without_an_aligner_leave_the_aligner_randomly_initia
     train(timed, "timed")
     with caplog.at_level(logging.INFO):
         run(root, name="tuned", init_from=str(root / "ckpts/timed"))
-    assert "randomly initialised: network aligner" in caplog.text
+    assert "initialised as without --init_from: network aligner" in caplog.text
     with pytest.raises(InputError, match=r"trained with .* pocketsphinx, and has no"):
         load_joint_aligner(load_model(root / "ckpts/timed"))
 

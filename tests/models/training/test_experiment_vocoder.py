@@ -150,7 +150,7 @@ def test_discriminators_missing_in_the_source_are_randomly_initialised_and_logge
 
     assert tensors_of(folder).keys() == {"model"}
     assert (transfer.new, transfer.dropped) == (["network discriminator"], [])
-    assert "1 new, randomly initialised: network discriminator" in caplog.text
+    assert "1 new, initialised as without --init_from: network discriminator" in caplog.text
     assert equal(task.networks["discriminator"], fresh.networks["discriminator"].state_dict())
     assert equal(task.networks["generator"], tensors_of(folder)["model"])
 

@@ -61,7 +61,7 @@ def test_rows_of_phones_are_matched_by_symbol(trained, caplog):
     assert "phone_embedding.weight: XX" in transfer.new
     assert f"phone_embedding.weight: {symbols[1]}" in transfer.dropped
     assert "phone_embedding.weight: <.>" in transfer.reused
-    assert "1 new, randomly initialised: phone_embedding.weight (XX)" in caplog.text
+    assert "1 new, initialised as without --init_from: phone_embedding.weight (XX)" in caplog.text
 
 
 def test_phones_of_another_set_begin_as_the_nearest_ones(trained):
