@@ -192,6 +192,24 @@ def test_losses_are_sums_over_valid_frames(config, last_steps):
     assert (losses["guided_attention"].weight, losses["focus"].weight) == (2.0, 0.0)
 
 
+def test_normalised_mels_are_those_of_a_plain_network_on_other_mels():
+    """The network of (mel - mean) / std predicts std * mel + mean."""
+    plain, batch = network_of().eval(), batch_of()
+    scaled = network_of(replace(SMALL, mel_mean=-5.5, mel_std=2.0)).eval()
+    of_plain = plain(*batch[1:4], batch.mel, batch.mel_lengths)
+    of_scaled = scaled(*batch[1:4], batch.mel * 2 - 5.5, batch.mel_lengths)
+    for name in ("mel_hat", "refined_mel_hat"):
+        expected = getattr(of_plain, name) * 2 - 5.5
+        torch.testing.assert_close(getattr(of_scaled, name), expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(of_scaled.alignment, of_plain.alignment, rtol=1e-5, atol=1e-5)
+    spoken, expected = (network.infer(*batch[1:3]) for network in (scaled, plain))
+    first = int(expected.mel_lengths[0])
+    assert spoken.mel_lengths.equal(expected.mel_lengths)
+    torch.testing.assert_close(
+        spoken.mel[0, :, :first], expected.mel[0, :, :first] * 2 - 5.5, rtol=1e-4, atol=1e-4
+    )
+
+
 def test_guided_attention_is_an_option():
     losses = task_of(network_of()).validation_step(batch_of())
     assert set(losses) == {"mel", "refined_mel", "gate", "focus"}
@@ -352,6 +370,7 @@ def test_samples_show_the_attention():
         ),
         (DecoderConfig, {"n_frames_per_step": 0}, "n_frames_per_step is 0, expected 1 or more"),
         (Tacotron2Config, {"guided_width": 0.0}, "guided_width is 0, expected more than 0"),
+        (Tacotron2Config, {"mel_std": 0.0}, "mel_std is 0, expected more than 0"),
     ],
 )
 def test_wrong_sizes_are_refused(section, keys, message):
