@@ -46,6 +46,20 @@ _ENDS = {  # what Keras calls the parameters of a layer
     "moving_mean": "running_mean",
     "moving_variance": "running_var",
 }
+_AXES = (  # of the arrays whose names end so; all others have one
+    (r"(conv_\._\d+|conv1d_\d|(f0|energy)_embeddings)/kernel", 3),
+    (r"(kernel|\w+_embeddings/(weight|embeddings))", 2),
+)
+_NEEDED = (  # their shapes are the sizes of the network
+    "phone_embedding.weight",
+    "encoder.positions",
+    "encoder.layers.0.conv_1.weight",
+    "encoder.layers.0.conv_2.weight",
+    "duration_predictor.conv_1.weight",
+    "pitch.embedding.weight",
+    "mel_linear.weight",
+    "mel_linear.bias",
+)
 _SPEAKERS = re.compile(r"speaker_(embeddings|fc)/")
 _PROJECTION = "project_compatible_decoder/"
 _EPS, _OWN_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
@@ -108,7 +122,7 @@ def translate(
         if key in own:
             raise InputError(f"{path}: {name} is in it twice; is it of one model?")
         own[key] = _in_torch_layout(tensor) if name.endswith("/kernel:0") else tensor
-    _require(own, ("phone_embedding.weight", "mel_linear.weight", "encoder.positions"), path)
+    _require(own, _NEEDED, path)
     _join_attention(own, path)
     for part in ("encoder", "decoder"):
         if f"{part}.positions" in own:
@@ -144,6 +158,15 @@ def _check(stored: Mapping[str, Tensor], path: Path) -> None:
             f"{path}: tensors that FastSpeech 2 does not have: {listed(foreign)}; it is of another "
             "architecture"
         )
+    if misshapen := sorted(name for name, t in stored.items() if t.ndim != _n_axes(name)):
+        raise InputError(
+            f"{path}: arrays with another number of axes than in FastSpeech 2: {listed(misshapen)};"
+            " it is damaged, or of another architecture"
+        )
+
+
+def _n_axes(name: str) -> int:
+    return next((n for end, n in _AXES if re.search(rf"(?:^|/){end}:0$", name)), 1)
 
 
 def _in_torch_layout(kernel: Tensor) -> Tensor:
@@ -162,6 +185,9 @@ def _join_attention(own: dict[str, Tensor], path: Path) -> None:
         names = [first.replace("query", part) for part in ("query", "key", "value")]
         _require(own, tuple(names), path)
         parts = [own.pop(name) for name in names]
+        if len({part.shape for part in parts}) > 1:
+            shapes = ", ".join(f"{n} {tuple(p.shape)}" for n, p in zip(names, parts, strict=True))
+            raise InputError(f"{path}: the shapes of {shapes} differ; it is damaged")
         own[first.replace("query", "qkv")] = torch.cat(parts)
 
 
@@ -172,11 +198,10 @@ def _to_nats(own: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path) ->
     )
     final = f"postnet.norms.{last}"
     first = "postnet.convs.0.weight"
-    needed = ("mel_linear.bias", first, f"{final}.weight", f"{final}.bias")
-    _require(own, needed, path)
-    n_mels = len(own["mel_linear.bias"])
-    if len(mean) != n_mels:
-        raise InputError(f"{path}: mels of {n_mels} bands, and stats.npy has {len(mean)}")
+    _require(own, (first, f"{final}.weight", f"{final}.bias"), path)
+    mel_linear = {"mel_linear.weight": 0, "mel_linear.bias": 0}
+    postnet = {first: 1, f"{final}.weight": 0, f"{final}.bias": 0}
+    _check_bands(own, mel_linear | postnet, len(mean), path)
     own["mel_linear.weight"] = own["mel_linear.weight"] * scale[:, None]
     own["mel_linear.bias"] = own["mel_linear.bias"] * scale + mean
     own["postnet.centre"] = mean
@@ -188,3 +213,15 @@ def _to_nats(own: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path) ->
         _require(own, (f"{name}.running_var",), path)
         own[f"{name}.running_var"] = own[f"{name}.running_var"] + (_EPS - _OWN_EPS)
         own[f"{name}.num_batches_tracked"] = torch.tensor(0)
+
+
+def _check_bands(
+    own: Mapping[str, Tensor], axes: Mapping[str, int], n_mels: int, path: Path
+) -> None:
+    """Compares the axes of tensors that are the bands of the mel with its statistics."""
+    sizes = {name: own[name].shape[axis] for name, axis in axes.items()}
+    if wrong := [f"{name} has {size}" for name, size in sizes.items() if size != n_mels]:
+        raise InputError(
+            f"{path}: {', '.join(wrong)} mel bands, and stats.npy {n_mels}; copy the stats.npy of"
+            " the dump that it was trained on"
+        )

@@ -72,7 +72,16 @@ def test_other_symbols_keep_their_rows_and_read_no_text(tmp_path, arrays):
         ({"mel_before/kernel:0": None}, "incomplete, without mel_linear.weight"),
         ({"encoder/layer_._1/attention/self/key/kernel:0": None}, "incomplete, without encoder"),
         ({"f0_embeddings/bias:0": None}, "pitch.embedding.bias"),
+        ({"f0_embeddings/kernel:0": None}, "incomplete, without pitch.embedding.weight"),
+        ({"encoder/layer_._0/intermediate/conv1d_1/kernel:0": None}, "without encoder.*conv_1"),
         ({"mel_before/bias:0": np.full(10, np.nan, "f4")}, "NaN"),
+        ({"mel_before/kernel:0": np.ones(8, "f4")}, "number of axes .*: mel_before/.*/kernel:0"),
+        ({"mel_before/bias:0": np.ones(9, "f4")}, "linear.bias has 9 mel bands, and stats.npy 10"),
+        ({"postnet/batch_norm_._4/beta:0": np.ones(9, "f4")}, "norms.4.bias has 9 mel bands"),
+        (
+            {"decoder/layer_._0/attention/self/key/bias:0": np.ones(9, "f4")},
+            r"key.bias \(9,\), .* differ",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path, arrays, change, message):
