@@ -79,6 +79,8 @@ def test_the_tensorflowtts_recipe_has_its_network_mel_and_optimizer():
     assert config.preprocess.mel == MelConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10)
     adam = config.train.adam
     assert (config.train.optimizer, adam.lr, adam.weight_decay) == ("adamw", 1e-3, 1e-3)
+    schedule = config.train.lr_scheduler
+    assert (config.train.scheduler, schedule.num_warmup, schedule.end_lr) == ("linear", 4000, 5e-5)
     assert config.train.batch_size == 16
 
 
