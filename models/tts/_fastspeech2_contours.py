@@ -1,6 +1,6 @@
 """Pitch and energy in FastSpeech 2: their settings, and what builds and trains them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from torch import Tensor
@@ -30,6 +30,9 @@ class VariancePredictorConfig:
         require_share(self, "dropout")
 
 
+_OF_CONVOLUTION = ("kernel_size", "dropout")  # keys that only kind `convolution` reads
+
+
 @dataclass(frozen=True)
 class VarianceEmbeddingConfig:
     """Vectors of pitch and energy."""
@@ -49,6 +52,17 @@ class VarianceEmbeddingConfig:
         require_at_least(self, 2, "n_bins")
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
+        of_convolution = self.kind == "convolution"
+        for key in fields(self):
+            value, is_read = (
+                getattr(self, key.name),
+                (key.name in _OF_CONVOLUTION) == of_convolution,
+            )
+            if key.name != "kind" and value != key.default and not is_read:
+                raise ValueError(
+                    f"{key.name} is {value}, but kind {self.kind} does not read it; remove it or"
+                    f" set it to its default, {key.default}"
+                )
 
 
 def build_contour(

@@ -412,6 +412,12 @@ def test_sizes_that_do_not_fit_are_refused(sizes, message):
         (VariancePredictorConfig, {"filter_size": 0}, "filter_size is 0, expected 1 or more"),
         (VariancePredictorConfig, {"dropout": 1.0}, "dropout is 1, expected a share"),
         (VarianceEmbeddingConfig, {"n_bins": 1}, "n_bins is 1, expected 2 or more"),
+        (VarianceEmbeddingConfig, {"dropout": 0.1}, "dropout is 0.1, but kind bins does not read"),
+        (
+            VarianceEmbeddingConfig,
+            {"kind": "convolution", "n_bins": 9},
+            "n_bins is 9, but kind con",
+        ),
         (FastSpeech2Config, {"max_seq_len": 0}, "max_seq_len is 0, expected 1 or more"),
     ],
 )
