@@ -143,8 +143,9 @@ class FastPitch(nn.Module):
         log_floor: Log-mel of silence, which fills the padding of `infer`.
     """
 
-    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = ("fp32", "bf16")
-    HALF: ClassVar[tuple[str, ...]] = ("decoder",)  # what "bf16" computes in bfloat16
+    # parts that compute in bfloat16
+    HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {"fp32": (), "bf16": ("decoder",)}
+    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
     # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
     # exists only with more than one speaker
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
@@ -301,9 +302,9 @@ class FastPitch(nn.Module):
         """Returns a copy that is faster and cannot be trained; call `eval()` first.
 
         Args:
-            precision: "bf16": the decoder in bfloat16.
+            precision: One of PRECISIONS; "bf16": the decoder in bfloat16.
         """
-        return prepared(self, half=self.HALF if precision == "bf16" else ())
+        return prepared(self, half=self.HALF[precision])
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

@@ -161,10 +161,13 @@ class FastSpeech2(nn.Module):
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset(get_args(Control))
-    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = ("fp32", "bf16")
-    # what "bf16" computes in bfloat16: nothing before durations, pitch and energy, and not the mel
+    # parts that compute in bfloat16: nothing before durations, pitch and energy, and not the mel
     # itself, which it would round by up to 0.03
-    HALF: ClassVar[tuple[str, ...]] = ("decoder", "postnet")
+    HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {
+        "fp32": (),
+        "bf16": ("decoder", "postnet"),
+    }
+    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
     # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
     # exists only with more than one speaker
     PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
@@ -334,9 +337,9 @@ class FastSpeech2(nn.Module):
         """Returns a copy that is faster and cannot be trained; call `eval()` first.
 
         Args:
-            precision: "bf16": decoder and postnet in bfloat16.
+            precision: One of PRECISIONS; "bf16": decoder and postnet in bfloat16.
         """
-        return prepared(self, half=self.HALF if precision == "bf16" else ())
+        return prepared(self, half=self.HALF[precision])
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

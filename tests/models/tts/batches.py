@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import torch
 
 from models.base.acoustic_task import AcousticTask
@@ -65,6 +66,8 @@ def check_for_inference(network: Any, batch: TtsBatch, **asked: Any) -> None:
     """
     network.eval()
     exact, half = network.for_inference(), network.for_inference("bf16")
+    with pytest.raises(KeyError):
+        network.for_inference("int8")
     plain, spoken, rounded = (
         one.infer(batch.phone_ids, batch.phone_lengths, **asked) for one in (network, exact, half)
     )
