@@ -193,7 +193,7 @@ class FastSpeech2(nn.Module):
         hidden = sizes.encoder_hidden
         predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
         contour = partial(build_contour, bins, hidden=hidden)
-        self.alike = config.is_convolved  # pitch and energy are predicted from the same phones
+        self.is_convolved = config.is_convolved
         self.n_speakers = len(pitch.mean)
         self.log_floor = log_floor
         self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
@@ -249,8 +249,9 @@ class FastSpeech2(nn.Module):
         encoded = phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         log_durations_hat = self.duration_predictor(phones, phone_mask)  # (B, N)
         for name, contour in self._contours("phone"):
+            read = encoded if self.is_convolved else phones
             phones, contours_hat[name] = contour(
-                phones, contours[name], phone_mask, speaker_ids, encoded if self.alike else phones
+                phones, contours[name], phone_mask, speaker_ids, read
             )
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
@@ -289,7 +290,8 @@ class FastSpeech2(nn.Module):
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
             pitch_transform: Of predicted pitch, around the speaker's mean; pitch_control
                 multiplies its result.
-            voiced: Has no effect. The contour of training goes on through voiceless phones; one
+            voiced: (B, N) bool, the phones whose pitch is transformed by a convolution; None: all.
+                Bins transform all: their contour of training goes on through voiceless phones; one
                 that jumps there is new to the decoder, and a tenth of a shift is lost.
             max_frames: (B,), where the speech is cut off; None: nowhere.
             durations: Frames, (B, N), instead of the predicted ones.
@@ -307,7 +309,9 @@ class FastSpeech2(nn.Module):
         if pitch is not None:
             pitch = continued(pitch, self.pitch, phone_lengths, speaker_ids)
         asked = {
-            "pitch": ContourControl(pitch, pitch_control, pitch_transform),
+            "pitch": ContourControl(
+                pitch, pitch_control, pitch_transform, voiced if self.is_convolved else None
+            ),
             "energy": ContourControl(energy, energy_control),
         }
         values: dict[str, Tensor] = {}
@@ -316,7 +320,7 @@ class FastSpeech2(nn.Module):
             durations = self._predict_durations(phones, phone_mask)
         durations = round_durations(durations * duration_control * phone_mask, max_frames)
         for name, contour in self._contours("phone"):
-            read = encoded if self.alike else phones
+            read = encoded if self.is_convolved else phones
             phones, values[name] = contour.infer(
                 phones, phone_mask, durations, speaker_ids, asked[name], read
             )

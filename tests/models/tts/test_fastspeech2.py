@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -323,6 +324,18 @@ def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speake
     expected = torch.tensor([[125.0], [225]]) * (plain.pitch > 0)
     torch.testing.assert_close(flat.pitch, expected)
     assert not torch.equal(flat.mel, plain.mel)
+
+
+def test_with_a_convolution_pitch_transforms_act_on_voiced_phones():
+    network = network_of(VARIANTS["convolution"]).eval()
+    durations = torch.tensor([[2, 1, 3]])
+    speak = partial(
+        network.infer, torch.tensor([[1, 2, 3]]), torch.tensor([3]), durations=durations
+    )
+    plain = speak().pitch
+    voiced = torch.tensor([[True, False, True]])
+    shifted = speak(pitch_transform=PitchTransform(shift_hz=5), voiced=voiced).pitch
+    torch.testing.assert_close(shifted - plain, torch.tensor([[5.0, 0, 5]]))
 
 
 def test_pitch_is_given_or_transformed():
