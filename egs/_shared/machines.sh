@@ -33,7 +33,7 @@ check_machines() {
 check_count() {
     case $2 in
         '') return 0 ;;
-        *[!0-9]* | ??????*) ;;
+        *[!0-9]* | 0?* | ??????*) ;; # sh reads numbers that begin with 0 as octal
         *) if [ "$2" -ge "$3" ] && [ "$2" -le "$4" ]; then return 0; fi ;;
     esac
     fail "$1 '$2': expected a whole number from $3 to $4"

@@ -18,9 +18,8 @@ run_recipe() {
     shift
     caller_dir=$(pwd)
     root=$(CDPATH='' cd -- "$recipe_dir/../../.." && pwd)
-    stage='' config=$recipe_dir/exp_config.json name='' resume='' restart='' init_from='' synthetic='' profile=''
-    seed=''
-    num_workers='' from_acoustic='' infer_expt_dir='' infer_mode='' infer_dataset=''
+    stage='' config=$recipe_dir/exp_config.json name='' resume='' restart='' init_from=''
+    synthetic='' profile='' seed='' num_workers='' from_acoustic='' infer_expt_dir='' infer_mode='' infer_dataset=''
     infer_testing_set='' overwrite='' vocoder_dir='' resample=''
     read_parts
     gpu=${CUDA_VISIBLE_DEVICES-0}

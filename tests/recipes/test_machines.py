@@ -90,6 +90,7 @@ def test_a_file_of_accelerate_that_cannot_be_used_is_refused(
     ("flags", "message"),
     [
         (("--num_machines", "0"), "--num_machines '0': expected a whole number from 1"),
+        (("--num_machines", "08"), "--num_machines '08': expected a whole number"),
         (("--num_machines", "999999"), "--num_machines '999999': expected a whole number"),
         (("--num_machines", "2", *LAST), "--machine_rank 2: --num_machines 2 has the ranks 0 to 1"),
         (("--num_machines", "2"), "--num_machines 2 needs --machine_rank"),
