@@ -24,7 +24,7 @@ BENCH := OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 PRECISIONS := --compare precision=fp32 precision=bf16
 
 .PHONY: venv demo test test-slow test-page check bench bench-align bench-trust bench-align-voices \
-	bench-vocoder bench-tacotron bench-gan bench-demo gpu
+	bench-vocoder bench-speech bench-tacotron bench-gan bench-demo gpu
 
 venv: .venv/.installed
 
@@ -122,6 +122,10 @@ bench-align-voices: .venv/.installed
 # Speed of HiFi-GAN compared with a plain implementation.
 bench-vocoder: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.vocoder
+
+# Speed from phones to sound compared with plain implementations of FastSpeech 2 and HiFi-GAN.
+bench-speech: .venv/.installed
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.speech
 
 # Speed of Tacotron 2's decoder compared with a plain implementation.
 bench-tacotron: .venv/.installed
