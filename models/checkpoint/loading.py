@@ -1,12 +1,14 @@
 """Loads trained models from disk or the Hub, those of other projects included."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker
@@ -30,6 +32,7 @@ WEIGHTS = f"{INFERENCE_NETWORK}.safetensors"
 RAW_WEIGHTS = f"raw_{WEIGHTS}"  # before averaging, if WEIGHTS is a moving average
 CHECKPOINTS = "checkpoints"
 CONFIG = "config.json"
+_SPARE_PARAMETERS = 1_000_000  # of networks that are built but not stored
 _TORCH_SUFFIXES = (".pt", ".pth", ".tar")
 
 
@@ -159,13 +162,15 @@ def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
     weights = _chosen_weights(folder, config_of(overridden(tree, overrides)))
 
     def build() -> LoadedModel:
+        tensors = read_tensors(weights)
         try:
-            network = find(config.task, config.model_type).build_network(config, assets)
+            with _parameters_bounded(tensors, home / CONFIG):
+                network = find(config.task, config.model_type).build_network(config, assets)
         except RuntimeError as error:  # of torch, such as sizes that fit no memory
             raise InputError(
                 f"{home / CONFIG}: its network cannot be built: {described(error)[:200]}"
             ) from error
-        fill_network(network, read_tensors(weights), weights, "its config.json")
+        fill_network(network, tensors, weights, "its config.json")
         return LoadedModel(network, config, assets, weights, home, step, tree, stored)
 
     def stored(name: str) -> dict[str, Tensor] | None:
@@ -173,6 +178,31 @@ def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
         return read_tensors(file) if file.is_file() else None
 
     return OpenedModel(config, assets, build)
+
+
+@contextmanager
+def _parameters_bounded(tensors: Mapping[str, Tensor], config: Path) -> Iterator[None]:
+    """Stops the building of a network as soon as it is far larger than its weights.
+
+    Damaged sizes would otherwise fill the memory, or take minutes.
+    """
+    n_stored = sum(tensor.numel() for tensor in tensors.values())
+    limit = 3 * n_stored + _SPARE_PARAMETERS  # weight normalisation registers a weight twice
+    n_registered = 0
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        nonlocal n_registered
+        n_registered += 0 if parameter is None else parameter.numel()
+        if n_registered > limit:
+            raise InputError(
+                f"{config}: its network is far larger than the {n_stored:,} values of the weights"
+            )
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def read_config(home: Path) -> tuple[Tree, Config]:
