@@ -13,6 +13,7 @@ from models.base.registry import find, load_config
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.acoustic.passages import PassageMels
 from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer, choose_speaker
 from modules.mel import MelConfig
 from modules.pitch_transform import PitchTransform
@@ -77,6 +78,11 @@ def voice(tmp_path_factory) -> Synthesizer:
 
 
 @pytest.fixture(scope="module")
+def long_speech(voice) -> Speech:
+    return voice(LONG_TEXT)
+
+
+@pytest.fixture(scope="module")
 def two_voices(tmp_path_factory) -> Synthesizer:
     folder = tmp_path_factory.mktemp("two")
     return Synthesizer(make_voice(folder, Speaker("anna", "en-us"), Speaker("bert", "en-gb")))
@@ -88,9 +94,8 @@ def batched(voice: Synthesizer, batch_size: int) -> Synthesizer:
     return Synthesizer(folder, overrides=[f"inference.batch_size={batch_size}"])
 
 
-def test_every_word_of_a_long_text_is_spoken_in_order(voice):
-    speech = voice(LONG_TEXT)
-    words = " ".join(word.text.lower() for word in speech.words)
+def test_every_word_of_a_long_text_is_spoken_in_order(long_speech):
+    words = " ".join(word.text.lower() for word in long_speech.words)
     for phrase in (
         "in eighteen thirteen the first of forty two books was printed",
         "was it beautiful",
@@ -116,29 +121,30 @@ def test_a_voice_says_the_nearest_phones_of_those_it_was_not_trained_on(tmp_path
             say("A boy?")
 
 
-def test_words_and_phones_have_rising_times_within_the_wav(voice):
-    speech = voice(LONG_TEXT)
-    starts = [word.start_s for word in speech.words]
+def test_words_and_phones_have_rising_times_within_the_wav(long_speech):
+    starts = [word.start_s for word in long_speech.words]
     assert starts == sorted(starts)
-    assert all(word.start_s < word.end_s for word in speech.words)
-    assert speech.words[-1].end_s <= speech.seconds
-    assert speech.phones[-1].end_s == pytest.approx(speech.seconds)
-    assert all(a.end_s == b.start_s for a, b in zip(speech.phones, speech.phones[1:], strict=False))
+    assert all(word.start_s < word.end_s for word in long_speech.words)
+    assert long_speech.words[-1].end_s <= long_speech.seconds
+    assert long_speech.phones[-1].end_s == pytest.approx(long_speech.seconds)
+    assert all(
+        a.end_s == b.start_s
+        for a, b in zip(long_speech.phones, long_speech.phones[1:], strict=False)
+    )
 
 
-def test_mel_curves_and_wav_have_the_length_of_the_durations(voice):
-    speech = voice(LONG_TEXT)
-    T = int(speech.durations.sum())
-    assert speech.mel.shape == (80, T)
-    assert speech.f0.shape == speech.energy.shape == (T,)
-    assert speech.wav.shape == (T * MEL.hop_length,)
-    assert speech.wav.dtype == np.float32
-    assert speech.sample_rate == 22050
+def test_mel_curves_and_wav_have_the_length_of_the_durations(long_speech):
+    T = int(long_speech.durations.sum())
+    assert long_speech.mel.shape == (80, T)
+    assert long_speech.f0.shape == long_speech.energy.shape == (T,)
+    assert long_speech.wav.shape == (T * MEL.hop_length,)
+    assert long_speech.wav.dtype == np.float32
+    assert long_speech.sample_rate == 22050
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
-def test_what_is_heard_does_not_depend_on_the_batches(voice, batch_size):
-    alone, together = batched(voice, batch_size)(LONG_TEXT), voice(LONG_TEXT)
+def test_what_is_heard_does_not_depend_on_the_batches(voice, long_speech, batch_size):
+    alone, together = batched(voice, batch_size)(LONG_TEXT), long_speech
     assert alone.durations.tolist() == together.durations.tolist()
     assert alone.mel == pytest.approx(together.mel, abs=1e-4)
     # Griffin-Lim magnifies the rounding errors of the mel, which are about 1e-6
@@ -195,12 +201,11 @@ def test_the_pause_is_silent_and_no_edge_clicks(voice):
     assert speech.wav[[0, first - 1, last, -1]] == pytest.approx([0, 0, 0, 0], abs=1e-6)
 
 
-def test_a_sentence_beyond_max_phones_is_cut_at_its_clauses(voice):
-    whole = voice(LONG_TEXT)
+def test_a_sentence_beyond_max_phones_is_cut_at_its_clauses(voice, long_speech):
     cut = Synthesizer(voice.model.folder, overrides=["inference.max_phones=40"])(LONG_TEXT)
-    assert [word.text for word in cut.words] == [word.text for word in whole.words]
-    assert cut.phone_names.count("<sil>") > whole.phone_names.count("<sil>")
-    assert cut.phone_names.count("<.>") == whole.phone_names.count("<.>")
+    assert [word.text for word in cut.words] == [word.text for word in long_speech.words]
+    assert cut.phone_names.count("<sil>") > long_speech.phone_names.count("<sil>")
+    assert cut.phone_names.count("<.>") == long_speech.phone_names.count("<.>")
 
 
 def test_duration_control_makes_speech_and_pauses_longer(voice):
