@@ -138,6 +138,7 @@ def free_port():
         return listener.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_two_machines_make_the_updates_of_one_with_twice_the_batch(tmp_path):
     make_recordings(tmp_path / "data" / "mini")  # eight to train on: a batch of eight or two of 4
     place = ("--main_process_ip", "127.0.0.1", "--main_process_port", str(free_port()))
