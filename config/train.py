@@ -222,6 +222,24 @@ class TrainConfig:
                 f"score_seconds is {self.score_seconds:g}, expected more than 0 and at most "
                 f"{LONGEST_SCORING_S:g}, while other processes wait"
             )
+        if self.max_epoch == 0 and self.max_steps == 0:
+            raise ValueError("set max_steps or max_epoch: otherwise training does not end")
+        trackers = self.trackers
+        if len(set(trackers)) < len(trackers) or self.tracker == ():
+            raise ValueError(
+                f"tracker is {list(trackers)}, expected one or more, each once, or none"
+            )
+        self._check_combinations()
+        self._check_optimizer()
+
+    @property
+    def trackers(self) -> tuple[str, ...]:
+        """The names in `tracker`; empty for "none"."""
+        names = (self.tracker,) if isinstance(self.tracker, str) else self.tracker
+        return tuple(name for name in names if name != "none")
+
+    def _check_combinations(self) -> None:
+        """Refuses values that exclude each other."""
         if self.synthetic_utterances and self.trained == "speakers":
             raise ValueError(
                 "trained is speakers, and generated data have none worth adding: set it to all, or"
@@ -237,20 +255,6 @@ class TrainConfig:
                 f"compile is buckets and crop_phones {self.crop_phones}, which gives utterances"
                 " other lengths in each epoch; set crop_phones to 0, or compile to dynamic"
             )
-        if self.max_epoch == 0 and self.max_steps == 0:
-            raise ValueError("set max_steps or max_epoch: otherwise training does not end")
-        trackers = self.trackers
-        if len(set(trackers)) < len(trackers) or self.tracker == ():
-            raise ValueError(
-                f"tracker is {list(trackers)}, expected one or more, each once, or none"
-            )
-        self._check_optimizer()
-
-    @property
-    def trackers(self) -> tuple[str, ...]:
-        """The names in `tracker`; empty for "none"."""
-        names = (self.tracker,) if isinstance(self.tracker, str) else self.tracker
-        return tuple(name for name in names if name != "none")
 
     def _check_optimizer(self) -> None:
         """Refuses keys that the optimizer or the schedule does not read, unless at their default.
