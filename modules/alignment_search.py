@@ -143,7 +143,7 @@ def attended_durations(attention: Tensor, phone_lengths: Tensor, mel_lengths: Te
 
 
 def argmax_durations(attention: Tensor) -> Tensor:
-    """Number of frames in which each phone has the largest weight, in whatever order.
+    """Number of frames in which each phone has the largest weight, in any order.
 
     The durations of NVIDIA's FastPitch 1.0 (Łańcucki 2021, arXiv:2006.06873, section 2.1).
 

@@ -1,7 +1,7 @@
 """Whether the attention of a decoder has read a text: simple measures of its weights.
 
-`attention_qualities` is for speech that a decoder made up, `path_quality` for recordings that it
-was given: these have an end, and durations that were taken from the attention.
+`attention_qualities` is for generated speech, `path_quality` for recordings read with teacher
+forcing, whose end is known and whose durations were taken from the attention.
 """
 
 from typing import NamedTuple

@@ -97,12 +97,12 @@ def contour_targets(
     mel_lengths: Tensor,
     speaker_ids: Tensor,
 ) -> dict[str, Tensor]:
-    """The pitch and energy that are to be predicted.
+    """Targets of the predictors of pitch and energy.
 
     Args:
         pitch: Part of the network.
-        energy: Likewise.
-        f0: (B, T) Hz, 0 = unvoiced; bins go on through unvoiced frames, a convolution does not.
+        energy: Part of the network.
+        f0: (B, T) Hz, 0 = unvoiced; interpolated for bins, left out for a convolution.
         energies: (B, T).
         durations: (B, N) frames.
         mel_lengths: (B,).
