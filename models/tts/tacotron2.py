@@ -305,7 +305,7 @@ class Tacotron2(nn.Module):
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
         """Finds the weights of the phones in each true frame, (B, T, N); call `eval()` first.
 
-        All frames of a step share its weights. Padding means nothing.
+        All frames of a step share its weights. Values in the padding have no meaning.
         """
         output: TrainingOutput = self(*_inputs(batch))
         return output.alignment
