@@ -242,8 +242,8 @@ class TrainConfig:
         """Refuses values that exclude each other."""
         if self.synthetic_utterances and self.trained == "speakers":
             raise ValueError(
-                "trained is speakers, and generated data have none worth adding: set it to all, or"
-                " synthetic_utterances to 0"
+                "trained is speakers, and the speaker of generated data is not a real one: set it"
+                " to all, or synthetic_utterances to 0"
             )
         if self.trained == "speakers" and self.adam.weight_decay:
             raise ValueError(

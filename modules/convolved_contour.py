@@ -103,7 +103,7 @@ class ConvolvedContour(nn.Module):
             mask: (B, N) bool, True = valid.
             durations: (B, N); no effect.
             speaker_ids: (B,).
-            control: What is asked of it; a given 0 is a phone without a value.
+            control: Given values, factor and transform; a given 0 is a phone without a value.
             read: What the prediction is made from, (B, N, H); None: `hidden`.
 
         Returns:

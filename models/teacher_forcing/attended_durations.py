@@ -63,8 +63,8 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
             data.vocabulary.ids(data.features(id).phones)
     except InputError as error:
         raise InputError(
-            f"{reference} aligns features of stage 1 with its own configuration; give their folder"
-            f" by --set preprocess.processed_dir, if need be: {error}"
+            f"{reference} needs features that stage 1 made with its own configuration; if they are"
+            f" in another folder, name it by --set preprocess.processed_dir: {error}"
         ) from error
     return ModelSource(voice.home, f"attention, {path}", lambda: [*_entries(data, path)])
 

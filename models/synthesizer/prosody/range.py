@@ -13,7 +13,7 @@ _SHARE = 0.2  # of the voiced frames of a text, that must be beyond for a warnin
 
 
 class RangeWarning:
-    """Warns once if what is asked for is not the pitch of the speaker.
+    """Warns once if the requested pitch is not that of the speaker.
 
     Args:
         stats: Of the recordings; None: not known, no warning.
@@ -46,8 +46,8 @@ class RangeWarning:
         if beyond > _SHARE:
             self._speakers = {}
             get_logger(__name__).warning(
-                "%.0f %% of the pitch asked for is beyond the %.0f to %.0f Hz of most recordings of"
-                " %s, where a voice may not follow; ask for pitch nearer to it",
+                "%.0f %% of the requested pitch is beyond the %.0f to %.0f Hz of most recordings of"
+                " %s, where a voice may not follow; request pitch nearer to it",
                 100 * beyond,
                 low,
                 high,

@@ -288,7 +288,7 @@ def test_given_pitch_that_is_not_the_speakers_is_warned_of(voice, caplog):
     fresh("Yes.", pitch=[200.0] * len(voice.phone_names("Yes.")))
     assert "beyond" not in caplog.text
     fresh("Yes.", pitch=[1e9] * len(voice.phone_names("Yes.")))
-    assert "100 % of the pitch asked for is beyond the 100 to 300 Hz" in caplog.text
+    assert "100 % of the requested pitch is beyond the 100 to 300 Hz" in caplog.text
 
 
 def test_given_pitch_is_spoken_phone_by_phone_in_all_sentences(voice):

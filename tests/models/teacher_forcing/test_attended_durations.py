@@ -230,7 +230,7 @@ def test_a_voice_without_attention_is_refused(tmp_path):
 
 def test_features_that_are_not_there_are_named(made, tmp_path):
     voice = str(made[0] / "ckpts/voice")
-    with pytest.raises(InputError, match=r"processed_dir, if need be: .*json is missing"):
+    with pytest.raises(InputError, match=r"by --set preprocess\.processed_dir: .*json is missing"):
         attention_source(voice, tmp_path, "monotonic")
 
 
