@@ -242,7 +242,7 @@ class TrainConfig:
         """Refuses values that exclude each other."""
         if self.synthetic_utterances and self.trained == "speakers":
             raise ValueError(
-                "trained is speakers, and the speaker of generated data is not a real one: set it"
+                "trained is speakers, and generated data have no real ones: set it"
                 " to all, or synthetic_utterances to 0"
             )
         if self.trained == "speakers" and self.adam.weight_decay:
