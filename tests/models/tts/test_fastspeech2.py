@@ -9,6 +9,7 @@ from config.train import TrainConfig
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.tts import fastspeech2
+from models.tts._fastspeech2_contours import contour_targets
 from models.tts.fastspeech2 import (
     FastSpeech2,
     FastSpeech2Config,
@@ -188,6 +189,18 @@ def test_losses_are_sums_over_valid_positions():
         "energy": "phones",
     }
     assert task.counts(batch) == {"frames": int(batch.mel_lengths.sum()), "phones": 17, "items": 3}
+
+
+@pytest.mark.parametrize(("name", "expected"), [("default", 30 / 4), ("convolution", 30 / 2)])
+def test_frames_without_energy_count_with_bins_and_not_with_a_convolution(name, expected):
+    network = network_of(VARIANTS[name])
+    energy = torch.tensor([[10.0, 0, 20, 0]])
+    lengths, speaker = torch.tensor([4]), torch.tensor([0])
+    targets = contour_targets(
+        network.pitch, network.energy, energy * 9, energy, lengths[None], lengths, speaker
+    )
+    found = network.energy.norm.inverse(targets["energy"], speaker)
+    torch.testing.assert_close(found, torch.tensor([[expected]]))
 
 
 def test_frame_level_losses_count_frames():
