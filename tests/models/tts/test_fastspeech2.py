@@ -214,6 +214,18 @@ def test_without_postnet_there_is_one_mel_loss():
     assert set(task.validation_step(batch_of())) == {"mel", "duration", "pitch", "energy"}
 
 
+def test_dropout_of_attention_acts_in_training():
+    sizes = replace(SMALL.transformer, attention_dropout=0.5)
+    batch, task = (
+        batch_of(),
+        task_of(network_of(replace(SMALL, transformer=sizes, use_postnet=False))),
+    )
+    task.network.train()
+    assert mean_loss(task, batch) != mean_loss(task, batch)
+    task.network.eval()
+    assert mean_loss(task, batch) == mean_loss(task, batch)
+
+
 def test_one_batch_can_be_overfitted():
     batch = batch_of((6, 4))
     task = task_of(network_of().train())
@@ -305,10 +317,12 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy(config):
     torch.testing.assert_close(quieter.energy, neutral.energy * factors)
 
 
-def test_prosody_that_is_given_is_used():
-    network = network_of().eval()
+# an unvoiced phone has the pitch between its neighbours, or the speaker's mean
+@pytest.mark.parametrize(("name", "unvoiced"), [("default", 220.0), ("convolution", 200.0)])
+def test_prosody_that_is_given_is_used(name, unvoiced):
+    network = network_of(VARIANTS[name]).eval()
     durations = torch.tensor([[2, 0, 3]])
-    pitch, energy = torch.tensor([[210.0, 220, 230]]), torch.tensor([[10.0, 20, 30]])
+    pitch, energy = torch.tensor([[210.0, 0, 230]]), torch.tensor([[10.0, 20, 30]])
     output = network.infer(
         torch.tensor([[1, 2, 3]]),
         torch.tensor([3]),
@@ -318,8 +332,8 @@ def test_prosody_that_is_given_is_used():
     )
     assert output.mel.shape == (1, N_MELS, 5)
     assert torch.equal(output.durations, durations)
-    assert torch.equal(output.pitch, pitch)
-    assert torch.equal(output.energy, energy)
+    torch.testing.assert_close(output.pitch, torch.tensor([[210.0, unvoiced, 230]]))
+    torch.testing.assert_close(output.energy, energy)
 
 
 @pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
