@@ -18,11 +18,11 @@ setup(
         "models.evaluation.report": ["static/*"],
     },
     install_requires=[
-        "torch>=2.6",  # from this version on torch.load reads only tensors by default
+        "torch>=2.7",  # the limit of recompilations has its present name
         "numpy>=1.26",
         "accelerate>=1.2",
-        "safetensors>=0.4.3",
-        "huggingface_hub>=0.30,<3",
+        "safetensors>=0.5.2",
+        "huggingface_hub>=1.0,<3",
         "tensorboard>=2.15",
         "tqdm>=4.65",
         "json5>=0.9.25",
