@@ -1,5 +1,4 @@
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
@@ -9,7 +8,6 @@ from config.train import TrainConfig
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.tts import fastspeech2
-from models.tts._fastspeech2_contours import contour_targets
 from models.tts.fastspeech2 import (
     FastSpeech2,
     FastSpeech2Config,
@@ -191,18 +189,6 @@ def test_losses_are_sums_over_valid_positions():
     assert task.counts(batch) == {"frames": int(batch.mel_lengths.sum()), "phones": 17, "items": 3}
 
 
-@pytest.mark.parametrize(("name", "expected"), [("default", 30 / 4), ("convolution", 30 / 2)])
-def test_frames_without_energy_count_with_bins_and_not_with_a_convolution(name, expected):
-    network = network_of(VARIANTS[name])
-    energy = torch.tensor([[10.0, 0, 20, 0]])
-    lengths, speaker = torch.tensor([4]), torch.tensor([0])
-    targets = contour_targets(
-        network.pitch, network.energy, energy * 9, energy, lengths[None], lengths, speaker
-    )
-    found = network.energy.norm.inverse(targets["energy"], speaker)
-    torch.testing.assert_close(found, torch.tensor([[expected]]))
-
-
 def test_frame_level_losses_count_frames():
     task = task_of(network_of(FRAME_LEVEL))
     losses = task.validation_step(batch_of())
@@ -317,25 +303,6 @@ def test_pitch_and_energy_controls_are_factors_on_hz_and_energy(config):
     torch.testing.assert_close(quieter.energy, neutral.energy * factors)
 
 
-# an unvoiced phone has the pitch between its neighbours, or the speaker's mean
-@pytest.mark.parametrize(("name", "unvoiced"), [("default", 220.0), ("convolution", 200.0)])
-def test_prosody_that_is_given_is_used(name, unvoiced):
-    network = network_of(VARIANTS[name]).eval()
-    durations = torch.tensor([[2, 0, 3]])
-    pitch, energy = torch.tensor([[210.0, 0, 230]]), torch.tensor([[10.0, 20, 30]])
-    output = network.infer(
-        torch.tensor([[1, 2, 3]]),
-        torch.tensor([3]),
-        durations=durations,
-        pitch=pitch,
-        energy=energy,
-    )
-    assert output.mel.shape == (1, N_MELS, 5)
-    assert torch.equal(output.durations, durations)
-    torch.testing.assert_close(output.pitch, torch.tensor([[210.0, unvoiced, 230]]))
-    torch.testing.assert_close(output.energy, energy)
-
-
 @pytest.mark.parametrize("config", [SMALL, FRAME_LEVEL], ids=["phone", "frame"])
 def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speaker(config):
     network = network_of(config, TWO_PITCHES, TWO_ENERGIES).eval()
@@ -351,18 +318,6 @@ def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speake
     expected = torch.tensor([[125.0], [225]]) * (plain.pitch > 0)
     torch.testing.assert_close(flat.pitch, expected)
     assert not torch.equal(flat.mel, plain.mel)
-
-
-def test_with_a_convolution_pitch_transforms_act_on_voiced_phones():
-    network = network_of(VARIANTS["convolution"]).eval()
-    durations = torch.tensor([[2, 1, 3]])
-    speak = partial(
-        network.infer, torch.tensor([[1, 2, 3]]), torch.tensor([3]), durations=durations
-    )
-    plain = speak().pitch
-    voiced = torch.tensor([[True, False, True]])
-    shifted = speak(pitch_transform=PitchTransform(shift_hz=5), voiced=voiced).pitch
-    torch.testing.assert_close(shifted - plain, torch.tensor([[5.0, 0, 5]]))
 
 
 def test_pitch_is_given_or_transformed():
