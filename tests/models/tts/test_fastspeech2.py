@@ -421,14 +421,16 @@ def test_numbers_out_of_range_are_refused(section, keys, message):
         section(**keys)
 
 
-def experiment(stats: CorpusStats | None) -> tuple[Config, Assets]:
+def experiment(
+    stats: CorpusStats | None, model: FastSpeech2Config = FRAME_LEVEL
+) -> tuple[Config, Assets]:
     config = Config(
         task="tts",
         model_type="FastSpeech2",
         dataset=("toy",),
         dataset_path={},
         log_dir="",
-        model=FRAME_LEVEL,
+        model=model,
         train=TrainConfig(max_steps=1),
     )
     speakers = (Speaker("low", "en-us"), Speaker("high", "en-us"))
@@ -441,9 +443,10 @@ def speaker_stats(hz: float) -> SpeakerStats:
     return SpeakerStats(frame, phone, Stat(30.0, 5.0, 1.0, 60.0), phone, seconds=1.0)
 
 
-def test_an_experiments_network_takes_its_numbers_from_the_assets():
+@pytest.mark.parametrize("name", ["frame level", "convolution"])
+def test_an_experiments_network_takes_its_numbers_from_the_assets(name):
     stats = CorpusStats({"high": speaker_stats(220), "low": speaker_stats(110)})
-    task = fastspeech2.build_task(*experiment(stats))
+    task = fastspeech2.build_task(*experiment(stats, VARIANTS[name]))
     network = task.networks[task.exported]
     assert network.pitch.norm.mean.tolist() == [110, 220]
     assert network.energy.norm.std.tolist() == [5, 5]
