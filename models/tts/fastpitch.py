@@ -37,7 +37,7 @@ from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.task import LossTerm
-from models.tts._fastpitch_prosody import PhoneEnergy
+from models.tts._fastpitch_energy import PhoneEnergy
 from modules.conv import Linear
 from modules.convolved_contour import ConvolvedContour
 from modules.inference import prepared
