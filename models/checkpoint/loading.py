@@ -229,7 +229,7 @@ def read_config(home: Path) -> tuple[Tree, Config]:
 
 def _chosen_weights(folder: Path, config: Config) -> Path:
     """The file with the weights for synthesis: their moving average, if there is one."""
-    if config.inference.ema or not config.train.ema_decay:
+    if config.inference.ema:
         return folder / WEIGHTS
     raw = folder / RAW_WEIGHTS
     if not raw.is_file():
