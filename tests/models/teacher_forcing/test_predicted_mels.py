@@ -4,6 +4,7 @@ import json
 import logging
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ from safetensors.torch import save_file
 
 from models.base.registry import find, load_config
 from models.checkpoint.loading import load_model
-from models.teacher_forcing import predicted_mels
+from models.teacher_forcing import predicted_mels, voice_data
 from models.teacher_forcing.learned_durations import duration_finder
 from models.teacher_forcing.predicted_mels import prepare_from_acoustic
+from models.teacher_forcing.voice_data import VoiceData
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.tts.fastspeech2 import FastSpeech2
 from modules.mel import MelSpectrogram
@@ -155,6 +157,18 @@ def test_other_weights_predict_the_mels_again(place, caplog):
     after = store_of(place).read(IDS[0])
     assert np.abs(after.mel - before.mel).mean() > 0.1
     np.testing.assert_array_equal(after.wav, before.wav)
+
+
+def test_batches_hold_utterances_of_similar_length_up_to_a_number_of_frames(prepared, monkeypatch):
+    store = FeatureStore(prepared / "data/LJSpeech")
+    frames = {id: int(store.frames[store.index_of(id)]) for id in IDS}
+    limit = 2 * max(frames.values())
+    monkeypatch.setattr(voice_data, "_BATCH_FRAMES", limit)
+    groups = list(VoiceData(load_model(prepared / "ckpts/voice"), store).groups(IDS))
+    assert [id for group in groups for id in group] == sorted(IDS, key=lambda id: (frames[id], id))
+    assert all(len(group) * frames[group[-1]] <= limit for group in groups)
+    for group, after in pairwise(groups):
+        assert (len(group) + 1) * frames[after[0]] > limit
 
 
 def test_the_store_names_the_model_of_its_mels(place):
