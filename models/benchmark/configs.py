@@ -52,6 +52,21 @@ def known_models() -> dict[str, str]:
     return {name: task for name, task in names.items() if _recipe(task, name) is not None}
 
 
+def check_model(model: str) -> None:
+    """Refuses a model without a recipe.
+
+    Args:
+        model: Name, such as "fastspeech2".
+
+    Raises:
+        InputError: If it is unknown.
+    """
+    known = known_models()
+    if model not in known:
+        listed = ", ".join(known)
+        raise InputError(f"no model {model!r}{nearest(model, known)} (known: {listed})")
+
+
 def generated_config(model: str, overrides: Sequence[str] = (), *, small: bool = False) -> Config:
     """Reads the configuration of a model's recipe, for generated data.
 
@@ -63,11 +78,8 @@ def generated_config(model: str, overrides: Sequence[str] = (), *, small: bool =
     Raises:
         InputError: If the model is unknown, or a value is wrong.
     """
-    known = known_models()
-    if model not in known:
-        listed = ", ".join(known)
-        raise InputError(f"no model {model!r}{nearest(model, known)} (known: {listed})")
-    path = _recipe(known[model], model)
+    check_model(model)
+    path = _recipe(known_models()[model], model)
     if path is None:
         raise AssertionError(model)
     size = ("preprocess.n_mel=20", *_SMALL.get(model, ())) if small else ()

@@ -14,7 +14,7 @@ import torch
 
 from config.schema import Config
 from models.base.registry import load_config
-from models.benchmark.configs import EGS, generated_config, known_models
+from models.benchmark.configs import EGS, check_model, generated_config, known_models
 from models.benchmark.results import Comparison, Measured, Report, Result, environment, result_of
 from models.benchmark.synthesis import TEXTS, PrecisionError, SpeechRun, Speed, SynthesisRun
 from models.benchmark.timing import (
@@ -123,6 +123,8 @@ def run_benchmark(options: Options, command: str) -> Report:
     """
     device = torch.device(options.device)
     torch.set_num_threads(options.threads)
+    for name in options.models:
+        check_model(name)
     _check_weights(options)
     results: list[Result] = []
     comparisons: list[Comparison] = []

@@ -34,6 +34,10 @@ class PassageMels:
     """
 
     def __init__(self, model: LoadedModel, config: Config, device: torch.device) -> None:
+        if config.train.synthetic_utterances:
+            get_logger(__name__).warning(
+                "this voice was trained on generated data (--synthetic): its speech is noise"
+            )
         self._network = _prepared(model.network, config)
         self._vocabulary = model.assets.required_vocabulary(model.home)
         self._log_floor = model.mel.log_floor_value

@@ -109,6 +109,9 @@ def test_batches_are_not_a_setting_of_inference():
 def test_an_unknown_model_is_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"no model 'hifigam'; did you mean hifigan\?"):
         generated_config("hifigam")
+    options = Options(models=("hifigam",), modes=("inference",))  # not that weights are missing
+    with pytest.raises(InputError, match=r"did you mean hifigan\?"):
+        run_benchmark(options, "bench")
     assert set(known_models()) == {
         "fastspeech2", "fastpitch", "tacotron2", "hifigan", "waveglow", "freevgl",
     }  # fmt: skip

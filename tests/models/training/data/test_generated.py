@@ -8,6 +8,7 @@ import torch
 
 from models.benchmark.configs import generated_config, known_models
 from models.checkpoint.loading import load_model
+from models.synthesizer.synthesizer import Synthesizer
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.training.experiment import train
 from processors.text.symbols import MARKS, arpabet_vocabulary
@@ -60,6 +61,12 @@ def test_the_card_says_that_the_data_was_generated(tmp_path):
     assert "on generated data: its output is not speech." in card
     assert "| data | generated (--synthetic), 4 utterances with the lengths of LJSpeech |" in card
     assert "LJSpeech, licence" not in card
+
+
+def test_synthesis_warns_that_the_data_was_generated(tmp_path, caplog):
+    train(config_of(tmp_path, "fastspeech2", "train.max_steps=1"), "voice")
+    Synthesizer(tmp_path / "voice", "griffin_lim")
+    assert "was trained on generated data (--synthetic): its speech is noise" in caplog.text
 
 
 def test_batches_hold_short_and_long_utterances_with_durations_that_fit(tmp_path):
