@@ -49,6 +49,12 @@ def test_the_header_is_what_the_hub_reads(voice):
     assert header["base_model"] == "org/name"
 
 
+def test_a_model_of_generated_data_names_no_corpus(voice):
+    config = replace(voice.config, train=replace(voice.config.train, synthetic_utterances=4))
+    assert "datasets" not in header_of(card_text(replace(voice, config=config)))
+    assert licences_of(config) == {}
+
+
 def test_the_table_says_what_it_was_made_of(voice):
     text = card_text(replace(voice, scores=("wer 0.1235", "vocoder v2")))
     for part in (
