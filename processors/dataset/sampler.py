@@ -52,8 +52,6 @@ class FrameBudgetSampler:
 
     Attributes:
         fixed: The batches of fixed shapes; None without.
-
-    Attributes:
         processes: As given.
         n_frames: Of all utterances.
 
