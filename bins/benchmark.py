@@ -22,7 +22,8 @@ def main() -> None:
     add(
         "--precision",
         default="fp32",
-        help="fp32, bf16, fp16, or several, as fp32,bf16; those a model lacks are left out",
+        help="fp32, bf16, fp16, int8, mixed, or several, as fp32,bf16; of several, those a model"
+        " lacks are left out",
     )
     add("--warm_up", type=int, default=1, help="calls that are not timed (default: 1)")
     add("--steps", type=int, default=4, help="updates or batches that are timed (default: 4)")

@@ -3,8 +3,8 @@
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -123,9 +123,7 @@ def run_benchmark(options: Options, command: str) -> Report:
     """
     device = torch.device(options.device)
     torch.set_num_threads(options.threads)
-    for name in options.models:
-        check_model(name)
-    _check_weights(options)
+    _check(options)
     results: list[Result] = []
     comparisons: list[Comparison] = []
     for mode, model in _pairs(options):
@@ -163,7 +161,14 @@ def _pairs(options: Options) -> Iterator[tuple[Mode, str]]:
             yield from ((cast("Mode", mode), model) for model in models)
 
 
-def _check_weights(options: Options) -> None:
+def _check(options: Options) -> None:
+    """Refuses unknown models, options without an effect, and inference without weights."""
+    if options.config is not None and options.models:
+        raise InputError("--config chooses the model; leave out --model")
+    for name in (*options.models, *options.checkpoints):
+        check_model(name)
+    if options.compared is not None and not {"training", "inference"} & {*options.modes}:
+        raise InputError("--compare is for training and inference; add one of them to --mode")
     if "inference" not in options.modes or options.random_weights:
         return
     if missing := [m for _, m in _pairs(options) if m not in options.checkpoints]:
@@ -183,6 +188,10 @@ def _config(options: Options, mode: Mode, model: str, setting: Setting) -> Confi
     if options.config is not None:
         config = load_config(options.config, overrides)
     elif mode == "inference" and model in options.checkpoints:
+        if changed := [*options.overrides, *setting.overrides]:
+            raise InputError(
+                f"{changed[0]}: a model of --checkpoint is measured as it was trained; leave it out"
+            )
         config = open_model(options.checkpoints[model]).config
         train = replace(config.train, synthetic_utterances=N_LJSPEECH)
         config = replace(config, train=train)
@@ -191,7 +200,9 @@ def _config(options: Options, mode: Mode, model: str, setting: Setting) -> Confi
     if mode == "inference":
         return config
     if setting.precision not in ("fp32", "bf16", "fp16"):
-        raise InputError(f"training in precision={setting.precision}: expected fp32, bf16 or fp16")
+        raise PrecisionError(
+            f"training in precision={setting.precision}: expected fp32, bf16 or fp16"
+        )
     precision = cast("Literal['fp32', 'bf16', 'fp16']", setting.precision)
     return replace(config, train=replace(config.train, mixed_precision=precision))
 
@@ -213,7 +224,7 @@ def _subject(options: Options, mode: Mode, model: str, setting: Setting) -> Subj
     if mode == "inference" and "batches=" in setting.name:
         raise InputError(f"setting {setting.name!r}: batches are of training; leave it out")
     if mode == "training" and setting.precision == "fp16" and device.type == "cpu":
-        raise InputError("training in precision=fp16 needs a GPU; use bf16 or fp32")
+        raise PrecisionError("training in precision=fp16 needs a GPU; use bf16 or fp32")
     if mode == "training":
         run: Subject = TrainingRun(config, device, random_batches=setting.random_batches)
     else:
@@ -273,17 +284,17 @@ def _speech(options: Options, device: torch.device) -> Result:
     """Text to sound with the voice and the vocoder of the options."""
     run = SpeechRun(options.voice, options.vocoder, device, TEXTS[:1] if options.small else TEXTS)
     found = measure(run, options.warm_up, options.steps)
-    parts = run.parts[options.warm_up :]
-    audio = sum(part.audio for part in parts)
+    spoken = run.spoken[options.warm_up :]
+    alone = [run.time_parts() for _ in range(options.warm_up + options.steps)][options.warm_up :]
     factors = {
-        name: sum(getattr(part, name) for part in parts) / audio
+        name: sum(getattr(parts, name) for parts in alone) / sum(parts.audio for parts in alone)
         for name in ("text", "acoustic", "vocoder")
     }
     parts_of_sound = factors | {
-        "whole": sum(part.last for part in parts) / audio,
-        "first_s": fmean(part.first for part in parts),
-        "last_s": fmean(part.last for part in parts),
-        "audio_s": audio / len(parts),
+        "whole": sum(one.last for one in spoken) / sum(one.audio for one in spoken),
+        "first_s": fmean(one.first for one in spoken),
+        "last_s": fmean(one.last for one in spoken),
+        "audio_s": fmean(one.audio for one in spoken),
     }
     voice = Path(options.voice).name
     of = Measured(f"{voice}, {run.name}", "speech", "", weights=voice, data="texts")
@@ -294,19 +305,17 @@ def _speech(options: Options, device: torch.device) -> Result:
 
 def _start_up(statement: str, repeats: int = 3) -> Result:
     """Time that a fresh interpreter takes for an import."""
-    cpu: list[float] = []
+    cpu, wall = [], []
     for _ in range(repeats):
-        with _children(cpu):
-            subprocess.run([sys.executable, "-c", statement], check=True, cwd=EGS.parent)
-    times = spread(cpu)
+        start, before = time.perf_counter(), _children_s()
+        subprocess.run([sys.executable, "-c", statement], check=True, cwd=EGS.parent)
+        cpu.append(_children_s() - before)
+        wall.append(time.perf_counter() - start)
     of = Measured(statement, "start-up", "", weights="", data="")
-    return Result(of, 0, repeats, times, times, cpu[0], peak_mib=0.0)
+    return Result(of, 0, repeats, spread(cpu), spread(wall), wall[0], peak_mib=0.0)
 
 
-@contextmanager
-def _children(seconds: list[float]) -> Iterator[None]:
-    """Appends the CPU seconds of the processes that were started in a block."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    yield
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+def _children_s() -> float:
+    """CPU seconds of the processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

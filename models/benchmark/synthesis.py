@@ -38,7 +38,7 @@ TEXTS = (
 
 
 class PrecisionError(InputError):
-    """A precision that a model does not have in inference."""
+    """A precision that a model does not have."""
 
 
 class Speed(NamedTuple):
@@ -179,14 +179,20 @@ def _check_precision(precision: str, known: Sequence[str], network: nn.Module) -
         )
 
 
-class Part(NamedTuple):
-    """Seconds of the parts of text to sound, for one text."""
+class Spoken(NamedTuple):
+    """Seconds from text to sound, for one text."""
+
+    first: float  # until the first piece of sound of `generate`
+    last: float  # until the last
+    audio: float  # length of the sound
+
+
+class Parts(NamedTuple):
+    """Seconds of the parts of text to sound, each alone, for one text."""
 
     text: float  # normalisation and phones
     acoustic: float
     vocoder: float
-    first: float  # until the first piece of sound of `generate`
-    last: float  # until the last
     audio: float  # length of the sound
 
 
@@ -203,7 +209,7 @@ class SpeechRun:
         device: As given.
         name: Of the vocoder.
         sample_rate: Hz.
-        parts: Of each text so far.
+        spoken: Of each text so far.
     """
 
     def __init__(
@@ -218,17 +224,29 @@ class SpeechRun:
         )
         opened = open_vocoder(vocoder, self._model.mel)
         self._vocoder = opened.load(inference, device.type)
-        self._texts = cycle(texts)
+        self._texts, self._texts_of_parts = cycle(texts), cycle(texts)
         on_one_core = device.type == "cpu" and torch.get_num_threads() == 1
         self._clock = time.process_time if on_one_core else time.perf_counter
         self.name = opened.name
         self.sample_rate = self._model.mel.sample_rate
-        self.parts: list[Part] = []
+        self.spoken: list[Spoken] = []
 
     @torch.inference_mode()
     def step(self) -> Work:
-        """Speaks the next text once as a whole; its parts are timed separately before that."""
-        text = next(self._texts)
+        """Speaks the next text."""
+        start, first, n_samples = self._clock(), 0.0, 0
+        for piece in self._synthesizer.generate(next(self._texts)):
+            first = first or self._clock() - start
+            n_samples += len(piece)
+        last = self._clock() - start
+        self.spoken.append(Spoken(first, last, n_samples / self.sample_rate))
+        frames = n_samples // self._model.mel.hop_length
+        return Work(1, frames, frames, n_samples)
+
+    @torch.inference_mode()
+    def time_parts(self) -> Parts:
+        """Times the parts for the next text."""
+        text = next(self._texts_of_parts)
         start = self._clock()
         names = self._synthesizer.phone_names(text)
         read = self._clock() - start
@@ -238,15 +256,9 @@ class SpeechRun:
         ids, lengths = ids.to(self.device), lengths.to(self.device)
         acoustic, out = self._timed(lambda: network.infer(ids, lengths, speaker_ids=speakers))
         vocoded, _ = self._timed(lambda: self._vocoder.infer(out.mel, out.mel_lengths))
-        start, first, n_samples = self._clock(), 0.0, 0
-        for piece in self._synthesizer.generate(text):
-            first = first or self._clock() - start
-            n_samples += len(piece)
-        last = self._clock() - start
-        audio = n_samples / self._model.mel.sample_rate
-        self.parts.append(Part(read, acoustic, vocoded, first, last, audio))
-        frames = n_samples // self._model.mel.hop_length
-        return Work(1, frames, frames, n_samples)
+        frames = int(out.mel_lengths.sum())
+        audio = frames * self._model.mel.hop_length / self.sample_rate
+        return Parts(read, acoustic, vocoded, audio)
 
     def _timed(self, work: Callable[[], Any]) -> tuple[float, Any]:
         start = self._clock()

@@ -67,8 +67,8 @@ def _speech(one: Record, _seconds: Record) -> Row:
     ]
 
 
-def _start_up(one: Record, seconds: Record) -> Row:
-    return [f"`{one['of']['model']}`", _s(seconds["p50"])]
+def _start_up(one: Record, _seconds: Record) -> Row:
+    return [f"`{one['of']['model']}`", _s(one["cpu_s"]["p50"])]
 
 
 def _compared(one: Record) -> Row:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,28 @@ def test_precisions_that_a_model_lacks_are_left_out():
         run_benchmark(replace(options, precisions=("bf16",)), "bench")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(config=Path("a.json"), models=("hifigan",)), "leave out --model"),
+        (Options(checkpoints={"hifigam": "a"}), r"no model 'hifigam'; did you mean hifigan\?"),
+        (Options(modes=("speech",), compared=("threads=1", "threads=2")), "add one of them"),
+        (
+            Options(
+                models=("fastspeech2",),
+                modes=("inference",),
+                checkpoints={"fastspeech2": str(VOICE)},
+                overrides=("model.hidden=8",),
+            ),
+            "model.hidden=8: a model of --checkpoint is measured as it was trained",
+        ),
+    ],
+)
+def test_options_without_an_effect_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        run_benchmark(options, "bench")
+
+
 def test_batches_are_not_a_setting_of_inference():
     options = Options(
         models=("hifigan",), modes=("inference",), small=True, random_weights=True,
@@ -121,6 +144,7 @@ def test_speech_has_its_parts():
     options = Options(modes=("speech",), small=True, warm_up=1, steps=1)
     (result,) = run_benchmark(options, "bench").results
     parts = result.parts
+    assert result.real_time_factor == pytest.approx(parts["whole"], rel=0.1)
     assert parts["text"] + parts["acoustic"] + parts["vocoder"] == pytest.approx(
         parts["whole"], rel=0.5
     )
