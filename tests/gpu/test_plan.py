@@ -20,6 +20,7 @@ def arguments_of(out, minutes=9.0):
     return Namespace(out=out, store=None, device="cpu", minutes=minutes, small=True)
 
 
+@pytest.mark.slow
 def test_models_are_trained_scored_and_measured_and_small_enough_to_take_home(tmp_path):
     assert carry_out(arguments_of(tmp_path), [*TRAINING, *MEASUREMENT]) == 0
     files = sorted(tmp_path.glob("results/*"))
