@@ -168,7 +168,7 @@ class DumpReader:
         )
 
     def _read(self, file: layout.ArrayFile, id: str) -> np.ndarray:
-        return read_array(file.path(self.dump, self.places[id], id))
+        return _read_numbers(file.path(self.dump, self.places[id], id))
 
     def _phones(self, id: str) -> tuple[str, ...]:
         ids = self._read(layout.IDS, id)
@@ -187,7 +187,14 @@ class DumpReader:
         if len(files) != 1:
             listed = ", ".join(map(str, files)) or "none"
             raise FeatureError(f"files of its durations: {listed}; expected one")
-        return checked_durations(read_array(files[0]), n_tokens, n_frames)
+        return checked_durations(_read_numbers(files[0]), n_tokens, n_frames)
+
+
+def _read_numbers(path: Path) -> np.ndarray:
+    values = read_array(path)
+    if values.dtype.kind not in "iuf":
+        raise FeatureError(f"{path.name}: values of type {values.dtype}, expected numbers")
+    return values
 
 
 def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.ndarray:
