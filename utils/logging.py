@@ -75,7 +75,7 @@ class Progress:
         remaining = (self._total - self._done) * seconds / fresh
         slow = seconds > _SLOW_S * fresh
         speed = f"{seconds / fresh:.0f} s each" if slow else f"{fresh / seconds:.1f}/s"
-        return f"{line}, {speed}, {_clock_face(remaining)} left"
+        return f"{line}, {speed}, {clock_face(remaining)} left"
 
     def __exit__(
         self,
@@ -112,7 +112,8 @@ _SECONDS_BETWEEN_LINES = 10.0
 _SLOW_S = 5.0  # for one item
 
 
-def _clock_face(seconds: float) -> str:
+def clock_face(seconds: float) -> str:
+    """Hours, minutes and seconds, as in 1:02:03."""
     minutes, seconds = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
 

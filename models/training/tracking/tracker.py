@@ -12,7 +12,7 @@ from models.training.scoring.periodic import ScoringResult
 from models.training.scoring.validation import Validation
 from models.training.tracking.backends import Backend
 from utils.errors import InputError
-from utils.logging import get_logger
+from utils.logging import clock_face, get_logger
 
 
 class Tracker:
@@ -47,7 +47,7 @@ class Tracker:
             values["lr"],
             values["steps_per_s"],
             values["frames_per_s"],
-            _clock_face(seconds),
+            clock_face(seconds),
         )
         curves = {f"train/{name}": value for name, value in values.items()}
         self._log(curves, position.step)
@@ -152,8 +152,3 @@ def _without_writer(report: Callable[..., object]) -> Callable[..., object]:
 
 def _listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in values.items())
-
-
-def _clock_face(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
