@@ -27,7 +27,8 @@ for argument do
     case $previous in --name | -n) name=$argument ;; esac
     previous=$argument
 done
-for checkpoint in ckpts/*/"$name"/checkpoints/step-*; do
+kind=${recipe%/*/*} # egs/tts
+for checkpoint in ckpts/"${kind##*/}/$name"/checkpoints/step-*; do
     if [ -d "$checkpoint" ]; then
         set -- --resume "$@"
         break

@@ -188,3 +188,33 @@ def test_an_address_at_which_machines_cannot_meet_is_one_line(tmp_path, host, me
     assert process.returncode == 2
     assert errors.count("\n") == 1
     assert errors.startswith(message.format(port=port))
+
+
+@pytest.mark.parametrize(("kind", "resumes"), [("tts", True), ("vocoder", False)])
+def test_slurm_starts_each_machine_and_resumes_the_experiment_of_this_kind(tmp_path, kind, resumes):
+    run = tmp_path / "egs" / kind / "Model" / "run.sh"
+    programs = {
+        tmp_path / "bin" / "scontrol": "#!/bin/sh\necho node1\necho node2\n",
+        tmp_path / "bin" / "srun": '#!/bin/sh\nshift\nSLURM_NODEID=1 exec "$@"\n',
+        run: "printf '%s\\n' \"$@\"\n",
+    }
+    for path, text in programs.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    (tmp_path / "ckpts" / "tts" / "a" / "checkpoints" / "step-00000002").mkdir(parents=True)
+    job = {"SLURM_JOB_NODELIST": "node[1-2]", "SLURM_JOB_ID": "10007", "SLURM_NNODES": "2"}
+    result = subprocess.run(
+        ["sh", REPOSITORY / "egs/_shared/slurm.sh", run.relative_to(tmp_path), "--name", "a"],
+        cwd=tmp_path,
+        env=os.environ
+        | job
+        | {"CUDA_VISIBLE_DEVICES": "0,1", "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    machines = "--num_machines 2 --machine_rank 1 --main_process_ip node1 --main_process_port 20007"
+    resume = "--resume " if resumes else ""
+    assert " ".join(result.stdout.split()) == f"--stage 2 --gpu 0,1 {machines} {resume}--name a"
