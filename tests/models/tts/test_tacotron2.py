@@ -210,6 +210,19 @@ def test_normalised_mels_are_those_of_a_plain_network_on_other_mels():
     )
 
 
+def test_dropped_frames_are_not_read_in_training():
+    dropped = replace(SMALL.decoder, frame_dropout=1 - 1e-9)
+    network, batch = network_of(replace(SMALL, decoder=dropped)), batch_of()
+
+    def mel_hat(mel: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(0)  # the prenet's dropout
+        return network(*batch[1:4], mel, batch.mel_lengths).mel_hat
+
+    assert mel_hat(batch.mel).equal(mel_hat(batch.mel + 1))
+    network.eval()
+    assert not mel_hat(batch.mel).equal(mel_hat(batch.mel + 1))
+
+
 def test_guided_attention_is_an_option():
     losses = task_of(network_of()).validation_step(batch_of())
     assert set(losses) == {"mel", "refined_mel", "gate", "focus"}
