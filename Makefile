@@ -73,7 +73,7 @@ test-page: .venv/.installed
 
 # CUDA tests, the benchmark, and training of the bundled voice and vocoder, with the Python of a GPU
 # machine: a call ends within ten minutes; repeat it until it succeeds. OUT must be kept between
-# calls; OUT/results is what to take home. STORE=DIR: output of stage 1 in DIR/voice, DIR/vocoder.
+# calls; OUT/results holds the results to copy. STORE=DIR: output of stage 1 in DIR/voice, DIR/vocoder.
 OUT ?= ckpts/gpu
 GPU_PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 gpu:

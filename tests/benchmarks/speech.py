@@ -1,10 +1,10 @@
-"""Speed from phones to sound on a CPU: ours beside the plain way to write it.
+"""Speed from phones to sound on a CPU, compared with plain implementations.
 
     OMP_NUM_THREADS=1 python -m tests.benchmarks.speech
 
-The plain way is FastSpeech 2 as ming024 has it and HiFi-GAN V1 as its authors have it: ordinary
-layers in single precision. Ours has the same random weights, imported from their checkpoint.
-Seconds are those that the process worked; the ways take turns, and the median of each is compared.
+The plain implementations are FastSpeech 2 as in ming024's code and HiFi-GAN V1 as in its authors':
+ordinary layers in fp32. Ours has the same random weights, imported from a checkpoint of theirs.
+Seconds are CPU time; the implementations are called in turn, and their medians are compared.
 """
 
 import argparse
@@ -40,7 +40,7 @@ STATS = {"pitch": [-3.0, 3.0, 200.0, 40.0], "energy": [-1.5, 8.0, 37.0, 26.0]}
 
 
 def main() -> None:
-    """Prints a line per way, for the acoustic model alone and with the vocoder."""
+    """Prints a line per implementation, for the acoustic model alone and with the vocoder."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--phones", type=int, default=95)
     parser.add_argument("--repeats", type=int, default=7)

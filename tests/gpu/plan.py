@@ -3,8 +3,8 @@
 The pieces: the CUDA tests; training of the voice and the vocoder that the repository ships, their
 scores and their weights; the benchmark of every model. A call goes on where the last one stopped
 (`state.json`; training resumes from its checkpoint). `results` in the output folder holds what to
-take home: at most eight files of at most 16 MB. Needs torch, numpy, numba, accelerate, safetensors,
-json5 and pytest.
+copy from the machine: at most eight files of at most 16 MB. Needs torch, numpy, numba, accelerate,
+safetensors, json5 and pytest.
 """
 
 import os

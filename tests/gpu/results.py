@@ -1,4 +1,4 @@
-"""What a GPU machine brings home: scores, weights in 16 bits, and one file of figures."""
+"""Results to copy from a GPU machine: scores, weights in 16 bits, and one file of figures."""
 
 import platform
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _DB_PER_NEPER = 10 / np.log(10) * np.sqrt(2)
 
 
 def results_folder(out: Path) -> Path:
-    """The files to take home."""
+    """Folder of the files to copy from the machine."""
     return out / "results"
 
 

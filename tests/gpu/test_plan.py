@@ -21,7 +21,7 @@ def arguments_of(out, minutes=9.0):
 
 
 @pytest.mark.slow
-def test_models_are_trained_scored_and_measured_and_small_enough_to_take_home(tmp_path):
+def test_models_are_trained_scored_and_measured_and_small_enough_to_copy(tmp_path):
     assert carry_out(arguments_of(tmp_path), [*TRAINING, *MEASUREMENT]) == 0
     files = sorted(tmp_path.glob("results/*"))
     results = json.loads((tmp_path / "results" / "results.json").read_text())

@@ -1,8 +1,8 @@
 """Frames per token as NumPy arrays, a file per utterance: `<id>.npy`, `<id>-durations.npy`.
 
 TensorFlowTTS, ming024/FastSpeech2 and Amphion write such files. Of a whole dump of TensorFlowTTS
-only the folders `duration` are read. An export has `phones.txt` too:
-its first line gives the length of a frame, the others are `id|P1 P2 ...|start in seconds`.
+only the folders `duration` are read. An export has `phones.txt` too: its first line gives the
+length of a frame, the others are `id|P1 P2 ...|start in seconds`.
 """
 
 from collections.abc import Iterable
