@@ -110,6 +110,8 @@ def grid_of(row: object) -> Grid:
     grid = make_grid(_number(row, _SECONDS), timed, phones)
     f0_hz = [_number(one, _PITCH) for one in _rows(row, "phones")]
     known = tuple(value for value in f0_hz if value is not None)
+    if wrong := [value for value in known if not 0 <= value < inf]:
+        raise AlignmentError(f"a pitch f0_hz of {wrong[0]:g}, expected Hz, or 0 where unvoiced")
     return grid._replace(f0_hz=known) if len(known) == len(grid.phones) else grid
 
 

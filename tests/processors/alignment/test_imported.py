@@ -9,6 +9,7 @@ import pytest
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, make_aligner
+from processors.alignment.imported import grid_of
 from processors.records import SpokenText, Word
 
 CONFIG = PreprocessConfig(aligner="imported")
@@ -47,6 +48,13 @@ def test_phones_of_others_get_the_punctuation_of_the_text_and_the_usual_edges(tm
     assert alignment.phones == SPOKEN.phones
     expected = [0.1, 0.2, 0.3, 0.4, 0.4, 0.5, 0.6, 0.7]
     assert alignment.boundaries_s.tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("pitch", [-1.0, float("inf"), float("nan")])
+def test_a_pitch_that_is_none_is_refused(pitch):
+    phone = {"phone": "AY1", "start_s": 0.0, "end_s": 0.1}
+    with pytest.raises(AlignmentError, match=f"f0_hz of {pitch:g}, expected Hz, or 0"):
+        grid_of({"phones": [{**phone, "f0_hz": 0.0}, {**phone, "f0_hz": pitch}]})
 
 
 @pytest.mark.parametrize(
