@@ -18,7 +18,7 @@ ATTENTION = "attention"
 # what describes files, which a voice does not have
 _OF_FILES = (
     *("name_pattern", "phone_tier", "word_tier", "names", "hop_size", "tokens", "end_token"),
-    *("phones_file", "pitch", "pitch_stats"),
+    *("phones_file", "pitch", "pitch_stats", "tolerance"),
 )
 
 

@@ -77,7 +77,7 @@ def test_flags_that_make_no_sense_are_one_line(words, message):
     [
         (("nowhere", "--config", CONFIG), 1, "'nowhere': no such file or folder"),
         ((VOICE, "--config", CONFIG), 1, "kathleen is a FastSpeech2 and has no attention"),
-        ((VOICE, "--config", CONFIG, "--tokens", "no_start"), 2, "--tokens describes files, and"),
+        ((VOICE, "--config", CONFIG, "--tolerance", "5"), 2, "--tolerance describes files, and"),
         (("egs", "--config", CONFIG, "--path", "argmax"), 2, "--path goes with a voice, and egs"),
         (("egs", "--config", CONFIG, "--dataset", "VCTK"), 1, "--dataset VCTK: the configuration"),
     ],
