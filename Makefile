@@ -103,6 +103,12 @@ bench: .venv/.installed
 		--batch_size 1 --steps 2 $(PRECISIONS) --output docs/benchmarks/training_waveglow.json
 	$(BENCH) --mode training --model fastspeech2 --precision bf16 --batch_size 8 --steps 8 \
 		--compare batches=random batches=buckets --output docs/benchmarks/batches.json
+	$(BENCH) --mode training,inference --model fastspeech2,hifigan --random_weights \
+		--batch_size 1 --longest 100 --steps 6 \
+		--compare threads=1 threads=2 --output docs/benchmarks/threads.json
+	$(BENCH) --mode training --config egs/tts/FastSpeech2/exp_config_small.json --precision bf16 \
+		--set train.synthetic_utterances=200 --set train.compile_buckets=2 --steps 12 --warm_up 12 \
+		--compare train.compile=off train.compile=buckets --output docs/benchmarks/compilation.json
 	.venv/bin/python -m tests.benchmarks.page
 
 # Errors of the aligners against known boundaries: four CPU minutes, and more with
