@@ -2,7 +2,7 @@
 
 import os
 
-from utils.cli import Parser, add_config_arguments, add_task_argument, leave, run
+from utils.cli import Parser, UsageError, add_config_arguments, add_task_argument, leave, run
 
 
 def main() -> None:
@@ -45,8 +45,13 @@ def main() -> None:
         overrides.insert(0, "train.profile.steps=[10, 15]")
     if arguments.seed is not None:
         overrides.append(f"train.random_seed={arguments.seed}")
+    config = load_config(arguments.config, overrides, arguments.task)
+    if arguments.synthetic and not config.train.synthetic_utterances:
+        raise UsageError("--synthetic contradicts --set train.synthetic_utterances=0")
+    if arguments.profile and not config.train.profile.steps:
+        raise UsageError("--profile contradicts --set train.profile.steps=[]")
     received = train(
-        load_config(arguments.config, overrides, arguments.task),
+        config,
         arguments.name,
         resume=arguments.resume,
         restart=arguments.restart,

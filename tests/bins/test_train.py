@@ -52,6 +52,22 @@ def test_the_command_trains_and_reports_faults_in_one_line(root):
     assert again.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("flag", "setting"),
+    [
+        ("--synthetic", "train.synthetic_utterances=0"),
+        ("--profile", "train.profile.steps=[]"),
+    ],
+)
+def test_a_flag_that_a_setting_takes_back_is_refused(root, flag, setting):
+    config = write_voice_config(root)
+    result = command(root, "--config", config, "--name", "a", flag, "--set", setting)
+
+    assert result.returncode == 2
+    assert result.stderr.strip() == f"error: {flag} contradicts --set {setting}"
+    assert not (root / "ckpts").exists()
+
+
 def test_help_does_not_wait_for_torch():
     code = "import sys, bins.train; print('torch' in sys.modules)"
     result = subprocess.run(
