@@ -100,9 +100,12 @@ class Collector:
         """Adds a notice about audio files without a text."""
         if names:
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-            self.notices.append(
-                f"{self._dataset}: {len(names)} audio files have no text and are left out: {shown}"
+            files = (
+                "audio file has no text and is"
+                if len(names) == 1
+                else "audio files have no text and are"
             )
+            self.notices.append(f"{self._dataset}: {len(names)} {files} left out: {shown}")
 
     def listing(self) -> Listing:
         """All entries, sorted by id.

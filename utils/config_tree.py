@@ -135,7 +135,11 @@ def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
     if not isinstance(base, str) or not base or "\0" in base:
         raise ConfigError(f"{name}: base_config is {json.dumps(base)}, expected a file name")
     base_path = path.parent / base
-    if not base_path.is_file():
+    try:
+        is_file = base_path.is_file()
+    except OSError as error:  # such as a name that is too long
+        raise ConfigError(f"{name}: base_config {base!r}: {error.strerror}") from error
+    if not is_file:
         raise ConfigError(f"{name}: base_config {base!r}: there is no file {_shown(base_path)}")
     tree = _read_chain(base_path, (*seen, resolved))
     merged, origins = dict(tree.values), dict(tree.origins)

@@ -20,6 +20,7 @@ PHONE_IN = 0.16  # width of the figure per phone, inches
 SECOND_IN = 2.0  # width of the figure per second, without phones, inches
 LABEL_ROW_IN = 0.13  # height of a row of phone names, inches
 WIDTH_IN = (6.0, 40.0)  # smallest and largest width of a figure
+MOST_LABEL_ROWS = 6  # of more, in speech of minutes, none can be read, and drawing takes long
 MARGIN_IN = (0.75, 0.15)  # left and right of the panels
 PANEL_IN = (2.6, 1.0, 0.8)  # heights: mel, f0, energy
 TITLE_CHARACTERS_PER_IN = 11  # at 9 points
@@ -37,6 +38,8 @@ def plot_synthesis(
     frame_s: float | None = None,
 ) -> "Figure":
     """Draws the mel with phone boundaries and names, and below it f0 and energy.
+
+    Of speech too long for the names to fit, neither names nor boundaries are drawn.
 
     Args:
         path: PNG file to write; None only returns the figure.
@@ -67,6 +70,8 @@ def plot_synthesis(
 
     width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
+    if max(rows, default=0) >= MOST_LABEL_ROWS:
+        phones, edges, rows = [], edges[[0, -1]], []
     figure = Figure(figsize=(width_in, 1), dpi=100)
     heights_in = PANEL_IN[: 1 + len(shown)]
     panels = add_panels(figure, heights_in, max(rows, default=0) + 1, wrap(title, width_in))

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from models.checkpoint.tensors import listed, not_finite, read_tensors
 from utils.errors import InputError
@@ -113,20 +113,22 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
         names: Files to check; if empty, all of the manifest.
     """
     try:
-        manifest = cast("dict[str, Any]", read_json(checkpoint / MANIFEST))
+        manifest = checksums_in(checkpoint)
         chosen = names or list(manifest)
         for name in chosen:
+            if name not in manifest:
+                return f"incomplete ({MANIFEST} does not list {name})"
             if sha256_of(checkpoint / name) != manifest[name]:
-                return f"{name} has changed since it was written"
+                return f"{name} has changed since it was written, according to {MANIFEST}"
             if name.endswith(".safetensors"):
                 bad = not_finite(read_tensors(checkpoint / name))
                 if bad:
                     return f"{name} holds NaN or infinity in {listed(bad)}"
         if not chosen:
-            return "incomplete (manifest.json names no file)"
+            return f"incomplete ({MANIFEST} names no file)"
     except InputError as error:
         return str(error)
-    except (OSError, KeyError, TypeError) as error:
+    except OSError as error:
         return f"incomplete ({error})"
     return ""
 
@@ -141,17 +143,18 @@ def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
     Raises:
         InputError: If there is none.
     """
-    steps = steps_of(folder)
+    steps, faults = steps_of(folder), []
     for step in reversed(steps):
         checkpoint = step_folder(folder, step)
         fault = fault_of(checkpoint, names)
         if not fault:
             return checkpoint
+        faults.append(f"{checkpoint.name}: {fault}")
         get_logger(__name__).warning("%s is not used: %s", checkpoint, fault)
-    if steps:
+    if faults:
         raise InputError(
-            f"{folder}: none of its {len(steps)} checkpoints is whole; copy them again, or train"
-            " again with --restart"
+            f"{folder}: no checkpoint is whole ({faults[0]}); copy them again, or train again with"
+            " --restart"
         )
     raise InputError(f"{folder}: no checkpoint in it; train first")
 

@@ -164,8 +164,10 @@ def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
     def build() -> LoadedModel:
         tensors = read_tensors(weights)
         try:
-            with _parameters_bounded(tensors, home / CONFIG):
+            with _parameters_bounded(tensors):
                 network = find(config.task, config.model_type).build_network(config, assets)
+        except InputError as error:
+            raise InputError(f"{home}: {error}") from error
         except RuntimeError as error:  # of torch, such as sizes that fit no memory
             raise InputError(
                 f"{home / CONFIG}: its network cannot be built: {described(error)[:200]}"
@@ -181,7 +183,7 @@ def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
 
 
 @contextmanager
-def _parameters_bounded(tensors: Mapping[str, Tensor], config: Path) -> Iterator[None]:
+def _parameters_bounded(tensors: Mapping[str, Tensor]) -> Iterator[None]:
     """Stops the building of a network as soon as it is far larger than its weights.
 
     Damaged sizes would otherwise fill the memory, or take minutes.
@@ -195,7 +197,8 @@ def _parameters_bounded(tensors: Mapping[str, Tensor], config: Path) -> Iterator
         n_registered += 0 if parameter is None else parameter.numel()
         if n_registered > limit:
             raise InputError(
-                f"{config}: its network is far larger than the {n_stored:,} values of the weights"
+                f"the network of its {CONFIG} is far larger than the {n_stored:,} values of the"
+                " weights"
             )
 
     hook = register_module_parameter_registration_hook(count)

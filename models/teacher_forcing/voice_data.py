@@ -11,12 +11,16 @@ from processors.dataset.datasets import FeatureDataset
 from processors.dataset.sampler import Draw
 from processors.dataset.store import FeatureStore
 from processors.records import Features
+from utils.logging import get_logger
 
 _BATCH_FRAMES = 8192  # padding included; about 95 s
 
 
 class VoiceData:
     """Features as a voice reads them; words that may be in letters or phones are as in synthesis.
+
+    If voice and features have one speaker each, their names need not agree: imported voices do not
+    know the name of theirs.
 
     Args:
         voice: An acoustic model.
@@ -34,8 +38,18 @@ class VoiceData:
         self.store = store
         self.vocabulary = voice.assets.required_vocabulary(voice.home)
         speakers = [speaker.name for speaker in voice.speakers]
-        if any_speaker and len(speakers) == 1:  # the network ignores their ids
-            speakers = sorted(set(store.speakers))
+        stored = sorted(set(store.speakers))
+        if len(speakers) == 1 and (
+            any_speaker or len(stored) == 1
+        ):  # the network ignores their ids
+            if speakers != stored:
+                get_logger(__name__).warning(
+                    "%s speaks as %s for the utterances of %s",
+                    voice.origin,
+                    speakers[0],
+                    ", ".join(stored[:3]) + (", ..." if len(stored) > 3 else ""),
+                )
+            speakers = stored
         p_arpabet = voice.config.preprocess.text.certain_p_arpabet
         self._items = FeatureDataset(
             [store], [store.ids], self.vocabulary, speakers, p_arpabet=p_arpabet

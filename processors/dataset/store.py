@@ -104,7 +104,18 @@ class Store:
         self.mel = _read_mel_config(folder)
         if mel is not None:
             _check_mel_config(folder, self.mel, mel)
-        rows = _read_index(folder)
+        try:
+            self._keep(_read_index(folder))
+        except InputError:
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"{folder / INDEX}: not an index of this version ({error}); run stage 1 again"
+            ) from error
+        self._open_shards: dict[str, Any] = {}
+
+    def _keep(self, rows: Sequence[IndexRow]) -> None:
+        """Keeps the index as columns, in a fraction of the memory of its rows."""
         self.ids = tuple(row.id for row in rows)
         self.speakers = tuple(sys.intern(row.speaker) for row in rows)  # one string per speaker
         self.frames = np.array([row.frames for row in rows], dtype=np.int64)
@@ -116,7 +127,6 @@ class Store:
         self._shards = tuple(sys.intern(row.shard) for row in rows)
         self._checksums = np.array([row.crc32 for row in rows], dtype=np.uint32)
         self._positions = {id: i for i, id in enumerate(self.ids)}
-        self._open_shards: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -300,8 +310,6 @@ def _read_index(folder: Path) -> list[IndexRow]:
         raise InputError(f"{path} is missing: stage 1 was not run or not finished; run it")
     try:
         return [IndexRow(**cast("dict[str, Any]", row)) for row in iterate_jsonl(path)]
-    except TypeError as error:
-        raise InputError(f"{path}: not an index of this version ({error}); run stage 1") from error
     except InputError as error:
         raise InputError(f"{error}; run stage 1 again") from error
 

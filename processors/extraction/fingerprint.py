@@ -169,10 +169,11 @@ def check_made_with(folder: Path, config: PreprocessConfig) -> None:
     """
     made = read_fingerprint(folder)
     if made is None or not made.finished:
-        raise InputError(f"{folder}: stage 1 was not finished; run it")
+        raise InputError(f"{folder / _FILE}: stage 1 was not finished; run it")
     if made.version != VERSION:
         raise InputError(
-            f"{folder}: features of version {made.version}, expected {VERSION}; run stage 1 again"
+            f"{folder / _FILE}: features of version {made.version}, expected {VERSION}; run stage 1"
+            " again"
         )
     expected = _keys(config)
     if Path(config.text.lexicon_path).is_file():

@@ -30,7 +30,7 @@ from processors.dataset.sampler import Draw, FrameBudgetSampler, frame_budget
 from processors.dataset.shapes import FixedBatches, Shape
 from processors.dataset.sources import FeatureSource, RecordingSource
 from processors.dataset.statistics import CorpusStats
-from processors.dataset.store import FeatureStore, MelWavStore, Store, processed_folder
+from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
 from processors.extraction.fingerprint import check_made_with
 from processors.text.letters.mixing import substitute
 from processors.text.vocabulary import model_vocabulary
@@ -101,10 +101,22 @@ def collect_assets(config: Config) -> Assets:
         trained_phones=frozenset(
             phone
             for store in stores
-            for id in store.reading_order(read_splits(store.folder).train)
+            for id in store.reading_order(_splits_of(store).train)
             for phone in _trained_phones(store, id, config.preprocess.text.p_arpabet)
         ),
     )
+
+
+def _splits_of(store: Store) -> Splits:
+    """The splits of a store, all of whose utterances it holds."""
+    splits = read_splits(store.folder)
+    for name, ids in splits._asdict().items():
+        if unknown := [id for id in ids if id not in store]:
+            raise InputError(
+                f"{store.folder / name}.json: no features of {unknown[0]!r} in {INDEX}; run stage 1"
+                " again"
+            )
+    return splits
 
 
 def _open_stores(config: Config, kind: type[S], mel: MelConfig) -> list[S]:
@@ -211,7 +223,7 @@ def _feature_sources(
         generated = generated_features(config, assets.required_vocabulary())
         return generated, [source.split for source in generated]
     stores = _open_stores(config, FeatureStore, assets.mel)
-    return stores, [read_splits(store.folder) for store in stores]
+    return stores, [_splits_of(store) for store in stores]
 
 
 def _recording_sources(
@@ -222,7 +234,7 @@ def _recording_sources(
         generated = generated_recordings(config)
         return generated, [source.split for source in generated]
     stores = _open_stores(config, MelWavStore, mel)
-    return stores, [read_splits(store.folder) for store in stores]
+    return stores, [_splits_of(store) for store in stores]
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:

@@ -44,6 +44,17 @@ def test_the_colour_scale_of_silence_is_not_empty():
     assert high == pytest.approx(-10.5)
 
 
+@pytest.mark.parametrize(("n_phones", "expected"), [(400, 400), (4000, 0)])
+def test_names_and_boundaries_of_minutes_of_speech_are_left_out(n_phones, expected):
+    mel, phones, durations = speech(n_phones)
+    panel = plot_synthesis(None, mel, phones, durations).axes[0]
+
+    assert len(panel.texts) == expected
+    (boundaries,) = panel.collections
+    assert len(boundaries.get_segments()) == max(0, expected - 1)
+    assert panel.images[0].get_extent() == [0, 3 * n_phones, 0, 80]
+
+
 @pytest.mark.parametrize("width_in", [1.0, 5.0, 30.0])
 def test_no_two_phone_names_overlap_in_a_row(width_in: float):
     generator = np.random.default_rng(1)

@@ -315,6 +315,6 @@ def test_a_network_that_fits_no_memory_is_refused(experiment):
 def test_sizes_far_beyond_the_weights_are_refused_before_they_fill_the_memory(experiment, sizes):
     edit(experiment, model={"transformer": sizes})
     with pytest.raises(
-        InputError, match=r"config\.json: its network is far larger than the [\d,]+"
+        InputError, match=r"the network of its config\.json is far larger than the [\d,]+"
     ):
         load_model(experiment)

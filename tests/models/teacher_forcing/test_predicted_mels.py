@@ -300,16 +300,37 @@ def test_only_a_vocoder_takes_mels_and_only_from_an_acoustic_model(place):
         prepare_from_acoustic(config, folder)
 
 
-def test_a_speaker_whom_the_model_does_not_know_is_refused(place):
-    path = place / "ckpts/voice/speakers.json"
-    path.write_text(json.dumps([{"name": "Somebody", "language": "en-us"}]))
-    stats = read_json(place / "ckpts/voice/stats.json")
+def rename_the_speaker(voice: Path) -> None:
+    (voice / "speakers.json").write_text(json.dumps([{"name": "Somebody", "language": "en-us"}]))
+    stats = read_json(voice / "stats.json")
     stats["speakers"] = {"Somebody": stats["speakers"]["LJSpeech"]}
-    (place / "ckpts/voice/stats.json").write_text(json.dumps(stats))
+    (voice / "stats.json").write_text(json.dumps(stats))
+
+
+def test_names_of_one_speaker_and_of_that_of_the_model_may_differ(place, caplog):
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    expected = [store_of(place).read(id).mel for id in IDS]
+    shutil.rmtree(place / "data/vocoder")
+    rename_the_speaker(place / "ckpts/voice")
+
+    prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+    assert "voice speaks as Somebody for the utterances of LJSpeech" in " ".join(
+        caplog.text.split()
+    )
+    np.testing.assert_array_equal(
+        [store_of(place).read(id).mel.sum() for id in IDS], [mel.sum() for mel in expected]
+    )
+
+
+def test_one_of_several_speakers_whom_the_model_does_not_know_is_refused(place, monkeypatch):
+    rename_the_speaker(place / "ckpts/voice")
+    store = FeatureStore(place / "data/LJSpeech")
+    monkeypatch.setattr(store, "speakers", ("Somebody", *store.speakers[1:]))
+
     with pytest.raises(
-        InputError, match="the speaker of LJ001-0002, 'LJSpeech', is not among the speakers"
+        InputError, match="the speaker of LJ001-0008, 'LJSpeech', is not among the speakers"
     ):
-        prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
+        VoiceData(load_model(place / "ckpts/voice"), store)
 
 
 def test_durations_come_from_the_joint_aligner_if_stage_1_stored_none(tmp_path):

@@ -186,6 +186,17 @@ def test_an_index_of_another_version_is_refused(folder):
         FeatureStore(folder)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("frames", 10**20), ("frames", "many"), ("crc32", -1), ("speaker", None)]
+)
+def test_an_index_with_values_that_cannot_be_is_refused(folder, key, value):
+    path = features_folder(folder) / "index.jsonl"
+    row = json.loads(path.read_text().splitlines()[0]) | {key: value}
+    path.write_text(json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=r"index\.jsonl: not an index of this version \(.*again"):
+        FeatureStore(folder)
+
+
 def test_shards_can_be_read_by_whom_other_files_can_be_read_by(folder):
     paths = [features_folder(folder) / name for name in ("shard-00000.safetensors", "index.jsonl")]
     assert paths[0].stat().st_mode == paths[1].stat().st_mode

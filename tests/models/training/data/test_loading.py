@@ -176,7 +176,9 @@ def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
     folder = tmp_path / "data" / "mini"
     make_processed(folder)
     write_fingerprint(folder, Fingerprint({}, {}, "", {}, finished=False))
-    with pytest.raises(InputError, match="mini: stage 1 was not finished; run it"):
+    with pytest.raises(
+        InputError, match=r"mini/fingerprint\.json: stage 1 was not finished; run it"
+    ):
         collect_assets(config_of(tmp_path))
 
 
