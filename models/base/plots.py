@@ -70,13 +70,15 @@ def plot_synthesis(
 
     width_in = float(np.clip(PHONE_IN * len(phones) + sum(MARGIN_IN), *WIDTH_IN))
     rows = label_rows(phones, edges, width_in - sum(MARGIN_IN))
-    if max(rows, default=0) >= MOST_LABEL_ROWS:
-        phones, edges, rows = [], edges[[0, -1]], []
+    legible = max(rows, default=0) < MOST_LABEL_ROWS
+    if not legible:
+        edges, rows = edges[[0, -1]], []
     figure = Figure(figsize=(width_in, 1), dpi=100)
     heights_in = PANEL_IN[: 1 + len(shown)]
     panels = add_panels(figure, heights_in, max(rows, default=0) + 1, wrap(title, width_in))
     draw_mel(panels[0], mel, edges, colour_limits([mel]))
-    draw_labels(panels[0], phones, edges, rows)
+    if legible:
+        draw_labels(panels[0], phones, edges, rows)
     for panel, (name, values) in zip(panels[1:], shown.items(), strict=True):
         draw_curve(panel, values, edges, name, frame)
     panels[-1].set_xlabel("frames" if frame_s is None else "seconds", fontsize=8)

@@ -119,7 +119,7 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
             if name not in manifest:
                 return f"incomplete ({MANIFEST} does not list {name})"
             if sha256_of(checkpoint / name) != manifest[name]:
-                return f"{name} has changed since it was written, according to {MANIFEST}"
+                return f"{name} has changed since it was written"
             if name.endswith(".safetensors"):
                 bad = not_finite(read_tensors(checkpoint / name))
                 if bad:
