@@ -227,7 +227,7 @@ class TrainConfig:
         trackers = self.trackers
         if len(set(trackers)) < len(trackers) or self.tracker == ():
             raise ValueError(
-                f"tracker is {list(trackers)}, expected one or more, each once, or none"
+                f"tracker is {list(trackers)}, expected 'none', or one or more names, each once"
             )
         self._check_combinations()
         self._check_optimizer()

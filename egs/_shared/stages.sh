@@ -89,7 +89,10 @@ stage_3() {
 log_next() {
     case $last in
         1) next="--stage 2 --name ${name:-my_model}" ;;
-        2) next="--stage 3 --name $name --infer_mode single $single_example" ;;
+        2)
+            [ -z "$synthetic" ] || return 0 # that voice makes noise
+            next="--stage 3 --name $name --infer_mode single $single_example"
+            ;;
         *) return 0 ;;
     esac
     next="sh $(quoted "$recipe_dir/run.sh") $next --config $(quoted "$config")"

@@ -167,6 +167,8 @@ def _check(options: Options) -> None:
         raise InputError("--config chooses the model; leave out --model")
     for name in (*options.models, *options.checkpoints):
         check_model(name)
+    for text in options.compared or ():
+        parse_setting(text, options.precisions[0], options.threads)
     if options.compared is not None and not {"training", "inference"} & {*options.modes}:
         raise InputError("--compare is for training and inference; add one of them to --mode")
     if "inference" not in options.modes or options.random_weights:

@@ -327,6 +327,14 @@ class Trainer:
     def _profiler(self) -> UpdateProfiler:
         """Of this run; only the first process records."""
         steps = self._config.profile.steps if self._accelerator.is_main_process else ()
+        left = self._last_update - self.position.step
+        if steps and steps[0] > left:
+            get_logger(__name__).warning(
+                "no profile: train.profile.steps begins at %d, and %d updates are left",
+                steps[0],
+                left,
+            )
+            steps = ()
         return UpdateProfiler(steps, self._checkpoints.parent, self._accelerator.device)
 
     def _is_due(self, every: int) -> bool:

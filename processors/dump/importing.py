@@ -61,6 +61,11 @@ def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary
     """
     preprocess, dump = config.preprocess, options.rootdir
     _check(preprocess, dump)
+    if options.durations is not None and not preprocess.has_aligner:
+        raise InputError(
+            f"--durations is not read with preprocess.aligner {preprocess.aligner!r}: leave it out,"
+            " or set preprocess.aligner=imported"
+        )
     splits = _read_splits(dump)
     places = {id: name for name in layout.SPLITS for id in getattr(splits, name)}
     durations = _find_durations(dump, options.durations, places) if preprocess.has_aligner else None
@@ -228,6 +233,8 @@ def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.nd
 
 def _check(config: PreprocessConfig, dump: Path) -> None:
     """Compares symbols and mel definition of the dump with those of the configuration."""
+    if not dump.is_dir():
+        raise InputError(f"{dump}: no such folder; --rootdir is the folder of a dump")
     if config.text.phone_extractor != layout.SYMBOL_SET or config.text.p_arpabet != 0:
         raise InputError(
             "preprocess.text must have phone_extractor"

@@ -224,6 +224,7 @@ def test_after_stages_1_and_2_the_next_command_is_printed_and_can_be_typed(
     assert words[1] == str(clone / RECIPE / "run.sh")
     assert words[-2:] == ["--set", "log_dir=it's $HOME"]
     assert "next:" not in recipe("--stage", "0").output
+    assert "next:" not in recipe("--stage", "2", "-n", "a", "--synthetic").output
 
 
 def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):

@@ -73,12 +73,6 @@ class UpdateProfiler:
     ) -> None:
         if self._profile is not None:
             self._finish()
-        elif self._number < self._first:
-            get_logger(__name__).warning(
-                "no profile: training ended after %d updates, train.profile.steps begins at %d",
-                self._number,
-                self._first,
-            )
 
     def _begin(self) -> None:
         activities = [ProfilerActivity.CPU]

@@ -103,6 +103,7 @@ def test_precisions_that_a_model_lacks_are_left_out():
     [
         (Options(config=Path("a.json"), models=("hifigan",)), "leave out --model"),
         (Options(checkpoints={"hifigam": "a"}), r"no model 'hifigam'; did you mean hifigan\?"),
+        (Options(modes=("inference",), compared=("a=1", "a=2")), "setting 'a=1': expected precis"),
         (Options(modes=("speech",), compared=("threads=1", "threads=2")), "add one of them"),
         (
             Options(

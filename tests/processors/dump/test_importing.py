@@ -171,6 +171,11 @@ def test_a_configuration_that_does_not_fit_the_dump_is_refused(original, tmp_pat
     config = dump_config(original, tmp_path / "data", aligner="imported")
     with pytest.raises(InputError, match="no durations of its utterances; give their folder"):
         import_dump(config, "LJSpeech", ImportOptions(original))
+    config = dump_config(original, tmp_path / "data", aligner="learned")
+    with pytest.raises(InputError, match=r"not read with preprocess\.aligner 'learned'"):
+        import_dump(config, "LJSpeech", ImportOptions(original, original))
+    with pytest.raises(InputError, match="nowhere: no such folder"):
+        import_dump(config, "LJSpeech", ImportOptions(original / "nowhere"))
     assert not (tmp_path / "data").exists()
 
 

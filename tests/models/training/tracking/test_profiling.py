@@ -53,10 +53,10 @@ def test_a_run_that_ends_early_writes_what_it_has(tmp_path, caplog):
     assert "profile of updates 3 to 4" in caplog.text
 
 
-def test_a_run_that_ends_before_the_profile_is_a_warning(tmp_path, caplog):
+def test_a_run_that_will_end_before_the_profile_is_a_warning(tmp_path, caplog):
     folder, _ = train_profiled(tmp_path, (9, 12), max_steps=2)
 
-    assert "training ended after 2 updates, train.profile.steps begins at 9" in caplog.text
+    assert "no profile: train.profile.steps begins at 9, and 2 updates are left" in caplog.text
     assert not folder.exists()
 
 
