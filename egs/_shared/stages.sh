@@ -47,9 +47,11 @@ stage_2() {
 # Runs a command that saves its work when it is stopped, also by a terminal that closes: forwards
 # the signal and waits for the end.
 supervise() {
+    child='' received=''
+    trap 'received=1; [ -z "$child" ] || kill -TERM "$child"' TERM HUP
     "$@" &
     child=$!
-    trap 'kill -TERM "$child"' TERM HUP
+    [ -z "$received" ] || kill -TERM "$child" # it came before the number was known
     trap : INT # the terminal sends Ctrl-C to the command as well
     code=0
     wait "$child" || code=$?
