@@ -198,6 +198,12 @@ class Tacotron2(nn.Module):
         """Frames that share the attention of a step (the reduction factor)."""
         return self.config.decoder.n_frames_per_step
 
+    def scales(self) -> dict[str, str]:
+        """Tensors that read or predict mels, and their normalisation."""
+        of_mels = ("decoder.prenet.0.", "decoder.mel_linear.", "postnet.")
+        names = [name for name in self.state_dict() if name.startswith(of_mels)]
+        return dict.fromkeys(names, f"{self.config.mel_mean:g}, {self.config.mel_std:g}")
+
     def forward(
         self,
         phone_ids: Tensor,

@@ -210,6 +210,15 @@ def test_normalised_mels_are_those_of_a_plain_network_on_other_mels():
     )
 
 
+def test_weights_of_another_normalisation_are_not_those_of_mels():
+    """Fine-tuning copies the tensors whose scales agree."""
+    plain, scaled = network_of(), network_of(replace(SMALL, mel_mean=-5.5, mel_std=2.0))
+    assert plain.scales() == network_of().scales()
+    assert all(plain.scales()[name] != scale for name, scale in scaled.scales().items())
+    sizes = {name for name, tensor in plain.state_dict().items() if N_MELS in tensor.shape}
+    assert sizes <= scaled.scales().keys()
+
+
 def test_dropped_frames_are_not_read_in_training():
     dropped = replace(SMALL.decoder, frame_dropout=1 - 1e-9)
     network, batch = network_of(replace(SMALL, decoder=dropped)), batch_of()
