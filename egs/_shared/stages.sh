@@ -47,18 +47,17 @@ stage_2() {
 # Runs a command that saves its work when it is stopped, also by a terminal that closes: forwards
 # the signal and waits for the end.
 supervise() {
-    child='' received=''
-    trap 'received=1; [ -z "$child" ] || kill -TERM "$child"' TERM HUP
+    child='' code=127 signalled=''
+    trap 'signalled=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || :' TERM HUP
     "$@" &
     child=$!
-    [ -z "$received" ] || kill -TERM "$child" # it came before the number was known
-    trap : INT # the terminal sends Ctrl-C to the command as well
-    code=0
-    wait "$child" || code=$?
-    # A signal ends `wait` before the command ends.
-    while kill -0 "$child" 2>/dev/null; do
-        code=0
-        wait "$child" || code=$?
+    [ -z "$signalled" ] || kill -TERM "$child" # it came before the number was known
+    trap 'signalled=1' INT # the terminal sends Ctrl-C to the command as well
+    while :; do
+        signalled='' status=0
+        wait "$child" || status=$?
+        [ "$status" -eq 127 ] || code=$status # 127: the status has been given already
+        [ -n "$signalled" ] || break # a signal ends `wait` before the command ends
     done
     trap - TERM HUP INT
     return "$code"
