@@ -11,7 +11,7 @@ from typing import Literal
 
 from config.checks import require_at_least, require_probability
 from config.preprocess import PreprocessConfig
-from config.train import TrainConfig
+from config.train import CompileMode, TrainConfig
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class InferenceConfig:
     # durations, pitch and energy; faster on CPUs with bfloat16. Tacotron 2 has "fp16", twice as
     # fast on x86 CPUs, and "int8" (CPUs only), four times: weights of the decoder's LSTMs.
     acoustic_precision: Literal["fp32", "bf16", "fp16", "int8"] = "fp32"
+    # FastSpeech 2 and FastPitch as two graphs, encoder and decoder, with one number read between
+    # them: "dynamic", for any length, or "buckets", for lengths padded to a few, on a GPU with CUDA
+    # graphs. The first calls take long; docs/compilation.md.
+    compile: CompileMode = "off"
     griffin_lim_iterations: int = 30
     # Of the vocoder's network: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
     # of HiFi-GAN in fp32, and is "bf16" for the others.

@@ -1,4 +1,4 @@
-"""Networks for synthesis: the weights of their convolutions cast and laid out once.
+"""Networks for synthesis: the weights of their convolutions cast and laid out once, or compiled.
 
 On a CPU, PyTorch lays out the weights of a convolution or linear map for oneDNN in every call, and
 runs linear maps in fp32 by MKL. Both cost up to half the time: FastSpeech 2's map 1024 -> 256 takes
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from modules.conv import MaskedConv1d, convolve
+from modules.graphs import CompiledMethod
 from modules.masking import clear_padding
 from modules.postnet import MaskedBatchNorm, PostNet
 
@@ -36,6 +37,7 @@ class PackedConv1d(nn.Module):
         bias: (H_out,), or None.
         dtype: In which it computes.
         activation: Of the output.
+        packs: Whether to lay out the weights, where the device can.
     """
 
     def __init__(
@@ -44,6 +46,8 @@ class PackedConv1d(nn.Module):
         bias: Tensor | None,
         dtype: torch.dtype,
         activation: Activation = "none",
+        *,
+        packs: bool = True,
     ) -> None:
         super().__init__()
         self._dtype = dtype
@@ -52,7 +56,7 @@ class PackedConv1d(nn.Module):
         self._weight = weight.detach().to(dtype)
         self._bias = None if bias is None else bias.detach().to(dtype)
         self._packed: Tensor | None = None
-        if _can_pack(weight.device, dtype):
+        if packs and _can_pack(weight.device, dtype):
             rows = self._weight.mT.flatten(1)  # (H_out, K * H_in)
             # private, but what torch.compile calls: no public operator takes packed weights
             self._packed = torch.ops.mkldnn._reorder_linear_weight(rows)
@@ -94,9 +98,10 @@ class PackedPostNet(nn.Module):
     Args:
         postnet: In eval mode.
         dtype: In which it computes.
+        packs: As of `PackedConv1d`.
     """
 
-    def __init__(self, postnet: PostNet, dtype: torch.dtype) -> None:
+    def __init__(self, postnet: PostNet, dtype: torch.dtype, *, packs: bool = True) -> None:
         super().__init__()
         self._centre = postnet.centre if postnet.centred else None
         last = len(postnet.convs) - 1
@@ -106,6 +111,7 @@ class PackedPostNet(nn.Module):
                 cast("MaskedBatchNorm", norm),
                 dtype,
                 "none" if index == last else "tanh",
+                packs=packs,
             )
             for index, (conv, norm) in enumerate(zip(postnet.convs, postnet.norms, strict=True))
         )
@@ -119,15 +125,27 @@ class PackedPostNet(nn.Module):
 
 
 def _folded(
-    conv: MaskedConv1d, norm: MaskedBatchNorm, dtype: torch.dtype, activation: Activation
+    conv: MaskedConv1d,
+    norm: MaskedBatchNorm,
+    dtype: torch.dtype,
+    activation: Activation,
+    *,
+    packs: bool,
 ) -> PackedConv1d:
     """A convolution with the normalisation after it."""
     scale, offset = norm.scale_and_offset()
     bias = offset if conv.bias is None else torch.addcmul(offset, conv.bias, scale)
-    return PackedConv1d(conv.weight * scale[:, None, None], bias, dtype, activation)
+    weight = conv.weight * scale[:, None, None]
+    return PackedConv1d(weight, bias, dtype, activation, packs=packs)
 
 
-def prepared(network: Network, half: Collection[str] = ()) -> Network:
+def prepared(
+    network: Network,
+    half: Collection[str] = (),
+    graphs: Collection[str] = (),
+    *,
+    has_buckets: bool = False,
+) -> Network:
     """Returns a network for synthesis, which computes the same and shares the other weights.
 
     Args:
@@ -135,22 +153,28 @@ def prepared(network: Network, half: Collection[str] = ()) -> Network:
             reach the result.
         half: Names of the parts whose convolutions and linear maps compute in bfloat16; what is
             between them stays in the type of their input.
+        graphs: Names of methods to compile, see `CompiledMethod`. With any, no weights are laid
+            out, since a compiler cannot trace those.
+        has_buckets: As of `CompiledMethod`.
     """
     parts = {
-        name: _packed(part, torch.bfloat16 if name in half else torch.float32)
+        name: _cast(part, torch.bfloat16 if name in half else torch.float32, packs=not graphs)
         for name, part in network.named_children()
     }
-    return _with_parts(network, parts)
+    twin = _with_parts(network, parts)
+    for name in graphs:
+        setattr(twin, name, CompiledMethod(getattr(twin, name), has_buckets=has_buckets))
+    return twin
 
 
-def _packed(module: nn.Module, dtype: torch.dtype) -> nn.Module:
+def _cast(module: nn.Module, dtype: torch.dtype, *, packs: bool) -> nn.Module:
     if isinstance(module, PostNet):
-        return PackedPostNet(module, dtype)
+        return PackedPostNet(module, dtype, packs=packs)
     if isinstance(module, MaskedConv1d):
-        return PackedConv1d(module.weight, module.bias, dtype)
+        return PackedConv1d(module.weight, module.bias, dtype, packs=packs)
     if isinstance(module, nn.Linear):
-        return PackedConv1d(module.weight.unsqueeze(2), module.bias, dtype)
-    parts = {name: _packed(part, dtype) for name, part in module.named_children()}
+        return PackedConv1d(module.weight.unsqueeze(2), module.bias, dtype, packs=packs)
+    parts = {name: _cast(part, dtype, packs=packs) for name, part in module.named_children()}
     return _with_parts(module, parts)
 
 

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from torch import Tensor
 
+from config.train import CompileMode
 from models.base.acoustic import AcousticPrecision, Control, TtsOutput
 from modules.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
@@ -42,14 +43,17 @@ class AcousticModel(Protocol):
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
         """Predicts the mel (B, M, T) from the batch's prosody; the log floor beyond the lengths."""
 
-    def for_inference(self, precision: AcousticPrecision = "fp32") -> "AcousticModel":
+    def for_inference(
+        self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
+    ) -> "AcousticModel":
         """Returns a network with the same weights that is optimised for synthesis.
 
         Args:
             precision: One of PRECISIONS. None of them changes what decides about durations.
+            compiled: `inference.compile`.
 
         Raises:
-            InputError: If the device cannot compute in it.
+            InputError: If the device cannot compute in it, or the network cannot be compiled.
         """
 
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config
+from config.train import CompileMode
 from models.base.acoustic import AcousticPrecision
 from models.base.assets import Assets
 from models.base.interfaces import AcousticModel, TrainedVocoder
@@ -74,7 +75,8 @@ class SynthesisRun:
         self._hop_length = assets.mel.hop_length
         network = network.to(speed.device).eval()
         if config.task == "tts":
-            self._call = _acoustic_call(network, speed, forced=checkpoint is None)
+            compiled = config.inference.compile
+            self._call = _acoustic_call(network, speed, compiled, forced=checkpoint is None)
         else:
             self._call = _vocoder_call(network, speed, assets.mel)
 
@@ -110,10 +112,13 @@ def _batches(lengths: np.ndarray, size: int) -> Iterator[list[int]]:
     return cycle([batches[index] for index in order])
 
 
-def _acoustic_call(network: nn.Module, speed: Speed, *, forced: bool) -> _SynthesisCall:
+def _acoustic_call(
+    network: nn.Module, speed: Speed, compiled: CompileMode, *, forced: bool
+) -> _SynthesisCall:
     model = cast("AcousticModel", network)
     _check_precision(speed.precision, model.PRECISIONS, network)
-    acoustic: Any = model.for_inference(cast("AcousticPrecision", speed.precision))
+    precision = cast("AcousticPrecision", speed.precision)
+    acoustic: Any = model.for_inference(precision, compiled)
 
     def call(items: Sequence[TtsItem]) -> tuple[Tensor, int]:
         items = [_cut(item, speed.longest) for item in items]
@@ -220,7 +225,7 @@ class SpeechRun:
         self._model = load_model(voice, device.type)
         inference = self._synthesizer.config.inference
         self._network: Any = cast("AcousticModel", self._model.network).for_inference(
-            inference.acoustic_precision
+            inference.acoustic_precision, inference.compile
         )
         opened = open_vocoder(vocoder, self._model.mel)
         self._vocoder = opened.load(inference, device.type)

@@ -14,11 +14,11 @@ import torch._dynamo  # optimizers import it anyway
 from torch import nn
 
 from config.train import CompileMode
+from modules.graphs import allow_graphs, compile_options
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.dataset.shapes import BatchShape
 from utils.logging import get_logger
 
-BACKEND = "inductor"
 # of one network and shape, at most: discriminators are called with and without recordings
 _GRAPHS_PER_SHAPE = 4
 _DYNAMIC_WARM_UP = 100  # updates; graphs for other lengths than usual are compiled in them
@@ -59,15 +59,12 @@ class Compilation:
             return
         parts = [part for network in networks.values() for part in _parts(network)]
         limit = _GRAPHS_PER_SHAPE * len(parts) * (len(shapes) + 1)
-        config = torch._dynamo.config
-        config.recompile_limit = max(config.recompile_limit, limit)
+        allow_graphs(limit)
+        options = compile_options(
+            is_dynamic=mode == "dynamic", has_cuda_graphs=self._has_cuda_graphs
+        )
         for part in parts:
-            part.compile(
-                fullgraph=True,  # what cannot be compiled is an error, as are too many graphs
-                dynamic=mode == "dynamic",
-                backend=BACKEND,
-                mode="reduce-overhead" if self._has_cuda_graphs else None,
-            )
+            part.compile(**options)
 
     @property
     def _is_warm(self) -> bool:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import Config
+from config.train import CompileMode
 from models.base.acoustic import (
     AcousticPrecision,
     Control,
@@ -230,7 +231,7 @@ class FastPitch(nn.Module):
             phones, contours_hat["energy"] = self.energy(phones, contours["energy"], mask)
         frame_mask = length_mask(mel_lengths, f0.shape[1])
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
-        mel_hat = self.mel_linear(self.decoder(frames, frame_mask))  # (B, T, M)
+        mel_hat = self._decode(frames, frame_mask)  # (B, T, M)
         return FastPitchOutput(mel_hat, log_durations_hat, contours_hat, contours)
 
     @torch.no_grad()
@@ -294,17 +295,21 @@ class FastPitch(nn.Module):
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
-        mel_hat = self.mel_linear(self.decoder(frames, frame_mask))  # (B, T, M)
+        mel_hat = self._decode(frames, frame_mask)  # (B, T, M)
         mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
         return TtsOutput(mel, mel_lengths, durations, f0, spoken_energy)
 
-    def for_inference(self, precision: AcousticPrecision = "fp32") -> "FastPitch":
+    def for_inference(
+        self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
+    ) -> "FastPitch":
         """Returns a copy that is faster and cannot be trained; call `eval()` first.
 
         Args:
             precision: One of PRECISIONS; "bf16": the decoder in bfloat16.
+            compiled: Whether `_encode` and `_decode` are graphs, `inference.compile`.
         """
-        return prepared(self, half=self.HALF[precision])
+        graphs = () if compiled == "off" else ("_encode", "_decode")
+        return prepared(self, self.HALF[precision], graphs, has_buckets=compiled == "buckets")
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
@@ -342,6 +347,11 @@ class FastPitch(nn.Module):
         """Frames with fractions: (B, N, H), mask (B, N) -> (B, N)."""
         log_durations = self.duration_predictor(phones, mask).float()
         return (log_durations.exp() - 1).clamp(0, self.config.max_phone_frames)
+
+    def _decode(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """(B, T, H), mask (B, T) -> (B, T, M)."""
+        mel_hat: Tensor = self.mel_linear(self.decoder(frames, mask))
+        return mel_hat
 
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""

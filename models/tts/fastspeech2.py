@@ -30,6 +30,7 @@ from torch import Tensor, nn
 
 from config.checks import require_at_least, require_share
 from config.schema import Config
+from config.train import CompileMode
 from models.base.acoustic import (
     AcousticPrecision,
     Control,
@@ -337,13 +338,17 @@ class FastSpeech2(nn.Module):
         levels = self.pitch.level, self.energy.level
         return TtsOutput(mel, mel_lengths, durations, values["pitch"], values["energy"], *levels)
 
-    def for_inference(self, precision: AcousticPrecision = "fp32") -> "FastSpeech2":
+    def for_inference(
+        self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
+    ) -> "FastSpeech2":
         """Returns a copy that is faster and cannot be trained; call `eval()` first.
 
         Args:
             precision: One of PRECISIONS; "bf16": decoder and postnet in bfloat16.
+            compiled: Whether `_encode` and `_decode` are graphs, `inference.compile`.
         """
-        return prepared(self, half=self.HALF[precision])
+        graphs = () if compiled == "off" else ("_encode", "_decode")
+        return prepared(self, self.HALF[precision], graphs, has_buckets=compiled == "buckets")
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

@@ -28,6 +28,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import Config
+from config.train import CompileMode
 from models.base.acoustic import Control, TtsOutput, finished_mel, resolve_speakers
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
@@ -40,6 +41,7 @@ from modules.losses import guided_attention_sum, mse_sum
 from modules.masking import clear_padding, length_mask
 from modules.postnet import MaskedBatchNorm, PostNet
 from processors.dataset.batch import TtsBatch
+from utils.errors import InputError
 from utils.seed import derived_seed
 
 
@@ -282,17 +284,25 @@ class Tacotron2(nn.Module):
         )
         return self._output(frames, phone_lengths, max_frames)
 
-    def for_inference(self, precision: Precision = "fp32") -> "Tacotron2":
+    def for_inference(
+        self, precision: Precision = "fp32", compiled: CompileMode = "off"
+    ) -> "Tacotron2":
         """Returns a network that shares these weights and has those of the decoder prepared.
 
         It does not follow later changes of the weights.
 
         Args:
             precision: Of the decoder's LSTMs, see `DecoderWeights`.
+            compiled: Only "off".
 
         Raises:
-            InputError: If the device cannot compute in this precision.
+            InputError: If the device cannot compute in this precision, or it is to be compiled.
         """
+        if compiled != "off":
+            raise InputError(
+                f"inference.compile is {compiled}: Tacotron 2 decodes in a loop over frames, which"
+                " is not compiled; set it to off"
+            )
         prepared = copy(self)
         prepared._prepared = DecoderWeights(self.decoder, precision)
         return prepared

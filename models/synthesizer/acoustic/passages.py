@@ -130,7 +130,7 @@ def _prepared(network: nn.Module, config: Config) -> AcousticModel:
             f"inference.attention_attempts is {attempts}, and {config.model_type} does not align by"
             " attention; remove it"
         )
-    return model.for_inference(precision)
+    return model.for_inference(precision, config.inference.compile)
 
 
 def _warn_of_fault(clause: SpokenText, quality: AttentionQuality | None) -> None:

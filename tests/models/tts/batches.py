@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 
+from config.train import CompileMode
 from models.base.acoustic_task import AcousticTask
 from modules.masking import length_mask
 from modules.mel import MelConfig
@@ -81,3 +82,25 @@ def check_for_inference(network: Any, batch: TtsBatch, **asked: Any) -> None:
         alone = one.infer(batch.phone_ids[:1], batch.phone_lengths[:1], **first)
         T = int(alone.mel_lengths)
         torch.testing.assert_close(together.mel[:1, :, :T], alone.mel, rtol=0, atol=tolerance)
+
+
+@torch.no_grad()
+def check_compiled_for_inference(network: Any, mode: CompileMode, **asked: Any) -> None:
+    """Checks that two graphs speak what the network does, and that sizes in a bucket share them.
+
+    Args:
+        network: FastSpeech 2 or FastPitch.
+        mode: "dynamic" or "buckets".
+        asked: Controls, as of `infer`.
+    """
+    compiled = network.eval().for_inference("fp32", mode)
+    n_graphs = []
+    for n_items, n_phones in ((3, 9), (3, 6), (3, 7), (1, 9), (1, 6)):
+        ids = torch.arange(1, 1 + n_items * n_phones).view(n_items, n_phones) % 7 + 1
+        lengths = torch.arange(n_phones, n_phones - n_items, -1)
+        arguments = {"durations": torch.full_like(ids, 2)} | asked
+        expected, spoken = (one.infer(ids, lengths, **arguments) for one in (network, compiled))
+        torch.testing.assert_close(spoken[:5], expected[:5], rtol=1e-4, atol=1e-5)
+        n_graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    before = n_graphs[0] - 2
+    assert [n - before for n in n_graphs] == [2, 2, 2, 4, 4]

@@ -32,6 +32,7 @@ from tests.models.tts.batches import (
     PITCH,
     TWO_PITCHES,
     batch_of,
+    check_compiled_for_inference,
     check_for_inference,
     mean_loss,
     pad,
@@ -137,6 +138,12 @@ def test_a_network_for_inference_speaks_as_before(config):
     check_for_inference(network_of(config), batch, duration_control=4)
     slower = torch.linspace(2, 5, batch.phone_ids.numel()).view_as(batch.phone_ids)
     check_for_inference(network_of(config), batch, duration_control=slower, pitch_control=1.3)
+
+
+@pytest.mark.parametrize("mode", ["dynamic", "buckets"])
+def test_compiled_for_inference_it_speaks_as_it_is(monkeypatch, mode):
+    set_backend(monkeypatch, "eager")
+    check_compiled_for_inference(network_of(), mode)
 
 
 @by_variant

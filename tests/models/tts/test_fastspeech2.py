@@ -31,6 +31,7 @@ from tests.models.tts.batches import (
     PITCH,
     TWO_PITCHES,
     batch_of,
+    check_compiled_for_inference,
     check_for_inference,
     mean_loss,
     pad,
@@ -139,6 +140,13 @@ def test_a_network_for_inference_speaks_as_before(config):
     check_for_inference(network_of(config), batch, duration_control=4)
     slower = torch.linspace(2, 5, batch.phone_ids.numel()).view_as(batch.phone_ids)
     check_for_inference(network_of(config), batch, duration_control=slower, pitch_control=1.3)
+
+
+@pytest.mark.parametrize("mode", ["dynamic", "buckets"])
+@pytest.mark.parametrize("use_postnet", [True, False])
+def test_compiled_for_inference_it_speaks_as_it_is(monkeypatch, use_postnet, mode):
+    set_backend(monkeypatch, "eager")
+    check_compiled_for_inference(network_of(replace(SMALL, use_postnet=use_postnet)), mode)
 
 
 def test_a_network_without_postnet_or_of_several_speakers_can_be_prepared():

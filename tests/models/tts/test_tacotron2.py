@@ -293,6 +293,13 @@ def test_int8_is_refused_on_other_devices():
         network_of().to("meta").for_inference("int8")
 
 
+def test_a_loop_over_frames_is_not_compiled():
+    with pytest.raises(
+        InputError, match=r"inference\.compile is dynamic: .* loop .*; set it to off"
+    ):
+        network_of().for_inference(compiled="dynamic")
+
+
 def test_saving_and_loading_changes_nothing(tmp_path):
     batch, saved = batch_of(), network_of()
     mean_loss(task_of(saved.train()), batch)  # moves the statistics of the normalisation
