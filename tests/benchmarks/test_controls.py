@@ -1,8 +1,9 @@
 import math
 
+import numpy as np
 import pytest
 
-from tests.benchmarks.controls import mean_of_measurable
+from tests.benchmarks.controls import mean_of_measurable, share_of_change
 from utils.errors import InputError
 
 
@@ -14,3 +15,9 @@ def test_a_text_too_short_to_measure_does_not_spoil_the_mean():
 def test_texts_that_are_all_too_short_are_an_error():
     with pytest.raises(InputError, match="give longer texts"):
         mean_of_measurable([(math.nan, math.nan)])
+
+
+def test_half_of_a_shift_is_half_of_the_change():
+    f0 = np.array([180.0, 200, 220])
+    assert share_of_change(f0, f0 + 50, f0 + np.array([24, 25, 26])) == pytest.approx(0.5)
+    assert share_of_change(f0, 400 - f0, f0) == 0
