@@ -39,7 +39,7 @@ setup(
         "phonemizer>=3.4",  # takes the path of espeak's data
         "espeakng-loader>=0.2.4",
         "num2words>=0.5.13",
-        "praatio>=6.0",
+        "praatio>=6.1",
         "pocketsphinx>=5.0.3",
         "numba>=0.59",  # loops of aligners; librosa brings it
         "pyyaml>=6.0",  # settings of imported voices (ming024); huggingface_hub brings it as well

@@ -19,11 +19,13 @@ from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, make_aligner
 from processors.dataset.store import FeatureStore
+from processors.dump.importing import ImportOptions, import_dump
 from processors.durations import IMPORT_FORMATS
 from processors.durations.formats import Source, find_reader
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet
 from processors.text.lexicon import read_lexicon
+from tests.models.checkpoint.importers import tensorflowtts_originals
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.training.resuming.test_state import everything
 from tests.models.training.small_tasks import (
@@ -33,6 +35,8 @@ from tests.models.training.small_tasks import (
     write_voice_config,
 )
 from tests.processors.alignment.test_textgrid import PHONES, SPOKEN, WORDS, long_form, short_form
+from tests.processors.dump.dumps import IDS, add_durations, dump_config, export
+from tests.processors.small_corpus import copy_corpus
 from utils.config import to_plain
 from utils.errors import InputError, UtteranceError
 
@@ -226,6 +230,29 @@ def _begin_training(folder: Path) -> object:
     return len(data.sampler)
 
 
+def _write_tensorflowtts(folder: Path) -> None:
+    tensorflowtts_originals.write(folder, tensorflowtts_originals.weights())
+
+
+@torch.no_grad()
+def _read_tensorflowtts(folder: Path) -> object:
+    model = load_model(folder)
+    out = model.network.infer(torch.tensor([[45, 42, 148]]), torch.tensor([3]))
+    return model.mel, out.mel.tolist(), out.pitch.tolist()
+
+
+def _write_dump(folder: Path) -> None:
+    corpus = copy_corpus(folder / "LJSpeech", IDS[:3])
+    add_durations(export(corpus, folder / "dump"), folder / "durations")
+
+
+def _read_dump(folder: Path) -> object:
+    processed, dump = folder / "data", folder / "dump"
+    config = dump_config(dump, processed, aligner="imported")
+    import_dump(config, "LJSpeech", ImportOptions(dump, folder / "durations", n_cpus=1))
+    return FeatureStore(processed / "LJSpeech").ids
+
+
 TARGETS = {
     "recipe": Target(
         3, _write_config("tts/FastSpeech2/exp_config.json"), ("*.json",), _read_config
@@ -245,6 +272,10 @@ TARGETS = {
         lambda folder: read_lexicon(folder / "lexicon.txt", is_arpabet),
     ),
     "durations": Target(5, _write_durations, ("*",), _read_durations, rejects=(AlignmentError,)),
+    "TensorFlowTTS voice": Target(2, _write_tensorflowtts, ("*",), _read_tensorflowtts),
+    "TensorFlowTTS dump": Target(
+        2, _write_dump, ("dump/*", "dump/*/*/*", "durations/*/*/*"), _read_dump
+    ),
     "experiment": Target(
         6, _write_experiment, ("*.json", f"{CHECKPOINTS}/*/*"), _speak, exact=True
     ),
