@@ -162,17 +162,17 @@ class Store:
         return [name for name in self.TENSORS if self.timed or name != "durations"]
 
     def _tensors(
-        self, position: int, names: Sequence[str], spans: Sequence[slice] | None = None
+        self, position: int, names: Sequence[str], parts: Sequence[tuple[slice, ...]] | None = None
     ) -> dict[str, np.ndarray]:
-        """Tensors of one utterance, whole or a span of the last dimension of each."""
+        """Tensors of one utterance, whole or a part of each, a slice per dimension."""
         id, shard = self.ids[position], self._shards[position]
         try:
             file = self._shard(shard)
-            if spans is None:
+            if parts is None:
                 return {name: file.get_tensor(f"{id}/{name}") for name in names}
             return {
-                name: file.get_slice(f"{id}/{name}")[..., span]
-                for name, span in zip(names, spans, strict=True)
+                name: file.get_slice(f"{id}/{name}")[part]
+                for name, part in zip(names, parts, strict=True)
             }
         except (OSError, SafetensorError) as error:
             path = features_folder(self.folder) / f"{shard}.safetensors"
@@ -281,9 +281,9 @@ class MelWavStore(Store):
         position = self.index_of(key) if isinstance(key, str) else key
         T, hop = int(self.frames[position]), self.mel.hop_length
         last = T if n_frames is None else min(T, first + n_frames)
-        spans = slice(first, last), slice(first * hop, last * hop)
+        mel, wav = (slice(None), slice(first, last)), (slice(first * hop, last * hop),)
         start = int(self.starts[position]) + first * hop
-        tensors = self._tensors(position, self.TENSORS, spans)
+        tensors = self._tensors(position, self.TENSORS, (mel, wav))
         if last - first == T:
             tensors = self._unchanged(position, tensors)
         return MelWav(self.ids[position], self.speakers[position], **tensors, start=start)
