@@ -187,7 +187,7 @@ def test_an_index_of_another_version_is_refused(folder):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("frames", 10**20), ("frames", "many"), ("crc32", -1), ("speaker", None)]
+    ("key", "value"), [("frames", 10**20), ("frames", "many"), ("crc32", 10**20), ("speaker", None)]
 )
 def test_an_index_with_values_that_cannot_be_is_refused(folder, key, value):
     path = features_folder(folder) / "index.jsonl"
