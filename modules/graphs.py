@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 BACKEND = "inductor"
 _SHORTEST = 32  # phones or frames of a bucket
-_MOST_GRAPHS = 256  # of a method: sizes times lengths
+_MOST_GRAPHS = 256  # of a method: numbers of items times lengths
 
 
 def compile_options(*, is_dynamic: bool, has_cuda_graphs: bool) -> dict[str, Any]:
@@ -32,9 +32,10 @@ def compile_options(*, is_dynamic: bool, has_cuda_graphs: bool) -> dict[str, Any
 
 
 def allow_graphs(n: int) -> None:
-    """Raises how many graphs a function may have; one more is an error."""
+    """Lets a function have so many more graphs, in all networks together; beyond is an error."""
     config = importlib.import_module("torch._dynamo").config  # its import takes a second
-    config.recompile_limit = max(config.recompile_limit, n)
+    config.recompile_limit += n
+    config.accumulated_recompile_limit += n
 
 
 class CompiledMethod(Generic[Result]):
@@ -46,12 +47,15 @@ class CompiledMethod(Generic[Result]):
     Args:
         method: Of tensors (B, L, ...), a mask (B, L), and tensors (B, ...); its results are tensors
             (B, L, ...) or None.
+        device: Of the network.
         has_buckets: Whether to pad; otherwise the graph is for any size.
     """
 
-    def __init__(self, method: Callable[..., Result], *, has_buckets: bool) -> None:
+    def __init__(
+        self, method: Callable[..., Result], device: torch.device, *, has_buckets: bool
+    ) -> None:
         self._has_buckets = has_buckets
-        self._has_cuda_graphs = has_buckets and torch.cuda.is_available()
+        self._has_cuda_graphs = has_buckets and device.type == "cuda"
         allow_graphs(_MOST_GRAPHS)
         options = compile_options(is_dynamic=not has_buckets, has_cuda_graphs=self._has_cuda_graphs)
         self._graph: Callable[..., Result] = torch.compile(method, **options)

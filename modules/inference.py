@@ -142,9 +142,8 @@ def _folded(
 def prepared(
     network: Network,
     half: Collection[str] = (),
-    graphs: Collection[str] = (),
-    *,
-    has_buckets: bool = False,
+    methods: Collection[str] = (),
+    compiled: Literal["off", "dynamic", "buckets"] = "off",
 ) -> Network:
     """Returns a network for synthesis, which computes the same and shares the other weights.
 
@@ -153,17 +152,22 @@ def prepared(
             reach the result.
         half: Names of the parts whose convolutions and linear maps compute in bfloat16; what is
             between them stays in the type of their input.
-        graphs: Names of methods to compile, see `CompiledMethod`. With any, no weights are laid
-            out, since a compiler cannot trace those.
-        has_buckets: As of `CompiledMethod`.
+        methods: Names of those that can be compiled, see `CompiledMethod`.
+        compiled: Whether they are, for any size or with buckets. Then no weights are laid out,
+            since a compiler cannot trace those.
     """
+    packs = compiled == "off"
     parts = {
-        name: _cast(part, torch.bfloat16 if name in half else torch.float32, packs=not graphs)
+        name: _cast(part, torch.bfloat16 if name in half else torch.float32, packs=packs)
         for name, part in network.named_children()
     }
     twin = _with_parts(network, parts)
-    for name in graphs:
-        setattr(twin, name, CompiledMethod(getattr(twin, name), has_buckets=has_buckets))
+    if compiled == "off":
+        return twin
+    device = next(network.parameters()).device
+    for name in methods:
+        method = CompiledMethod(getattr(twin, name), device, has_buckets=compiled == "buckets")
+        setattr(twin, name, method)
     return twin
 
 

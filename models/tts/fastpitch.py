@@ -308,8 +308,7 @@ class FastPitch(nn.Module):
             precision: One of PRECISIONS; "bf16": the decoder in bfloat16.
             compiled: Whether `_encode` and `_decode` are graphs, `inference.compile`.
         """
-        graphs = () if compiled == "off" else ("_encode", "_decode")
-        return prepared(self, self.HALF[precision], graphs, has_buckets=compiled == "buckets")
+        return prepared(self, self.HALF[precision], ("_encode", "_decode"), compiled)
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
