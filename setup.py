@@ -26,7 +26,7 @@ setup(
         "tensorboard>=2.15",
         "tqdm>=4.65",
         "json5>=0.9.25",
-        "joblib>=1.3",
+        "joblib>=1.4",
         # Audio
         "librosa>=0.10.2",
         "soundfile>=0.12.1",
