@@ -1,17 +1,20 @@
 """Speed of training, inference, text to sound and start-up, of every model."""
 
+import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from utils.cli import Parser, UsageError, add_config_arguments, print_text, run
+from utils.cli import Parser, UsageError, add_config_arguments, check_at_least, print_text, run
 
-_POSITIVE = ("threads", "infer_batch_size", "steps")
+if TYPE_CHECKING:
+    from models.benchmark.run import Options
 
 
-def main() -> None:
-    """Prints tables, and writes them with all figures as JSON."""
-    parser = Parser("Measures the speed of training and synthesis; run by `make bench`.")
-    add = parser.add_argument
+def parser() -> Parser:
+    """Builds the parser."""
+    flags = Parser("Measures the speed of training and synthesis; run by `make bench`.")
+    add = flags.add_argument
     add("--model", default="", metavar="NAMES", help="such as fastspeech2,hifigan (default: all)")
     add("--mode", default="all", help="training, inference, speech, start-up, several, or all")
     add("--device", choices=("cpu", "cuda"), default="cpu")
@@ -46,59 +49,66 @@ def main() -> None:
         " precision, threads, batches (buckets or random), and those of --set",
     )
     add("--output", type=Path, metavar="FILE", help="write all figures as JSON")
-    add_config_arguments(parser, required=False)
-    arguments = parser.parse_args()
-    for flag in _POSITIVE:
-        if (value := getattr(arguments, flag)) < 1:
-            parser.error(f"--{flag} is {value}, expected 1 or more")
-    for flag in ("batch_size", "longest", "warm_up"):
-        if (value := getattr(arguments, flag)) < 0:
-            parser.error(f"--{flag} is {value}, expected 0 or more")
+    add_config_arguments(flags, required=False)
+    return flags
 
-    import torch
+
+def main() -> None:
+    """Prints tables, and writes them with all figures as JSON."""
+    given = parser().parse_args()
+    check_at_least(given, 1, "threads", "infer_batch_size", "steps")
+    check_at_least(given, 0, "batch_size", "longest", "warm_up")
 
     from models.benchmark.results import plain_of
-    from models.benchmark.run import MODES, VOICE, Options, run_benchmark
+    from models.benchmark.run import run_benchmark
     from models.benchmark.tables import tables_of
     from utils.files import write_json
     from utils.logging import setup_logging
 
     setup_logging()
-    if arguments.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: PyTorch finds no GPU here")
-    modes = MODES if arguments.mode == "all" else tuple(arguments.mode.split(","))
-    if unknown := [mode for mode in modes if mode not in MODES]:
-        parser.error(f"--mode {unknown[0]}: expected all or some of {', '.join(MODES)}")
-    if wrong := [one for one in arguments.checkpoint if "=" not in one]:
-        raise UsageError(f"--checkpoint {wrong[0]}: expected NAME=MODEL")
-    options = Options(
-        models=tuple(filter(None, arguments.model.split(","))),
-        modes=modes,
-        device=arguments.device,
-        threads=arguments.threads,
-        precisions=tuple(arguments.precision.split(",")),
-        batch_size=arguments.batch_size,
-        infer_batch_size=arguments.infer_batch_size,
-        longest=arguments.longest,
-        warm_up=arguments.warm_up,
-        steps=arguments.steps,
-        small=arguments.small,
-        random_weights=arguments.random_weights,
-        checkpoints=dict(one.split("=", 1) for one in arguments.checkpoint),
-        config=arguments.config,
-        overrides=tuple(arguments.overrides),
-        compared=None if arguments.compare is None else tuple(arguments.compare),
-        voice=arguments.voice or str(VOICE),
-        vocoder=arguments.vocoder_dir,
-    )
     command = " ".join(["python -m bins.benchmark", *map(_quoted, sys.argv[1:])])
-    report = plain_of(run_benchmark(options, command))
-    if arguments.output is not None:
-        write_json(arguments.output, report)
+    report = plain_of(run_benchmark(_options(given), command))
+    if given.output is not None:
+        write_json(given.output, report)
     lines = [f"{name}: {value}" for name, value in report["environment"].items()]
     print_text("\n".join(lines) + "\n")
     for name, table in tables_of(report).items():
         print_text(f"\n{name}\n\n{table}")
+
+
+def _options(given: argparse.Namespace) -> "Options":
+    """What the flags ask for."""
+    import torch
+
+    from models.benchmark.run import MODES, VOICE, Options
+
+    if given.device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("--device cuda: PyTorch finds no GPU here")
+    modes = MODES if given.mode == "all" else tuple(given.mode.split(","))
+    if unknown := [mode for mode in modes if mode not in MODES]:
+        raise UsageError(f"--mode {unknown[0]}: expected all or some of {', '.join(MODES)}")
+    if wrong := [one for one in given.checkpoint if "=" not in one]:
+        raise UsageError(f"--checkpoint {wrong[0]}: expected NAME=MODEL")
+    return Options(
+        models=tuple(filter(None, given.model.split(","))),
+        modes=modes,
+        device=given.device,
+        threads=given.threads,
+        precisions=tuple(given.precision.split(",")),
+        batch_size=given.batch_size,
+        infer_batch_size=given.infer_batch_size,
+        longest=given.longest,
+        warm_up=given.warm_up,
+        steps=given.steps,
+        small=given.small,
+        random_weights=given.random_weights,
+        checkpoints=dict(one.split("=", 1) for one in given.checkpoint),
+        config=given.config,
+        overrides=tuple(given.overrides),
+        compared=None if given.compare is None else tuple(given.compare),
+        voice=given.voice or str(VOICE),
+        vocoder=given.vocoder_dir,
+    )
 
 
 def _quoted(word: str) -> str:

@@ -1,6 +1,6 @@
 """Checks recordings before stage 1: python -m bins.check_data --config FILE [--dataset NAME]."""
 
-from utils.cli import Parser, UsageError, add_config_arguments, print_text, run
+from utils.cli import Parser, add_config_arguments, check_at_least, print_text, run
 from utils.parallel import n_cores
 
 
@@ -18,8 +18,7 @@ def main() -> None:
         "--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)"
     )
     given = parser.parse_args()
-    if given.num_workers < 1:
-        raise UsageError(f"--num_workers {given.num_workers}: expected 1 or more")
+    check_at_least(given, 1, "num_workers")
     from models.base.registry import load_config
     from processors.extraction.checking import check_corpus
     from processors.extraction.plan import choose_dataset

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from utils.cli import Parser, UsageError, print_text, run
+from utils.cli import Parser, UsageError, check_at_least, print_text, run
 from utils.inference_flags import add_model_arguments, check_model_arguments
 from utils.logging import get_logger, setup_logging
 from utils.parallel import n_cores
@@ -100,8 +100,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     for flag, names in (("--metrics", given.metrics), ("--checks", given.checks)):
         if names is not None and "" in names.split(","):
             _refuse_empty(flag, names)
-    if given.num_workers < 1:
-        raise UsageError(f"--num_workers {given.num_workers}: expected 1 or more")
+    check_at_least(given, 1, "num_workers")
     if given.resample and given.vocoder_dir is None:
         raise UsageError("--resample needs --vocoder_dir")
     return given

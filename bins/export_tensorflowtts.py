@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from utils.cli import Parser, UsageError, add_config_arguments, run
+from utils.cli import Parser, UsageError, add_config_arguments, check_at_least, run
 
 
 def parser() -> Parser:
@@ -32,8 +32,7 @@ def arguments() -> argparse.Namespace:
         UsageError: If a value makes no sense; the message names its flag.
     """
     given = parser().parse_args()
-    if given.n_cpus < 1:
-        raise UsageError(f"--n_cpus {given.n_cpus}: expected 1 or more")
+    check_at_least(given, 1, "n_cpus")
     if not 0 < given.test_size < 1:
         raise UsageError(f"--test_size {given.test_size:g}: expected a share, between 0 and 1")
     if not 0 <= given.seed < 2**32:

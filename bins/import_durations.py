@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from processors.durations import ATTENTION_PATHS, IMPORT_FORMATS, LAYOUTS
-from utils.cli import Parser, UsageError, add_config_arguments, run
+from utils.cli import Parser, UsageError, add_config_arguments, check_at_least, run
 
 if TYPE_CHECKING:
     from processors.durations.formats import ModelSource, Source
@@ -51,6 +51,18 @@ def parser() -> Parser:
         type=Path,
         help="folder to make; default: preprocess.imported_dir, or <data set>/alignments",
     )
+    _add_file_flags(flags)
+    add(
+        "--max_bad_ratio",
+        type=float,
+        help="largest share of utterances without durations (default: preprocess.max_bad_ratio)",
+    )
+    return flags
+
+
+def _add_file_flags(flags: Parser) -> None:
+    """Adds the flags that describe files, which a voice does not have."""
+    add = flags.add_argument
     add("--name_pattern", default="", help="form of the file names, as in '{id}_phones'")
     add("--phone_tier", default="", help="TextGrids: name of the tier of phones (default: phones)")
     add("--word_tier", default="", help="TextGrids: name of the tier of words (default: words)")
@@ -95,12 +107,6 @@ def parser() -> Parser:
         default=3,
         help="surplus or missing frames that are corrected (default: 3)",
     )
-    add(
-        "--max_bad_ratio",
-        type=float,
-        help="largest share of utterances without durations (default: preprocess.max_bad_ratio)",
-    )
-    return flags
 
 
 def arguments() -> argparse.Namespace:
@@ -112,10 +118,8 @@ def arguments() -> argparse.Namespace:
     given = parser().parse_args()
     if (given.hop_size is None) != (given.sample_rate is None):
         raise UsageError("--hop_size and --sample_rate go together")
-    for name, least in (("hop_size", 1), ("sample_rate", 1), ("tolerance", 0)):
-        value = getattr(given, name)
-        if value is not None and value < least:
-            raise UsageError(f"--{name} {value}: expected {least} or more")
+    check_at_least(given, 1, "hop_size", "sample_rate")
+    check_at_least(given, 0, "tolerance")
     if given.pitch_stats is not None and given.pitch is None:
         raise UsageError("--pitch_stats goes with --pitch")
     if given.max_bad_ratio is not None and not 0 <= given.max_bad_ratio <= 1:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from utils.cli import Parser, UsageError, add_config_arguments, add_task_argument, run
+from utils.cli import Parser, add_config_arguments, add_task_argument, check_at_least, run
 from utils.parallel import n_cores
 
 
@@ -43,8 +43,7 @@ def _arguments() -> argparse.Namespace:
         " or a name on the Hub) predicts for its own data, and not on those of the recordings",
     )
     arguments = parser.parse_args()
-    if arguments.num_workers < 1:
-        raise UsageError(f"--num_workers {arguments.num_workers}: expected 1 or more")
+    check_at_least(arguments, 1, "num_workers")
     return arguments
 
 

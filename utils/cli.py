@@ -74,6 +74,23 @@ def add_task_argument(parser: Parser) -> None:
     )
 
 
+def check_at_least(given: argparse.Namespace, least: int, *names: str) -> None:
+    """Checks flags that are numbers; those that are None are not given.
+
+    Args:
+        given: The flags.
+        least: The smallest number allowed.
+        names: Of the flags.
+
+    Raises:
+        UsageError: If a number is smaller; the message names its flag.
+    """
+    for name in names:
+        value = getattr(given, name)
+        if value is not None and value < least:
+            raise UsageError(f"--{name} {value}: expected {least} or more")
+
+
 def run(main: Callable[[], None]) -> None:
     """Runs a command; wrong input ends it with one message and no traceback.
 

@@ -3,13 +3,14 @@ import json
 import pytest
 
 from bins.benchmark import main
+from utils.cli import run
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--steps", "0"], "--steps is 0, expected 1 or more"),
-        (["--threads", "-1"], "--threads is -1, expected 1 or more"),
+        (["--steps", "0"], "--steps 0: expected 1 or more"),
+        (["--threads", "-1"], "--threads -1: expected 1 or more"),
         (["--device", "tpu"], "invalid choice: 'tpu'"),
         (["--mode", "traning"], "--mode traning: expected all or some of training, inference"),
     ],
@@ -17,7 +18,7 @@ from bins.benchmark import main
 def test_wrong_flags_are_one_line(flags, message, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["benchmark", *flags])
     with pytest.raises(SystemExit, match="2"):
-        main()
+        run(main)
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

@@ -2,10 +2,11 @@ import io
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 
 import pytest
 
-from utils.cli import Parser, UsageError, add_config_arguments, print_text, run
+from utils.cli import Parser, UsageError, add_config_arguments, check_at_least, print_text, run
 from utils.errors import InputError
 
 
@@ -92,6 +93,14 @@ def test_an_unknown_flag_is_answered_by_the_nearest(capsys, flags, said):
         parser.parse_args(flags)
     assert caught.value.code == 2
     assert capsys.readouterr().err.startswith(said)
+
+
+def test_flags_that_are_too_small_are_named_and_missing_ones_are_not_checked():
+    given = Namespace(steps=0, threads=None, hop_size=1)
+    check_at_least(given, 1, "hop_size", "threads")
+    check_at_least(given, 0, "steps")
+    with pytest.raises(UsageError, match=r"^--steps 0: expected 1 or more$"):
+        check_at_least(given, 1, "threads", "steps")
 
 
 def test_a_value_that_starts_with_dashes_and_holds_a_space_is_no_flag():
