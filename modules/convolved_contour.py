@@ -4,16 +4,10 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from modules.contour import ContourControl, ContourStats, Level, SpeakerNorm
 from modules.conv import MaskedConv1d
 from modules.masking import clear_padding
-from modules.variance_adaptor import (
-    ContourControl,
-    ContourStats,
-    Level,
-    SpeakerNorm,
-    VariancePredictor,
-    average_by_phone,
-)
+from modules.variance_adaptor import VariancePredictor, average_by_phone
 
 
 class ConvolvedContour(nn.Module):

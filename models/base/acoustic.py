@@ -7,8 +7,9 @@ from torch import Tensor
 
 from models.base.assets import Assets
 from models.base.task import Unit
+from modules.contour import ContourStats, Level
 from modules.pitch_transform import PitchTransform
-from modules.variance_adaptor import ContourStats, Level, regulate
+from modules.variance_adaptor import regulate
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 

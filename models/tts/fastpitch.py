@@ -39,6 +39,7 @@ from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.task import LossTerm
 from models.tts._fastpitch_energy import PhoneEnergy
+from modules.contour import ContourControl, ContourStats
 from modules.conv import Linear
 from modules.convolved_contour import ConvolvedContour
 from modules.inference import prepared
@@ -46,13 +47,7 @@ from modules.losses import mse_sum
 from modules.masking import length_mask
 from modules.pitch_transform import PitchTransform
 from modules.transformer import FFTBlock, FFTStack, SelfAttention
-from modules.variance_adaptor import (
-    ContourControl,
-    ContourStats,
-    VariancePredictor,
-    regulate,
-    round_durations,
-)
+from modules.variance_adaptor import VariancePredictor, regulate, round_durations
 from processors.dataset.batch import TtsBatch
 
 

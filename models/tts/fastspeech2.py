@@ -53,6 +53,7 @@ from models.tts._fastspeech2_contours import (
     continued,
     contour_targets,
 )
+from modules.contour import Contour, ContourControl, ContourStats, Level
 from modules.conv import Linear
 from modules.convolved_contour import ConvolvedContour
 from modules.inference import prepared
@@ -61,15 +62,7 @@ from modules.masking import clear_padding, length_mask
 from modules.pitch_transform import PitchTransform
 from modules.postnet import PostNet
 from modules.transformer import Activation, FFTBlock, FFTStack, SelfAttention
-from modules.variance_adaptor import (
-    Contour,
-    ContourControl,
-    ContourStats,
-    Level,
-    VariancePredictor,
-    regulate,
-    round_durations,
-)
+from modules.variance_adaptor import VariancePredictor, regulate, round_durations
 from processors.dataset.batch import TtsBatch
 
 _LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop

@@ -1,8 +1,9 @@
 import numpy as np
 import torch
 
+from modules.contour import ContourControl, ContourStats
 from modules.convolved_contour import ConvolvedContour
-from modules.variance_adaptor import ContourControl, ContourStats, VariancePredictor
+from modules.variance_adaptor import VariancePredictor
 
 STATS = ContourStats.of(mean=200, std=50, minimum=80, maximum=400)
 MASK = torch.ones(1, 4, dtype=torch.bool)

@@ -8,8 +8,8 @@ import torch
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig
 from models.base.registry import find, load_config
+from modules.contour import ContourStats
 from modules.mel import MelConfig
-from modules.variance_adaptor import ContourStats
 from processors.dataset.batch import VocoderBatch
 
 REPOSITORY = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel
 from models.checkpoint.importers._fastspeech2_weights import Weights, vocabulary_of
 from models.checkpoint.importers._settings import required
-from modules.variance_adaptor import Level
+from modules.contour import Level
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from utils.config import Tree, plain_tree
 from utils.errors import InputError

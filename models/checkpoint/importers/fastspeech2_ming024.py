@@ -34,7 +34,7 @@ from models.checkpoint.importers._files import (
 )
 from models.checkpoint.importers._settings import read_yaml, required, section, upper_edge
 from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
-from modules.variance_adaptor import Level
+from modules.contour import Level
 from processors.dataset.statistics import Stat
 from utils.errors import InputError
 from utils.files import read_json

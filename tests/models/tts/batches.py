@@ -7,9 +7,9 @@ import torch
 
 from config.train import CompileMode
 from models.base.acoustic_task import AcousticTask
+from modules.contour import ContourStats
 from modules.masking import length_mask
 from modules.mel import MelConfig
-from modules.variance_adaptor import ContourStats
 from processors.dataset.batch import TtsBatch, pad_batch
 from processors.dataset.shapes import Shape
 

@@ -17,10 +17,10 @@ from models.tts.fastpitch import (
     TemporalPredictorConfig,
     losses_of,
 )
+from modules.contour import ContourStats
 from modules.masking import length_mask
 from modules.mel import MelConfig
 from modules.pitch_transform import PitchTransform
-from modules.variance_adaptor import ContourStats
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary

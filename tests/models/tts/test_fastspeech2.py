@@ -16,10 +16,11 @@ from models.tts.fastspeech2 import (
     VariancePredictorConfig,
     losses_of,
 )
+from modules.contour import ContourStats
 from modules.masking import length_mask
 from modules.mel import MelConfig
 from modules.pitch_transform import PitchTransform
-from modules.variance_adaptor import ContourStats, regulate
+from modules.variance_adaptor import regulate
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary
