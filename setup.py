@@ -60,7 +60,7 @@ setup(
         "ray": ["ray>=2.9"],
         "wandb": ["wandb>=0.16"],
         "dev": [
-            "pytest>=8.0",
+            "pytest>=8.2",
             "pytest-xdist>=3.5",
             "pytest-timeout>=2.2",
             "ruff==0.17.5",  # another version formats and warns otherwise

@@ -38,8 +38,9 @@ def spread_mel(bands: Tensor, filters: Tensor) -> Tensor:
     """
     levels = bands / filters.sum(dim=1, keepdim=True)
     shares = filters / filters.sum(dim=0).clamp(min=_UNCOVERED)  # (M, K)
-    inside = _covered(filters)[:, 0].nonzero()[:, 0]
-    nearest = torch.arange(filters.shape[1], device=filters.device).clamp(inside[0], inside[-1])
+    inside, K = _covered(filters)[:, 0].int(), filters.shape[1]
+    first, last = inside.argmax(), K - 1 - inside.flip(0).argmax()
+    nearest = torch.arange(K, device=filters.device).clamp(first, last)
     return (shares[:, nearest].T @ levels).clamp(min=1e-5)
 
 
