@@ -1,5 +1,6 @@
 """Stage 2 of one experiment: checks, folder, and what the trainer needs."""
 
+import platform
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -234,6 +235,11 @@ def _make_accelerator(config: Config) -> Accelerator:
     return accelerator
 
 
+def _emulates_bfloat16(device: torch.device) -> bool:
+    is_x86 = platform.machine() in ("x86_64", "AMD64")
+    return device.type == "cpu" and is_x86 and not torch.cpu._is_avx512_bf16_supported()
+
+
 def _prepare_folder(folder: Path, config: Config, assets: Assets, *, restart: bool) -> None:
     """Writes config and assets, so that the folder is self-contained; applies --restart."""
     checkpoints = folder / CHECKPOINTS
@@ -269,6 +275,11 @@ def _log_start(
         accelerator.mixed_precision.replace("no", "fp32"),
         accelerator.num_processes,
     )
+    if accelerator.mixed_precision == "bf16" and _emulates_bfloat16(accelerator.device):
+        log.warning(
+            "this CPU has no instructions for bfloat16 and computes faster in fp32:"
+            " --set train.mixed_precision=fp32"
+        )
     utterances, frames = global_batch(config.train, data)
     log.info(
         "an update: %d micro-batches x %d processes, together %.4g utterances and %.0f frames"

@@ -232,8 +232,14 @@ def test_half_precision_is_refused_on_a_cpu(root, monkeypatch):
         run(root, "train.mixed_precision=fp16")
 
 
-def test_bf16_trains_on_a_cpu(root):
-    assert run(root, "train.mixed_precision=bf16") is None
+@pytest.mark.parametrize("has_bfloat16", [True, False])
+def test_bf16_trains_on_a_cpu_and_is_warned_of_where_it_is_slow(
+    root, monkeypatch, caplog, has_bfloat16
+):
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: has_bfloat16)
+    run(root, "train.mixed_precision=bf16")
+    assert ("no instructions for bfloat16" in caplog.text) != has_bfloat16
 
 
 def test_a_tracker_that_is_not_installed_is_an_error(root, monkeypatch):
