@@ -3,6 +3,7 @@
 They are stored in the experiment's folder, so that it does not depend on the processed data.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from modules.mel import MelConfig
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
-from utils.config import build_complete
+from utils.config import build_complete, nearest
 from utils.errors import InputError
 from utils.files import read_json, read_text, replacing, write_json
 
@@ -122,6 +123,34 @@ def read_speakers(folders: Sequence[Path]) -> tuple[Speaker, ...]:
         for speaker in _read(folder / SPEAKERS, _speakers):
             speakers.setdefault(speaker.name, speaker)
     return tuple(speakers[name] for name in sorted(speakers))
+
+
+def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
+    """Returns the index of the speaker with this name, or of the only speaker.
+
+    Args:
+        speakers: Of the model.
+        name: Or its end, if no other name ends so, such as p225 for VCTK_p225; None: the model
+            has one only.
+
+    Raises:
+        InputError: If there is none of that name, or several and no name; lists those there are.
+    """
+    names = [speaker.name for speaker in speakers]
+    known = f"known: {', '.join(names)}"
+    if name is None:
+        if len(names) > 1:
+            raise InputError(f"the model has {len(names)} speakers; choose one ({known})")
+        return 0
+    if name in names:
+        return names.index(name)
+    ending = [other for other in names if re.search(rf"(?<![^\W_]){re.escape(name)}$", other)]
+    if len(ending) == 1 and name:
+        return names.index(ending[0])
+    # a speaker of another number is no likely meaning
+    alike = [other for other in names if re.findall(r"\d+", other) == re.findall(r"\d+", name)]
+    suggestion = nearest(name, ending or alike)
+    raise InputError(f"the model has no speaker {name!r}{suggestion} ({known})")
 
 
 def _speakers(plain: Any) -> tuple[Speaker, ...]:  # noqa: ANN401  (JSON)

@@ -4,7 +4,6 @@ Long texts are synthesised by sentences, in batches. Batches do not change the s
 never changes a result, and sentences are put back in order.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.base.assets import Speaker
+from models.base.assets import Speaker, choose_speaker
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic.passages import PassageMels
 from models.synthesizer.fingerprint import fingerprint, model_facts
@@ -40,7 +39,6 @@ from modules.attention_quality import AttentionQuality
 from modules.pitch_transform import PitchTransform
 from processors.records import SpokenText
 from processors.text.symbols import SILENCE
-from utils.config import nearest
 from utils.errors import InputError
 from utils.logging import progress
 
@@ -369,34 +367,6 @@ def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:
             f"{clause.text!r}: the model gives values that are not finite; its weights are "
             "damaged or its training diverged"
         )
-
-
-def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
-    """Returns the index of the speaker with this name, or of the only speaker.
-
-    Args:
-        speakers: Of the model.
-        name: Or its end, if no other name ends so, such as p225 for VCTK_p225; None: the model
-            has one only.
-
-    Raises:
-        InputError: If there is none of that name, or several and no name; lists those there are.
-    """
-    names = [speaker.name for speaker in speakers]
-    known = f"known: {', '.join(names)}"
-    if name is None:
-        if len(names) > 1:
-            raise InputError(f"the model has {len(names)} speakers; choose one ({known})")
-        return 0
-    if name in names:
-        return names.index(name)
-    ending = [other for other in names if re.search(rf"(?<![^\W_]){re.escape(name)}$", other)]
-    if len(ending) == 1 and name:
-        return names.index(ending[0])
-    # a speaker of another number is no likely meaning
-    alike = [other for other in names if re.findall(r"\d+", other) == re.findall(r"\d+", name)]
-    suggestion = nearest(name, ending or alike)
-    raise InputError(f"the model has no speaker {name!r}{suggestion} ({known})")
 
 
 def to_numpy(tensor: Tensor) -> np.ndarray:

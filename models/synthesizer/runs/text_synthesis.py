@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from models.base.assets import Speaker
+from models.base.assets import Speaker, choose_speaker
 from models.base.plots import plot_synthesis
 from models.base.result_files import SINGLE
 from models.synthesizer.fingerprint import fingerprint
@@ -27,7 +27,7 @@ from models.synthesizer.runs.synthesis_run import (
     utterances_of,
 )
 from models.synthesizer.speech import Speech
-from models.synthesizer.synthesizer import Synthesizer, choose_speaker
+from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.text.text_files import NUMBERED, InputText
 from modules.attention_quality import AttentionQuality
 from modules.pitch_transform import PitchTransform

@@ -14,7 +14,7 @@ from models.checkpoint import loading as checkpoint
 from models.synthesizer.acoustic.passages import PassageMels
 from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.speech import Speech
-from models.synthesizer.synthesizer import Synthesizer, choose_speaker
+from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from modules.pitch_transform import PitchTransform
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
@@ -426,11 +426,6 @@ def test_an_unknown_speaker_is_an_error_that_lists_the_known_ones(two_voices):
         two_voices("Hello.", speaker="berta")
 
 
-def test_a_name_is_wanted_even_of_the_only_speaker_if_one_is_given():
-    with pytest.raises(InputError, match=r"no speaker 'two'.*known: one"):
-        choose_speaker([Speaker("one", "en-us")], "two")
-
-
 def test_loud_speech_is_scaled_down_and_said(voice, caplog, monkeypatch):
     infer = voice._vocoder.infer
     monkeypatch.setattr(
@@ -604,24 +599,6 @@ def test_the_path_to_speech_imports_no_slow_package():
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == []
-
-
-VCTK = [Speaker(name, "en-gb") for name in ("VCTK_p225", "VCTK_p228", "LJ_anna", "Kit_anna")]
-
-
-def test_the_end_of_a_name_is_enough_if_no_other_name_ends_so():
-    assert choose_speaker(VCTK, "p225") == 0
-    assert choose_speaker(VCTK, "LJ_anna") == 2
-    for name in ("anna", "25", "", "p22"):
-        with pytest.raises(InputError, match="has no speaker"):
-            choose_speaker(VCTK, name)
-
-
-def test_only_speakers_of_the_same_number_are_suggested():
-    with pytest.raises(InputError, match="did you mean VCTK_p228"):
-        choose_speaker(VCTK, "VCKT_p228")
-    with pytest.raises(InputError, match=r"no speaker 'VCTK_p999' \(known: VCTK_p225, "):
-        choose_speaker(VCTK, "VCTK_p999")
 
 
 @pytest.mark.parametrize(
