@@ -284,25 +284,13 @@ def data_of(
         fixed=_fixed_batches(training, train, budget),
     )
     shapes = () if sampler.fixed is None else sampler.fixed.shapes
+    chosen = range(min(train.valid_samples, len(validation)))
+    samples = [validation[Draw(0, item)] for item in chosen]
     fill = collator
     if shapes and isinstance(training, FeatureDataset):  # segments have one length
         fill = partial(cast("Callable[..., TtsBatch]", collator), shapes=shapes)
-    chosen = range(min(train.valid_samples, len(validation)))
-    samples = [validation[Draw(0, item)] for item in chosen]
-    options = train.dataloader
     return TrainingData(
-        train=DataLoader(
-            training,
-            batch_sampler=sampler,
-            collate_fn=fill,
-            num_workers=options.num_worker,
-            pin_memory=options.pin_memory and device.type == "cuda",
-            persistent_workers=options.num_worker > 0,
-            worker_init_fn=leave_signals_to_trainer,
-            # iterators draw a seed; from the global generator, that would change the dropout of a
-            # resumed run
-            generator=torch.Generator().manual_seed(derived_seed("loader", seed)),
-        ),
+        train=_training_loader(training, sampler, fill, train, device),
         sampler=sampler,
         valid=DataLoader(
             validation,
@@ -314,6 +302,28 @@ def data_of(
         samples=collator(samples) if samples else None,
         n_utterances=len(training),
         plan=_fingerprint(training, budget, window, processes, shapes),
+    )
+
+
+def _training_loader(
+    training: TrainingItems,
+    sampler: FrameBudgetSampler,
+    collator: Collator,
+    train: TrainConfig,
+    device: torch.device,
+) -> DataLoader[Any]:
+    options = train.dataloader
+    return DataLoader(
+        training,
+        batch_sampler=sampler,
+        collate_fn=collator,
+        num_workers=options.num_worker,
+        pin_memory=options.pin_memory and device.type == "cuda",
+        persistent_workers=options.num_worker > 0,
+        worker_init_fn=leave_signals_to_trainer,
+        # iterators draw a seed; from the global generator, that would change the dropout of a
+        # resumed run
+        generator=torch.Generator().manual_seed(derived_seed("loader", train.random_seed)),
     )
 
 
