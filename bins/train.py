@@ -1,12 +1,12 @@
 """Stage 2: trains an experiment."""
 
+import argparse
 import os
 
 from utils.cli import Parser, UsageError, add_config_arguments, add_task_argument, leave, run
 
 
-def main() -> None:
-    """Parses the flags and trains; after a signal, the exit code is 128 plus its number."""
+def _arguments() -> argparse.Namespace:
     parser = Parser("Stage 2: trains an experiment; run it by `accelerate launch`, or directly.")
     add_config_arguments(parser)
     add_task_argument(parser)
@@ -30,7 +30,12 @@ def main() -> None:
         help="profile updates 10 to 15 of this run (others: train.profile.steps)",
     )
     add("--seed", type=int, help="overrides train.random_seed")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Trains; after a signal, the exit code is 128 plus its number."""
+    arguments = _arguments()
 
     from models.base.registry import load_config
     from models.training.experiment import train
