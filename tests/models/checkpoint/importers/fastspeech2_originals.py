@@ -151,6 +151,18 @@ def synthesise(
     return Spoken(mel + postnet(tensors, mel), durations.long(), **contours)
 
 
+def check_spoken(texts, model, tensors, speaker=None, levels=PHONES):
+    """Durations exactly and the mel to 1e-4, for every text."""
+    for text in texts:
+        ids = model.vocabulary.ids(text.split())
+        expected = synthesise(tensors, ids, speaker, levels)
+        out = model.network.infer(
+            torch.tensor([ids]), torch.tensor([len(ids)]), speaker_ids=torch.tensor([speaker or 0])
+        )
+        assert out.durations[0].tolist() == expected.durations.tolist()
+        torch.testing.assert_close(out.mel[0], expected.mel, rtol=0, atol=1e-4)
+
+
 def add_contours(tensors, x, contours, names):
     for name in names:
         contours[name] = predict(tensors, name, x)

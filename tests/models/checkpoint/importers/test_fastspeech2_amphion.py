@@ -1,5 +1,6 @@
 import json
 import os
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -16,6 +17,7 @@ from tests.models.checkpoint.importers import fastspeech2_originals as originals
 from tests.models.checkpoint.importers.fastspeech2_originals import (
     SIZES,
     Levels,
+    check_spoken,
     checkpoint,
     synthesise,
 )
@@ -32,6 +34,7 @@ TEXTS = {
     "silences": "DH AH0 <sil> <spn> K AE1 T <sp> S AE1 T",
     "longer than the table": "DH AH0 K W IH1 K B R AW1 N F AA1 K S " * 5,
 }
+check = partial(check_spoken, TEXTS.values())
 
 
 def args_json(**preprocess):
@@ -82,18 +85,6 @@ def write(root, tensors, weights="pytorch_model.bin", prefix="", **preprocess):
     (root / "args.json").write_text(args_json(**preprocess))
     statistics(root / "LJSpeech")
     return root
-
-
-def check(model, tensors, speaker=None, levels=originals.PHONES):
-    """Durations exactly and the mel to 1e-4, for every text."""
-    for text in TEXTS.values():
-        ids = model.vocabulary.ids(text.split())
-        expected = synthesise(tensors, ids, speaker, levels)
-        out = model.network.infer(
-            torch.tensor([ids]), torch.tensor([len(ids)]), speaker_ids=torch.tensor([speaker or 0])
-        )
-        assert out.durations[0].tolist() == expected.durations.tolist()
-        torch.testing.assert_close(out.mel[0], expected.mel, rtol=0, atol=1e-4)
 
 
 @pytest.fixture(scope="module")

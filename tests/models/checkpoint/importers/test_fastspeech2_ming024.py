@@ -1,6 +1,7 @@
 import os
 import re
 from copy import deepcopy
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from tests.models.checkpoint.importers.fastspeech2_originals import (
-    PHONES,
     SIZES,
     Levels,
+    check_spoken,
     checkpoint,
     synthesise,
 )
@@ -23,6 +24,7 @@ from utils.files import write_json
 
 PITCH, ENERGY = [-2.91, 11.4, 207.6, 46.77], [-1.43, 8.18, 37.3, 26.0]  # min, max, mean, std
 TEXTS = ("HH AH0 L OW1 <sp> W ER1 L D", "AH0", "DH AH0 <sil> K AE1 T " * 12)
+check = partial(check_spoken, TEXTS)
 PREPROCESS = {
     "dataset": "LJSpeech",
     "path": {
@@ -87,18 +89,6 @@ def changed(path, value):
         section = section[name]
     section[path[-1]] = value
     return values
-
-
-def check(model, tensors, speaker=None, levels=PHONES):
-    """Durations exactly and the mel to 1e-4, for every text."""
-    for text in TEXTS:
-        ids = model.vocabulary.ids(text.split())
-        expected = synthesise(tensors, ids, speaker, levels)
-        out = model.network.infer(
-            torch.tensor([ids]), torch.tensor([len(ids)]), speaker_ids=torch.tensor([speaker or 0])
-        )
-        assert out.durations[0].tolist() == expected.durations.tolist()
-        torch.testing.assert_close(out.mel[0], expected.mel, rtol=0, atol=1e-4)
 
 
 @pytest.fixture(scope="module")
