@@ -42,7 +42,8 @@ class CompiledMethod(Generic[Result]):
     """A method of a network as one graph, for synthesis.
 
     With buckets, items and lengths are padded to sizes of which there are few: 1, 2, 3, 4, 6, 8,
-    12 ..., lengths from 32 on. The result is cut to what was asked for.
+    12 ..., lengths from 32 on. The result is cut to what was asked for. With CUDA graphs, only one
+    thread at a time may call it: all results are written to the same memory.
 
     Args:
         method: Of tensors (B, L, ...), a mask (B, L), and tensors (B, ...); its results are tensors

@@ -5,14 +5,14 @@ from torch import nn
 from modules import graphs
 from modules.graphs import CompiledMethod, compile_options
 from modules.inference import prepared
+from tests.models.compiled import set_backend
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
 def _eager(monkeypatch):
-    monkeypatch.setattr(graphs, "BACKEND", "eager")
-    torch._dynamo.reset()
+    set_backend(monkeypatch, "eager")
 
 
 def ones(n_items, length):
