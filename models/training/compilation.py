@@ -14,6 +14,7 @@ import torch._dynamo  # optimizers import it anyway
 from torch import nn
 
 from config.train import CompileMode
+from models.base.compilers import require_compiler
 from modules.graphs import allow_graphs, compile_options
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.dataset.shapes import BatchShape
@@ -38,6 +39,9 @@ class Compilation:
 
     Attributes:
         n_graphs: Compiled so far.
+
+    Raises:
+        InputError: If there is no compiler.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Compilation:
         self._seconds = 0.0  # of the updates that compiled
         if not self._is_on:
             return
+        require_compiler("train.compile", device)
         parts = [part for network in networks.values() for part in _parts(network)]
         limit = _GRAPHS_PER_SHAPE * len(parts) * (len(shapes) + 1)
         allow_graphs(limit)

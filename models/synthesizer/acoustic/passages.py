@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from config.schema import Config, InferenceConfig
 from models.base.acoustic import Control
+from models.base.compilers import require_compiler
 from models.base.interfaces import AcousticModel, AttentiveModel, ControllableModel
 from models.checkpoint.loading import LoadedModel
 from models.synthesizer.acoustic.attentive import Reading, read_attentively
@@ -38,7 +39,7 @@ class PassageMels:
             get_logger(__name__).warning(
                 "this voice was trained on generated data (--synthetic): its speech is noise"
             )
-        self._network = _prepared(model.network, config)
+        self._network = _prepared(model.network, config, device)
         self._vocabulary = model.assets.required_vocabulary(model.home)
         self._log_floor = model.mel.log_floor_value
         self._config = config
@@ -116,7 +117,7 @@ class PassageMels:
         return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True).to(self._device)
 
 
-def _prepared(network: nn.Module, config: Config) -> AcousticModel:
+def _prepared(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
     """The network, optimised for synthesis."""
     precision, model = config.inference.acoustic_precision, cast("AcousticModel", network)
     if precision not in model.PRECISIONS:
@@ -130,6 +131,8 @@ def _prepared(network: nn.Module, config: Config) -> AcousticModel:
             f"inference.attention_attempts is {attempts}, and {config.model_type} does not align by"
             " attention; remove it"
         )
+    if config.inference.compile != "off":
+        require_compiler("inference.compile", device)
     return model.for_inference(precision, config.inference.compile)
 
 
