@@ -187,19 +187,19 @@ def test_a_server_that_cannot_be_reached_is_an_error(server, tmp_path):
         fetch(archive, tmp_path / "tiny", attempts=2)
 
 
-@pytest.mark.parametrize("name", ["../evil", "Tiny-1.0/../../evil"])
+@pytest.mark.parametrize("name", ["../evil", "Tiny-1.0/../../evil", "{}/evil"])
 @pytest.mark.parametrize(("pack", "ending"), [(tar_of, "tar.bz2"), (zip_of, "zip")])
 def test_an_archive_that_would_write_outside_of_its_folder_is_refused(
     server, tmp_path, name, pack, ending
 ):
-    server.content = pack({**FILES, name: b"evil"})
+    server.content = pack({**FILES, name.format(tmp_path): b"evil"})
     with pytest.raises(InputError, match=r"tiny\.\S+ cannot be unpacked: .*outside"):
         fetch(server.archive(f"tiny.{ending}"), tmp_path / "in/tiny")
     assert list(tmp_path.rglob("evil")) == []
     assert not (tmp_path / "in/tiny").exists()
 
 
-def test_a_link_that_leads_outside_is_refused(server, tmp_path):
+def test_a_link_is_refused(server, tmp_path):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         member = tarfile.TarInfo("Tiny-1.0/link")
