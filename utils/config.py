@@ -138,6 +138,9 @@ class _Builder:
         return value
 
     def _choice(self, choices: tuple[object, ...], value: object, keys: Keys) -> object:
+        """A number is taken for the name that it spells: `model.variant=1.0` is "1.0"."""
+        if type(value) in (int, float) and str(value) in choices:
+            return str(value)
         for choice in choices:
             if type(value) is type(choice) and value == choice:
                 return value

@@ -192,3 +192,18 @@ def test_a_value_of_neither_kind_is_refused(tmp_path, written):
 def test_a_text_that_no_path_can_hold_is_refused(tmp_path):
     message = fault(tmp_path, r'{"name": "a\u0000b"}')
     assert message.endswith('name is "a\\u0000b", expected text without the character U+0000')
+
+
+@dataclass(frozen=True)
+class Version:
+    version: Literal["1.0", "1.1"] = "1.1"
+    n_frames: Literal[1, 2] = 1
+
+
+def test_a_name_that_looks_like_a_number_needs_no_quotes(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text("{}")
+    config = build(Version, read_tree(path, ["version=1.0", "n_frames=2"]))
+    assert config == Version("1.0", 2)
+    with pytest.raises(ConfigError, match=r"version is 1\.2, expected one of 1\.0, 1\.1"):
+        build(Version, read_tree(path, ["version=1.2"]))
