@@ -1,10 +1,10 @@
 """What to run on a machine with a GPU, in calls of at most ten minutes: `make gpu`, repeated.
 
 The pieces: the CUDA tests; training of the voice and the vocoder that the repository ships, their
-scores and their weights; the benchmark of every model. A call goes on where the last one stopped
-(`state.json`; training resumes from its checkpoint). `results` in the output folder holds what to
-copy from the machine: at most eight files of at most 16 MB. Needs torch, numpy, numba, accelerate,
-safetensors, json5 and pytest.
+scores and their weights; the benchmark of every model, and of compiled ones. A call goes on where
+the last one stopped (`state.json`; training resumes from its checkpoint). `results` in the output
+folder holds what to copy from the machine: at most eight files of at most 16 MB. Needs torch,
+numpy, numba, accelerate, safetensors, json5 and pytest.
 """
 
 import os
@@ -121,17 +121,32 @@ def _test(arguments: Namespace, end: float) -> int | None:
 
 def _benchmark(model: str, mode: str, arguments: Namespace, end: float) -> int | None:
     """Measures training or inference of one model in each precision."""
-    file = benchmarks_folder(arguments.out) / f"{model}-{mode}.json"
-    size = ["--small", "--steps", "1"] if arguments.small else ["--steps", "20"]
+    precision = "fp32" if arguments.small else _PRECISIONS[mode]
+    file = f"{model}-{mode}.json"
+    return _measure(arguments, end, file, model, mode, "--precision", precision)
+
+
+def _compile(mode: str, arguments: Namespace, end: float) -> int | None:
+    """Compares FastSpeech 2 as it is with graphs of a few shapes, as CUDA graphs."""
+    key = {"training": "train.compile", "inference": "inference.compile"}[mode]
+    settings = f"{key}=off", f"{key}=buckets", "--warm_up", "1" if arguments.small else "20"
+    file = f"compiled-{mode}.json"
+    return _measure(arguments, end, file, "fastspeech2", mode, "--compare", *settings)
+
+
+def _measure(
+    arguments: Namespace, end: float, file: str, model: str, mode: str, *settings: str
+) -> int | None:
     flags = {
         "--model": model,
         "--mode": mode,
         "--device": arguments.device,
-        "--precision": "fp32" if arguments.small else _PRECISIONS[mode],
-        "--output": str(file),
+        "--output": str(benchmarks_folder(arguments.out) / file),
     }
     words = [word for pair in flags.items() for word in pair]
-    return _run(arguments, ["bins.benchmark", *words, *size, "--random_weights"], end)
+    size = ["--small", "--steps", "1"] if arguments.small else ["--steps", "20"]
+    command = ["bins.benchmark", *words, *settings, *size, "--random_weights"]
+    return _run(arguments, command, end)
 
 
 def _train(name: str, arguments: Namespace, end: float) -> int | None:
@@ -205,6 +220,7 @@ PIECES = (
         for model in known_models()
         for mode in _PRECISIONS
     ),
+    *(Piece(f"compiled {mode}", partial(_compile, mode)) for mode in _PRECISIONS),
 )
 
 if __name__ == "__main__":

@@ -462,7 +462,7 @@ def test_griffin_lim_gives_a_text_by_its_sentences(voice):
     pieces = list(voice.generate("One. And two."))
     assert len(pieces) == 3  # with the pause
     # the search for phases magnifies what a batch rounds otherwise
-    assert np.abs(np.concatenate(pieces) - voice("One. And two.").wav).max() < 1e-4
+    assert np.abs(np.concatenate(pieces) - voice("One. And two.").wav).max() < 1e-3
 
 
 def test_the_first_piece_comes_before_the_second_sentence_is_computed(trained_voice, monkeypatch):
