@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import sys
 from pathlib import Path
 from tokenize import TokenError
 from zipfile import BadZipFile
@@ -26,7 +27,7 @@ def read_array(path: Path) -> np.ndarray:
     """Reads one array from a `.npy` file, or one tensor from a `.pt` or `.pth` file.
 
     Raises:
-        InputError: If the file cannot be read, is damaged, or holds anything but numbers.
+        InputError: If the file cannot be read, is damaged, or holds Python objects.
     """
     return _read_tensor(path) if path.suffix.lower() in TENSOR_SUFFIXES else _read_npy(path)
 
@@ -43,7 +44,15 @@ def _read_npy(path: Path) -> np.ndarray:
         ) from None
     if not isinstance(values, np.ndarray):
         raise InputError(f"{path}: several arrays, expected one")
+    if values.dtype.kind == "U" and not _is_unicode(values):
+        raise InputError(f"{path}: characters beyond Unicode: the file is damaged; make it again")
     return values
+
+
+def _is_unicode(texts: np.ndarray) -> bool:
+    """Whether `tolist` gives valid strings: NumPy makes some of any 32 bits."""
+    codes = np.frombuffer(texts.tobytes(), dtype=texts.dtype.byteorder.replace("=", "") + "u4")
+    return bool((codes <= sys.maxunicode).all())
 
 
 def _read_tensor(path: Path) -> np.ndarray:

@@ -201,7 +201,8 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
     Raises:
         AudioError: If `wav` is not one-dimensional, is empty, or holds NaN or infinity.
     """
-    wav = np.asarray(wav, dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # of a signalling NaN, which is refused below
+        wav = np.asarray(wav, dtype=np.float64)
     if wav.ndim != 1 or wav.size == 0:
         raise AudioError(f"{path.name}: expected mono audio of shape (S,), found {wav.shape}")
     if not np.isfinite(wav).all():

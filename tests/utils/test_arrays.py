@@ -15,6 +15,20 @@ def test_arrays_and_tensors_are_read(tmp_path):
     assert read_array(tmp_path / "c.PTH").tolist() == [0.5]
 
 
+@pytest.mark.parametrize("order", "<>")
+def test_text_that_is_no_unicode_is_refused(tmp_path, order):
+    names = np.array(["a", "\U0010ffff"], dtype=f"{order}U3")
+    np.save(tmp_path / "names.npy", names)
+    assert read_array(tmp_path / "names.npy").tolist() == names.tolist()
+    np.save(tmp_path / "none.npy", names[:0])
+    assert read_array(tmp_path / "none.npy").size == 0
+    content = bytearray((tmp_path / "names.npy").read_bytes())
+    content[-1] = content[-4] = 0x7F
+    (tmp_path / "names.npy").write_bytes(content)
+    with pytest.raises(InputError, match=r"names\.npy: characters beyond Unicode"):
+        read_array(tmp_path / "names.npy")
+
+
 class Harmful:
     def __reduce__(self):
         return exec, ("open('ran', 'w')",)
