@@ -88,6 +88,8 @@ def test_a_misspelt_key_is_named_with_its_file_and_the_nearest_one(tmp_path):
 def test_a_key_in_the_wrong_section_is_told_its_place(tmp_path):
     message = fault(tmp_path, '{"name": "a", "batch_size": 4}')
     assert message == "exp.json: unknown key batch_size; did you mean train.batch_size?"
+    message = fault(tmp_path, '{"name": "a", "optimizer": "adam"}')  # and there is `optimizers`
+    assert message == "exp.json: unknown key optimizer; did you mean train.optimizer?"
 
 
 def test_a_key_like_no_other_lists_the_known_ones(tmp_path):
