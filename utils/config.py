@@ -170,10 +170,8 @@ class _Builder:
     def _unknown(self, name: str, known: list[str], keys: Keys) -> ConfigError:
         here = (*keys, name)
         elsewhere = [k for k in self._paths(self._root, ()) if k[-1] == name]
-        if elsewhere:
-            hint = f"; did you mean {'.'.join(elsewhere[0])}?"
-        else:
-            hint = nearest(name, known)
+        place = f"; did you mean {'.'.join(elsewhere[0])}?" if elsewhere else ""
+        hint = place or nearest(name, known)
         if not hint:
             hint = f"; known keys: {', '.join(sorted(known))}"
         return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}{hint}")
