@@ -81,7 +81,8 @@ class ResultFolder(Generic[L]):
     """A folder of sound files. Runs into the same folder add to it.
 
     A line is appended to `metadata.jsonl` as soon as its file is written: a run that is killed at
-    any moment loses at most the utterance that it was working on.
+    any moment loses at most the utterance that it was working on. Files whose names are numbers
+    are announced before, so that the next run finds the number.
 
     Args:
         folder: Where the files are; need not exist.
@@ -146,6 +147,12 @@ class ResultFolder(Generic[L]):
         for folder in (self.folder, self.folder / COMPARISON):
             shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
 
+    def announce(self, line: L) -> None:
+        """Appends the line about a new file that is about to be written, as unfinished."""
+        if line.id not in self.lines:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            append_jsonl(self.folder / METADATA, vars(replace(line, fingerprint="")))
+
     def add(self, line: L) -> None:
         """Appends the line about a file that was written."""
         n_bytes = (self.folder / line.file).stat().st_size
@@ -187,8 +194,8 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
 def read_rows(folder: Path) -> list[dict[str, Any]]:
     """Reads the lines of a folder's `metadata.jsonl` as plain values, sorted by id.
 
-    Stage 3 may be running or killed: of several lines about a file the last one counts, and a last
-    line that is not whole is left out.
+    Stage 3 may be running or killed: of several lines about a file the last one counts; a last line
+    that is not whole, and one about a file that was announced and not written, are left out.
 
     Raises:
         InputError: If the file cannot be read.
@@ -199,4 +206,9 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):
             raise TypeError(f"{str(row)[:80]} has no id")
         rows[row["id"]] = row
-    return [rows[id] for id in sorted(rows)]
+    return [rows[id] for id in sorted(rows) if not _is_missing(folder, rows[id])]
+
+
+def _is_missing(folder: Path, row: dict[str, Any]) -> bool:
+    """Whether a file was announced and not written."""
+    return row.get("n_bytes") == 0 and not (folder / str(row.get("file"))).exists()

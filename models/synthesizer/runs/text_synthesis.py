@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -221,8 +222,8 @@ def assign_ids(
     """Yields ids for the user's texts: their outputs, or `text-0001` and so on.
 
     A text without output that was synthesised by the same speaker with the same controls, pitch
-    file and seed keeps its id. Any other text gets a new number: no run overwrites another text,
-    and no file is named after a text.
+    file and seed keeps its id. Any other text gets the lowest free number: no run overwrites
+    another text, no file is named after a text, and a text that failed leaves its number free.
 
     Args:
         results: What was synthesised before.
@@ -235,8 +236,7 @@ def assign_ids(
             spoken = (line.text, line.speaker, line.pitch_file, *_settings_of(line))
             known[spoken].append(line.id)
     names = {path.stem for path in results.folder.glob("text-*")} | results.lines.keys()
-    matches = (NUMBERED.fullmatch(name) for name in names)
-    highest = max((int(match[1]) for match in matches if match), default=0)
+    free = (id for n in count(1) if (id := f"text-{n:04d}") not in names)
     for text in texts:
         wanted = (text.text, text.speaker, text.pitch_file, *_recorded(settings))
         if text.output:
@@ -244,8 +244,7 @@ def assign_ids(
         elif same := known[wanted]:
             yield same.pop(0)
         else:
-            highest += 1
-            yield f"text-{highest:04d}"
+            yield next(free)
 
 
 def _settings_of(line: TextLine) -> tuple[object, ...]:
@@ -287,8 +286,9 @@ def _synthesise_all(
                 seed=settings.seed,
             )
         work_s = time.perf_counter() - start
-        _write_speech(synthesis, item, speech, results.folder)
         line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
+        results.announce(line)
+        _write_speech(synthesis, item, speech, results.folder)
         return SynthesisResult(line, speech.seconds, work_s)
 
     try:

@@ -109,6 +109,22 @@ def test_a_run_that_was_killed_while_it_wrote_a_line_loses_this_line_only(tmp_pa
     assert ids_in(tmp_path) == ["a", "b"]
 
 
+def test_a_file_that_was_announced_is_unfinished_and_its_line_is_there_as_soon_as_it_is(tmp_path):
+    folder = tmp_path / "out"
+    folder_of(folder).announce(text_line("a", fingerprint="f"))
+    assert read_rows(folder) == []
+    (folder / "a.wav").write_bytes(b"RIFF")
+    assert [row["id"] for row in read_rows(folder)] == ["a"]
+    assert folder_of(folder).lines["a"].fingerprint == ""
+    assert not folder_of(folder).holds("a", "f")
+
+
+def test_a_file_that_is_replaced_keeps_its_line_until_the_new_one_is_whole(tmp_path):
+    keep(folder_of(tmp_path), "a", text="old")
+    folder_of(tmp_path).announce(text_line("a", text="new"))
+    assert folder_of(tmp_path).lines["a"].text == "old"
+
+
 def test_of_two_lines_about_a_file_the_last_one_counts(tmp_path):
     keep(folder_of(tmp_path), "a", fingerprint="old")
     folder_of(tmp_path).add(text_line("a", fingerprint="new"))

@@ -1,4 +1,7 @@
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -269,6 +272,61 @@ def test_a_sentence_is_spoken_again_if_anything_that_it_depends_on_changed(tmp_p
     assert len(synthesis.synthesizer.calls) == 2
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from models.synthesizer.runs import text_synthesis
+from models.synthesizer.runs.metadata import ResultFolder
+from tests.models.synthesizer.runs import test_text_synthesis as t
+
+holder, name = {"line": (ResultFolder, "add"), "wav": (text_synthesis, "write_wav")}[sys.argv[2]]
+finish = getattr(holder, name)
+
+def kill_at_the_third(*given):
+    if "text-0003" in str(given):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return finish(*given)
+
+setattr(holder, name, kill_at_the_third)
+t.synthesise_texts(t.make_synthesis(Path(sys.argv[1])), t.plain(sys.argv[3:]), t.Settings())
+"""
+
+
+@pytest.mark.parametrize("before", ["line", "wav"])
+def test_texts_keep_their_numbers_if_the_run_is_killed(tmp_path, before):
+    """SIGKILL before the third wav, or between it and its line."""
+    texts = [f"Text {n}." for n in range(1, 6)]
+    command = [sys.executable, "-c", KILLED, str(tmp_path), before, *texts]
+    root = Path(__file__).parents[4]
+    killed = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    folder = tmp_path / "out" / "single"
+    assert (folder / "text-0003.wav").exists() == (before == "line")
+    synthesis = make_synthesis(tmp_path)
+    synthesise_texts(synthesis, plain(texts), Settings())
+    assert spoken_texts(synthesis) == texts[2:]
+    numbered = [(f"text-000{n}", f"Text {n}.") for n in range(1, 6)]
+    assert [(line["id"], line["text"]) for line in lines_of(folder)] == numbered
+
+
+def test_a_named_wav_without_its_line_is_taken_up(tmp_path, monkeypatch):
+    named = [InputText("Hi.", output="greeting")]
+    synthesis = make_synthesis(tmp_path)
+    monkeypatch.setattr(ResultFolder, "add", lambda *_: sys.exit())
+    with pytest.raises(SystemExit):
+        synthesise_texts(synthesis, named, Settings())
+    monkeypatch.undo()
+    synthesise_texts(synthesis, named, Settings())
+    assert spoken_texts(synthesis) == ["Hi.", "Hi."]
+
+
+def test_a_text_that_is_corrected_gets_the_number_of_its_line(tmp_path):
+    with pytest.raises(InputError, match="text-0002"):
+        synthesise_texts(make_synthesis(tmp_path), plain(["A.", "unspeakable", "C."]), Settings())
+    synthesise_texts(make_synthesis(tmp_path), plain(["A.", "B.", "C."]), Settings())
+    assert [line["text"] for line in lines_of(tmp_path / "out" / "single")] == ["A.", "B.", "C."]
+
+
 def test_the_texts_of_a_file_that_were_spoken_are_skipped_and_keep_their_numbers(tmp_path):
     synthesis = make_synthesis(tmp_path)
     synthesise_texts(synthesis, plain(["first", "third"]), Settings())
@@ -321,7 +379,7 @@ def test_texts_are_numbered_in_order(tmp_path):
 
 def test_the_same_text_with_the_same_settings_keeps_its_file(tmp_path):
     hold(tmp_path, "text-0007", "first")
-    assert ids_for(tmp_path, "second", "first") == ["text-0008", "text-0007"]
+    assert ids_for(tmp_path, "second", "first") == ["text-0001", "text-0007"]
 
 
 @pytest.mark.parametrize(
@@ -347,8 +405,8 @@ def test_a_text_that_is_given_twice_gets_two_files(tmp_path):
 
 
 def test_a_file_that_no_line_knows_is_not_overwritten(tmp_path):
-    (tmp_path / "text-0041.wav").write_bytes(b"RIFF")
-    assert ids_for(tmp_path, "a") == ["text-0042"]
+    (tmp_path / "text-0002.wav").write_bytes(b"RIFF")
+    assert ids_for(tmp_path, "a", "b") == ["text-0001", "text-0003"]
 
 
 def test_transform_contour_and_fade_are_on_record(tmp_path):
