@@ -67,10 +67,14 @@ def _read_tensor(path: Path) -> np.ndarray:
         raise InputError(f"{path}: not a complete tensor file ({reason}); make it again") from None
     if not isinstance(values, torch.Tensor):
         raise InputError(f"{path}: it holds a {type(values).__name__}, expected one tensor")
-    if values.layout != torch.strided:
-        raise InputError(f"{path}: it holds a {values.layout} tensor, expected a dense one")
     dense = values.detach()
-    return (dense.float() if dense.is_floating_point() else dense).numpy()
+    try:
+        return (dense.float() if dense.is_floating_point() else dense).numpy()
+    except (TypeError, RuntimeError):  # sparse or quantised
+        raise InputError(
+            f"{path}: it holds a {values.layout} tensor of {values.dtype}, expected a dense one of"
+            " floats or integers"
+        ) from None
 
 
 def read_numbers(path: Path) -> dict[int, float]:

@@ -61,11 +61,14 @@ def test_missing_and_broken_files_are_named(tmp_path, name):
 def test_what_is_no_single_dense_tensor_is_refused(tmp_path):
     torch.save({"a": torch.ones(2)}, tmp_path / "dict.pt")
     torch.save(torch.ones(2).to_sparse(), tmp_path / "sparse.pt")
+    quantised = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)
+    torch.save(quantised, tmp_path / "quantised.pt")
     np.savez(tmp_path / "several.npz", a=np.ones(2))
     (tmp_path / "several.npz").rename(tmp_path / "several.npy")
     for name, message in (
         ("dict.pt", "holds a dict, expected one tensor"),
-        ("sparse.pt", "expected a dense one"),
+        ("sparse.pt", "torch.sparse_coo tensor of torch.float32, expected a dense one of floats"),
+        ("quantised.pt", "torch.strided tensor of torch.quint8, expected a dense one of floats"),
         ("several.npy", "several arrays, expected one"),
     ):
         with pytest.raises(InputError, match=message):
