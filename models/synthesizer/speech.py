@@ -8,10 +8,12 @@ import numpy as np
 
 from modules.attention_quality import AttentionQuality
 from processors.records import TimedPhone, TimedWord, Word, timed_phones
+from processors.text.symbols import PAUSES
 from utils.logging import get_logger
 
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
+MOST_PHONES_PER_S = 40  # hurried speech has 20
 PEAK = 0.99  # louder speech is scaled down to this, so that no sample is clipped
 
 
@@ -167,6 +169,24 @@ def warn_if_silent(wav: np.ndarray) -> None:
             "almost no sound: the peak is %.5f of full scale; is the model trained, and does the"
             " vocoder fit it?",
             peak,
+        )
+
+
+def warn_if_rushed(speech: Speech, slower: float) -> None:
+    """Warns of phones that are too short to be speech, as of a model after few updates.
+
+    Args:
+        speech: With the durations of its phones.
+        slower: Factor on the durations that was asked for.
+    """
+    spoken = [name not in PAUSES for name in speech.phone_names]
+    seconds = float(speech.durations[spoken].sum()) * speech.frame_s
+    if sum(spoken) * slower > MOST_PHONES_PER_S * seconds:
+        get_logger(__name__).warning(
+            "%d phones in %.2f s: the model is hardly trained; train it longer, or choose a later"
+            " checkpoint",
+            sum(spoken),
+            seconds,
         )
 
 

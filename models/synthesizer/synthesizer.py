@@ -29,6 +29,7 @@ from models.synthesizer.speech import (
     join,
     log_gain,
     silence,
+    warn_if_rushed,
     warn_if_silent,
 )
 from models.synthesizer.text.clauses import ClauseSplitter
@@ -146,6 +147,7 @@ class Synthesizer:
         if controls.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
         warn_if_silent(speech.wav)
+        warn_if_rushed(speech, controls.duration)
         speech = replace(speech, wav=np.concatenate([*faded_out([speech.wav], n_faded)]))
         log_gain(speech.gain)
         return speech

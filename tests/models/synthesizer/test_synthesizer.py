@@ -620,6 +620,14 @@ def test_what_is_no_text_or_no_number_is_refused(voice):
         voice("Hello.", pitch_control="a")
 
 
+def test_a_voice_without_durations_is_called_hardly_trained(tmp_path, caplog):
+    weights = load_file(make_voice(tmp_path) / "model.safetensors")
+    weights["duration_predictor.linear.bias"].fill_(-1.0)
+    save_file(weights, tmp_path / "model.safetensors")
+    assert Synthesizer(tmp_path)("Hello there.").seconds < 0.02
+    assert "7 phones in 0.00 s: the model is hardly trained" in caplog.text
+
+
 def test_a_long_text_shows_its_progress(voice, caplog):
     caplog.set_level(logging.INFO)
     voice("One. " * 7)
