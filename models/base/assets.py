@@ -134,7 +134,8 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
             has one only.
 
     Raises:
-        InputError: If there is none of that name, or several and no name; lists those there are.
+        InputError: If the name is no text, there is none of that name, or several and no name;
+            lists those there are.
     """
     names = [speaker.name for speaker in speakers]
     known = f"known: {', '.join(names)}"
@@ -142,6 +143,8 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
         if len(names) > 1:
             raise InputError(f"the model has {len(names)} speakers; choose one ({known})")
         return 0
+    if not isinstance(name, str):
+        raise InputError(f"speaker is {name!r}; expected a name ({known})")
     if name in names:
         return names.index(name)
     ending = [other for other in names if re.search(rf"(?<![^\W_]){re.escape(name)}$", other)]

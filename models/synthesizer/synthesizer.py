@@ -18,8 +18,7 @@ from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic.passages import PassageMels
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
-from models.synthesizer.prosody.contours import PitchContour
-from models.synthesizer.prosody.controls import Controls
+from models.synthesizer.prosody.controls import Controls, Transform, transform_of
 from models.synthesizer.prosody.range import RangeWarning
 from models.synthesizer.speech import (
     Part,
@@ -37,12 +36,12 @@ from models.synthesizer.text.reading import Passage, TextReader
 from models.synthesizer.text.voice_phones import VoicePhones
 from models.synthesizer.vocoders import open_vocoder
 from modules.attention_quality import AttentionQuality
-from modules.pitch_transform import PitchTransform
 from processors.records import SpokenText
 from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import progress
 
+_MOST_SEED = 2**63 - 1  # PyTorch's largest
 _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 
 
@@ -102,7 +101,7 @@ class Synthesizer:
         pitch_control: float = 1.0,
         energy_control: float = 1.0,
         duration_control: float = 1.0,
-        pitch_transform: PitchTransform | PitchContour | None = None,
+        pitch_transform: Transform | None = None,
         pitch: Sequence[float] | None = None,
         fade_out: int = 0,
         seed: int = 0,
@@ -115,20 +114,22 @@ class Synthesizer:
             pitch_control: Factor on f0 in Hz, after the transform.
             energy_control: Factor on the energy.
             duration_control: Factor on the length of phones and pauses; 1.2 is slower.
-            pitch_transform: Of the predicted f0 of voiced phones, around the speaker's mean; a
-                custom one is called for each sentence. A contour stretches over the whole text.
+            pitch_transform: Of the predicted f0 of voiced phones, around the speaker's mean:
+                "flatten", "invert", a record, or a function of Hz and lengths, which is called for
+                each sentence. A contour stretches over the whole text.
             pitch: Hz for each of `phone_names`, 0 = unvoiced, instead of the predicted f0.
             fade_out: Frames at the end of the wav that fade linearly.
             seed: Of Tacotron 2 and WaveGlow, which draw random numbers; the same seed gives the
-                same speech. Other models draw none.
+                same speech. Other models draw none. From 0 to 2**63 - 1.
 
         Raises:
             InputError: If the text contains no word, the speaker is unknown, there
-                are several and none is named, the model lacks a control, a control is out of
-                range, or the pitch has not one value per phone.
+                are several and none is named, the model lacks a control, a control or the seed is
+                of another type or out of range, or the pitch has not one value per phone.
         """
         factors = pitch_control, energy_control, duration_control
-        controls = self.checked(Controls(*factors, pitch_transform, pitch))
+        controls = self.checked(Controls(*factors, transform_of(pitch_transform), pitch))
+        seed = _checked_seed(seed)
         n_faded = self._samples(fade_out)
         index = choose_speaker(self.speakers, speaker)
         sentences = self._read(text, index, controls)
@@ -160,7 +161,7 @@ class Synthesizer:
         pitch_control: float = 1.0,
         energy_control: float = 1.0,
         duration_control: float = 1.0,
-        pitch_transform: PitchTransform | PitchContour | None = None,
+        pitch_transform: Transform | None = None,
         pitch: Sequence[float] | None = None,
         fade_out: int = 0,
         seed: int = 0,
@@ -189,7 +190,8 @@ class Synthesizer:
             InputError: At once as `__call__`; later if a model gives values that are not finite.
         """
         factors = pitch_control, energy_control, duration_control
-        controls = self.checked(Controls(*factors, pitch_transform, pitch))
+        controls = self.checked(Controls(*factors, transform_of(pitch_transform), pitch))
+        seed = _checked_seed(seed)
         n_faded = self._samples(fade_out)
         index = choose_speaker(self.speakers, speaker)
         sentences = self._read(text, index, controls)
@@ -361,6 +363,12 @@ class Synthesizer:
         with torch.random.fork_rng(devices), torch.inference_mode():
             torch.manual_seed(seed)
             yield
+
+
+def _checked_seed(seed: object) -> int:
+    if not (isinstance(seed, int | np.integer) and 0 <= seed <= _MOST_SEED):
+        raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {_MOST_SEED}")
+    return int(seed)
 
 
 def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:

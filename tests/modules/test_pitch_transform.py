@@ -65,5 +65,7 @@ def test_a_custom_transform_must_give_numbers_of_the_same_shape():
         transformed(custom=lambda hz, _: hz[:, 1:])
     with pytest.raises(ValueError, match="gives values that are not finite"):
         transformed(custom=lambda hz, _: hz.log() * math.inf)
+    with pytest.raises(ValueError, match="gives a ndarray; expected a tensor"):
+        transformed(custom=lambda hz, _: hz.numpy())
     padding_only = transformed(custom=lambda hz, _: hz.where(hz > 0, math.nan))
     assert padding_only == HZ.tolist()

@@ -1,15 +1,22 @@
 """What can be asked of the prosody of a text, and whether a model can do it."""
 
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
-from typing import NamedTuple
+from inspect import signature
+from typing import Literal, NamedTuple, cast
+
+from torch import Tensor
 
 from models.base.acoustic import Control
 from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.prosody.given_pitch import checked_pitch
 from modules.pitch_transform import PitchTransform
 from utils.control_flags import CONTROL_RANGE, MOST_SHIFT_HZ
 from utils.errors import InputError
+
+_NAMED = {"flatten": PitchTransform(flatten=True), "invert": PitchTransform(invert=True)}
+TransformFunction = Callable[[Tensor, Tensor], Tensor]  # of Hz, (B, L), and lengths, (B,)
+Transform = PitchTransform | PitchContour | TransformFunction | Literal["flatten", "invert"]
 
 
 class Controls(NamedTuple):
@@ -24,14 +31,16 @@ class Controls(NamedTuple):
     def checked(self, model: str, known: Collection[Control]) -> "Controls":
         """Returns these controls after a check; a transform that changes nothing is left out.
 
+        Given pitch becomes a tuple.
+
         Args:
             model: Its name, for messages.
             known: The controls that it has.
 
         Raises:
             InputError: If a factor is no number from 0.1 to 10, a shift is beyond 500 Hz, a
-                transform and given pitch come together, or the model lacks a control that is
-                asked for.
+                transform and given pitch come together, given pitch is no list of Hz, or the model
+                lacks a control that is asked for.
         """
         low, high = CONTROL_RANGE
         for name in ("pitch", "energy", "duration"):
@@ -53,7 +62,7 @@ class Controls(NamedTuple):
                 " leave one of them out"
             )
         if self.given_pitch is not None:
-            _check_pitch(self.given_pitch)
+            controls = controls._replace(given_pitch=checked_pitch(self.given_pitch))
         if lacking := sorted(controls._asked() - set(known)):
             raise InputError(
                 f"{model} has no control of {', '.join(lacking)} (it has:"
@@ -76,10 +85,28 @@ class Controls(NamedTuple):
         return {name for name, wanted in asked.items() if wanted}
 
 
-def _check_pitch(pitch: Sequence[float]) -> None:
-    for n, hz in enumerate(pitch, start=1):
-        if not (math.isfinite(hz) and hz >= 0):
-            raise InputError(f"value {n} of the pitch is {hz:g}; expected Hz, 0 where unvoiced")
+def transform_of(given: Transform | None) -> PitchTransform | PitchContour | None:
+    """Turns a transform of pitch in any of its forms into a record.
+
+    Args:
+        given: A record, the name of a transform without a value, or a custom function.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if given is None or isinstance(given, PitchTransform | PitchContour):
+        return given
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given]
+    custom = cast("TransformFunction", given)
+    try:
+        signature(custom).bind("hz", "lengths")
+    except (TypeError, ValueError):  # no function, or one of other arguments
+        raise InputError(
+            f"pitch_transform is {given!r}; expected 'flatten', 'invert', a PitchTransform such as"
+            " PitchTransform(amplify=1.5), a PitchContour, or a function of Hz and lengths"
+        ) from None
+    return PitchTransform(custom=custom)
 
 
 def record_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:

@@ -42,6 +42,28 @@ def _row(array: np.ndarray, path: Path) -> list[float]:
     return [float(value) for value in row]
 
 
+def checked_pitch(pitch: object) -> tuple[float, ...]:
+    """Checks the pitch of a text, Hz per phone, 0 = unvoiced.
+
+    Args:
+        pitch: A sequence, an array or a tensor of the CPU, (N,).
+
+    Raises:
+        InputError: If it is something else, or a value is no pitch.
+    """
+    try:
+        values = np.asarray(pitch)
+    except (TypeError, ValueError, RuntimeError):  # NumPy cannot convert it
+        values = np.array(None)
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        found = " ".join(repr(pitch).split())[:80]
+        raise InputError(f"pitch is {found}; expected a list of Hz, one for each phone")
+    for n, hz in enumerate(values, start=1):
+        if not (np.isfinite(hz) and hz >= 0):
+            raise InputError(f"value {n} of the pitch is {hz:g}; expected Hz, 0 where unvoiced")
+    return tuple(map(float, values))
+
+
 def check_length(pitch: Sequence[float], phones: Sequence[str]) -> None:
     """Makes sure that there is a value for each phone of a text.
 

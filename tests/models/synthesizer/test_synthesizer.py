@@ -224,6 +224,9 @@ def per_phone(speech):
     ("transform", "expected"),
     [
         (PitchTransform(flatten=True), lambda hz: 200),
+        ("flatten", lambda hz: 200),
+        ("invert", lambda hz: 400 - hz),
+        (lambda hz, _: hz + 7, lambda hz: hz + 7),
         (PitchTransform(invert=True), lambda hz: 400 - hz),
         (PitchTransform(amplify=1.5, shift_hz=20), lambda hz: 220 + 1.5 * (hz - 200)),
         (PitchTransform(custom=lambda hz, _: hz + 7), lambda hz: hz + 7),
@@ -618,6 +621,29 @@ def test_what_is_no_text_or_no_number_is_refused(voice):
         voice(None)
     with pytest.raises(InputError, match="pitch_control is 'a'; expected"):
         voice("Hello.", pitch_control="a")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        *(
+            ({"seed": seed}, "^seed is .*; expected a whole")
+            for seed in (None, "1", 1.0, -1, 2**63)
+        ),
+        ({"speaker": 5}, r"^speaker is 5; expected a name \(known: one\)"),
+        ({"pitch": 5}, "^pitch is 5; expected a list of Hz"),
+        ({"pitch": "abc"}, "^pitch is 'abc'; expected a list of Hz"),
+        ({"pitch_transform": "amplify"}, "^pitch_transform is 'amplify'; expected 'flatten'"),
+    ],
+)
+def test_arguments_of_another_type_are_refused_at_once(voice, given, message):
+    for say in (voice, voice.generate):
+        with pytest.raises(InputError, match=message):
+            say("Hello.", **given)
+
+
+def test_the_largest_seed_and_one_of_numpy_are_taken(voice):
+    assert voice("Hello.", seed=2**63 - 1).seconds == voice("Hello.", seed=np.int64(3)).seconds
 
 
 def test_a_voice_without_durations_is_called_hardly_trained(tmp_path, caplog):

@@ -1,9 +1,11 @@
 import math
 
+import numpy as np
 import pytest
+import torch
 
 from models.synthesizer.prosody.contours import PitchContour
-from models.synthesizer.prosody.controls import Controls, record_of
+from models.synthesizer.prosody.controls import Controls, record_of, transform_of
 from modules.pitch_transform import PitchTransform
 from utils.errors import InputError
 
@@ -43,6 +45,47 @@ def test_no_control_is_needed_to_ask_for_none():
 def test_factors_have_a_range(name, value):
     with pytest.raises(InputError, match=rf"^{name}_control is .*; expected 0.1 to 10$"):
         Controls()._replace(**{name: value}).checked("FastPitch", ALL)
+
+
+@pytest.mark.parametrize("pitch", [[0, 99.5], np.array([0, 99.5]), torch.tensor([0, 99.5])])
+def test_given_pitch_is_any_sequence(pitch):
+    checked = Controls(given_pitch=pitch).checked("FastPitch", ALL)
+    assert checked == Controls(given_pitch=(0.0, 99.5))
+    assert checked.change_pitch
+
+
+@pytest.mark.parametrize(
+    "pitch",
+    [5, "123", ["100"], [100.0, None], [True], [[100.0]], [[1.0], []], torch.ones(1).to_sparse()],
+)
+def test_given_pitch_that_is_no_list_of_numbers_is_refused(pitch):
+    with pytest.raises(InputError, match=r"^pitch is .*; expected a list of Hz, one for each ph"):
+        Controls(given_pitch=pitch).checked("FastPitch", ALL)
+
+
+def identity(hz, lengths):
+    return hz
+
+
+@pytest.mark.parametrize(
+    ("given", "transform"),
+    [
+        (None, None),
+        ("flatten", PitchTransform(flatten=True)),
+        ("invert", PitchTransform(invert=True)),
+        (identity, PitchTransform(custom=identity)),
+        (PitchTransform(amplify=2.0), PitchTransform(amplify=2.0)),
+        (PitchContour((2.0,), ""), PitchContour((2.0,), "")),
+    ],
+)
+def test_a_transform_is_a_record_a_name_or_a_function(given, transform):
+    assert transform_of(given) == transform
+
+
+@pytest.mark.parametrize("given", ["amplify", "Flatten", 5, ["flatten"], math.sqrt, lambda hz: hz])
+def test_what_is_no_transform_is_refused_with_those_there_are(given):
+    with pytest.raises(InputError, match=r"^pitch_transform is .*; expected 'flatten', 'invert', "):
+        transform_of(given)
 
 
 @pytest.mark.parametrize("value", [math.nan, -1.0, math.inf])
