@@ -13,6 +13,10 @@ from config.checks import require_at_least, require_probability
 from config.preprocess import PreprocessConfig
 from config.train import CompileMode, TrainConfig
 
+# what networks compute in for synthesis; each model lists those it has
+AcousticPrecision = Literal["fp32", "bf16", "fp16", "int8"]
+VocoderPrecision = Literal["fp32", "mixed", "bf16"]
+
 
 @dataclass(frozen=True)
 class InferenceConfig:
@@ -36,7 +40,7 @@ class InferenceConfig:
     # Of the acoustic model's network. FastSpeech 2 and FastPitch have "bf16": the decoder, not the
     # durations, pitch and energy; faster on CPUs with bfloat16. Tacotron 2 has "fp16", twice as
     # fast on x86 CPUs, and "int8" (CPUs only), four times: weights of the decoder's LSTMs.
-    acoustic_precision: Literal["fp32", "bf16", "fp16", "int8"] = "fp32"
+    acoustic_precision: AcousticPrecision = "fp32"
     # FastSpeech 2 and FastPitch as two graphs, encoder and decoder, with one number read between
     # them: "dynamic", for any length, or "buckets", for lengths padded to a few, on a GPU with CUDA
     # graphs. The first calls take long; docs/compilation.md.
@@ -44,7 +48,7 @@ class InferenceConfig:
     griffin_lim_iterations: int = 30
     # Of the vocoder's network: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
     # of HiFi-GAN in fp32, and is "bf16" for the others.
-    vocoder_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
+    vocoder_precision: VocoderPrecision = "fp32"
     # Settings of the vocoder itself, by name: of WaveGlow `sigma` and `denoiser_strength`. The
     # defaults are those of its own configuration.
     vocoder_options: dict[str, float] = field(default_factory=dict)
@@ -86,7 +90,11 @@ class Config:
                 f"train.segments_per_s.{strangers[0]} belongs to no dataset; expected one of"
                 f" {', '.join(self.dataset)}"
             )
-        self._check_aligner()
+        if self.train.crop_phones and not self.preprocess.has_aligner:
+            raise ValueError(
+                f"train.crop_phones is {self.train.crop_phones}, but with preprocess.aligner"
+                f" {self.preprocess.aligner} the times of phones are unknown; set it to 0"
+            )
         if self.task == "vocoder" and self.train.trained == "speakers":
             raise ValueError("train.trained is speakers, but vocoders have none; set it to all")
         self._check_p_arpabet()
@@ -95,9 +103,6 @@ class Config:
                 "inference.ema is false, but train.ema_decay is 0: the model has no moving average"
                 " of its weights; remove inference.ema"
             )
-        check = getattr(self.model, "check_preprocess", None)  # only some models have such rules
-        if check is not None:
-            check(self.preprocess)
 
     def _check_p_arpabet(self) -> None:
         """Refuses a probability of ARPAbet for a voice that has no choice of it."""
@@ -116,29 +121,3 @@ class Config:
         """Probability of ARPAbet in synthesis, of each word that has it."""
         chosen = self.inference.p_arpabet
         return self.preprocess.text.certain_p_arpabet if chosen is None else chosen
-
-    @property
-    def needs_durations(self) -> bool:
-        """Whether the model is given durations; `NEEDS_DURATIONS` of its config says if not."""
-        return bool(getattr(self.model, "NEEDS_DURATIONS", True))
-
-    def _check_aligner(self) -> None:
-        """Rules for data without durations."""
-        if self.task != "tts" or self.preprocess.has_aligner:
-            return
-        aligner = self.preprocess.aligner
-        if self.model is not None and self.needs_durations:
-            if aligner == "none":
-                raise ValueError(
-                    f"{self.model_type} needs durations, and preprocess.aligner none gives none:"
-                    " choose another, such as learned"
-                )
-            if not hasattr(self.model, "aligner"):
-                raise ValueError(
-                    f"{self.model_type} cannot learn durations: choose another preprocess.aligner"
-                )
-        if self.train.crop_phones:
-            raise ValueError(
-                f"train.crop_phones is {self.train.crop_phones}, but with preprocess.aligner"
-                f" {aligner} the times of phones are unknown; set it to 0"
-            )

@@ -177,7 +177,7 @@ class Contour(nn.Module):
         target: Tensor,
         mask: Tensor,
         speaker_ids: Tensor,
-        read: Tensor | None = None,
+        encoded: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the embedding of the true one (teacher forcing).
 
@@ -186,12 +186,12 @@ class Contour(nn.Module):
             target: Normalised, (B, L), as `target` gives it.
             mask: (B, L) bool, True = valid.
             speaker_ids: (B,).
-            read: What the prediction is made from, (B, L, H); None: `hidden`.
+            encoded: Of `ConvolvedContour`; bins are predicted from `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the prediction, (B, L); padding 0.
         """
-        predicted = self.predictor(hidden if read is None else read, mask)
+        predicted = self.predictor(hidden, mask)
         return clear_padding(hidden + self._embed(target, speaker_ids), mask), predicted
 
     def infer(
@@ -201,7 +201,7 @@ class Contour(nn.Module):
         durations: Tensor,
         speaker_ids: Tensor,
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
-        read: Tensor | None = None,
+        encoded: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Adds the embedding of the predicted or given contour.
 
@@ -210,15 +210,17 @@ class Contour(nn.Module):
             mask: (B, L) bool, True = valid.
             durations: Frames per phone, (B, N).
             speaker_ids: (B,).
-            control: With the default, the prediction is used exactly.
-            read: What the prediction is made from, (B, L, H); None: `hidden`.
+            control: With the default, the prediction is used exactly. A transform changes voiceless
+                phones too: the contour of training continues through them, and one that jumps there
+                is new to the decoder, and a tenth of a shift is lost.
+            encoded: Of `ConvolvedContour`; bins are predicted from `hidden`.
 
         Returns:
             The vectors with the contour, (B, L, H), and the contour in Hz or linear energy, (B, L);
             padding 0.
         """
         control = self._at_level(control, durations, mask)
-        predicted = self.predictor(hidden if read is None else read, mask)
+        predicted = self.predictor(hidden, mask)
         values = control.apply(predicted, mask, self.norm, speaker_ids)
         hidden = clear_padding(hidden + self._embed(values, speaker_ids), mask)
         return hidden, self.norm.inverse(values, speaker_ids).clamp(min=0) * mask
@@ -251,7 +253,8 @@ class Contour(nn.Module):
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
 
     def _at_level(self, control: ContourControl, durations: Tensor, mask: Tensor) -> ContourControl:
-        """The control with its values per phone, (B, N), repeated over frames if need be."""
+        """The control of all phones, its values (B, N) repeated over frames if need be."""
+        control = control._replace(voiced=None)
         if self.level == "phone":
             return control
 
@@ -259,10 +262,8 @@ class Contour(nn.Module):
             per_phone = values.expand_as(durations).unsqueeze(2)  # (B, N, 1)
             return regulate(per_phone, durations, mask.shape[1]).squeeze(2)
 
-        given, factor, transform, voiced = control
-        return ContourControl(
-            None if given is None else repeat(given.float()),
-            repeat(factor.float()) if isinstance(factor, Tensor) else factor,
-            transform,
-            None if voiced is None else repeat(voiced.float()) > 0,
+        given, factor = control.given, control.factor
+        return control._replace(
+            given=None if given is None else repeat(given.float()),
+            factor=repeat(factor.float()) if isinstance(factor, Tensor) else factor,
         )

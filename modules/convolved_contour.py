@@ -65,7 +65,7 @@ class ConvolvedContour(nn.Module):
         target: Tensor,
         mask: Tensor,
         speaker_ids: Tensor,
-        read: Tensor | None = None,
+        encoded: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Predicts the contour, and adds the vectors of the true one (teacher forcing).
 
@@ -74,12 +74,12 @@ class ConvolvedContour(nn.Module):
             target: Normalised, (B, N), as `target` gives it.
             mask: (B, N) bool, True = valid.
             speaker_ids: (B,); no effect.
-            read: What the prediction is made from, (B, N, H); None: `hidden`.
+            encoded: What the prediction is made from, (B, N, H); None: `hidden`.
 
         Returns:
             The phones with the contour, (B, N, H), and the prediction, (B, N); padding 0.
         """
-        return self._add(hidden, target, mask), self._predict(hidden, read, mask)
+        return self._add(hidden, target, mask), self._predict(hidden, encoded, mask)
 
     def infer(
         self,
@@ -88,7 +88,7 @@ class ConvolvedContour(nn.Module):
         durations: Tensor,
         speaker_ids: Tensor,
         control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
-        read: Tensor | None = None,
+        encoded: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Adds the vectors of the predicted or given contour.
 
@@ -98,21 +98,21 @@ class ConvolvedContour(nn.Module):
             durations: (B, N); no effect.
             speaker_ids: (B,).
             control: Given values, factor and transform; a given 0 is a phone without a value.
-            read: What the prediction is made from, (B, N, H); None: `hidden`.
+            encoded: What the prediction is made from, (B, N, H); None: `hidden`.
 
         Returns:
             The phones with the contour, (B, N, H), and the contour in Hz or linear energy, (B, N);
             padding 0.
         """
-        predicted = self._predict(hidden, read, mask)
+        predicted = self._predict(hidden, encoded, mask)
         values = control.apply(predicted, mask, self.norm, speaker_ids)
         if control.given is not None:
             values = values * (control.given > 0)
         linear = self.norm.inverse(values, speaker_ids).clamp(min=0) * mask
         return self._add(hidden, values, mask), linear
 
-    def _predict(self, hidden: Tensor, read: Tensor | None, mask: Tensor) -> Tensor:
-        predicted: Tensor = self.predictor(hidden if read is None else read, mask)  # (B, N)
+    def _predict(self, hidden: Tensor, encoded: Tensor | None, mask: Tensor) -> Tensor:
+        predicted: Tensor = self.predictor(hidden if encoded is None else encoded, mask)  # (B, N)
         return predicted
 
     def _add(self, hidden: Tensor, values: Tensor, mask: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
 
@@ -39,7 +39,12 @@ T = TypeVar("T")
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
-def build(cls: type[T], tree: Tree, sections: Mapping[str, type] | None = None) -> T:
+def build(
+    cls: type[T],
+    tree: Tree,
+    sections: Mapping[str, type] | None = None,
+    check: Callable[[T], None] = lambda _config: None,
+) -> T:
     """Builds a dataclass from a tree, checking every key and type.
 
     Fields may be bool, int, float, str, Literal, tuple (from lists), dict[str, X], other
@@ -51,12 +56,19 @@ def build(cls: type[T], tree: Tree, sections: Mapping[str, type] | None = None) 
         cls: Dataclass.
         tree: What `read_tree` gave.
         sections: Class of each top-level field that `cls` annotates as `object`.
+        check: Raises a ValueError if the values do not go together.
 
     Raises:
         ConfigError: If a key is unknown or missing, a value has the wrong type, is not finite or is
-            not one of the choices, or a dataclass rejects its values (ValueError).
+            not one of the choices, or a dataclass or `check` rejects the values (ValueError).
     """
-    return _Builder(tree, cls, dict(sections or {})).section(cls, tree.values, ())
+    builder = _Builder(tree, cls, dict(sections or {}))
+    config = builder.section(cls, tree.values, ())
+    try:
+        check(config)
+    except ValueError as error:
+        raise builder.rejected(error) from error
+    return config
 
 
 def build_complete(cls: type[T], plain: object, path: Path) -> T:
@@ -104,8 +116,12 @@ class _Builder:
         try:
             return cls(**fields)
         except ValueError as error:
-            where = f"section {'.'.join(keys)}: " if keys else ""
-            raise ConfigError(f"{self._givers(keys, error)}: {where}{error}") from error
+            raise self.rejected(error, keys) from error
+
+    def rejected(self, error: ValueError, keys: Keys = ()) -> ConfigError:
+        """The error of a section whose values do not go together."""
+        where = f"section {'.'.join(keys)}: " if keys else ""
+        return ConfigError(f"{self._givers(keys, error)}: {where}{error}")
 
     def value(self, hint: Any, value: object, keys: Keys) -> object:  # noqa: ANN401  (a type form)
         """Checks one value against its type."""

@@ -14,7 +14,6 @@ from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 
 Control = Literal["pitch", "energy", "duration", "pitch_transform"]
-AcousticPrecision = Literal["fp32", "bf16", "fp16", "int8"]
 
 
 class TtsOutput(NamedTuple):

@@ -1,12 +1,13 @@
 """Interfaces of acoustic models and vocoders."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Protocol
 
 from torch import Tensor
 
+from config.schema import AcousticPrecision, VocoderPrecision
 from config.train import CompileMode
-from models.base.acoustic import AcousticPrecision, Control, TtsOutput
+from models.base.acoustic import Control, TtsOutput
 from modules.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
@@ -159,27 +160,5 @@ class Vocoder(Protocol):
 class TrainedVocoder(Vocoder, Protocol):
     """Interface of every network of task `vocoder`."""
 
-    def for_inference(self, precision: Literal["fp32", "mixed", "bf16"] = "fp32") -> Vocoder:
+    def for_inference(self, precision: VocoderPrecision = "fp32") -> Vocoder:
         """Returns a copy that is optimised for synthesis."""
-
-
-@runtime_checkable
-class AdjustableVocoder(Protocol):
-    """A trained vocoder with settings that inference may change (`inference.vocoder_options`)."""
-
-    OPTIONS: ClassVar[tuple[str, ...]]  # their names; the defaults are in the model's config
-
-    def for_inference(
-        self,
-        precision: Literal["fp32", "mixed", "bf16"] = "fp32",
-        options: Mapping[str, float] | None = None,
-    ) -> Vocoder:
-        """Returns a copy that is optimised for synthesis.
-
-        Args:
-            precision: As of other vocoders.
-            options: Values of some of OPTIONS.
-
-        Raises:
-            ValueError: If a value is out of range.
-        """

@@ -12,7 +12,7 @@ It departs from the paper:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ from modules.alignment_encoder import (
     forward_sum,
 )
 from modules.alignment_search import monotonic_durations
+from modules.embedding import PhoneEmbedding, SpeakerEmbedding
 from processors.dataset.batch import TtsBatch
 
 ALIGNER = "aligner"  # key of the network in a task, and name of its file
@@ -77,15 +78,12 @@ class JointAligner(nn.Module):
         n_speakers: Number of speakers.
     """
 
-    PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_keys.weight",)
-    SPEAKER_ROWS: ClassVar[tuple[str, ...]] = ("speaker_keys.weight",)
-
     def __init__(
         self, config: JointAlignerConfig, n_phones: int, n_mels: int, n_speakers: int
     ) -> None:
         super().__init__()
-        self.phone_keys = nn.Embedding(n_phones, config.hidden, padding_idx=0)
-        self.speaker_keys = nn.Embedding(n_speakers, config.hidden) if n_speakers > 1 else None
+        self.phone_keys = PhoneEmbedding(n_phones, config.hidden, padding_idx=0)
+        self.speaker_keys = SpeakerEmbedding(n_speakers, config.hidden) if n_speakers > 1 else None
         self.attention = AlignmentEncoder(
             config.hidden, n_mels, config.attention_channels, config.temperature
         )

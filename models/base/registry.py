@@ -5,11 +5,11 @@ import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 from config.schema import Config
 from config.train import without_unread
+from models.base.model import Model
 from utils.config import ConfigError, Tree, build, nearest, read_tree
 
 
@@ -28,22 +28,38 @@ def model_names(task: str) -> list[str]:
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def find(task: str, name: str) -> ModuleType:
-    """Imports the module of a model.
+def find(task: str, name: str) -> Model[Any]:
+    """Imports the file of a model and returns its definition.
 
     Args:
         task: "tts" or "vocoder".
         name: File name without its suffix, in any case: `FastSpeech2` is fastspeech2.py.
 
     Raises:
-        ConfigError: If there is none of that name; the message lists the known ones.
+        ConfigError: If there is none of that name (the message lists the known ones), or its file
+            does not end with a valid `MODEL`.
     """
     known = model_names(task)
     if name.lower() not in known:
         raise ConfigError(
             f"no model {name!r} in models/{task}{nearest(name, known)} (known: {', '.join(known)})"
         )
-    return importlib.import_module(f"models.{task}.{name.lower()}")
+    file = f"models/{task}/{name.lower()}.py"
+    try:
+        module = importlib.import_module(f"models.{task}.{name.lower()}")
+    except TypeError as error:
+        if "Model.__init__()" not in str(error):
+            raise
+        raise ConfigError(f"{file}: MODEL: {error}") from error
+    model = vars(module).get("MODEL")
+    if not isinstance(model, Model):
+        raise ConfigError(f"{file} does not end with MODEL = Model(...) of models/base/model.py")
+    return model
+
+
+def model_of(config: Config) -> Model[Any]:
+    """The definition of the model of an experiment."""
+    return find(config.task, config.model_type)
 
 
 def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = None) -> Config:
@@ -78,7 +94,4 @@ def config_of(tree: Tree) -> Config:
         model = find(chosen.task, chosen.model_type)
     except ConfigError as error:
         raise ConfigError(f"{tree.origin(('model_type',))}: model_type: {error}") from error
-    if not hasattr(model, "CONFIG"):
-        origin = tree.origin(("model_type",))
-        raise ConfigError(f"{origin}: model_type: {chosen.model_type} has nothing to train")
-    return build(Config, without_unread(tree), {"model": model.CONFIG})
+    return build(Config, without_unread(tree), {"model": model.config}, model.check_config)

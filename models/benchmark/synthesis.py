@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from config.schema import Config
+from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import AcousticPrecision
 from models.base.assets import Assets
 from models.base.interfaces import AcousticModel, TrainedVocoder
-from models.base.registry import find
+from models.base.registry import model_of
 from models.benchmark.timing import Work, synchronise
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
@@ -98,7 +97,7 @@ def _network(config: Config, checkpoint: str | None) -> tuple[nn.Module, Assets]
     assets = collect_assets(config)
     if checkpoint is None:
         seed_everything(config.train.random_seed)
-        return find(config.task, config.model_type).build_network(config, assets), assets
+        return model_of(config).build_network(config, assets), assets
     model = load_model(checkpoint)
     # utterances of another speaker speak with the voice of the first
     return model.network, replace(model.assets, speakers=assets.speakers)

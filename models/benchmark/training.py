@@ -11,7 +11,7 @@ from accelerate.state import AcceleratorState
 from torch.utils.data import DataLoader
 
 from config.schema import Config
-from models.base.registry import find
+from models.base.registry import model_of
 from models.benchmark.timing import Work
 from models.training.data.loading import ProcessRank, TrainingData, collect_assets, load_data
 from models.training.tracking.tracker import Tracker
@@ -48,7 +48,7 @@ class TrainingRun:
         precision = "no" if train.mixed_precision == "fp32" else train.mixed_precision
         accelerator = Accelerator(cpu=device.type == "cpu", mixed_precision=precision)
         assets = collect_assets(config)
-        task = find(config.task, config.model_type).build_task(config, assets)
+        task = model_of(config).build_task(config, assets)
         data = load_data(config, assets, ProcessRank(), device)
         if random_batches:
             data = _with_random_batches(data, train.batch_size, train.random_seed)

@@ -12,7 +12,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker
-from models.base.registry import config_of, find
+from models.base.registry import config_of, model_of
 from models.checkpoint import importers
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
 from models.checkpoint.hub_files import fetch
@@ -165,7 +165,7 @@ def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
         tensors = read_tensors(weights)
         try:
             with _parameters_bounded(tensors):
-                network = find(config.task, config.model_type).build_network(config, assets)
+                network = model_of(config).build_network(config, assets)
         except InputError as error:
             raise InputError(f"{home}: {error}") from error
         except RuntimeError as error:  # of torch, such as sizes that fit no memory
@@ -273,7 +273,7 @@ def _open_imported(path: Path, importer: Importer) -> OpenedModel:
     weights, home = imported.weights, imported.described_by.parent
 
     def build() -> LoadedModel:
-        network = find(config.task, config.model_type).build_network(config, assets)
+        network = model_of(config).build_network(config, assets)
         described_by, name_of = str(imported.described_by), imported.original_name
         fill_network(network, imported.tensors, imported.weights, described_by, name_of)
         get_logger(__name__).info("%s: %s", imported.weights, imported.source)

@@ -1,17 +1,19 @@
 """The vocoder of an acoustic model: one of the same mel, the bundled one, or Griffin-Lim."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from copy import copy
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from config.schema import InferenceConfig
-from models.base.interfaces import AdjustableVocoder, TrainedVocoder, Vocoder
-from models.checkpoint.loading import OpenedModel, open_model
+from models.base.interfaces import TrainedVocoder, Vocoder
+from models.base.registry import model_of
+from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig
@@ -52,7 +54,7 @@ class OpenedVocoder(NamedTuple):
             iterations = settings.griffin_lim_iterations
             log.info("Griffin-Lim, %d iterations", iterations)
             return GriffinLim(self.mel, iterations).to(device)
-        vocoder = prepared(self.model.load(device).network, settings, self.name)
+        vocoder = vocoder_for_inference(self.model.load(device), settings, self.name)
         vocoder_mel = self.model.assets.mel
         different = self.mel.differences(vocoder_mel, ignore=_MAY_DIFFER)
         if not different:
@@ -128,26 +130,27 @@ def _bundled(mel: MelConfig) -> OpenedVocoder:
     return OpenedVocoder(model, mel, BUNDLED.name)
 
 
-def prepared(network: object, settings: InferenceConfig, name: str) -> Vocoder:
+def vocoder_for_inference(model: LoadedModel, settings: InferenceConfig, name: str) -> Vocoder:
     """Returns a copy of a vocoder's network that is optimised for inference.
 
     Args:
-        network: As it was trained.
+        model: The vocoder.
         settings: `vocoder_precision` and `vocoder_options` are used.
         name: Of the vocoder, for messages.
 
     Raises:
         InputError: If it has no such option, or the value is out of range.
     """
-    precision, options = settings.vocoder_precision, settings.vocoder_options
-    if not isinstance(network, AdjustableVocoder):
-        _check_options(options, (), name)
-        return cast("TrainedVocoder", network).for_inference(precision)
-    _check_options(options, network.OPTIONS, name)
-    try:
-        return network.for_inference(precision, options)
-    except ValueError as error:
-        raise InputError(f"inference.vocoder_options: {error}") from error
+    options = settings.vocoder_options
+    _check_options(options, model_of(model.config).options, name)
+    network: Any = model.network
+    if options:
+        network = copy(network)
+        try:
+            network.config = replace(network.config, **options)
+        except ValueError as error:
+            raise InputError(f"inference.vocoder_options: {error}") from error
+    return cast("TrainedVocoder", network).for_inference(settings.vocoder_precision)
 
 
 def _check_options(options: Iterable[str], known: Sequence[str], name: str) -> None:

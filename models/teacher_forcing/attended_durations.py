@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models.base.interfaces import AttentiveModel
+from models.base.registry import model_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import is_experiment, load_model
 from models.teacher_forcing.voice_data import VoiceData
@@ -51,7 +52,7 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
         InputError: If the voice has no attention, or does not fit the features.
     """
     voice = load_model(fetch(reference), "cuda" if torch.cuda.is_available() else "cpu")
-    if voice.config.needs_durations:
+    if model_of(voice.config).needs_durations:
         raise InputError(
             f"{reference} is a {voice.config.model_type} and has no attention to take durations"
             " from; give a Tacotron 2"

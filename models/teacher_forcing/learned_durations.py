@@ -7,10 +7,10 @@ from pathlib import Path
 from models.base.joint_aligner import (
     ALIGNER,
     JointAligner,
-    JointAlignerConfig,
     build_aligner,
     find_durations,
 )
+from models.base.registry import model_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, fill_network, load_model
 from models.teacher_forcing.voice_data import VoiceData
@@ -25,8 +25,8 @@ def load_joint_aligner(voice: LoadedModel) -> JointAligner:
     Raises:
         InputError: If the voice was trained or published without one.
     """
-    settings = getattr(voice.config.model, "aligner", None)
-    if voice.config.preprocess.aligner != "learned" or not isinstance(settings, JointAlignerConfig):
+    section = model_of(voice.config).aligner
+    if voice.config.preprocess.aligner != "learned" or section is None:
         raise InputError(
             f"{voice.folder}: trained with preprocess.aligner {voice.config.preprocess.aligner}, "
             "and has no aligner of its own; give a voice that was trained with learned"
@@ -38,7 +38,7 @@ def load_joint_aligner(voice: LoadedModel) -> JointAligner:
             f"{path} is missing, and durations need it; give the experiment that was trained, or"
             " publish it with --with_discriminators"
         )
-    network = build_aligner(settings, voice.assets)
+    network = build_aligner(section(voice.config.model), voice.assets)
     fill_network(network, tensors, path, "its config.json")
     return network.eval()
 

@@ -20,6 +20,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.interfaces import AcousticModel
 from models.base.joint_aligner import JointAligner, find_durations
+from models.base.registry import model_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, load_model
 from models.checkpoint.tensors import weights_digest
@@ -117,7 +118,7 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
         ) from error
 
     networks = [acoustic.network]
-    is_timed = store.timed or not acoustic.config.needs_durations
+    is_timed = store.timed or not model_of(acoustic.config).needs_durations
     aligner = None if is_timed else load_joint_aligner(acoustic)
     if aligner is not None:
         networks.append(aligner.to(next(acoustic.network.parameters()).device))

@@ -29,7 +29,7 @@ class Compilation:
     """The compiled networks of a run.
 
     They are compiled in place: names of weights, checkpoints and copies do not change. A network
-    that cannot be compiled as a whole lists the parts that can in `COMPILED_PARTS`.
+    that cannot be compiled as a whole overrides `compile`.
 
     Args:
         networks: On their device.
@@ -62,14 +62,13 @@ class Compilation:
         if not self._is_on:
             return
         require_compiler("train.compile", device)
-        parts = [part for network in networks.values() for part in _parts(network)]
-        limit = _GRAPHS_PER_SHAPE * len(parts) * (len(shapes) + 1)
+        limit = _GRAPHS_PER_SHAPE * len(networks) * (len(shapes) + 1)
         allow_graphs(limit)
         options = compile_options(
             is_dynamic=mode == "dynamic", has_cuda_graphs=self._has_cuda_graphs
         )
-        for part in parts:
-            part.compile(**options)
+        for network in networks.values():
+            network.compile(**options)
 
     @property
     def _is_warm(self) -> bool:
@@ -117,12 +116,6 @@ class Compilation:
                 self.n_graphs,
                 self._seconds,
             )
-
-
-def _parts(network: nn.Module) -> list[nn.Module]:
-    """What of a network is compiled."""
-    names = getattr(network, "COMPILED_PARTS", None)
-    return [network] if names is None else [network.get_submodule(name) for name in names]
 
 
 def _n_compiled() -> int:

@@ -14,7 +14,7 @@ from accelerate.utils import DistributedType
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, Assets, read_speakers
-from models.base.registry import find
+from models.base.registry import model_of
 from models.base.task import Task
 from models.checkpoint.folders import (
     MANIFEST,
@@ -112,7 +112,7 @@ def train(
         if accelerator.is_main_process:
             stack.enter_context(locked(folder, "wait for its end, or give another --name"))
         seed_everything(config.train.random_seed)
-        task = find(config.task, config.model_type).build_task(config, assets)
+        task = model_of(config).build_task(config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
         check_agreement(_facts(config, data.plan, step_of(checkpoint) if checkpoint else None))

@@ -47,17 +47,21 @@ class VarianceEmbeddingConfig:
         require_at_least(self, 2, "n_bins")
         require_odd(self, "kernel_size")
         require_share(self, "dropout")
-        of_convolution = self.kind == "convolution"
         for key in fields(self):
             value, is_read = (
                 getattr(self, key.name),
-                (key.name in _OF_CONVOLUTION) == of_convolution,
+                (key.name in _OF_CONVOLUTION) == self.is_convolved,
             )
             if key.name != "kind" and value != key.default and not is_read:
                 raise ValueError(
                     f"{key.name} is {value}, but kind {self.kind} does not read it; remove it or"
                     f" set it to its default, {key.default}"
                 )
+
+    @property
+    def is_convolved(self) -> bool:
+        """Whether a convolution embeds pitch and energy."""
+        return self.kind == "convolution"
 
 
 def build_contour(
@@ -78,7 +82,7 @@ def build_contour(
         quantization: Of `bins`.
         hidden: H, channels of the vectors.
     """
-    if config.kind == "convolution":
+    if config.is_convolved:
         return ConvolvedContour(predictor, stats, hidden, config.kernel_size, config.dropout)
     return Contour(predictor, stats, level, quantization, hidden=hidden, n_bins=config.n_bins)
 

@@ -15,16 +15,15 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from config.checks import require_at_least, require_odd, require_share
-from config.schema import Config
+from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
 from models.base.acoustic import (
-    AcousticPrecision,
     Control,
     TtsOutput,
     check_given_pitch,
@@ -37,11 +36,13 @@ from models.base.acoustic import (
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
+from models.base.model import Model
 from models.base.task import LossTerm
 from models.tts._fastpitch_energy import PhoneEnergy
 from modules.contour import ContourControl, ContourStats
 from modules.conv import Linear
 from modules.convolved_contour import ConvolvedContour
+from modules.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.inference import prepared
 from modules.losses import mse_sum
 from modules.masking import length_mask
@@ -142,14 +143,6 @@ class FastPitch(nn.Module):
     # parts that compute in bfloat16
     HALF: ClassVar[dict[AcousticPrecision, tuple[str, ...]]] = {"fp32": (), "bf16": ("decoder",)}
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
-    # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
-    # exists only with more than one speaker
-    PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
-    SPEAKER_ROWS: ClassVar[tuple[str, ...]] = (
-        "speaker_embedding.weight",
-        "pitch.norm.mean",
-        "pitch.norm.std",
-    )
 
     def __init__(
         self,
@@ -164,9 +157,9 @@ class FastPitch(nn.Module):
         self.config = config
         self.n_speakers = len(pitch.mean)
         self.log_floor = log_floor
-        self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
+        self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
         self.speaker_embedding = (
-            nn.Embedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
+            SpeakerEmbedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
         )
         self.encoder = _stack(config.encoder, hidden)
         self.duration_predictor = VariancePredictor(hidden, **vars(config.duration_predictor))
@@ -396,21 +389,9 @@ def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:
     return losses
 
 
-CONFIG = FastPitchConfig
-
-
-def build_network(config: Config, assets: Assets) -> FastPitch:
-    """Builds the network of an experiment, with random weights.
-
-    Args:
-        config: The experiment.
-        assets: Vocabulary, speakers with their statistics, and mel definition.
-
-    Raises:
-        InputError: If the vocabulary or the statistics of a speaker are missing.
-    """
+def _network(model: FastPitchConfig, assets: Assets) -> FastPitch:
     return FastPitch(
-        cast("FastPitchConfig", config.model),
+        model,
         n_phones=len(assets.required_vocabulary()),
         n_mels=assets.mel.n_mels,
         pitch=contour_stats(assets, "f0_frame"),
@@ -418,17 +399,15 @@ def build_network(config: Config, assets: Assets) -> FastPitch:
     )
 
 
-def build_task(config: Config, assets: Assets) -> AcousticTask[FastPitch]:
-    """Builds the training task of an experiment.
-
-    Args:
-        config: The experiment.
-        assets: As of `build_network`.
-
-    Raises:
-        InputError: As `build_network`.
-    """
-    model = cast("FastPitchConfig", config.model)
-    network = build_network(config, assets)
+def _task(model: FastPitchConfig, config: Config, assets: Assets) -> AcousticTask[FastPitch]:
     aligner = build_aligner_training(config, assets, model.aligner)
-    return AcousticTask(network, assets, losses_of, aligner)
+    return AcousticTask(_network(model, assets), assets, losses_of, aligner)
+
+
+MODEL = Model(
+    config=FastPitchConfig,
+    network=_network,
+    task=_task,
+    aligner=lambda model: model.aligner,
+    scales=FastPitch.scales,
+)

@@ -23,16 +23,15 @@ contours' vectors, which that keeps in synthesis, ends with training here.
 import math
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple, cast, get_args
+from typing import ClassVar, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
 from config.checks import require_at_least, require_share
-from config.schema import Config
+from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
 from models.base.acoustic import (
-    AcousticPrecision,
     Control,
     TtsOutput,
     check_given_pitch,
@@ -45,6 +44,7 @@ from models.base.acoustic import (
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
+from models.base.model import Model
 from models.base.task import LossTerm, Unit
 from models.tts._fastspeech2_contours import (
     VarianceEmbeddingConfig,
@@ -56,6 +56,7 @@ from models.tts._fastspeech2_contours import (
 from modules.contour import Contour, ContourControl, ContourStats, Level
 from modules.conv import Linear
 from modules.convolved_contour import ConvolvedContour
+from modules.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.inference import prepared
 from modules.losses import l1_sum, mse_sum
 from modules.masking import clear_padding, length_mask
@@ -123,13 +124,16 @@ class FastSpeech2Config:
         kernels = (*sizes.conv_kernel_size, self.variance_predictor.kernel_size)
         if any(kernel < 1 or kernel % 2 == 0 for kernel in kernels):
             raise ValueError(f"conv_kernel_size and kernel_size must be odd, not {kernels}")
-        if self.is_convolved and (self.pitch_level, self.energy_level) != ("phone", "phone"):
+        levels = self.pitch_level, self.energy_level
+        if self.variance_embedding.is_convolved and levels != ("phone", "phone"):
             raise ValueError("variance_embedding.kind convolution needs the levels phone")
 
     @property
-    def is_convolved(self) -> bool:
-        """Whether a convolution embeds pitch and energy."""
-        return self.variance_embedding.kind == "convolution"
+    def stats_levels(self) -> tuple[Level, Level]:
+        """Whether pitch and energy are normalised by statistics of phones or of frames."""
+        if self.variance_embedding.is_convolved:
+            return "frame", "frame"
+        return self.pitch_level, self.energy_level
 
 
 class TrainingOutput(NamedTuple):
@@ -162,16 +166,6 @@ class FastSpeech2(nn.Module):
         "bf16": ("decoder", "postnet"),
     }
     PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = tuple(HALF)
-    # parameters and buffers with a row for each phone, and for each speaker; speaker_embedding
-    # exists only with more than one speaker
-    PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
-    SPEAKER_ROWS: ClassVar[tuple[str, ...]] = (
-        "speaker_embedding.weight",
-        "pitch.norm.mean",
-        "pitch.norm.std",
-        "energy.norm.mean",
-        "energy.norm.std",
-    )
 
     def __init__(
         self,
@@ -187,15 +181,14 @@ class FastSpeech2(nn.Module):
         hidden = sizes.encoder_hidden
         predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
         contour = partial(build_contour, bins, hidden=hidden)
-        self.is_convolved = config.is_convolved
         self.n_speakers = len(pitch.mean)
         self.log_floor = log_floor
-        self.phone_embedding = nn.Embedding(n_phones, hidden, padding_idx=0)
+        self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
         self.encoder = _stack(
             config, sizes.encoder_layer, sizes.encoder_head, sizes.encoder_dropout
         )
         self.speaker_embedding = (
-            nn.Embedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
+            SpeakerEmbedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
         )
         self.duration_predictor = predictor()
         self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
@@ -243,9 +236,8 @@ class FastSpeech2(nn.Module):
         encoded = phones = self._encode(phone_ids, phone_mask, speaker_ids)  # (B, N, H)
         log_durations_hat = self.duration_predictor(phones, phone_mask)  # (B, N)
         for name, contour in self._contours("phone"):
-            read = encoded if self.is_convolved else phones
             phones, contours_hat[name] = contour(
-                phones, contours[name], phone_mask, speaker_ids, read
+                phones, contours[name], phone_mask, speaker_ids, encoded
             )
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
@@ -284,9 +276,8 @@ class FastSpeech2(nn.Module):
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
             pitch_transform: Of predicted pitch, around the speaker's mean; pitch_control
                 multiplies its result.
-            voiced: (B, N) bool, the phones whose pitch is transformed by a convolution; None: all.
-                Bins transform all: their contour of training goes on through voiceless phones; one
-                that jumps there is new to the decoder, and a tenth of a shift is lost.
+            voiced: (B, N) bool, the phones whose pitch is transformed; None: all. With bins, the
+                pitch of all is.
             max_frames: (B,), where the speech is cut off; None: nowhere.
             durations: Frames, (B, N), instead of the predicted ones.
             pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; at level "frame", held for
@@ -303,9 +294,7 @@ class FastSpeech2(nn.Module):
         if pitch is not None:
             pitch = continued(pitch, self.pitch, phone_lengths, speaker_ids)
         asked = {
-            "pitch": ContourControl(
-                pitch, pitch_control, pitch_transform, voiced if self.is_convolved else None
-            ),
+            "pitch": ContourControl(pitch, pitch_control, pitch_transform, voiced),
             "energy": ContourControl(energy, energy_control),
         }
         values: dict[str, Tensor] = {}
@@ -314,9 +303,8 @@ class FastSpeech2(nn.Module):
             durations = self._predict_durations(phones, phone_mask)
         durations = round_durations(durations * duration_control * phone_mask, max_frames)
         for name, contour in self._contours("phone"):
-            read = encoded if self.is_convolved else phones
             phones, values[name] = contour.infer(
-                phones, phone_mask, durations, speaker_ids, asked[name], read
+                phones, phone_mask, durations, speaker_ids, asked[name], encoded
             )
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
@@ -424,42 +412,27 @@ def losses_of(network: FastSpeech2, batch: TtsBatch) -> dict[str, LossTerm]:
     return losses
 
 
-CONFIG = FastSpeech2Config
-
-
-def build_network(config: Config, assets: Assets) -> FastSpeech2:
-    """Builds the network of an experiment, with random weights.
-
-    Args:
-        config: The experiment.
-        assets: Vocabulary, speakers with their statistics, and mel definition.
-
-    Raises:
-        InputError: If the vocabulary or the statistics of a speaker are missing.
-    """
-    model = cast("FastSpeech2Config", config.model)
-    levels = ("frame",) * 2 if model.is_convolved else (model.pitch_level, model.energy_level)
+def _network(model: FastSpeech2Config, assets: Assets) -> FastSpeech2:
+    pitch_level, energy_level = model.stats_levels
     return FastSpeech2(
         model,
         n_phones=len(assets.required_vocabulary()),
         n_mels=assets.mel.n_mels,
-        pitch=contour_stats(assets, f"f0_{levels[0]}"),
-        energy=contour_stats(assets, f"energy_{levels[1]}"),
+        pitch=contour_stats(assets, f"f0_{pitch_level}"),
+        energy=contour_stats(assets, f"energy_{energy_level}"),
         log_floor=assets.mel.log_floor_value,
     )
 
 
-def build_task(config: Config, assets: Assets) -> AcousticTask[FastSpeech2]:
-    """Builds the training task of an experiment.
-
-    Args:
-        config: The experiment.
-        assets: As of `build_network`.
-
-    Raises:
-        InputError: As `build_network`.
-    """
-    model = cast("FastSpeech2Config", config.model)
-    network = build_network(config, assets)
+def _task(model: FastSpeech2Config, config: Config, assets: Assets) -> AcousticTask[FastSpeech2]:
     aligner = build_aligner_training(config, assets, model.aligner)
-    return AcousticTask(network, assets, losses_of, aligner)
+    return AcousticTask(_network(model, assets), assets, losses_of, aligner)
+
+
+MODEL = Model(
+    config=FastSpeech2Config,
+    network=_network,
+    task=_task,
+    aligner=lambda model: model.aligner,
+    scales=FastSpeech2.scales,
+)

@@ -18,23 +18,25 @@ It departs from these implementations in that
 import math
 from copy import copy
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, cast, get_args
+from typing import Any, ClassVar, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.checks import require_at_least, require_odd, require_share
-from config.schema import Config
+from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
 from models.base.acoustic import Control, TtsOutput, finished_mel, resolve_speakers
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
+from models.base.model import Model
 from models.base.task import LossTerm
 from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder, DecoderConfig, PrenetMasks
 from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, Precision, decode
 from models.tts._tacotron2_encoder import Encoder, EncoderConfig
 from modules.alignment_search import attended_durations
+from modules.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.losses import guided_attention_sum, mse_sum
 from modules.masking import clear_padding, length_mask
 from modules.postnet import PostNet
@@ -62,8 +64,6 @@ class PostNetConfig:
 @dataclass(frozen=True)
 class Tacotron2Config:
     """The `model` section."""
-
-    NEEDS_DURATIONS: ClassVar[bool] = False
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
@@ -105,12 +105,7 @@ class Tacotron2(nn.Module):
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset()
-    PRECISIONS: ClassVar[tuple[Precision, ...]] = get_args(Precision)
-    PHONE_ROWS: ClassVar[tuple[str, ...]] = ("phone_embedding.weight",)
-    # the rest is a loop over frames, of which torch.compile would make a graph of each frame
-    COMPILED_PARTS: ClassVar[tuple[str, ...]] = ("postnet",)
-    # it exists only with more than one speaker
-    SPEAKER_ROWS: ClassVar[tuple[str, ...]] = ("speaker_embedding.weight",)
+    PRECISIONS: ClassVar[tuple[AcousticPrecision, ...]] = get_args(Precision)
 
     def __init__(
         self,
@@ -125,10 +120,10 @@ class Tacotron2(nn.Module):
         self.config = config
         self.n_speakers = n_speakers
         self.log_floor = log_floor
-        self.phone_embedding = nn.Embedding(n_phones, hidden)
+        self.phone_embedding = PhoneEmbedding(n_phones, hidden)
         nn.init.xavier_uniform_(self.phone_embedding.weight, gain=math.sqrt(2))
         self.encoder = Encoder(config.encoder)
-        self.speaker_embedding = nn.Embedding(n_speakers, hidden) if n_speakers > 1 else None
+        self.speaker_embedding = SpeakerEmbedding(n_speakers, hidden) if n_speakers > 1 else None
         self.decoder = Decoder(config.decoder, hidden, n_mels)
         self._prepared: DecoderWeights | None = None
         self.postnet = PostNet(
@@ -145,6 +140,10 @@ class Tacotron2(nn.Module):
         of_mels = ("decoder.prenet.0.", "decoder.mel_linear.", "postnet.")
         names = [name for name in self.state_dict() if name.startswith(of_mels)]
         return dict.fromkeys(names, f"{self.config.mel_mean:g}, {self.config.mel_std:g}")
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  (of torch)
+        """Compiles the postnet only: of the decoder, each frame would become a graph."""
+        self.postnet.compile(*args, **kwargs)
 
     def forward(
         self,
@@ -225,14 +224,14 @@ class Tacotron2(nn.Module):
         return self._output(frames, phone_lengths, max_frames)
 
     def for_inference(
-        self, precision: Precision = "fp32", compiled: CompileMode = "off"
+        self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
     ) -> "Tacotron2":
         """Returns a network that shares these weights and has those of the decoder prepared.
 
         It does not follow later changes of the weights.
 
         Args:
-            precision: Of the decoder's LSTMs, see `DecoderWeights`.
+            precision: One of PRECISIONS, of the decoder's LSTMs (`DecoderWeights`).
             compiled: Only "off".
 
         Raises:
@@ -244,7 +243,7 @@ class Tacotron2(nn.Module):
                 " is not compiled; set it to off"
             )
         prepared = copy(self)
-        prepared._prepared = DecoderWeights(self.decoder, precision)
+        prepared._prepared = DecoderWeights(self.decoder, cast("Precision", precision))
         return prepared
 
     @torch.no_grad()
@@ -360,21 +359,9 @@ def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
     return losses
 
 
-CONFIG = Tacotron2Config
-
-
-def build_network(config: Config, assets: Assets) -> Tacotron2:
-    """Builds the network of an experiment, with random weights.
-
-    Args:
-        config: The experiment.
-        assets: Vocabulary, speakers and mel definition.
-
-    Raises:
-        InputError: If the vocabulary is missing.
-    """
+def _network(model: Tacotron2Config, assets: Assets) -> Tacotron2:
     return Tacotron2(
-        cast("Tacotron2Config", config.model),
+        model,
         n_phones=len(assets.required_vocabulary()),
         n_mels=assets.mel.n_mels,
         n_speakers=max(1, len(assets.speakers)),
@@ -382,14 +369,14 @@ def build_network(config: Config, assets: Assets) -> Tacotron2:
     )
 
 
-def build_task(config: Config, assets: Assets) -> AcousticTask[Tacotron2]:
-    """Builds the training task of an experiment.
+def _task(model: Tacotron2Config, _config: Config, assets: Assets) -> AcousticTask[Tacotron2]:
+    return AcousticTask(_network(model, assets), assets, losses_of)
 
-    Args:
-        config: The experiment.
-        assets: As of `build_network`.
 
-    Raises:
-        InputError: As `build_network`.
-    """
-    return AcousticTask(build_network(config, assets), assets, losses_of)
+MODEL = Model(
+    config=Tacotron2Config,
+    network=_network,
+    task=_task,
+    needs_durations=False,
+    scales=Tacotron2.scales,
+)

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from config.schema import VocoderPrecision
 from modules.chunks import Context, Window, windows
 from modules.conv import SignalConv1d, SignalConvTranspose1d
 from modules.masking import length_mask
 
-Precision = Literal["fp32", "mixed", "bf16"]
 # Where a signal (B, C, L) is padded: a mask (B, 1, L), True = valid, or positions at its end
 # (cheaper, for inference). Layers must see zeros there.
 Padding = Tensor | int
@@ -293,7 +293,7 @@ class HiFiGAN(nn.Module):
         wav = self._synthesise(mel, n_missing, context)
         return wav[:, : wav.shape[1] - n_missing * self.hop_length].float()
 
-    def for_inference(self, precision: Precision = "fp32") -> "HiFiGAN":
+    def for_inference(self, precision: VocoderPrecision = "fp32") -> "HiFiGAN":
         """Returns a copy that runs faster and cannot be trained.
 
         Args:

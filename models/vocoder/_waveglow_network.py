@@ -1,16 +1,16 @@
 """WaveGlow's flow (section 2 of the paper), and how it synthesises piece by piece."""
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from config.checks import require_at_least, require_odd
-from config.preprocess import PreprocessConfig
+from config.schema import VocoderPrecision
 from models.vocoder._waveglow_flows import FlowStep, reach_of
 from modules.chunks import Context, windows
 from modules.denoiser import Denoiser
@@ -58,18 +58,6 @@ class WaveGlowConfig:
                 "2 or more"
             )
 
-    def check_preprocess(self, preprocess: PreprocessConfig) -> None:
-        """Compares the network with the mel that is its input.
-
-        Raises:
-            ValueError: If a frame is no whole number of groups.
-        """
-        if preprocess.hop_size % self.groups:
-            raise ValueError(
-                f"model.groups is {self.groups}, preprocess.hop_size is {preprocess.hop_size}; "
-                "expected a hop that is a multiple of it"
-            )
-
     def channels_of(self, step: int) -> int:
         """Channels of a step, from 0."""
         return self.groups - step // self.early_every * self.early_size
@@ -98,7 +86,6 @@ class WaveGlow(nn.Module):
         mel: Definition of the mels.
     """
 
-    OPTIONS: ClassVar[tuple[str, ...]] = ("sigma", "denoiser_strength")
     hum: Tensor | None  # what the denoiser removes; set for inference, when weights are fixed
 
     def __init__(self, config: WaveGlowConfig, mel: MelConfig) -> None:
@@ -319,22 +306,13 @@ class WaveGlow(nn.Module):
         wav = self.inverse(z, like.new_zeros(1, self.mel.n_mels, _HUM_FRAMES))
         return self.denoiser.spectrum(wav)
 
-    def for_inference(
-        self,
-        precision: Literal["fp32", "mixed", "bf16"] = "fp32",
-        options: Mapping[str, float] | None = None,
-    ) -> "WaveGlow":
+    def for_inference(self, precision: VocoderPrecision = "fp32") -> "WaveGlow":
         """Returns a copy that runs faster and cannot be trained.
 
         Args:
             precision: "bf16" and "mixed": the couplings in bfloat16, except their last layers.
-            options: Other values of `sigma` and `denoiser_strength`.
-
-        Raises:
-            ValueError: If a value is out of range.
         """
         network = copy.deepcopy(self).requires_grad_(False)
-        network.config = replace(self.config, **cast("Mapping[str, Any]", options or {}))
         for flow in network._steps():
             flow.mixing.freeze()
             if precision != "fp32":

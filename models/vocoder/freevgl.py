@@ -18,15 +18,16 @@ import copy
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.checks import require_at_least, require_odd, require_share
-from config.schema import Config
+from config.schema import Config, VocoderPrecision
 from models.base.assets import Assets
+from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from modules.conv import Linear
@@ -112,7 +113,7 @@ class FreeVGL(WholeMelVocoder):
         with torch.autocast(mel.device.type, enabled=False):
             return spread_mel(mel.float().exp(), self.griffin_lim.filters).log() + residual
 
-    def for_inference(self, precision: Literal["fp32", "mixed", "bf16"] = "fp32") -> "FreeVGL":
+    def for_inference(self, precision: VocoderPrecision = "fp32") -> "FreeVGL":
         """Returns a copy that cannot be trained.
 
         Args:
@@ -247,34 +248,18 @@ def _mean_per_item(distance: Tensor, weight: float = 1.0) -> LossTerm:
     return LossTerm(distance.flatten(1).mean(dim=1).sum(), "items", weight)
 
 
-CONFIG = FreeVGLConfig
+def _network(model: FreeVGLConfig, assets: Assets) -> FreeVGL:
+    return FreeVGL(model, assets.mel)
 
 
-def build_network(config: Config, assets: Assets) -> FreeVGL:
-    """Builds the network of an experiment, with random weights.
-
-    Args:
-        config: The experiment.
-        assets: Mel definition.
-    """
-    return FreeVGL(cast("FreeVGLConfig", config.model), assets.mel)
-
-
-def build_task(config: Config, assets: Assets) -> FreeVGLTask:
-    """Builds the training task of an experiment.
-
-    Args:
-        config: The experiment.
-        assets: Mel definition.
-
-    Raises:
-        InputError: If the segments are too short.
-    """
+def _task(model: FreeVGLConfig, config: Config, assets: Assets) -> FreeVGLTask:
     least = 2 * edge_frames(assets.mel) + 1
     if config.train.cut_mel_frame < least:
         raise InputError(
             f"train.cut_mel_frame is {config.train.cut_mel_frame}; FreeVGL needs {least} or more, "
             "since the losses leave out the ends of a segment"
         )
-    network = build_network(config, assets)
-    return FreeVGLTask(network, cast("FreeVGLConfig", config.model), assets.mel)
+    return FreeVGLTask(_network(model, assets), model, assets.mel)
+
+
+MODEL = Model(config=FreeVGLConfig, network=_network, task=_task)

@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +23,7 @@ from config.checks import require_at_least
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.assets import Assets
+from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._hifigan_generator import GeneratorConfig, HiFiGAN
@@ -74,19 +74,6 @@ class HiFiGANConfig:
         if not self.adversarial and self.lambda_mel == 0 and self.lambda_stft == 0:
             raise ValueError(
                 "adversarial false needs lambda_mel or lambda_stft above 0, or nothing is trained"
-            )
-
-    def check_preprocess(self, preprocess: PreprocessConfig) -> None:
-        """Compares the network with the mel that is its input.
-
-        Raises:
-            ValueError: If hop_size is not the product of the upsampling rates.
-        """
-        rates = self.generator.upsample_rates
-        if math.prod(rates) != preprocess.hop_size:
-            raise ValueError(
-                f"model.generator.upsample_rates {list(rates)} multiply to {math.prod(rates)}, "
-                f"preprocess.hop_size is {preprocess.hop_size}; expected the same"
             )
 
 
@@ -228,31 +215,28 @@ def _frozen(network: nn.Module) -> Iterator[None]:
         network.requires_grad_(True)
 
 
-CONFIG = HiFiGANConfig
+def _check_hop(model: HiFiGANConfig, preprocess: PreprocessConfig) -> None:
+    """Refuses upsampling rates whose product is not the hop of the mel."""
+    rates = model.generator.upsample_rates
+    if math.prod(rates) != preprocess.hop_size:
+        raise ValueError(
+            f"model.generator.upsample_rates {list(rates)} multiply to {math.prod(rates)}, "
+            f"preprocess.hop_size is {preprocess.hop_size}; expected the same"
+        )
 
 
-def build_network(config: Config, assets: Assets) -> HiFiGAN:
-    """Builds the generator with random weights, without weight normalisation.
-
-    Args:
-        config: The experiment.
-        assets: Mel definition.
-    """
-    return HiFiGAN(cast("HiFiGANConfig", config.model).generator, assets.mel.n_mels)
+def _network(model: HiFiGANConfig, assets: Assets) -> HiFiGAN:
+    return HiFiGAN(model.generator, assets.mel.n_mels)
 
 
-def build_task(config: Config, assets: Assets) -> HiFiGANTask:
-    """Builds the training task of an experiment.
-
-    Args:
-        config: The experiment.
-        assets: Mel definition.
-    """
-    model = cast("HiFiGANConfig", config.model)
-    generator = build_network(config, assets)
+def _task(model: HiFiGANConfig, _config: Config, assets: Assets) -> HiFiGANTask:
+    generator = _network(model, assets)
     normalise_weights(generator)
     sizes = model.discriminator
     discriminator = WaveDiscriminator(
         sizes.periods, sizes.period_channels, sizes.scales, sizes.scale_channels
     )
     return HiFiGANTask(generator, discriminator if model.adversarial else None, model, assets.mel)
+
+
+MODEL = Model(config=HiFiGANConfig, network=_network, task=_task, check=_check_hop)

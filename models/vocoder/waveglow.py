@@ -19,8 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
+from config.preprocess import PreprocessConfig
 from config.schema import Config
 from models.base.assets import Assets
+from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from models.vocoder._waveglow_flows import CouplingNetwork
@@ -106,26 +108,29 @@ class WaveGlowTask:
         return resynthesis_samples(batch, wav_hat, self._mel.config, self._mel.to(wav_hat.device))
 
 
-CONFIG = WaveGlowConfig
+def _check_hop(model: WaveGlowConfig, preprocess: PreprocessConfig) -> None:
+    """Refuses frames that are no whole number of groups."""
+    if preprocess.hop_size % model.groups:
+        raise ValueError(
+            f"model.groups is {model.groups}, preprocess.hop_size is {preprocess.hop_size}; "
+            "expected a hop that is a multiple of it"
+        )
 
 
-def build_network(config: Config, assets: Assets) -> WaveGlow:
-    """Builds the network of an experiment with random weights, without weight normalisation.
-
-    Args:
-        config: The experiment.
-        assets: Mel definition.
-    """
-    return WaveGlow(cast("WaveGlowConfig", config.model), assets.mel)
+def _network(model: WaveGlowConfig, assets: Assets) -> WaveGlow:
+    return WaveGlow(model, assets.mel)
 
 
-def build_task(config: Config, assets: Assets) -> WaveGlowTask:
-    """Builds the training task of an experiment.
-
-    Args:
-        config: The experiment.
-        assets: Mel definition.
-    """
-    network = build_network(config, assets)
+def _task(model: WaveGlowConfig, _config: Config, assets: Assets) -> WaveGlowTask:
+    network = _network(model, assets)
     normalise_weights(network)
-    return WaveGlowTask(network, cast("WaveGlowConfig", config.model), assets.mel)
+    return WaveGlowTask(network, model, assets.mel)
+
+
+MODEL = Model(
+    config=WaveGlowConfig,
+    network=_network,
+    task=_task,
+    check=_check_hop,
+    options=("sigma", "denoiser_strength"),
+)

@@ -27,7 +27,7 @@ from models.base.assets import Assets
 from models.base.registry import load_config
 from models.training.optimizers.building import build_optimizer
 from models.training.optimizers.updates import Updater
-from models.vocoder.hifigan import HiFiGANConfig, build_task, normalise_weights
+from models.vocoder.hifigan import MODEL, HiFiGANConfig, normalise_weights
 from modules.mel import MelSpectrogram
 from processors.dataset.batch import VocoderBatch
 from tests.models.vocoder.plain_hifigan import (
@@ -111,7 +111,7 @@ def noise(config: Config, n_segments: int) -> VocoderBatch:
 
 def our_step(config: Config, batch: VocoderBatch, precision: str) -> Step:
     """As the trainer takes it, clipping included."""
-    task = build_task(config, Assets(config.preprocess.mel))
+    task = MODEL.build_task(config, Assets(config.preprocess.mel))
     accelerator = Accelerator(cpu=True, mixed_precision=precision)
     for network in task.networks.values():
         accelerator.prepare_model(network, evaluation_mode=True)

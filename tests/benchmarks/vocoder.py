@@ -24,7 +24,7 @@ from config.schema import Config
 from models.base.assets import Assets
 from models.base.registry import load_config
 from models.vocoder._hifigan_generator import HiFiGAN, Precision
-from models.vocoder.hifigan import HiFiGANConfig, build_network
+from models.vocoder.hifigan import MODEL, HiFiGANConfig
 from tests.models.vocoder.plain_hifigan import PlainHiFiGAN
 
 CONFIGS = {
@@ -86,7 +86,7 @@ def compare(name: str, n_clips: int, n_frames: int, repeats: int) -> None:
 def networks(config: Config) -> tuple[HiFiGAN, PlainHiFiGAN]:
     """Both networks, with the same weights."""
     torch.manual_seed(0)
-    ours = build_network(config, Assets(config.preprocess.mel)).eval()
+    ours = MODEL.build_network(config, Assets(config.preprocess.mel)).eval()
     assert isinstance(config.model, HiFiGANConfig)
     plain = PlainHiFiGAN(config.model.generator, config.preprocess.n_mel).eval()
     plain.load_state_dict(ours.state_dict())

@@ -115,16 +115,16 @@ def test_values_that_are_given_replace_the_prediction_and_never_fall_below_zero(
     assert per_frame == [[120, 0, 0]]
 
 
-def test_transforms_act_on_voiced_phones_before_the_factor():
+def test_transforms_act_on_all_phones_before_the_factor():
     control = {
         "transform": PitchTransform(shift_hz=40),
         "voiced": torch.tensor([[True, False]]),
         "factor": 1.5,
     }
     durations = torch.tensor([[1, 2]])
-    assert spoken_values(contour(), durations, 2, **control) == [[360, 300]]
+    assert spoken_values(contour(), durations, 2, **control) == [[360, 360]]
     frames = spoken_values(contour(level="frame"), durations, 3, **control)
-    assert frames == [[360, 300, 300]]
+    assert frames == [[360, 360, 360]]
 
 
 def test_a_custom_transform_gets_the_contour_at_its_level():

@@ -30,10 +30,10 @@ def test_the_target_is_the_mean_of_the_normalised_voiced_frames():
     np.testing.assert_allclose(target[0].numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_prediction_is_made_from_what_is_read():
+def test_the_prediction_is_made_from_the_encoded_phones():
     part, phones, other = contour().eval(), torch.randn(1, 4, 6), torch.randn(1, 4, 6)
     target = torch.randn(1, 4)
-    added, predicted = part(phones, target, MASK, SPEAKER, read=other)
+    added, predicted = part(phones, target, MASK, SPEAKER, encoded=other)
     torch.testing.assert_close(predicted, part.predictor(other, MASK))
     vectors = torch.nn.functional.conv1d(
         target[:, None], part.embedding.weight, part.embedding.bias, padding=1

@@ -30,7 +30,7 @@ from models.synthesizer.runs.synthesis_run import (
     synthesise_each,
 )
 from models.synthesizer.speech import limiting_gain, log_gain
-from models.synthesizer.vocoders import prepared
+from models.synthesizer.vocoders import vocoder_for_inference
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import write_wav_blocks
 from processors.scoring.metrics import piece_spans
@@ -79,7 +79,7 @@ def load_copy_synthesis(
     config = config_of(overridden(model.tree, overrides))
     check_overrides(model, config)
     return CopySynthesis(
-        prepared(model.network, config.inference, recorded_as(reference)),
+        vocoder_for_inference(model, config.inference, recorded_as(reference)),
         model.mel,
         config.preprocess,
         recorded_as(reference),

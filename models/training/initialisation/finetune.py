@@ -13,10 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from models.base.assets import Assets
+from models.base.registry import model_of
 from models.base.task import Task
 from models.checkpoint.hub_files import fetch
-from models.checkpoint.loading import INFERENCE_NETWORK, load_model
+from models.checkpoint.loading import INFERENCE_NETWORK, LoadedModel, load_model
 from models.checkpoint.tensors import listed, not_finite
+from modules.contour import SpeakerNorm
+from modules.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.normalisation import adapt_weight_norm
 from processors.text.nearest_phones import PhoneSet
 from processors.text.symbols import PAD
@@ -74,7 +77,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
         get_logger(__name__).warning(
             "another mel definition: %s (source and this model)", ", ".join(different)
         )
-    rescaled = _rescaled(source.network, task.networks[task.exported])
+    rescaled = _rescaled(source, task.networks[task.exported])
     transfer = Transfer(source=source.origin, phones=source.assets.known_phones)
     for name, network in task.networks.items():
         stored = source.stored(INFERENCE_NETWORK if name == task.exported else name)
@@ -100,15 +103,28 @@ def _rows(network: nn.Module, old: Assets, new: Assets) -> dict[str, Rows]:
     untrained = frozenset(before) - old.known_phones - {PAD}
     phones = Rows(before, after, PhoneSet(old.known_phones).nearest, untrained)
     speakers = Rows([s.name for s in old.speakers], [s.name for s in new.speakers])
-    by_phone = dict.fromkeys(getattr(network, "PHONE_ROWS", ()), phones)
-    return by_phone | dict.fromkeys(getattr(network, "SPEAKER_ROWS", ()), speakers)
+    by_phone = dict.fromkeys(tensors_of(network, PhoneEmbedding), phones)
+    by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
+    return by_phone | dict.fromkeys(by_speaker, speakers)
 
 
-def _rescaled(old: nn.Module, new: nn.Module) -> list[str]:
-    """Tensors whose scale differs, as far as the networks have `scales`."""
-    before: dict[str, str] = getattr(old, "scales", dict)()
-    after: dict[str, str] = getattr(new, "scales", dict)()
-    return sorted(name for name in before if name in after and before[name] != after[name])
+def tensors_of(network: nn.Module, kind: type[nn.Module]) -> list[str]:
+    """Names of the parameters and buffers of all modules of a kind in a network."""
+    return [
+        f"{name}.{tensor}"
+        for name, module in network.named_modules()
+        if isinstance(module, kind)
+        for tensor in module.state_dict()
+    ]
+
+
+def _rescaled(source: LoadedModel, network: nn.Module) -> list[str]:
+    """Tensors that have another scale in the network than in the model of the same kind."""
+    if type(network) is not type(source.network):
+        return []
+    scales_of = model_of(source.config).scales
+    before, after = scales_of(source.network), scales_of(network)
+    return sorted(name for name in before if before[name] != after.get(name, before[name]))
 
 
 @torch.no_grad()

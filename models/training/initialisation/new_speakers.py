@@ -7,7 +7,9 @@ from torch import Tensor, nn
 
 from models.base.assets import Assets
 from models.checkpoint.tensors import listed
-from models.training.initialisation.finetune import Transfer
+from models.training.initialisation.finetune import Transfer, tensors_of
+from modules.contour import SpeakerNorm
+from modules.embedding import SpeakerEmbedding
 from modules.postnet import MaskedBatchNorm
 from utils.errors import InputError
 
@@ -59,7 +61,8 @@ def check_whole(network: nn.Module, transfer: Transfer) -> None:
     Raises:
         InputError: If a tensor that will not be trained is only in the network or in the voice.
     """
-    kept = network.state_dict().keys() - set(getattr(network, "SPEAKER_ROWS", ()))
+    of_speakers = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
+    kept = network.state_dict().keys() - set(of_speakers)
     new = [name for name in transfer.new if name.partition(": ")[0] in kept]
     faults = [
         f"only in {place}: {listed(names)}"
@@ -96,7 +99,7 @@ def train_only_speakers(network: nn.Module, trained: Tensor) -> None:
     are, bit for bit.
 
     Args:
-        network: With `SPEAKER_ROWS`.
+        network: With a `SpeakerEmbedding`.
         trained: (n_speakers,) bool, True for the rows that learn.
     """
     rows = _rows_of_speakers(network)
@@ -112,5 +115,5 @@ def train_only_speakers(network: nn.Module, trained: Tensor) -> None:
 
 def _rows_of_speakers(network: nn.Module) -> dict[str, nn.Parameter]:
     """The parameters with a row for each speaker."""
-    rows: tuple[str, ...] = getattr(network, "SPEAKER_ROWS", ())
-    return {name: p for name, p in network.named_parameters() if name in rows}
+    names = tensors_of(network, SpeakerEmbedding)
+    return {name: p for name, p in network.named_parameters() if name in names}

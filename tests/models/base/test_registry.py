@@ -1,9 +1,12 @@
 import json
-from types import ModuleType
+import sys
+from pathlib import Path
 
 import pytest
 
+import models.tts
 from models.base import registry
+from models.tts import fastspeech2
 from utils.config import ConfigError, to_plain
 
 
@@ -33,7 +36,7 @@ def test_a_name_is_a_file_name():
 
 
 def test_a_model_is_found_in_any_case():
-    assert registry.find("tts", "FastSpeech2").__name__ == "models.tts.fastspeech2"
+    assert registry.find("tts", "FastSpeech2") is fastspeech2.MODEL
 
 
 def test_an_unknown_model_lists_the_known_ones_and_the_nearest():
@@ -62,7 +65,7 @@ def test_a_name_that_is_no_module_name_is_refused(name):
 
 def test_the_model_section_is_the_models_own_dataclass_and_comes_back_the_same(folder):
     config = registry.load_config(write(folder), ["train.batch_size=3"])
-    assert type(config.model) is registry.find("tts", "fastspeech2").CONFIG
+    assert type(config.model) is registry.find("tts", "fastspeech2").config
     assert config.train.batch_size == 3
     (folder / "config.json").write_text(json.dumps(to_plain(config)))
     assert registry.load_config(folder / "config.json") == config
@@ -86,7 +89,36 @@ def test_a_misspelt_task_or_model_key_is_named(folder):
         registry.load_config(write(folder, model={"transfomer": {}}))
 
 
-def test_a_model_without_training_is_refused(folder, monkeypatch):
-    monkeypatch.setattr(registry, "find", lambda task, name: ModuleType(name))
-    with pytest.raises(ConfigError, match="FastSpeech2 has nothing to train"):
-        registry.load_config(write(folder))
+@pytest.fixture
+def broken_model(tmp_path, monkeypatch):
+    """Adds a file models/tts/broken.py with this end to the models."""
+    source = Path(fastspeech2.__file__).read_text()
+    monkeypatch.setattr(models.tts, "__path__", [*models.tts.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "model_names", lambda task: ["broken"])
+
+    def write(end: str) -> None:
+        (tmp_path / "broken.py").write_text(source.split("\nMODEL = ")[0] + end)
+
+    yield write
+    sys.modules.pop("models.tts.broken", None)
+
+
+def test_a_model_file_without_definition_is_refused(broken_model):
+    broken_model("\n")
+    with pytest.raises(ConfigError, match=r"models/tts/broken\.py does not end with MODEL = Model"):
+        registry.find("tts", "broken")
+
+
+def test_a_misspelt_or_missing_hook_names_file_and_hook(broken_model):
+    broken_model("\nMODEL = Model(config=FastSpeech2Config, network=_network, tsak=_task)\n")
+    with pytest.raises(ConfigError, match=r"models/tts/broken\.py: MODEL: .* argument 'tsak'"):
+        registry.find("tts", "broken")
+    broken_model("\nMODEL = Model(config=FastSpeech2Config, network=_network)\n")
+    with pytest.raises(ConfigError, match=r"models/tts/broken\.py: MODEL: .* argument: 'task'"):
+        registry.find("tts", "broken")
+
+
+def test_an_error_inside_a_model_file_stays_what_it_is(broken_model):
+    broken_model("\nlen(5)\n")
+    with pytest.raises(TypeError, match="has no len"):
+        registry.find("tts", "broken")

@@ -9,6 +9,7 @@ from config.train import TrainConfig
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.base.joint_aligner import AlignerTraining, JointAligner, JointAlignerConfig
+from models.training.initialisation.finetune import tensors_of
 from models.tts import fastpitch
 from models.tts.fastpitch import (
     FastPitch,
@@ -17,7 +18,8 @@ from models.tts.fastpitch import (
     TemporalPredictorConfig,
     losses_of,
 )
-from modules.contour import ContourStats
+from modules.contour import ContourStats, SpeakerNorm
+from modules.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.masking import length_mask
 from modules.mel import MelConfig
 from modules.pitch_transform import PitchTransform
@@ -360,8 +362,10 @@ def test_speakers_differ_by_weight_and_must_be_named():
 def test_rows_of_phones_and_speakers_exist_under_their_names():
     network = network_of(SMALL, TWO_PITCHES)
     state = network.state_dict()
-    assert [len(state[name]) for name in network.PHONE_ROWS] == [N_PHONES]
-    assert {len(state[name]) for name in network.SPEAKER_ROWS} == {2}
+    assert [len(state[name]) for name in tensors_of(network, PhoneEmbedding)] == [N_PHONES]
+    by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
+    assert "pitch.norm.std" in by_speaker
+    assert {len(state[name]) for name in by_speaker} == {2}
 
 
 @by_variant
@@ -431,7 +435,7 @@ def test_an_experiments_task_takes_its_numbers_from_the_assets(aligner):
     corpus = CorpusStats({"high": stats(220), "low": stats(110)})
     mel = MelConfig(n_mels=20, log_floor=1e-3)
     assets = Assets(mel, Vocabulary(("<pad>", "<sil>", "A")), speakers, corpus)
-    task = fastpitch.build_task(config, assets)
+    task = fastpitch.MODEL.build_task(config, assets)
     assert task.network.pitch.norm.mean.tolist() == [110, 220]
     assert task.network.phone_embedding.num_embeddings == 3
     assert task.network.mel_linear.out_features == 20

@@ -7,6 +7,7 @@ from config.schema import Config
 from config.train import TrainConfig
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets, Speaker
+from models.training.initialisation.finetune import tensors_of
 from models.tts import fastspeech2
 from models.tts.fastspeech2 import (
     FastSpeech2,
@@ -16,7 +17,8 @@ from models.tts.fastspeech2 import (
     VariancePredictorConfig,
     losses_of,
 )
-from modules.contour import ContourStats
+from modules.contour import ContourStats, SpeakerNorm
+from modules.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.masking import length_mask
 from modules.mel import MelConfig
 from modules.pitch_transform import PitchTransform
@@ -371,8 +373,10 @@ def test_speakers_differ_and_must_be_named():
 def test_rows_of_phones_and_speakers_exist_under_their_names():
     network = network_of(SMALL, TWO_PITCHES, TWO_ENERGIES)
     state = network.state_dict()
-    assert [len(state[name]) for name in network.PHONE_ROWS] == [N_PHONES]
-    assert {len(state[name]) for name in network.SPEAKER_ROWS} == {2}
+    assert [len(state[name]) for name in tensors_of(network, PhoneEmbedding)] == [N_PHONES]
+    by_speaker = tensors_of(network, SpeakerEmbedding) + tensors_of(network, SpeakerNorm)
+    assert "pitch.norm.std" in by_speaker
+    assert {len(state[name]) for name in by_speaker} == {2}
 
 
 def test_bf16_autocast_trains_with_float32_losses_close_to_full_precision():
@@ -455,7 +459,7 @@ def speaker_stats(hz: float) -> SpeakerStats:
 @pytest.mark.parametrize("name", ["frame level", "convolution"])
 def test_an_experiments_network_takes_its_numbers_from_the_assets(name):
     stats = CorpusStats({"high": speaker_stats(220), "low": speaker_stats(110)})
-    task = fastspeech2.build_task(*experiment(stats, VARIANTS[name]))
+    task = fastspeech2.MODEL.build_task(*experiment(stats, VARIANTS[name]))
     network = task.networks[task.exported]
     assert network.pitch.norm.mean.tolist() == [110, 220]
     assert network.energy.norm.std.tolist() == [5, 5]
@@ -466,7 +470,7 @@ def test_an_experiments_network_takes_its_numbers_from_the_assets(name):
 
 def test_missing_statistics_are_named():
     with pytest.raises(InputError, match=r"statistics of high: .* run stage 1 again"):
-        fastspeech2.build_network(*experiment(CorpusStats({"low": speaker_stats(110)})))
+        fastspeech2.MODEL.build_network(*experiment(CorpusStats({"low": speaker_stats(110)})))
 
 
 @pytest.mark.parametrize("use_postnet", [True, False])

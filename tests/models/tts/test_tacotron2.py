@@ -5,6 +5,7 @@ import torch
 
 from models.base.acoustic_task import AcousticTask
 from models.base.assets import Assets
+from models.training.initialisation.finetune import tensors_of
 from models.tts import tacotron2
 from models.tts.tacotron2 import (
     DecoderConfig,
@@ -14,6 +15,7 @@ from models.tts.tacotron2 import (
     Tacotron2Config,
     losses_of,
 )
+from modules.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.losses import guided_attention_sum
 from modules.masking import length_mask
 from modules.mel import MelConfig
@@ -359,8 +361,8 @@ def test_speakers_differ_and_must_be_named():
 def test_rows_of_phones_and_speakers_exist_under_their_names():
     network = network_of(n_speakers=2)
     state = network.state_dict()
-    assert [len(state[name]) for name in network.PHONE_ROWS] == [N_PHONES]
-    assert [len(state[name]) for name in network.SPEAKER_ROWS] == [2]
+    assert [len(state[name]) for name in tensors_of(network, PhoneEmbedding)] == [N_PHONES]
+    assert [len(state[name]) for name in tensors_of(network, SpeakerEmbedding)] == [2]
 
 
 def test_half_precision_trains_with_cells_in_float32():

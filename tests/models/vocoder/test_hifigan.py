@@ -11,6 +11,7 @@ from config.preprocess import PreprocessConfig
 from models.base.registry import load_config
 from models.training.optimizers.updates import Updater, weighted_mean
 from models.vocoder.hifigan import (
+    MODEL,
     GeneratorConfig,
     HiFiGAN,
     HiFiGANConfig,
@@ -292,8 +293,8 @@ def test_a_frame_of_another_length_than_the_network_makes_is_refused():
         ValueError,
         match=r"upsample_rates \[8, 8, 2, 2\] multiply to 256, preprocess.hop_size is 200; ",
     ):
-        HiFiGANConfig().check_preprocess(PreprocessConfig(hop_size=200))
-    HiFiGANConfig().check_preprocess(PreprocessConfig(hop_size=256))
+        MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_size=200))
+    MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_size=256))
 
 
 @pytest.mark.parametrize(

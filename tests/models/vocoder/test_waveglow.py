@@ -9,6 +9,7 @@ from accelerate.state import AcceleratorState
 from config.preprocess import PreprocessConfig
 from models.training.optimizers.updates import Updater, weighted_mean
 from models.vocoder.waveglow import (
+    MODEL,
     WaveGlow,
     WaveGlowConfig,
     WaveGlowTask,
@@ -218,13 +219,13 @@ def test_noise_depends_on_the_place_alone_and_is_normal(network):
     assert noise.mean() == pytest.approx(0, abs=0.02)
 
 
-def test_options_are_those_of_the_copy_for_inference(network):
+def test_settings_of_the_noise_and_the_denoiser_may_change_after_training(network):
     mel = make_mel(30)
-    smooth = network.for_inference(options={"sigma": 0.3, "denoiser_strength": 0.0})
+    usual = network.for_inference().infer(mel)
     network.config = replace(network.config, sigma=0.3, denoiser_strength=0.0)
-    assert torch.allclose(smooth.infer(mel), network.infer(mel), atol=1e-5)
-    with pytest.raises(ValueError, match="sigma is -1, expected 0 or more"):
-        network.for_inference(options={"sigma": -1.0})
+    smooth = network.for_inference().infer(mel)
+    assert torch.allclose(smooth, network.infer(mel), atol=1e-5)
+    assert not torch.allclose(smooth, usual, atol=1e-2)
 
 
 def test_a_copy_for_inference_speaks_as_the_network_in_training(network):
@@ -319,8 +320,8 @@ def test_a_hop_that_is_no_multiple_of_the_groups_is_refused():
     with pytest.raises(
         ValueError, match=r"groups is 8, preprocess\.hop_size is 300; expected a hop"
     ):
-        WaveGlowConfig().check_preprocess(preprocess)
-    WaveGlowConfig(groups=4, flows=4).check_preprocess(preprocess)
+        MODEL.check(WaveGlowConfig(), preprocess)
+    MODEL.check(WaveGlowConfig(groups=4, flows=4), preprocess)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from models.synthesizer.runs.copy_synthesis import (
     synthesise_features,
     synthesise_split,
 )
-from models.vocoder.hifigan import build_network
+from models.vocoder.hifigan import MODEL
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
@@ -276,7 +276,7 @@ def make_experiment(tmp_path: Path) -> Path:
     write_json(folder / "config.json", config)
     assets = Assets(MEL)
     assets.save(folder)
-    network = build_network(load_config(folder / "config.json"), assets)
+    network = MODEL.build_network(load_config(folder / "config.json"), assets)
     save_file(network.state_dict(), folder / "model.safetensors")
     return folder
 
