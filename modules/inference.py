@@ -139,7 +139,7 @@ def _folded(
     return PackedConv1d(weight, bias, dtype, activation, packs=packs)
 
 
-def prepared(
+def packed(
     network: Network,
     half: Collection[str] = (),
     methods: Collection[str] = (),

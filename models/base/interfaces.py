@@ -8,7 +8,6 @@ from torch import Tensor
 from config.schema import AcousticPrecision, VocoderPrecision
 from config.train import CompileMode
 from models.base.acoustic import Control, TtsOutput
-from modules.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 
@@ -21,7 +20,11 @@ class AcousticModel(Protocol):
     def controls(self) -> frozenset[Control]:
         """The controls that its `infer` takes.
 
-        With any, it is a `ControllableModel`, without, an `AttentiveModel`.
+        "pitch": pitch_control, a factor on Hz after the transform, and pitch, Hz (B, N), 0 =
+        unvoiced, instead of the predicted; "energy": energy_control, a factor on linear energy;
+        "duration": duration_control, a factor on durations; "pitch_transform": pitch_transform, of
+        the predicted pitch around the speaker's mean, and voiced, (B, N) bool, the phones whose
+        pitch it changes.
         """
 
     def infer(
@@ -30,6 +33,7 @@ class AcousticModel(Protocol):
         phone_lengths: Tensor,
         *,
         speaker_ids: Tensor | None = None,
+        seed: int = 0,
         max_frames: Tensor | None = None,
     ) -> TtsOutput:
         """Synthesises a mel of at least one frame per item.
@@ -38,7 +42,8 @@ class AcousticModel(Protocol):
             phone_ids: (B, N) int64, 0 = padding.
             phone_lengths: (B,).
             speaker_ids: (B,); None only for a single speaker.
-            max_frames: (B,), where the speech is cut off; None: nowhere.
+            seed: Of models that draw random numbers. Where attention fails, another may succeed.
+            max_frames: (B,), where the speech is cut off; None: where the model has a limit.
         """
 
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:
@@ -58,65 +63,12 @@ class AcousticModel(Protocol):
         """
 
 
-class ControllableModel(AcousticModel, Protocol):
-    """Interface of networks of task `tts` whose prosody can be controlled."""
-
-    def infer(
-        self,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        *,
-        speaker_ids: Tensor | None = None,
-        pitch_control: float = 1.0,
-        energy_control: float = 1.0,
-        duration_control: float = 1.0,
-        pitch_transform: PitchTransform | None = None,
-        voiced: Tensor | None = None,
-        max_frames: Tensor | None = None,
-        pitch: Tensor | None = None,
-    ) -> TtsOutput:
-        """Synthesises a mel of at least one frame per item.
-
-        Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
-            speaker_ids: (B,); None only for a single speaker.
-            pitch_control: Factor on pitch in Hz, after the transform.
-            energy_control: Factor on linear energy.
-            duration_control: Factor on durations: above 1 is slower.
-            pitch_transform: Of predicted pitch, around the speaker's mean; None: none.
-            voiced: (B, N) bool, the phones whose pitch is transformed; None: all. A model that
-                learned a contour through voiceless phones transforms all.
-            max_frames: (B,), where the speech is cut off; None: nowhere.
-            pitch: Hz, (B, N), 0 = unvoiced, instead of the predicted; excludes `pitch_transform`.
-        """
-
-
 class AttentiveModel(AcousticModel, Protocol):
-    """Interface of networks of task `tts` that align by attention, which may fail."""
+    """Interface of networks of task `tts` that align by attention; `infer` gives it."""
 
     @property
     def frames_per_step(self) -> int:
         """Frames that share the attention of a step."""
-
-    def infer(
-        self,
-        phone_ids: Tensor,
-        phone_lengths: Tensor,
-        *,
-        speaker_ids: Tensor | None = None,
-        seed: int = 0,
-        max_frames: Tensor | None = None,
-    ) -> TtsOutput:
-        """Synthesises a mel of at least one frame per item, with its alignment.
-
-        Args:
-            phone_ids: (B, N) int64, 0 = padding.
-            phone_lengths: (B,).
-            speaker_ids: (B,); None only for a single speaker.
-            seed: Where attention fails, another may succeed.
-            max_frames: (B,), where the speech is cut off; None: where the model has a limit.
-        """
 
     def teacher_forced_attention(self, batch: TtsBatch) -> Tensor:
         """Attention on a recording, (B, T, N): weights of the phones in each frame."""

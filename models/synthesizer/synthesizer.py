@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,11 +16,11 @@ from torch import Tensor
 
 from models.base.assets import Speaker, choose_speaker
 from models.checkpoint.loading import open_model
-from models.synthesizer.acoustic.passages import PassageMels
+from models.synthesizer.acoustic.mels import PassageMels
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
-from models.synthesizer.prosody.controls import Controls, Transform, transform_of
 from models.synthesizer.prosody.range import RangeWarning
+from models.synthesizer.settings import Settings
 from models.synthesizer.speech import (
     Part,
     Speech,
@@ -31,8 +32,7 @@ from models.synthesizer.speech import (
     warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.text.clauses import ClauseSplitter
-from models.synthesizer.text.reading import Passage, TextReader
+from models.synthesizer.text.passages import ClauseSplitter, Passage, TextReader
 from models.synthesizer.text.voice_phones import VoicePhones
 from models.synthesizer.vocoders import open_vocoder
 from modules.attention_quality import AttentionQuality
@@ -41,7 +41,6 @@ from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import progress
 
-_MOST_SEED = 2**63 - 1  # PyTorch's largest
 _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 
 
@@ -93,78 +92,49 @@ class Synthesizer:
             VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones),
         )
 
-    def __call__(
-        self,
-        text: str,
-        *,
-        speaker: str | None = None,
-        pitch_control: float = 1.0,
-        energy_control: float = 1.0,
-        duration_control: float = 1.0,
-        pitch_transform: Transform | None = None,
-        pitch: Sequence[float] | None = None,
-        fade_out: int = 0,
-        seed: int = 0,
-    ) -> Speech:
+    def __call__(self, text: str, settings: Settings | None = None, **changes: Any) -> Speech:  # noqa: ANN401
         """Synthesises a text of any length.
 
         Args:
             text: Any text; it may contain phones as `{HH AH0 L OW1}`.
-            speaker: Name; may be left out when the model has one speaker only.
-            pitch_control: Factor on f0 in Hz, after the transform.
-            energy_control: Factor on the energy.
-            duration_control: Factor on the length of phones and pauses; 1.2 is slower.
-            pitch_transform: Of the predicted f0 of voiced phones, around the speaker's mean:
-                "flatten", "invert", a record, or a function of Hz and lengths, which is called for
-                each sentence. A contour stretches over the whole text.
-            pitch: Hz for each of `phone_names`, 0 = unvoiced, instead of the predicted f0.
-            fade_out: Frames at the end of the wav that fade linearly.
-            seed: Of Tacotron 2 and WaveGlow, which draw random numbers; the same seed gives the
-                same speech. Other models draw none. From 0 to 2**63 - 1.
+            settings: Speaker, prosody and seed; None: the defaults.
+            changes: Fields of `Settings` that replace those of `settings`, as in
+                `duration_control=1.2`.
 
         Raises:
             InputError: If the text contains no word, the speaker is unknown, there
-                are several and none is named, the model lacks a control, a control or the seed is
-                of another type or out of range, or the pitch has not one value per phone.
+                are several and none is named, the model lacks a control, a setting is unknown, of
+                another type or out of range, or the pitch has not one value per phone.
         """
-        factors = pitch_control, energy_control, duration_control
-        controls = self.checked(Controls(*factors, transform_of(pitch_transform), pitch))
-        seed = _checked_seed(seed)
-        n_faded = self._samples(fade_out)
-        index = choose_speaker(self.speakers, speaker)
-        sentences = self._read(text, index, controls)
+        settings = self.checked(settings, **changes)
+        index = choose_speaker(self.speakers, settings.speaker)
+        sentences = self._read(text, index, settings)
         passages = [passage for sentence in sentences for passage in sentence]
-        with self._seeded(seed):
-            spoken = iter(self._synthesise(passages, index, controls, seed))
+        with self._seeded(settings.seed):
+            spoken = iter(self._synthesise(passages, index, settings))
         parts = [[next(spoken) for _ in sentence] for sentence in sentences]
         speech = join(
-            list(self._with_pauses(parts, controls.duration)),
+            list(self._with_pauses(parts, settings.duration_control)),
             text=text,
             speaker=self.speakers[index].name,
             sample_rate=self.model.mel.sample_rate,
             hop_length=self.model.mel.hop_length,
             out_of_vocabulary=[word for one in passages for word in one.spoken.out_of_vocabulary],
         )
-        if controls.change_pitch:
+        if settings.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
         warn_if_silent(speech.wav)
-        warn_if_rushed(speech, controls.duration)
-        speech = replace(speech, wav=np.concatenate([*faded_out([speech.wav], n_faded)]))
+        warn_if_rushed(speech, settings.duration_control)
+        faded = np.concatenate([*faded_out([speech.wav], self._n_faded(settings))])
+        speech = replace(speech, wav=faded)
         log_gain(speech.gain)
         return speech
 
     def generate(
         self,
         text: str,
-        *,
-        speaker: str | None = None,
-        pitch_control: float = 1.0,
-        energy_control: float = 1.0,
-        duration_control: float = 1.0,
-        pitch_transform: Transform | None = None,
-        pitch: Sequence[float] | None = None,
-        fade_out: int = 0,
-        seed: int = 0,
+        settings: Settings | None = None,
+        **changes: Any,  # noqa: ANN401
     ) -> Iterator[np.ndarray]:
         """Synthesises a text piece by piece, for playback that starts at once.
 
@@ -172,14 +142,9 @@ class Synthesizer:
 
         Args:
             text: As in `__call__`.
-            speaker: Name.
-            pitch_control: As in `__call__`.
-            energy_control: Likewise.
-            duration_control: Likewise.
-            pitch_transform: Likewise.
-            pitch: Likewise.
-            fade_out: Likewise; the last piece comes later by this time.
-            seed: For models that draw random numbers; each sentence starts from it.
+            settings: As in `__call__`; each sentence starts from the seed, and the last piece comes
+                later by the time of `fade_out`.
+            changes: As in `__call__`.
 
         Returns:
             Pieces of the wav, (n,) float32 in [-1, 1]. Joined, they are the wav of `__call__`,
@@ -189,13 +154,10 @@ class Synthesizer:
         Raises:
             InputError: At once as `__call__`; later if a model gives values that are not finite.
         """
-        factors = pitch_control, energy_control, duration_control
-        controls = self.checked(Controls(*factors, transform_of(pitch_transform), pitch))
-        seed = _checked_seed(seed)
-        n_faded = self._samples(fade_out)
-        index = choose_speaker(self.speakers, speaker)
-        sentences = self._read(text, index, controls)
-        return faded_out(self._pieces(sentences, index, controls, seed), n_faded)
+        settings = self.checked(settings, **changes)
+        index = choose_speaker(self.speakers, settings.speaker)
+        sentences = self._read(text, index, settings)
+        return faded_out(self._pieces(sentences, index, settings), self._n_faded(settings))
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
@@ -214,13 +176,19 @@ class Synthesizer:
         pauses = self._pause_frames(duration_control) > 0
         return self._reader.phone_names(text, language, pauses=pauses)
 
-    def checked(self, controls: Controls) -> Controls:
-        """Checks controls without a text.
+    def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
+        """Checks settings without a text.
+
+        Args:
+            settings: None: the defaults.
+            changes: Fields that replace those of `settings`.
 
         Raises:
-            InputError: If the model lacks one, one is out of range, or two exclude each other.
+            InputError: If the model lacks a control, a setting is unknown, of another type or out
+                of range, or two exclude each other.
         """
-        return controls.checked(self.model.config.model_type, self._mels.controls)
+        given = vars(settings or Settings()) | changes
+        return Settings.of(given).checked(self.model.config.model_type, self._mels.controls)
 
     @property
     def vocoder_name(self) -> str:
@@ -234,42 +202,41 @@ class Synthesizer:
             *self._opened_vocoder.facts(self._vocoder, self.config.inference),
         )
 
-    def _read(self, text: str, speaker: int, controls: Controls) -> list[list[Passage]]:
+    def _read(self, text: str, speaker: int, settings: Settings) -> list[list[Passage]]:
         """The sentences of a text as passages."""
-        pauses = self._pause_frames(controls.duration) > 0
+        pauses = self._pause_frames(settings.duration_control) > 0
         language = self.speakers[speaker].language
-        return self._reader.passages(text, language, controls.given_pitch, pauses=pauses)
+        return self._reader.passages(text, language, settings.pitch, pauses=pauses)
 
     def _pieces(
-        self, sentences: Sequence[Sequence[Passage]], speaker: int, controls: Controls, seed: int
+        self, sentences: Sequence[Sequence[Passage]], speaker: int, settings: Settings
     ) -> Iterator[np.ndarray]:
-        pause = np.zeros(self._pause_frames(controls.duration) * self.model.mel.hop_length)
+        pause = np.zeros(self._pause_frames(settings.duration_control) * self.model.mel.hop_length)
         for i, sentence in enumerate(sentences):
             if i > 0 and len(pause) > 0:
                 yield pause.astype(np.float32)
             for passage in sentence:
-                yield from self._pieces_of(passage, speaker, controls, seed)
+                yield from self._pieces_of(passage, speaker, settings)
 
     def _pieces_of(
-        self, passage: Passage, speaker: int, controls: Controls, seed: int
+        self, passage: Passage, speaker: int, settings: Settings
     ) -> Iterator[np.ndarray]:
-        with self._seeded(seed):
-            out = self._mels([passage], speaker, controls, seed).output
+        with self._seeded(settings.seed):
+            out = self._mels([passage], speaker, settings).output
         mel = out.mel  # (1, M, T)
         f0, _ = out.contours_per_frame()
-        if controls.change_pitch and f0 is not None:
+        if settings.change_pitch and f0 is not None:
             name, durations = self.speakers[speaker].name, to_numpy(out.durations)[0]
             self._range.check(name, passage.spoken.phones, durations, to_numpy(f0)[0])
-        pieces = (
-            to_numpy(piece)[0] for piece in self._vocoder.generate(mel, _CHUNK_FRAMES, seed=seed)
-        )
+        wavs = self._vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
+        pieces = (to_numpy(wav)[0] for wav in wavs)
         n_samples = mel.shape[2] * self.model.mel.hop_length
         for piece in faded_pieces(pieces, n_samples, self.model.mel.sample_rate):
             _check_finite(passage.spoken, piece)
             yield piece.clip(-1, 1)
 
     def _synthesise(
-        self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
+        self, passages: Sequence[Passage], speaker: int, settings: Settings
     ) -> list[Part]:
         """Synthesises clauses, in their order; those of similar length share a forward pass."""
         by_length = sorted(range(len(passages)), key=lambda i: len(passages[i].spoken.phones))
@@ -279,18 +246,16 @@ class Synthesizer:
         with progress(len(passages), "sentences") if several else nullcontext() as bar:
             for start in range(0, len(by_length), size):
                 chosen = by_length[start : start + size]
-                batch = self._forward([passages[i] for i in chosen], speaker, controls, seed)
+                batch = self._forward([passages[i] for i in chosen], speaker, settings)
                 parts.update(zip(chosen, batch, strict=True))
                 if bar is not None:
                     bar.advance(len(chosen))
         return [parts[i] for i in range(len(passages))]
 
-    def _forward(
-        self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
-    ) -> list[Part]:
+    def _forward(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> list[Part]:
         """Runs the acoustic model and the vocoder on one batch."""
-        out, attention = self._mels(passages, speaker, controls, seed)
-        wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=seed)  # (B, T * hop)
+        out, attention = self._mels(passages, speaker, settings)
+        wavs = self._vocoder.infer(out.mel, out.mel_lengths, seed=settings.seed)  # (B, T * hop)
         durations, mels, sounds = (to_numpy(values) for values in (out.durations, out.mel, wavs))
         f0, energy = (
             [None] * len(passages) if values is None else to_numpy(values)
@@ -348,13 +313,9 @@ class Synthesizer:
         pause_s = self.config.inference.sentence_pause_s * slower
         return round(pause_s * mel.sample_rate / mel.hop_length)
 
-    def _samples(self, frames: int) -> int:
-        """Samples of so many frames, after a check."""
-        if not isinstance(frames, int) or frames < 0:
-            raise InputError(
-                f"fade_out is {frames!r}; expected a whole number of frames, 0 or more"
-            )
-        return frames * self.model.mel.hop_length
+    def _n_faded(self, settings: Settings) -> int:
+        """Samples at the end that fade."""
+        return settings.fade_out * self.model.mel.hop_length
 
     @contextmanager
     def _seeded(self, seed: int) -> Iterator[None]:
@@ -363,12 +324,6 @@ class Synthesizer:
         with torch.random.fork_rng(devices), torch.inference_mode():
             torch.manual_seed(seed)
             yield
-
-
-def _checked_seed(seed: object) -> int:
-    if not (isinstance(seed, int | np.integer) and 0 <= seed <= _MOST_SEED):
-        raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {_MOST_SEED}")
-    return int(seed)
 
 
 def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:

@@ -43,7 +43,7 @@ from modules.contour import ContourControl, ContourStats
 from modules.conv import Linear
 from modules.convolved_contour import ConvolvedContour
 from modules.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.inference import prepared
+from modules.inference import packed
 from modules.losses import mse_sum
 from modules.masking import length_mask
 from modules.pitch_transform import PitchTransform
@@ -229,6 +229,7 @@ class FastPitch(nn.Module):
         phone_lengths: Tensor,
         *,
         speaker_ids: Tensor | None = None,
+        seed: int = 0,
         pitch_control: float | Tensor = 1.0,
         energy_control: float | Tensor = 1.0,
         duration_control: float | Tensor = 1.0,
@@ -248,6 +249,7 @@ class FastPitch(nn.Module):
             phone_ids: (B, N) int64, 0 = padding.
             phone_lengths: (B,).
             speaker_ids: (B,); needed with more than one speaker.
+            seed: Of other models; this one draws no random numbers.
             pitch_control: On Hz; 1.2 is 20 % higher.
             energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower. NVIDIA's pace
@@ -296,7 +298,7 @@ class FastPitch(nn.Module):
             precision: One of PRECISIONS; "bf16": the decoder in bfloat16.
             compiled: Whether `_encode` and `_decode` are graphs, `inference.compile`.
         """
-        return prepared(self, self.HALF[precision], ("_encode", "_decode"), compiled)
+        return packed(self, self.HALF[precision], ("_encode", "_decode"), compiled)
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

@@ -57,7 +57,7 @@ from modules.contour import Contour, ContourControl, ContourStats, Level
 from modules.conv import Linear
 from modules.convolved_contour import ConvolvedContour
 from modules.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.inference import prepared
+from modules.inference import packed
 from modules.losses import l1_sum, mse_sum
 from modules.masking import clear_padding, length_mask
 from modules.pitch_transform import PitchTransform
@@ -252,6 +252,7 @@ class FastSpeech2(nn.Module):
         phone_lengths: Tensor,
         *,
         speaker_ids: Tensor | None = None,
+        seed: int = 0,
         pitch_control: float | Tensor = 1.0,
         energy_control: float | Tensor = 1.0,
         duration_control: float | Tensor = 1.0,
@@ -271,6 +272,7 @@ class FastSpeech2(nn.Module):
             phone_ids: (B, N) int64, 0 = padding.
             phone_lengths: (B,).
             speaker_ids: (B,); needed with more than one speaker.
+            seed: Of other models; this one draws no random numbers.
             pitch_control: On Hz; 1.2 is 20 % higher.
             energy_control: On linear energy.
             duration_control: On frames, before they are rounded; 1.2 is 20 % slower.
@@ -328,7 +330,7 @@ class FastSpeech2(nn.Module):
             precision: One of PRECISIONS; "bf16": decoder and postnet in bfloat16.
             compiled: Whether `_encode` and `_decode` are graphs, `inference.compile`.
         """
-        return prepared(self, self.HALF[precision], ("_encode", "_decode"), compiled)
+        return packed(self, self.HALF[precision], ("_encode", "_decode"), compiled)
 
     @torch.no_grad()
     def teacher_forced_mel(self, batch: TtsBatch) -> Tensor:

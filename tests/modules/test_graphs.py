@@ -4,7 +4,7 @@ from torch import nn
 
 from modules import graphs
 from modules.graphs import CompiledMethod, compile_options
-from modules.inference import prepared
+from modules.inference import packed
 from tests.models.compiled import set_backend
 
 CPU = torch.device("cpu")
@@ -85,6 +85,6 @@ def test_a_network_on_a_cpu_has_no_cuda_graphs(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch, "compile", lambda method, **options: options)
     network = nn.Sequential(nn.Linear(1, 1))
-    assert prepared(network, (), ["forward"], "buckets").forward._graph["mode"] is None
+    assert packed(network, (), ["forward"], "buckets").forward._graph["mode"] is None
     options = compile_options(is_dynamic=False, has_cuda_graphs=True)
     assert options["mode"] == "reduce-overhead"

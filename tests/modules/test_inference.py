@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from modules import inference
 from modules.conv import Linear, MaskedConv1d
-from modules.inference import PackedConv1d, prepared
+from modules.inference import PackedConv1d, packed
 from modules.masking import length_mask
 from modules.postnet import PostNet
 from modules.transformer import FFTBlock, FFTStack, SelfAttention
@@ -77,7 +77,7 @@ def test_a_prepared_network_computes_the_same_and_leaves_the_other_as_it_is(way)
     before = copy.deepcopy(network.state_dict())
     with torch.no_grad():
         expected = run(network, frames)
-        torch.testing.assert_close(run(prepared(network), frames), expected, rtol=0, atol=1e-5)
+        torch.testing.assert_close(run(packed(network), frames), expected, rtol=0, atol=1e-5)
         assert torch.equal(run(network, frames), expected)
     torch.testing.assert_close(network.state_dict(), before, rtol=0, atol=0)
 
@@ -85,7 +85,7 @@ def test_a_prepared_network_computes_the_same_and_leaves_the_other_as_it_is(way)
 @torch.no_grad()
 def test_only_the_named_parts_compute_in_bfloat16(way):
     network, frames = network_of(), torch.randn(2, 9, 8)
-    half = prepared(network, half={"postnet"})
+    half = packed(network, half={"postnet"})
     exact = network["stack"](frames, MASK)
     torch.testing.assert_close(half["stack"](frames, MASK), exact, rtol=0, atol=1e-5)
     mel = half["linear"](exact)
@@ -96,6 +96,6 @@ def test_only_the_named_parts_compute_in_bfloat16(way):
 
 def test_layers_without_packed_weights_are_shared():
     network = network_of()
-    layer, twin = (net["stack"].layers[0] for net in (network, prepared(network)))
+    layer, twin = (net["stack"].layers[0] for net in (network, packed(network)))
     assert twin.attention_norm.weight is layer.attention_norm.weight
     assert isinstance(twin.attention.qkv, PackedConv1d)

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from modules.inference import prepared
+from modules.inference import packed
 from modules.masking import length_mask
 from modules.postnet import MaskedBatchNorm, PostNet
 
@@ -53,7 +53,7 @@ def test_postnet_adds_to_the_mel():
     torch.testing.assert_close(postnet(frames, mask), frames)
 
 
-@pytest.mark.parametrize("prepare", [lambda network: network, prepared], ids=["plain", "prepared"])
+@pytest.mark.parametrize("prepare", [lambda network: network, packed], ids=["plain", "prepared"])
 def test_a_centred_postnet_reads_the_mel_less_its_means(prepare):
     torch.manual_seed(0)
     sizes = {"channels": 6, "kernel_size": 3, "n_layers": 2}

@@ -7,7 +7,7 @@ from typing import Literal
 
 from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.runs.mel_sources import files_of
-from models.synthesizer.runs.metadata import CopyLine, TextLine, read_rows
+from models.synthesizer.runs.metadata import CopyLine, TextLine, parse_line, read_rows
 from models.synthesizer.runs.synthesis_run import TestingSet, utterances_of
 from preprocessors.audio_folder import SUFFIXES
 from processors.records import TimedPhone
@@ -57,8 +57,8 @@ def read_system_files(folder: Path) -> list[SystemFile]:
         if not rows:
             raise InputError(f"{path} is empty: run stage 3")
         if "mel_source" in rows[0]:
-            return [_of_copy(folder, CopyLine(**row)) for row in rows]
-        return [_of_text(folder, TextLine(**row)) for row in rows]
+            return [_of_copy(folder, parse_line(row, CopyLine)) for row in rows]
+        return [_of_text(folder, parse_line(row, TextLine)) for row in rows]
     except (TypeError, KeyError) as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
 

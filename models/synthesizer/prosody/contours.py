@@ -1,8 +1,11 @@
-"""Contours of factors that are multiplied onto the pitch of a text."""
+"""Transforms of the pitch of a text, among them contours of factors over the whole text."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import partial
+from inspect import signature
 from pathlib import Path
+from typing import Literal, cast
 
 import torch
 from torch import Tensor
@@ -14,6 +17,7 @@ from utils.errors import InputError
 from utils.files import user_path
 
 RAMP = "ramp:"
+_NAMED = {"flatten": PitchTransform(flatten=True), "invert": PitchTransform(invert=True)}
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,10 @@ class PitchContour:
         return pitch_hz * torch.lerp(factors[left], factors[right], position - left)
 
 
+TransformFunction = Callable[[Tensor, Tensor], Tensor]  # of Hz, (B, L), and lengths, (B,)
+Transform = PitchTransform | PitchContour | TransformFunction | Literal["flatten", "invert"]
+
+
 def contour_of(spec: str) -> PitchContour:
     """Reads a contour.
 
@@ -68,3 +76,38 @@ def contour_of(spec: str) -> PitchContour:
             if not low <= value <= high:
                 raise InputError(f"{place}: factor {value:g}; expected {low:g} to {high:g}")
     return PitchContour(tuple(value for values in factors.values() for value in values), spec)
+
+
+def transform_of(given: Transform | None) -> PitchTransform | PitchContour | None:
+    """Turns a transform of pitch in any of its forms into a record.
+
+    Args:
+        given: A record, the name of a transform without a value, or a custom function.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if given is None or isinstance(given, PitchTransform | PitchContour):
+        return given
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given]
+    custom = cast("TransformFunction", given)
+    try:
+        signature(custom).bind("hz", "lengths")
+    except (TypeError, ValueError):  # no function, or one of other arguments
+        raise InputError(
+            f"pitch_transform is {given!r}; expected 'flatten', 'invert', a PitchTransform such as"
+            " PitchTransform(amplify=1.5), a PitchContour, or a function of Hz and lengths"
+        ) from None
+    return PitchTransform(custom=custom)
+
+
+def record_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:
+    """Settings of a transform that differ from their defaults, ready for JSON."""
+    if isinstance(transform, PitchContour):
+        return {"custom": transform.name}
+    changed = transform or PitchTransform()
+    values = {
+        field.name: (getattr(changed, field.name), field.default) for field in fields(changed)
+    }
+    return {name: value for name, (value, default) in values.items() if value != default}

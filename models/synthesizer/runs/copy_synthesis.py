@@ -24,7 +24,6 @@ from models.synthesizer.runs.mel_sources import (
 )
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.runs.synthesis_run import (
-    SynthesisResult,
     TestingSet,
     default_output,
     synthesise_each,
@@ -151,13 +150,12 @@ def _synthesise_all(
     """Synthesises mels one after another; logs their mean distance to the recordings."""
     spectrogram = MelSpectrogram(synthesis.mel).to(synthesis.device)
     facts = [synthesis.fingerprint, synthesis.name, synthesis.seed]
-    lines = synthesise_each(
-        [source.made_by(*facts) for source in sources],
-        lambda source: _synthesise(synthesis, source, results.folder, spectrogram),
-        results,
-        "mels",
-        overwrite=synthesis.overwrite,
-    )
+    sources = [source.made_by(*facts) for source in sources]
+    for attempt in synthesise_each(sources, results, "mels", overwrite=synthesis.overwrite):
+        with attempt as source:
+            line, work_s = _synthesise(synthesis, source, results.folder, spectrogram)
+            attempt.done(line, line.seconds, work_s)
+    lines = [results.lines[source.id] for source in sources]
     compared = [(line.mel_l1, line.seconds) for line in lines if line.mel_l1 is not None]
     if compared:
         distances, seconds = zip(*compared, strict=True)
@@ -167,8 +165,8 @@ def _synthesise_all(
 
 def _synthesise(
     synthesis: CopySynthesis, source: MelSource, folder: Path, spectrogram: MelSpectrogram
-) -> SynthesisResult[CopyLine]:
-    """Writes the speech of one mel."""
+) -> tuple[CopyLine, float]:
+    """Writes the speech of one mel; returns its line, and the seconds that the model worked."""
     content = source.load()
     path = folder / f"{source.id}.wav"
     work_s = peak = 0.0
@@ -201,7 +199,7 @@ def _synthesise(
         mel_l1=None if distance is None else round(distance, 5),
         fingerprint=source.fingerprint,
     )
-    return SynthesisResult(line, seconds, work_s)
+    return line, work_s
 
 
 def _blocks_of(synthesis: CopySynthesis, mel: np.ndarray) -> Iterator[np.ndarray]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UNFINISHED, UTTERANCES
+from models.synthesizer.settings import RECORDED, Settings
 from processors.records import TimedPhone
 from utils.errors import InputError
 from utils.files import append_jsonl, read_jsonl, write_jsonl
@@ -25,10 +26,6 @@ class TextLine:
     normalized: str
     speaker: str
     dataset: str  # of a recorded sentence; empty for the user's own text
-    pitch_control: float
-    energy_control: float
-    duration_control: float
-    seed: int
     vocoder: str
     seconds: float
     real_time_factor: float  # seconds of work per second of speech
@@ -39,10 +36,9 @@ class TextLine:
     sample_rate: int = 0  # Hz
     fingerprint: str = ""  # of all that the sound depends on; empty: not known
     n_bytes: int = 0  # size of the file; 0: not known
-    # settings that differ from their defaults: flatten, invert, amplify, shift_hz, custom
-    pitch_transform: dict[str, bool | float | str] = field(default_factory=dict)
+    # `Settings.record()`; in the file, its values are next to the others
+    settings: dict[str, Any] = field(default_factory=dict)
     pitch_file: str = ""  # of given pitch, as in the table of texts; empty: predicted
-    fade_out: int = 0  # frames
     # of models with attention, for the worst of its sentences: focus, 0 to 1; the longest run of
     # phones that were skipped, and repeated; whether the model ended the speech
     attention: dict[str, float | bool] = field(default_factory=dict)
@@ -151,13 +147,13 @@ class ResultFolder(Generic[L]):
         """Appends the line about a new file that is about to be written, as unfinished."""
         if line.id not in self.lines:
             self.folder.mkdir(parents=True, exist_ok=True)
-            append_jsonl(self.folder / METADATA, vars(replace(line, fingerprint="")))
+            append_jsonl(self.folder / METADATA, _row_of(replace(line, fingerprint="")))
 
     def add(self, line: L) -> None:
         """Appends the line about a file that was written."""
         n_bytes = (self.folder / line.file).stat().st_size
         self.lines[line.id] = self._added[line.id] = replace(line, n_bytes=n_bytes)
-        append_jsonl(self.folder / METADATA, vars(self.lines[line.id]))
+        append_jsonl(self.folder / METADATA, _row_of(self.lines[line.id]))
 
     def save(self) -> None:
         """Sorts `metadata.jsonl` by id; keeps lines that another run has added."""
@@ -165,7 +161,7 @@ class ResultFolder(Generic[L]):
         self._write(on_disk | self._added)
 
     def _write(self, lines: dict[str, L]) -> None:
-        write_jsonl(self.folder / METADATA, (vars(lines[id]) for id in sorted(lines)))
+        write_jsonl(self.folder / METADATA, (_row_of(lines[id]) for id in sorted(lines)))
 
 
 def read_lines(folder: Path, kind: type[L]) -> list[L]:
@@ -182,13 +178,35 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
     if not path.exists():
         return []
     try:
-        lines = [kind(**row) for row in read_rows(folder)]  # checked by name only
+        lines = [parse_line(row, kind) for row in read_rows(folder)]
     except (InputError, TypeError) as error:
         raise InputError(
             f"{path} was not written by this stage ({error}); move it away, or choose "
             "another --infer_output_dir"
         ) from error
     return [line for line in lines if (folder / line.file).exists()]
+
+
+def parse_line(row: dict[str, Any], kind: type[L]) -> L:
+    """Builds a line from its values in `metadata.jsonl`, which are checked by name only.
+
+    Args:
+        row: The values.
+        kind: What the line holds.
+
+    Raises:
+        TypeError: If a value is missing or unknown.
+    """
+    if kind is not TextLine:
+        return kind(**row)
+    settings = {name: row[name] for name in RECORDED if name in row}
+    others = {name: value for name, value in row.items() if name not in RECORDED}
+    return kind(**others, settings=Settings().record() | settings)  # type: ignore[call-arg]
+
+
+def _row_of(line: L) -> dict[str, Any]:
+    row = dict(vars(line))
+    return row | row.pop("settings", {})
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

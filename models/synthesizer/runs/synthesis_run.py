@@ -1,8 +1,8 @@
 """Stage 3 of every model: synthesises items one by one, records them, and lists failures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from models.base.registry import load_config
 from models.synthesizer.runs.metadata import L, ResultFolder
@@ -31,12 +31,38 @@ class SynthesisItem(Protocol):
 I = TypeVar("I", bound=SynthesisItem)  # noqa: E741
 
 
-class SynthesisResult(NamedTuple, Generic[L]):
-    """The line about a synthesised item, and its times."""
+class Attempt(Generic[I, L]):
+    """One item being synthesised; as a context manager, it keeps the InputError of its block.
 
-    line: L
-    seconds: float  # of sound
-    work_s: float  # seconds that the model worked
+    Args:
+        item: The text or mel.
+        results: Takes the line about its file.
+    """
+
+    def __init__(self, item: I, results: ResultFolder[L]) -> None:
+        self._item = item
+        self._results: ResultFolder[L] = results
+        self.seconds = self.work_s = 0.0
+        self.fault = ""
+
+    def __enter__(self) -> I:
+        return self._item
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if isinstance(error, InputError):
+            self.fault = str(error)
+        return isinstance(error, InputError)
+
+    def done(self, line: L, seconds: float, work_s: float) -> None:
+        """Records the file that was written.
+
+        Args:
+            line: About it.
+            seconds: Of sound.
+            work_s: Seconds that the model worked.
+        """
+        self._results.add(line)
+        self.seconds, self.work_s = seconds, work_s
 
 
 def default_output(reference: str | Path, folder: Path) -> Path:
@@ -100,50 +126,35 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
 
 
 def synthesise_each(
-    items: Sequence[I],
-    make: Callable[[I], SynthesisResult[L]],
-    results: ResultFolder[L],
-    noun: str,
-    *,
-    overwrite: bool = False,
-) -> list[L]:
-    """Synthesises items one after another and keeps `metadata.jsonl` up to date.
+    items: Sequence[I], results: ResultFolder[L], noun: str, *, overwrite: bool = False
+) -> Iterator[Attempt[I, L]]:
+    """Yields the items that are to be synthesised; keeps `metadata.jsonl` up to date.
 
     Items that are finished, from the same text or mel with the same model and settings, are
     skipped.
 
     Args:
         items: Texts or mels.
-        make: Synthesises an item and writes its files.
         results: The folder of the files.
         noun: Plural noun of the items in messages, such as "texts".
         overwrite: Whether to repeat finished items.
 
-    Returns:
-        The lines about all items, finished now or before.
-
     Raises:
         InputError: At the end, if some could not be synthesised: lists them with their reasons.
     """
-    failures: list[tuple[str, str]] = []  # id and reason
-    made: list[SynthesisResult[L]] = []
     todo = list(items) if overwrite else _unfinished(items, results, noun)
+    attempts: dict[str, Attempt[I, L]] = {}
     try:
         if todo:
             results.begin([item.id for item in todo])
         with progress(len(todo), f"stage 3: {noun}") as bar:
             for item in todo:
-                try:
-                    made.append(make(item))
-                except InputError as error:
-                    failures.append((item.id, str(error)))
-                else:
-                    results.add(made[-1].line)
-                    bar.advance()  # failed items do not count as done
+                attempts[item.id] = Attempt(item, results)
+                yield attempts[item.id]
+                bar.advance(0 if attempts[item.id].fault else 1)
     finally:
         results.save()
-    _report(results.folder, made, failures, noun)
-    return [results.lines[item.id] for item in items]
+    _report(results.folder, attempts, noun)
 
 
 def _unfinished(items: Sequence[I], results: ResultFolder[L], noun: str) -> list[I]:
@@ -160,11 +171,12 @@ def _unfinished(items: Sequence[I], results: ResultFolder[L], noun: str) -> list
     return todo
 
 
-def _report(
-    folder: Path, made: Sequence[SynthesisResult[L]], failures: Sequence[tuple[str, str]], noun: str
-) -> None:
+def _report(folder: Path, attempts: Mapping[str, Attempt[I, L]], noun: str) -> None:
+    made = [attempt for attempt in attempts.values() if not attempt.fault]
+    failures = [(id, attempt.fault) for id, attempt in attempts.items() if attempt.fault]
     if made:
-        spoken_s, work_s = sum(one.seconds for one in made), sum(one.work_s for one in made)
+        spoken_s = sum(attempt.seconds for attempt in made)
+        work_s = sum(attempt.work_s for attempt in made)
         get_logger(__name__).info(
             "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
             _counted(len(made), noun),
@@ -178,7 +190,7 @@ def _report(
         if len(failures) > SHOWN_FAILURES:
             lines.append(f"  and {len(failures) - SHOWN_FAILURES} more")
         raise InputError(
-            f"{len(failures)} of {_counted(len(made) + len(failures), noun)} could not be"
+            f"{len(failures)} of {_counted(len(attempts), noun)} could not be"
             " synthesised:\n" + "\n".join(lines)
         )
 

@@ -1,10 +1,10 @@
 """Stage 3 of acoustic models: synthesises texts, and writes wavs, plots and metadata."""
 
+import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -16,44 +16,23 @@ from models.base.plots import plot_synthesis
 from models.base.result_files import SINGLE
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.prosody.contours import PitchContour
-from models.synthesizer.prosody.controls import Controls, record_of
 from models.synthesizer.prosody.given_pitch import check_length
 from models.synthesizer.runs.alignments import write_alignments
 from models.synthesizer.runs.metadata import ResultFolder, TextLine
 from models.synthesizer.runs.synthesis_run import (
-    SynthesisResult,
     TestingSet,
     default_output,
     synthesise_each,
     utterances_of,
 )
+from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.text.text_files import NUMBERED, InputText
 from modules.attention_quality import AttentionQuality
-from modules.pitch_transform import PitchTransform
 from processors.audio.files import write_wav
 from utils.errors import InputError
 from utils.files import user_path
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How texts are synthesised."""
-
-    speaker: str | None = None  # None: the model's only one; in batch mode, as recorded
-    pitch_control: float = 1.0
-    energy_control: float = 1.0
-    duration_control: float = 1.0
-    seed: int = 0
-    pitch_transform: PitchTransform | PitchContour | None = None
-    fade_out: int = 0  # frames
-
-    @property
-    def controls(self) -> Controls:
-        """Of the prosody."""
-        factors = self.pitch_control, self.energy_control, self.duration_control
-        return Controls(*factors, self.pitch_transform)
 
 
 class TextItem(NamedTuple):
@@ -160,7 +139,7 @@ def _check_text(
     """Raises InputError if the pitch of a text does not fit it, or its output is another's."""
     with _naming(text.place):
         if text.pitch is not None:
-            synthesis.synthesizer.checked(settings.controls._replace(given_pitch=text.pitch))
+            synthesis.synthesizer.checked(settings, pitch=text.pitch)
             names = synthesis.synthesizer.phone_names(
                 text.text, speaker=text.speaker, duration_control=settings.duration_control
             )
@@ -230,15 +209,15 @@ def assign_ids(
         texts: The user's texts with their speakers; one that is given twice gets two ids.
         settings: Controls and seed.
     """
-    known: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    known: dict[str, list[str]] = defaultdict(list)
     for line in results.lines.values():
         if NUMBERED.fullmatch(line.id):
-            spoken = (line.text, line.speaker, line.pitch_file, *_settings_of(line))
+            spoken = _spoken(line.text, line.speaker, line.pitch_file, line.settings)
             known[spoken].append(line.id)
     names = {path.stem for path in results.folder.glob("text-*")} | results.lines.keys()
     free = (id for n in count(1) if (id := f"text-{n:04d}") not in names)
     for text in texts:
-        wanted = (text.text, text.speaker, text.pitch_file, *_recorded(settings))
+        wanted = _spoken(text.text, text.speaker, text.pitch_file, settings.record())
         if text.output:
             yield text.output
         elif same := known[wanted]:
@@ -247,16 +226,9 @@ def assign_ids(
             yield next(free)
 
 
-def _settings_of(line: TextLine) -> tuple[object, ...]:
-    """The settings of a synthesised text, as `_recorded` gives them."""
-    factors = line.pitch_control, line.energy_control, line.duration_control
-    return *factors, line.seed, tuple(sorted(line.pitch_transform.items())), line.fade_out
-
-
-def _recorded(settings: Settings) -> tuple[object, ...]:
-    """Settings in the form of the records, to be compared."""
-    transform = tuple(sorted(record_of(settings.pitch_transform).items()))
-    return *settings.controls[:3], settings.seed, transform, settings.fade_out
+def _spoken(*facts: object) -> str:
+    """What a text is spoken from, to be compared."""
+    return json.dumps(facts, sort_keys=True)
 
 
 def _synthesise_all(
@@ -266,39 +238,24 @@ def _synthesise_all(
     settings: Settings,
 ) -> None:
     """Synthesises texts; writes wavs, plots, alignments and `metadata.jsonl`."""
-    transform = settings.pitch_transform
-    synthesis.synthesizer.checked(settings.controls)
+    synthesis.synthesizer.checked(settings)
+    transform = settings.transform
     contour = transform.factors if isinstance(transform, PitchContour) else None
-    facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, *_recorded(settings), contour]
-
-    def make(item: TextItem) -> SynthesisResult[TextLine]:
-        start = time.perf_counter()
-        with _naming(item.place):
-            speech = synthesis.synthesizer(
-                item.text,
-                speaker=item.speaker,
-                pitch_control=settings.pitch_control,
-                energy_control=settings.energy_control,
-                duration_control=settings.duration_control,
-                pitch_transform=transform,
-                pitch=item.pitch,
-                fade_out=settings.fade_out,
-                seed=settings.seed,
-            )
-        work_s = time.perf_counter() - start
-        line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
-        results.announce(line)
-        _write_speech(synthesis, item, speech, results.folder)
-        return SynthesisResult(line, speech.seconds, work_s)
-
+    facts = [synthesis.synthesizer.fingerprint(), synthesis.vocoder, settings.record(), contour]
+    items = [item._replace(fingerprint=fingerprint(*facts, *item.described())) for item in items]
     try:
-        synthesise_each(
-            [item._replace(fingerprint=fingerprint(*facts, *item.described())) for item in items],
-            make,
-            results,
-            "texts",
-            overwrite=synthesis.overwrite,
-        )
+        for attempt in synthesise_each(items, results, "texts", overwrite=synthesis.overwrite):
+            with attempt as item:
+                start = time.perf_counter()
+                with _naming(item.place):
+                    speech = synthesis.synthesizer(
+                        item.text, settings, speaker=item.speaker, pitch=item.pitch
+                    )
+                work_s = time.perf_counter() - start
+                line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
+                results.announce(line)
+                _write_speech(synthesis, item, speech, results.folder)
+                attempt.done(line, speech.seconds, work_s)
     finally:
         if synthesis.alignment:
             write_alignments(results.folder, results.folder, synthesis.alignment)
@@ -339,10 +296,6 @@ def line_of(
         normalized=speech.normalized,
         speaker=speech.speaker,
         dataset=item.dataset,
-        pitch_control=settings.pitch_control,
-        energy_control=settings.energy_control,
-        duration_control=settings.duration_control,
-        seed=settings.seed,
         vocoder=vocoder,
         seconds=round(speech.seconds, 4),
         real_time_factor=round(work_s / speech.seconds, 4),
@@ -362,9 +315,8 @@ def line_of(
         hop_length=round(speech.frame_s * speech.sample_rate),
         sample_rate=speech.sample_rate,
         fingerprint=item.fingerprint,
-        pitch_transform=record_of(settings.pitch_transform),
+        settings=settings.record(),
         pitch_file=item.pitch_file,
-        fade_out=settings.fade_out,
         attention=_worst(speech.attention),
     )
 

@@ -121,7 +121,7 @@ def test_the_settings_choose_the_precision(tmp_path):
 def test_a_mismatch_is_found_before_the_weights_are_read(tmp_path, monkeypatch):
     folder = make_vocoder(tmp_path / "v")
     monkeypatch.setattr(checkpoint, "read_tensors", None)
-    monkeypatch.setattr(checkpoint, "find", None)
+    monkeypatch.setattr(checkpoint, "model_of", None)
     with pytest.raises(InputError, match="sample_rate 16000 and 22050"):
         open_vocoder(folder, dataclasses.replace(MEL, sample_rate=16000))
 

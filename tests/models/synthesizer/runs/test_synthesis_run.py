@@ -10,7 +10,6 @@ import pytest
 
 from models.synthesizer.runs.metadata import ResultFolder
 from models.synthesizer.runs.synthesis_run import (
-    SynthesisResult,
     default_output,
     experiment_of,
     synthesise_each,
@@ -92,25 +91,25 @@ class NumberLine:
     n_bytes: int = 0
 
 
-def write_number(folder: Path, number: Number) -> SynthesisResult[NumberLine]:
+def write_number(folder: Path, number: Number) -> NumberLine:
     value = int(number.id)
     if value % 2:
         raise InputError(f"{value} is odd")
     folder.mkdir(exist_ok=True)
     (folder / f"{number.id}.wav").write_bytes(b"0")
-    line = NumberLine(number.id, f"{number.id}.wav", "", value, number.fingerprint)
-    return SynthesisResult(line, seconds=2.0, work_s=0.5)
+    return NumberLine(number.id, f"{number.id}.wav", "", value, number.fingerprint)
 
 
 def synthesise_numbers(folder: Path, *ids: str, **options: bool) -> list[NumberLine]:
     results = ResultFolder(folder, NumberLine)
     numbers = [Number(id) for id in ids]
-    return synthesise_each(
-        numbers, lambda number: write_number(folder, number), results, "numbers", **options
-    )
+    for attempt in synthesise_each(numbers, results, "numbers", **options):
+        with attempt as number:
+            attempt.done(write_number(folder, number), seconds=2.0, work_s=0.5)
+    return [results.lines[id] for id in ids]
 
 
-def test_what_was_made_is_logged_returned_and_recorded(tmp_path, caplog):
+def test_what_was_made_is_logged_and_recorded(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"):
         lines = synthesise_numbers(tmp_path / "out", "4", "2")
     assert [line.value for line in lines] == [4, 2]

@@ -2,6 +2,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,6 @@ from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
 from models.synthesizer.prosody.contours import PitchContour
-from models.synthesizer.prosody.controls import Controls
 from models.synthesizer.runs.metadata import ResultFolder, TextLine
 from models.synthesizer.runs.text_synthesis import (
     Settings,
@@ -52,14 +52,15 @@ class FakeSynthesizer:
     def fingerprint(self) -> str:
         return self.weights
 
-    def checked(self, controls: Controls) -> Controls:
-        return controls.checked("FastSpeech2", ("pitch", "energy", "duration", "pitch_transform"))
+    def checked(self, settings: Settings, **changes: tuple[float, ...]) -> Settings:
+        controls = ("pitch", "energy", "duration", "pitch_transform")
+        return replace(settings, **changes).checked("FastSpeech2", controls)
 
     def phone_names(self, text: str, *, speaker: str, duration_control: float) -> tuple[str, ...]:
         return ("<sil>", "AH", "<.>")
 
-    def __call__(self, text: str, *, speaker: str, pitch=None, **controls: float) -> Speech:
-        self.calls.append((text, speaker, Settings(None, **controls)))
+    def __call__(self, text: str, settings: Settings, *, speaker: str, pitch=None) -> Speech:
+        self.calls.append((text, speaker, settings))
         self.pitches.append(pitch)
         if "unspeakable" in text:
             raise InputError(f"{text!r}: there is nothing to speak in this text")
@@ -155,8 +156,9 @@ def test_a_control_out_of_range_is_refused_before_any_text(tmp_path):
 
 def test_controls_speaker_and_seed_reach_the_model_and_the_record(tmp_path):
     synthesis = make_synthesis(tmp_path, "one", "two")
-    synthesise_texts(synthesis, plain(["Hi."]), Settings("two", 1.1, 1.2, 1.3, 7))
-    assert synthesis.synthesizer.calls == [("Hi.", "two", Settings(None, 1.1, 1.2, 1.3, 7))]
+    settings = Settings("two", 1.1, 1.2, 1.3, seed=7)
+    synthesise_texts(synthesis, plain(["Hi."]), settings)
+    assert synthesis.synthesizer.calls == [("Hi.", "two", settings)]
     line = lines_of(tmp_path / "out" / "single")[0]
     wanted = {"speaker": "two", "pitch_control": 1.1, "energy_control": 1.2}
     assert line.items() >= (wanted | {"duration_control": 1.3, "seed": 7}).items()

@@ -1,15 +1,19 @@
-"""Splits a text of any length into clauses that a model synthesises in one forward pass."""
+"""Splits texts into passages: what one forward pass synthesises, with its place in the text."""
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from config.preprocess import TextConfig
+from models.synthesizer.prosody.given_pitch import check_length
+from models.synthesizer.text.voice_phones import VoicePhones
 from processors.records import SpokenText
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import mix
 from processors.text.sentences import split_long, split_sentences
-from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE
+from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE, SILENCE
 from utils.errors import InputError
+from utils.logging import get_logger
 
 COMMA = "<,>"
 
@@ -108,3 +112,95 @@ def _open(phones: tuple[str, ...], pause: str) -> tuple[str, ...]:
     if phones[-1] == FULL_STOP:
         return (*phones[:-1], COMMA)
     return phones if phones[-1] in PAUSES else (*phones, pause)
+
+
+class Passage(NamedTuple):
+    """A sentence, or a clause of a long one."""
+
+    spoken: SpokenText
+    start: float  # of its phones in those of the text, from 0 to 1
+    end: float
+    pitch: tuple[float, ...] | None = None  # Hz per phone, (N,), instead of the predicted
+
+
+class TextReader:
+    """Reads texts of any length with the phones of a voice.
+
+    Args:
+        split: Splits a text into sentences and their clauses.
+        phones: Fits their phones to those of the voice.
+    """
+
+    def __init__(self, split: ClauseSplitter, phones: VoicePhones) -> None:
+        self._split = split
+        self._phones = phones
+
+    def phone_names(self, text: str, language: str, *, pauses: bool) -> tuple[str, ...]:
+        """The phones of a text.
+
+        Args:
+            text: Any text.
+            language: espeak language code.
+            pauses: Whether there is a pause between one sentence and the next.
+
+        Raises:
+            InputError: If the text contains no word, or one that cannot be pronounced.
+        """
+        return _names(self._sentences(text, language), pauses=pauses)
+
+    def passages(
+        self, text: str, language: str, pitch: Sequence[float] | None, *, pauses: bool
+    ) -> list[list[Passage]]:
+        """The passages of each sentence; warns of signs and phones that are not spoken.
+
+        Args:
+            text: Any text.
+            language: espeak language code.
+            pitch: Hz for each of `phone_names`; None: predicted.
+            pauses: As of `phone_names`.
+
+        Raises:
+            InputError: As `phone_names`, and if the pitch has not one value per phone.
+        """
+        sentences = self._sentences(text, language)
+        clauses = [clause for sentence in sentences for clause in sentence]
+        if unspoken := dict.fromkeys(sign for clause in clauses for sign in clause.unspoken):
+            get_logger(__name__).warning("signs that are not spoken: %s", " ".join(unspoken))
+        if pitch is not None:
+            check_length(pitch, _names(sentences, pauses=pauses))
+        return _placed(sentences, pitch, pauses=pauses)
+
+    def _sentences(self, text: str, language: str) -> list[list[SpokenText]]:
+        sentences = self._split(text, language)
+        clauses = [clause for sentence in sentences for clause in sentence]
+        fitted = iter(self._phones.fit(clauses))
+        return [[next(fitted) for _ in sentence] for sentence in sentences]
+
+
+def _names(sentences: Sequence[Sequence[SpokenText]], *, pauses: bool) -> tuple[str, ...]:
+    names: list[str] = []
+    for i, sentence in enumerate(sentences):
+        names += [SILENCE] * (pauses and i > 0)
+        names += (phone for clause in sentence for phone in clause.phones)
+    return tuple(names)
+
+
+def _placed(
+    sentences: Sequence[Sequence[SpokenText]], pitch: Sequence[float] | None, *, pauses: bool
+) -> list[list[Passage]]:
+    """Adds their place in the text to clauses, and their part of its pitch."""
+    total = sum(len(clause.phones) for sentence in sentences for clause in sentence)
+    placed: list[list[Passage]] = []
+    first = 0  # phone, without the pauses between sentences
+    for n_before, sentence in enumerate(sentences):
+        skipped = n_before * pauses
+        passages = []
+        for clause in sentence:
+            end = first + len(clause.phones)
+            row = (
+                None if pitch is None else tuple(map(float, pitch[first + skipped : end + skipped]))
+            )
+            passages.append(Passage(clause, first / total, end / total, row))
+            first = end
+        placed.append(passages)
+    return placed

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from models.base.acoustic import TtsOutput
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
-from models.synthesizer.acoustic.attentive import read_attentively
+from models.synthesizer.acoustic.retries import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from processors.text.symbols import arpabet_vocabulary
@@ -23,8 +23,6 @@ class Reader:
 
     The first phone of a text chooses its good seeds; the mel is filled with the seed.
     """
-
-    controls = frozenset()
 
     def __init__(self, good: dict[int, str]) -> None:
         self.good = good
@@ -54,7 +52,7 @@ def read(reader: Reader, attempts: int = 3):
     lengths = torch.full((len(firsts),), N_PHONES)
     speakers = torch.zeros_like(lengths)
     arguments = {"seed": 7, "attempts": attempts, "log_floor": FLOOR}
-    return read_attentively(reader, phone_ids, lengths, speakers, **arguments)
+    return infer_with_retries(reader.infer, phone_ids, lengths, speakers, **arguments)
 
 
 def test_only_texts_with_a_fault_are_read_again_with_other_seeds():

@@ -1,7 +1,8 @@
 """Mels of passages of text, by any acoustic model."""
 
 from collections.abc import Sequence
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -9,12 +10,12 @@ from torch import Tensor, nn
 from config.schema import Config, InferenceConfig
 from models.base.acoustic import Control
 from models.base.compilers import require_compiler
-from models.base.interfaces import AcousticModel, AttentiveModel, ControllableModel
+from models.base.interfaces import AcousticModel
 from models.checkpoint.loading import LoadedModel
-from models.synthesizer.acoustic.attentive import Reading, read_attentively
+from models.synthesizer.acoustic.retries import Reading, infer_with_retries
 from models.synthesizer.prosody.contours import PitchContour
-from models.synthesizer.prosody.controls import Controls
-from models.synthesizer.text.reading import Passage
+from models.synthesizer.settings import Settings
+from models.synthesizer.text.passages import Passage
 from modules.attention_quality import AttentionQuality
 from processors.records import SpokenText
 from processors.text.nearest_phones import is_voiced
@@ -23,7 +24,7 @@ from utils.logging import get_logger
 
 
 class PassageMels:
-    """Synthesises the mels of passages, with controls or with other attempts.
+    """Synthesises the mels of passages.
 
     Args:
         model: With the network on the device.
@@ -39,7 +40,7 @@ class PassageMels:
             get_logger(__name__).warning(
                 "this voice was trained on generated data (--synthetic): its speech is noise"
             )
-        self._network = _prepared(model.network, config, device)
+        self._network = _for_inference(model.network, config, device)
         self._vocabulary = model.assets.required_vocabulary(model.home)
         self._log_floor = model.mel.log_floor_value
         self._config = config
@@ -50,30 +51,24 @@ class PassageMels:
         """The controls that the network takes."""
         return self._network.controls
 
-    def __call__(
-        self, passages: Sequence[Passage], speaker: int, controls: Controls, seed: int
-    ) -> Reading:
+    def __call__(self, passages: Sequence[Passage], speaker: int, settings: Settings) -> Reading:
         """Runs the acoustic model on one batch.
 
         Args:
             passages: In any order.
             speaker: Index of the speaker of all.
-            controls: Checked; not used by networks without any.
-            seed: Of networks that draw random numbers.
+            settings: Checked.
         """
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)
         phone_lengths = torch.tensor([len(names) for names in phones], device=self._device)  # (B,)
         speaker_ids = torch.full((len(phones),), speaker, device=self._device)
-        if self.controls:
-            inputs = phone_ids, phone_lengths, speaker_ids
-            return self._read_controlled(passages, inputs, controls)
-        reading = read_attentively(
-            cast("AttentiveModel", self._network),
+        reading = infer_with_retries(
+            partial(self._network.infer, **self._prosody(passages, settings)),
             phone_ids,
             phone_lengths,
             speaker_ids,
-            seed=seed,
+            seed=settings.seed,
             attempts=self._config.inference.attention_attempts,
             log_floor=self._log_floor,
         )
@@ -81,35 +76,23 @@ class PassageMels:
             _warn_of_fault(passage.spoken, quality)
         return reading
 
-    def _read_controlled(
-        self,
-        passages: Sequence[Passage],
-        inputs: tuple[Tensor, Tensor, Tensor],
-        controls: Controls,
-    ) -> Reading:
-        """Runs a model with controls: phone_ids (B, N), phone_lengths (B,), speaker_ids (B,)."""
-        phone_ids, phone_lengths, speaker_ids = inputs
-        given = [passage.pitch for passage in passages if passage.pitch is not None]
-        transform = controls.transform
-        if isinstance(transform, PitchContour):
-            transform = transform.over(torch.tensor([[one.start, one.end] for one in passages]))
-        in_letters = self._config.preprocess.text.in_letters
-        voiced = [
-            [is_voiced(phone, in_letters=in_letters) for phone in passage.spoken.phones]
-            for passage in passages
-        ]
-        out = cast("ControllableModel", self._network).infer(
-            phone_ids,
-            phone_lengths,
-            speaker_ids=speaker_ids,
-            pitch_control=controls.pitch,
-            energy_control=controls.energy,
-            duration_control=controls.duration,
-            pitch_transform=transform,
-            voiced=self._padded(voiced),
-            pitch=self._padded(given) if given else None,
-        )
-        return Reading(out, [None] * len(passages))
+    def _prosody(self, passages: Sequence[Passage], settings: Settings) -> dict[str, Any]:
+        """Arguments of `infer` for the controls that are asked for."""
+        asked = settings.changed_controls()
+        if "pitch" in asked:
+            asked["pitch"] = self._padded([passage.pitch or () for passage in passages])
+        if "pitch_transform" in asked:
+            transform = settings.transform
+            if isinstance(transform, PitchContour):
+                spans = [[passage.start, passage.end] for passage in passages]
+                transform = transform.over(torch.tensor(spans))
+            in_letters = self._config.preprocess.text.in_letters
+            voiced = [
+                [is_voiced(phone, in_letters=in_letters) for phone in passage.spoken.phones]
+                for passage in passages
+            ]
+            asked |= {"pitch_transform": transform, "voiced": self._padded(voiced)}
+        return asked
 
     def _padded(self, rows: Sequence[Sequence[float]]) -> Tensor:
         """Rows of different lengths as one tensor on the device, (B, N), padded with 0."""
@@ -117,7 +100,7 @@ class PassageMels:
         return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True).to(self._device)
 
 
-def _prepared(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
+def _for_inference(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
     """The network, optimised for synthesis."""
     precision, model = config.inference.acoustic_precision, cast("AcousticModel", network)
     if precision not in model.PRECISIONS:
