@@ -1,16 +1,21 @@
 """Installs Arion in place: `pip install -e .` (the recipes also run from a clone without it)."""
 
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 PACKAGES = ["bins", "config", "models", "modules", "preprocessors", "processors", "utils"]
 
+VERSION = Path(__file__).with_name("arion.py").read_text().split('__version__ = "')[1].split('"')[0]
+
 setup(
     name="arion",
-    version="0.1.0",
+    version=VERSION,
     description="Text to speech, from a corpus to a voice, in numbered stages",
     license="MIT",
     python_requires=">=3.10",
     packages=find_packages(include=[*PACKAGES, *(f"{package}.*" for package in PACKAGES)]),
+    py_modules=["arion"],
     package_data={
         "config": ["*.json", "*/*.json"],
         "processors.dataset.generated": ["*.csv.gz"],

@@ -1,5 +1,6 @@
 """Text to speech: an acoustic model and a vocoder, and stage 3, which writes their speech."""
 
+from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
 
-__all__ = ["Synthesizer"]
+__all__ = ["Speech", "Synthesizer"]

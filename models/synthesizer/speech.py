@@ -1,16 +1,22 @@
 """Synthesised speech as a record, and the joining of its parts. Plain NumPy."""
 
+import base64
+import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from modules.attention_quality import AttentionQuality
 from processors.records import TimedPhone, TimedWord, Word, timed_phones
 from processors.text.symbols import PAUSES
+from utils.errors import InputError
+from utils.files import replacing
 from utils.logging import get_logger
 
+AUDIO_FORMATS = (".wav", ".flac", ".ogg", ".mp3")  # that `Speech.save` writes
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
 MOST_PHONES_PER_S = 40  # hurried speech has 20
@@ -64,6 +70,36 @@ class Speech:
     def phones(self) -> tuple[TimedPhone, ...]:
         """Phones and pauses with times; they cover the wav without gaps."""
         return timed_phones(self.phone_names, self.durations, self.frame_s)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the wav as 16-bit samples.
+
+        Args:
+            path: Its suffix decides the format: .wav, .flac, .ogg or .mp3. Its folder is created.
+
+        Raises:
+            InputError: If the format is unknown.
+        """
+        path = Path(path)
+        if path.suffix.lower() not in AUDIO_FORMATS:
+            raise InputError(
+                f"{path}: unknown audio format; expected a name that ends with one of"
+                f" {', '.join(AUDIO_FORMATS)}"
+            )
+        with replacing(path) as temporary:
+            temporary.write_bytes(self._encoded(path.suffix[1:].upper()))
+
+    def _repr_html_(self) -> str:
+        """Shows a player in a notebook."""
+        wav = base64.b64encode(self._encoded("WAV")).decode()
+        return f'<audio controls src="data:audio/wav;base64,{wav}"></audio>'
+
+    def _encoded(self, format: str) -> bytes:
+        import soundfile  # synthesis does not need it
+
+        file = io.BytesIO()
+        soundfile.write(file, self.wav, self.sample_rate, format=format)
+        return file.getvalue()
 
 
 def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from models.base.assets import Speaker, choose_speaker
+from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic.mels import PassageMels
 from models.synthesizer.fingerprint import fingerprint, model_facts
@@ -51,7 +52,7 @@ class Synthesizer:
         reference: An experiment folder, a checkpoint in it, or a name on the Hub.
         vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one, or Griffin-Lim
             where that was made for another mel.
-        device: Where the networks run.
+        device: Where the networks run; "auto": on the GPU if there is one.
         resample: Use the vocoder also if it was made for another mel or sample rate: mels are
             converted and the sound is resampled, at some cost of quality.
         overrides: `key.path=value` for the text and inference settings that the model came with.
@@ -65,11 +66,12 @@ class Synthesizer:
         self,
         reference: str | Path,
         vocoder: str | Path | None = None,
-        device: str = "cpu",
+        device: str = "auto",
         *,
         resample: bool = False,
         overrides: Sequence[str] = (),
     ) -> None:
+        device = resolved_device(device)
         opened = open_model(reference, overrides)
         if opened.config.task != "tts":
             raise InputError(f"{reference} is a vocoder; expected an acoustic model (task tts)")
@@ -92,11 +94,28 @@ class Synthesizer:
             VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones),
         )
 
-    def __call__(self, text: str, settings: Settings | None = None, **changes: Any) -> Speech:  # noqa: ANN401
-        """Synthesises a text of any length.
+    @overload
+    def __call__(self, text: str, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
+
+    @overload
+    def __call__(
+        self,
+        text: Sequence[str],
+        settings: Settings | None = None,
+        **changes: Any,  # noqa: ANN401
+    ) -> list[Speech]: ...
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        settings: Settings | None = None,
+        **changes: Any,
+    ) -> Speech | list[Speech]:
+        """Synthesises a text of any length, or each of several.
 
         Args:
-            text: Any text; it may contain phones as `{HH AH0 L OW1}`.
+            text: Any text; it may contain phones as `{HH AH0 L OW1}`. A list or tuple of texts
+                gives a list.
             settings: Speaker, prosody and seed; None: the defaults.
             changes: Fields of `Settings` that replace those of `settings`, as in
                 `duration_control=1.2`.
@@ -107,6 +126,12 @@ class Synthesizer:
                 another type or out of range, or the pitch has not one value per phone.
         """
         settings = self.checked(settings, **changes)
+        if isinstance(text, list | tuple):
+            return [self._speak(item, settings) for item in text]
+        return self._speak(cast("str", text), settings)
+
+    def _speak(self, text: str, settings: Settings) -> Speech:
+        """Synthesises one text with checked settings."""
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
         passages = [passage for sentence in sentences for passage in sentence]

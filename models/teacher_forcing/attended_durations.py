@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.base.devices import resolved_device
 from models.base.interfaces import AttentiveModel
 from models.base.registry import model_of
 from models.checkpoint.hub_files import fetch
@@ -51,7 +52,7 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
     Raises:
         InputError: If the voice has no attention, or does not fit the features.
     """
-    voice = load_model(fetch(reference), "cuda" if torch.cuda.is_available() else "cpu")
+    voice = load_model(fetch(reference), resolved_device())
     if model_of(voice.config).needs_durations:
         raise InputError(
             f"{reference} is a {voice.config.model_type} and has no attention to take durations"

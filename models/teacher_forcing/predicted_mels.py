@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import torch
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
+from models.base.devices import resolved_device
 from models.base.interfaces import AcousticModel
 from models.base.joint_aligner import JointAligner, find_durations
 from models.base.registry import model_of
@@ -67,9 +67,7 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
             "--from_acoustic prepares the training data of a vocoder; the task of this"
             f" configuration is {config.task}"
         )
-    acoustic = load_model(
-        fetch(reference, for_training=True), "cuda" if torch.cuda.is_available() else "cpu"
-    )
+    acoustic = load_model(fetch(reference, for_training=True), resolved_device())
     if acoustic.config.task != "tts":
         raise InputError(f"--from_acoustic: {reference} is a vocoder; expected an acoustic model")
     _check_mels(acoustic.mel, config.preprocess.mel, str(reference))

@@ -10,6 +10,7 @@ import soundfile
 import torch
 
 from config.preprocess import PreprocessConfig
+from models.base.devices import resolved_device
 from models.base.interfaces import Vocoder
 from models.base.registry import config_of
 from models.base.result_files import SINGLE
@@ -71,7 +72,7 @@ def load_copy_synthesis(
         InputError: If it cannot be loaded, is no vocoder, an override changes its mel, or the
             output must be named and is not.
     """
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = resolved_device()
     model = load_model(reference, device, overrides)
     if model.config.task != "vocoder":
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")

@@ -9,8 +9,6 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-import torch
-
 from models.base.assets import Speaker, choose_speaker
 from models.base.plots import plot_synthesis
 from models.base.result_files import SINGLE
@@ -82,8 +80,7 @@ def load_text_synthesis(
     Raises:
         InputError: If anything cannot be loaded, or the output must be named and is not.
     """
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    synthesizer = Synthesizer(reference, vocoder, device, resample=resample, overrides=overrides)
+    synthesizer = Synthesizer(reference, vocoder, resample=resample, overrides=overrides)
     return TextSynthesis(
         synthesizer,
         synthesizer.vocoder_name,

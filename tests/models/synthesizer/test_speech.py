@@ -1,7 +1,14 @@
+import base64
+import io
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import soundfile
 
 from models.synthesizer.speech import (
+    AUDIO_FORMATS,
     PEAK,
     Part,
     Speech,
@@ -14,6 +21,7 @@ from models.synthesizer.speech import (
     warn_if_silent,
 )
 from processors.records import TimedPhone, TimedWord, Word
+from utils.errors import InputError
 
 HOP, RATE = 100, 1000
 
@@ -146,3 +154,32 @@ def test_phones_that_are_too_short_for_speech_are_warned_of(caplog):
     assert caplog.text == ""
     warn_if_rushed(rushed, 1.0)
     assert "9 phones in 0.20 s: the model is hardly trained; train it longer" in caplog.text
+
+
+@pytest.mark.parametrize("suffix", AUDIO_FORMATS)
+def test_speech_is_saved_in_the_format_of_its_name(tmp_path, suffix):
+    # 16 kHz: MP3 has no rate of 1 kHz
+    speech = replace(joined(hello(), hello()), sample_rate=16000)
+    speech.save(tmp_path / "new" / f"speech{suffix}")
+    info = soundfile.info(tmp_path / "new" / f"speech{suffix}")
+    assert info.samplerate == 16000
+    assert f".{info.format.lower()}" == suffix
+    if suffix in (".wav", ".flac"):
+        wav, _ = soundfile.read(tmp_path / "new" / f"speech{suffix}", dtype="float32")
+        assert np.abs(wav - speech.wav).max() < 1 / 32000
+
+
+def test_an_unknown_audio_format_names_those_there_are(tmp_path):
+    with pytest.raises(InputError, match=r"a\.aac: unknown audio format; .* one of \.wav, \.flac"):
+        joined(hello()).save(tmp_path / "a.aac")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_notebook_shows_a_player_of_the_wav():
+    speech = joined(hello())
+    encoded = re.fullmatch(
+        r'<audio controls src="data:audio/wav;base64,(.+)"></audio>', speech._repr_html_()
+    )
+    wav, rate = soundfile.read(io.BytesIO(base64.b64decode(encoded[1])), dtype="float32")
+    assert rate == RATE
+    assert np.abs(wav - speech.wav).max() < 1 / 32000

@@ -661,3 +661,14 @@ def test_a_long_text_shows_its_progress(voice, caplog):
     caplog.clear()
     voice("One. Two.")
     assert "sentences" not in caplog.text
+
+
+def test_a_list_of_texts_gives_a_list(voice):
+    texts = ["One.", "Two."]
+    assert [speech.text for speech in voice(texts)] == texts
+    assert np.array_equal(voice(texts)[1].wav, voice("Two.").wav)
+
+
+def test_a_device_that_is_not_there_is_refused_before_anything_is_loaded(tmp_path):
+    with pytest.raises(InputError, match=r"^device 'warp': "):
+        Synthesizer(tmp_path / "nothing", device="warp")

@@ -1,0 +1,23 @@
+"""The device of networks in inference."""
+
+import torch
+
+from utils.errors import InputError
+
+
+def resolved_device(name: str = "auto") -> str:
+    """Returns the name of a device.
+
+    Args:
+        name: As PyTorch names it; "auto": the GPU if there is one, otherwise the CPU.
+
+    Raises:
+        InputError: If PyTorch does not know it, or it is a GPU that this machine lacks.
+    """
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device {name!r}: {str(error).splitlines()[0]}") from error
+    return name
