@@ -8,6 +8,8 @@ import torch
 from models.base.assets import Assets
 from models.base.joint_aligner import JointAlignerConfig
 from models.base.registry import find, load_config
+from models.tts.fastpitch import FastPitchConfig
+from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Config
 from modules.contour import ContourStats
 from modules.mel import MelConfig
 from processors.dataset.batch import VocoderBatch
@@ -37,7 +39,7 @@ def test_every_recipe_config_is_valid_and_ends_by_itself(path):
 
 def test_the_full_size_model_is_the_default_of_its_dataclass():
     config = load_config(FASTSPEECH2 / "exp_config.json")
-    assert config.model == find("tts", "fastspeech2").CONFIG()
+    assert config.model == FastSpeech2Config()
     assert config.train.adam.lr == pytest.approx(config.model.transformer.encoder_hidden**-0.5)
 
 
@@ -50,7 +52,7 @@ def test_fastpitch_of_full_size_is_trained_as_nvidias():
         binarization_start=0,
         binarization_warmup=4900,
     )
-    assert config.model == find("tts", "fastpitch").CONFIG(aligner=aligner)
+    assert config.model == FastPitchConfig(aligner=aligner)
     train = config.train
     assert train.batch_size * train.gradient_accumulation_step == 256
     assert (train.optimizer, train.adam.lr, train.lr_scheduler.num_warmup) == ("lamb", 0.1, 1000)
@@ -66,9 +68,7 @@ def test_all_recipes_of_the_full_size_model_share_one_mel():
 
 def test_the_tensorflowtts_recipe_has_its_network_mel_and_optimizer():
     config = load_config(TENSORFLOWTTS)
-    network = find("tts", "fastspeech2").FastSpeech2(
-        config.model, 149, 80, PITCH, ContourStats.of(40, 20, 0, 120)
-    )
+    network = FastSpeech2(config.model, 149, 80, PITCH, ContourStats.of(40, 20, 0, 120))
     # by the layers of the original, without its positions and with the means of the postnet's input
     blocks = 8 * (4 * 384 * 385 + 3 * 384 * 1024 * 2 + 1024 + 384 + 4 * 384)
     predictors = 3 * (3 * 384 * 256 + 3 * 256 * 256 + 2 * 256 + 4 * 256 + 257)

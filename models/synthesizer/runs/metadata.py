@@ -147,13 +147,13 @@ class ResultFolder(Generic[L]):
         """Appends the line about a new file that is about to be written, as unfinished."""
         if line.id not in self.lines:
             self.folder.mkdir(parents=True, exist_ok=True)
-            append_jsonl(self.folder / METADATA, _row_of(replace(line, fingerprint="")))
+            append_jsonl(self.folder / METADATA, row_of(replace(line, fingerprint="")))
 
     def add(self, line: L) -> None:
         """Appends the line about a file that was written."""
         n_bytes = (self.folder / line.file).stat().st_size
         self.lines[line.id] = self._added[line.id] = replace(line, n_bytes=n_bytes)
-        append_jsonl(self.folder / METADATA, _row_of(self.lines[line.id]))
+        append_jsonl(self.folder / METADATA, row_of(self.lines[line.id]))
 
     def save(self) -> None:
         """Sorts `metadata.jsonl` by id; keeps lines that another run has added."""
@@ -161,7 +161,7 @@ class ResultFolder(Generic[L]):
         self._write(on_disk | self._added)
 
     def _write(self, lines: dict[str, L]) -> None:
-        write_jsonl(self.folder / METADATA, (_row_of(lines[id]) for id in sorted(lines)))
+        write_jsonl(self.folder / METADATA, (row_of(lines[id]) for id in sorted(lines)))
 
 
 def read_lines(folder: Path, kind: type[L]) -> list[L]:
@@ -204,7 +204,8 @@ def parse_line(row: dict[str, Any], kind: type[L]) -> L:
     return kind(**others, settings=Settings().record() | settings)  # type: ignore[call-arg]
 
 
-def _row_of(line: L) -> dict[str, Any]:
+def row_of(line: L) -> dict[str, Any]:
+    """The values of a line in `metadata.jsonl`."""
     row = dict(vars(line))
     return row | row.pop("settings", {})
 

@@ -18,7 +18,10 @@ ASSETS = Assets(MelConfig(), arpabet_vocabulary(), (Speaker("a", "en-us"), Speak
 def voice(tensors, aligner="learned"):
     """A voice whose checkpoint holds these tensors of a joint aligner."""
     config = SimpleNamespace(
-        model=SimpleNamespace(aligner=CONFIG), preprocess=SimpleNamespace(aligner=aligner)
+        task="tts",
+        model_type="FastSpeech2",
+        model=SimpleNamespace(aligner=CONFIG),
+        preprocess=SimpleNamespace(aligner=aligner),
     )
     stored = {"aligner": tensors}.get
     return SimpleNamespace(folder=Path("voice"), config=config, assets=ASSETS, stored=stored)

@@ -9,6 +9,7 @@ from models.evaluation.inputs.systems import (
     read_texts,
     system_names,
 )
+from models.synthesizer.runs.metadata import row_of
 from processors.audio.files import write_wav
 from processors.records import TimedPhone
 from tests.models.stage_3 import RATE, copy_line, text_line, write_results
@@ -45,7 +46,7 @@ def test_a_copy_knows_what_its_mel_comes_from(tmp_path):
 def test_what_a_killed_stage_3_has_recorded_is_scored_once_and_by_id(tmp_path):
     wavs = [np.full(9, 0.1)] * 2
     write_results(tmp_path, [text_line("a", text="old"), text_line("b")], wavs)
-    append_jsonl(tmp_path / "metadata.jsonl", vars(text_line("a", text="new")))
+    append_jsonl(tmp_path / "metadata.jsonl", row_of(text_line("a", text="new")))
     with (tmp_path / "metadata.jsonl").open("a") as file:
         file.write('{"id": "c", "fi')
     assert [(result.id, result.text) for result in read_system_files(tmp_path)] == [
