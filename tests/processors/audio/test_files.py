@@ -85,20 +85,22 @@ def test_flac_cut_to_half_is_rejected(recording):
         read_audio(path, CONFIG)
 
 
-def test_wav_with_other_chunks_before_its_audio_is_read(recording):
-    path = recording(tone())
-    content = path.read_bytes()
-    note = struct.pack("<4sI", b"note", 5) + b"hello\0"  # an odd size is padded
-    path.write_bytes(content[:12] + note + content[12:])
-    assert len(read_audio(path, CONFIG).wav) == RATE
-
-
 def test_wav_piped_by_a_program_that_did_not_know_its_length_is_read(recording):
     path = recording(tone())
     content = bytearray(path.read_bytes())
     content[4:8] = content[40:44] = b"\xff" * 4
     path.write_bytes(content)
-    assert len(read_audio(path, CONFIG).wav) == RATE
+    wav, notices = read_audio(path, CONFIG)
+    assert len(wav) == RATE
+    assert notices == ("its header gives no length: read to the end of the file",)
+
+
+def test_flac_that_promises_half_of_its_samples_is_rejected(recording):
+    path = recording(tone(2), name="clip.flac")
+    content = path.read_bytes()
+    path.write_bytes(content[:22] + struct.pack(">I", RATE) + content[26:])
+    with pytest.raises(AudioError, match=r"clip\.flac: its 22050 samples are not those"):
+        read_audio(path, CONFIG)
 
 
 def test_flac_without_a_length_is_rejected(recording):
@@ -218,6 +220,27 @@ def test_more_than_one_percent_of_clipped_samples_is_noticed(recording):
     share = np.mean(np.abs(tone(level=2.0)) >= 0.99)
     assert notices == (f"{100 * share:.1f} % of the samples are clipped",)
     assert np.abs(wav).max() <= 1
+
+
+@pytest.mark.parametrize("subtype", ["PCM_16", "PCM_24", "PCM_U8", "ULAW"])
+@pytest.mark.parametrize("plateau", [0.97, 0.5, 0.1])
+def test_clipping_at_a_plateau_below_full_scale_is_noticed(recording, plateau, subtype):
+    speech, _ = soundfile.read(DEMO / "LJ001-0002.flac")
+    level = np.quantile(np.abs(speech), 0.97)
+    clipped = np.clip(speech, -level, level) * plateau / level
+    (notice,) = read_audio(recording(clipped, subtype=subtype), CONFIG).notices
+    assert float(notice.removesuffix(" % of the samples are clipped")) == pytest.approx(3, abs=0.8)
+
+
+def test_clipping_of_one_side_alone_is_noticed(recording):
+    wav = np.clip(tone(level=0.9), -1, 0.6)
+    assert "clipped" in read_audio(recording(wav), CONFIG).notices[0]
+
+
+@pytest.mark.parametrize("level", [0.97, 0.3, 0.01])
+@pytest.mark.parametrize("hz", [50, 220, 1000])
+def test_round_peaks_are_not_clipped(recording, level, hz):
+    assert read_audio(recording(tone(level=level, hz=hz)), CONFIG).notices == ()
 
 
 @pytest.mark.parametrize("level", [0.0, 0.25, 1e-5])

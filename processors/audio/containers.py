@@ -1,0 +1,194 @@
+"""Checks that libsndfile lacks: the length in an audio file's header, and the checksum of FLAC.
+
+libsndfile reads what is left of a file that was cut, leaves out audio that a WAV, AIFF or FLAC
+header does not count, and reads a W64 to its end, whatever follows the audio.
+"""
+
+import hashlib
+import re
+import struct
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from utils.errors import UtteranceError
+
+# A program that writes to a pipe cannot go back to the header: it says 0xFFFFFFFF, or about 2 GB.
+_STREAMED = 0x7FFF0000
+_STRAY_SHARE = 0.01  # of the audio: tags after the last chunk
+_LAST_PAGE = 4  # flag in the header of an Ogg page
+
+
+class _Format(NamedTuple):
+    """A container made of chunks."""
+
+    first: int  # offset of the first chunk
+    header: struct.Struct  # name and length of a chunk
+    audio: bytes = b"data"  # name of the chunk that holds the samples
+    counted: int = 0  # bytes of a chunk's header that its length includes
+    alignment: int = 2  # chunks start at multiples of it
+
+
+_W64 = _Format(40, struct.Struct("<4s12xQ"), counted=24, alignment=8)
+_FORMATS = {
+    rb"(RIFF|RF64)....WAVE": _Format(12, struct.Struct("<4sI")),
+    rb"RIFX....WAVE": _Format(12, struct.Struct(">4sI")),
+    rb"FORM....AIF[FC]": _Format(12, struct.Struct(">4sI"), audio=b"SSND"),
+    rb"riff.{20}wave": _W64,
+}
+
+
+class _Chunk(NamedTuple):
+    name: bytes
+    start: int  # offset of the content
+    end: int  # offset after the content, without padding
+
+
+def check_length(path: Path) -> bool:
+    """Compares the length in the header of a WAV, RF64, AIFF, W64 or Ogg file with the file.
+
+    Other chunks, zeros, and up to 1 % of anything may follow the audio of all but W64.
+
+    Args:
+        path: Any audio file.
+
+    Returns:
+        False if the header gives no length, since the file was written to a pipe.
+
+    Raises:
+        UtteranceError: If the lengths differ; gives both.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(28)
+        if head.startswith(b"OggS"):
+            _check_pages(file, size)
+        for magic, format in _FORMATS.items():
+            is_format = re.match(magic, head, re.DOTALL)
+            if is_format and (audio := _audio_chunk(file, size, format)):
+                return _check_chunks(file, size, audio, format)
+    return True
+
+
+def _audio_chunk(file: BinaryIO, size: int, format: _Format) -> _Chunk | None:
+    """The chunk of samples, which may end beyond the file."""
+    offset, long_length = format.first, 0
+    while offset < size and (chunk := _chunk_at(file, offset, format)):
+        if chunk.name == format.audio:
+            is_long = long_length and chunk.end - chunk.start == 0xFFFFFFFF
+            return chunk._replace(end=chunk.start + long_length) if is_long else chunk
+        if chunk.name == b"ds64":  # RF64: the lengths of the file and of the audio in 64 bits
+            _, long_length = struct.unpack("<QQ", file.read(16).ljust(16, b"\0"))
+        offset = _aligned(chunk.end, format)
+    return None
+
+
+def _chunk_at(file: BinaryIO, offset: int, format: _Format) -> _Chunk | None:
+    file.seek(offset)
+    header = file.read(format.header.size)
+    if len(header) < format.header.size:
+        return None
+    name, length = format.header.unpack(header)
+    start = offset + len(header)
+    return _Chunk(name, start, start + max(0, length - format.counted))
+
+
+def _aligned(offset: int, format: _Format) -> int:
+    return offset + -offset % format.alignment
+
+
+def _check_chunks(file: BinaryIO, size: int, audio: _Chunk, format: _Format) -> bool:
+    promised = audio.end - audio.start
+    if audio.end > size:
+        if promised >= _STREAMED:
+            return False
+        raise UtteranceError(
+            f"cut short: the header promises {promised} bytes of audio, the file holds"
+            f" {size - audio.start}; copy it again"
+        )
+    if format is _W64:
+        n_stray, allowed = size - _aligned(audio.end, format), 0.0
+    else:
+        n_stray = _stray_bytes(file, size, _end_of_chunks(file, size, audio.end, format))
+        allowed = _STRAY_SHARE * promised
+    if n_stray > allowed:
+        raise UtteranceError(
+            f"the header promises {promised} bytes of audio, and {n_stray} that it does not count"
+            " follow; export the file again, or repair its header (sox --ignore-length)"
+        )
+    return True
+
+
+def _end_of_chunks(file: BinaryIO, size: int, end: int, format: _Format) -> int:
+    """The end of the whole chunks that follow the audio."""
+    while True:
+        # some programs do not align what follows a chunk of odd length
+        for offset in (_aligned(end, format), end):
+            chunk = _chunk_at(file, offset, format)
+            if chunk and re.fullmatch(rb"[ -~]{4}", chunk.name) and chunk.end <= size:
+                end = chunk.end
+                break
+        else:
+            return end
+
+
+def _stray_bytes(file: BinaryIO, size: int, end: int) -> int:
+    """Bytes from here to the end of the file; 0 if all of them are zeros."""
+    file.seek(end)
+    blocks = iter(partial(file.read, 1 << 20), b"")
+    return size - end if any(block.strip(b"\0") for block in blocks) else 0
+
+
+def _check_pages(file: BinaryIO, size: int) -> None:
+    """Follows the pages of an Ogg file to the one that is marked as the last."""
+    end, is_last = 0, False
+    file.seek(0)
+    while len(header := file.read(27)) == 27 and header.startswith(b"OggS"):
+        is_last = bool(header[5] & _LAST_PAGE)
+        end += 27 + header[26] + sum(file.read(header[26]))
+        file.seek(end)
+    if end > size or not is_last:
+        mark = "" if is_last else " and is not marked as the last"
+        raise UtteranceError(
+            f"cut short: its last Ogg page ends at byte {end}{mark}, the file has {size} bytes;"
+            " copy it again"
+        )
+    if (n_stray := _stray_bytes(file, size, end)) > _STRAY_SHARE * end:
+        raise UtteranceError(
+            f"its last Ogg page ends at byte {end}, and {n_stray} other bytes follow; export the"
+            " file again"
+        )
+
+
+def check_samples(path: Path, samples: np.ndarray, n_promised: int) -> None:
+    """Compares decoded samples with their number in the header, and those of FLAC with its MD5.
+
+    Args:
+        path: The file.
+        samples: (S, C) float32.
+        n_promised: S according to the header.
+
+    Raises:
+        UtteranceError: If over 1 % of the samples are missing, or those of a FLAC file are others
+            than those that it was made from.
+    """
+    if len(samples) < (1 - _STRAY_SHARE) * n_promised:
+        raise UtteranceError(
+            f"cut short: the header promises {n_promised} samples, the file holds {len(samples)};"
+            " copy it again"
+        )
+    with path.open("rb") as file:
+        header = file.read(42)  # the block STREAMINFO comes first
+    checksum = header[26:]
+    if not header.startswith(b"fLaC") or not any(checksum):  # encoders may leave it out
+        return
+    bits = (header[20] & 1) << 4 | header[21] >> 4  # less one
+    steps = (samples * np.float32(2**bits)).astype("<i4")  # (S, C), exact up to 24 bits
+    content = steps.view(np.uint8).reshape(-1, 4)[:, : bits // 8 + 1]
+    if hashlib.md5(content.tobytes(), usedforsecurity=False).digest() != checksum:
+        raise UtteranceError(
+            f"its {len(samples)} samples are not those that its checksum was made of (flac --test"
+            " shows why): the header gives another length, or the audio is damaged; copy it again"
+        )
