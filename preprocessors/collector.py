@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from config.preprocess import CorpusConfig
 from preprocessors.manifest import Listing, Rejection, Utterance, check_id
-from utils.errors import InputError
+from utils.errors import InputError, printable
 
 AUDIO_SUFFIXES = (".wav", ".flac")
 
@@ -31,7 +31,7 @@ class Collector:
 
         Args:
             id: Utterance id.
-            text: Its words; an empty text is rejected.
+            text: Its words; an empty text, or one with control characters, is rejected.
             audio: Audio file; None if there is none, which is rejected.
             source: Place of the entry, for messages.
             speaker: The corpus' own name of the speaker; empty if it gives none.
@@ -47,6 +47,12 @@ class Collector:
         self._check_new(id, source)
         if not text:
             self.reject(id, f"{source}: the text is empty")
+        elif (shown := printable(text)) != text:
+            self.reject(
+                id,
+                f"{source}: the text holds control characters: {shown}; remove them, or set"
+                f" preprocess.corpus.{self._dataset}.encoding",
+            )
         elif audio is None:
             self.reject(id, f"{source}: no audio file {id}{' or '.join(AUDIO_SUFFIXES)}")
         else:

@@ -2,7 +2,7 @@
 
     metadata.csv          id|text, id|text|normalized text, or the columns that its first line
                           (id|speaker|text) or the config names; also with tabs, commas or
-                          semicolons between the columns
+                          semicolons between the columns, and with quoted cells
     <id>.wav or .flac     next to the table, or in wavs/
 
 `id` may be a path relative to the table, with or without its ending: `anna/001.wav` is the
@@ -11,7 +11,10 @@ columns, encoding, speaker and language.
 """
 
 import csv
+import re
 from collections import Counter
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,7 +93,8 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
         dataset: Name of the dataset in the config.
         options: Its `preprocess.corpus` section; `columns` empty: as the first line names them,
             else by their count. A `delimiter` that most lines lack is replaced by one that all
-            have. Between commas, cells may be in double quotes.
+            have. Cells may be in double quotes: between commas any, between other delimiters all of
+            a column, or those that need it.
         files: The corpus' audio.
 
     Returns:
@@ -120,9 +124,15 @@ def _rows(path: Path, dataset: str, options: CorpusConfig, notices: list[str]) -
     delimiter = _delimiter(list(lines.values()), options.delimiter)
     if delimiter != options.delimiter:
         notices.append(f"{path.name}: its columns are separated by {_DELIMITERS[delimiter]}")
+    if delimiter == ",":
+        cells = [_comma_separated(line, source) for source, line in lines.items()]
+    elif (unquoted := _unquoted(list(lines.values()), delimiter)) is not None:
+        cells = unquoted
+    else:
+        cells = [line.split(delimiter) for line in lines.values()]
     return [
-        TableRow(source, [cell.strip() for cell in _cells(line, delimiter, source)])
-        for source, line in lines.items()
+        TableRow(source, [cell.strip() for cell in row])
+        for source, row in zip(lines, cells, strict=True)
     ]
 
 
@@ -133,13 +143,34 @@ def _delimiter(lines: list[str], given: str) -> str:
     return next((mark for mark in _DELIMITERS if all(mark in line for line in lines)), given)
 
 
-def _cells(line: str, delimiter: str, source: str) -> list[str]:
-    if delimiter != ",":
-        return line.split(delimiter)
+def _comma_separated(line: str, source: str) -> list[str]:
     try:
         return next(csv.reader([line], strict=True))
     except csv.Error as error:
         raise InputError(f"{source}: not a line of comma-separated cells: {error}") from error
+
+
+def _unquoted(lines: Sequence[str], delimiter: str) -> list[list[str]] | None:
+    """The cells of a table without the quotes of CSV; None if quotes are part of its texts.
+
+    They are those of CSV if each cell with a quote is `"..."` with doubled quotes inside, and in
+    each column either all cells below the first line are quoted, or only those that need it.
+    """
+    rows = []
+    for line in lines:
+        parts = line.split('"')
+        parts[::2] = [outside.replace(delimiter, "\n") for outside in parts[::2]]
+        rows.append([cell.strip() for cell in '"'.join(parts).split("\n")])
+    for column in zip_longest(*rows, fillvalue=""):
+        quoted = {cell for cell in column if '"' in cell}
+        needed = all(delimiter in cell or '""' in cell[1:-1] for cell in quoted)
+        if not (needed or quoted.issuperset(column[1:] or column)):
+            return None
+        if not all(re.fullmatch(r'"(?:[^"]|"")*"', cell) for cell in quoted):
+            return None
+    return [
+        [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in row] for row in rows
+    ]
 
 
 def _named_columns(rows: list[TableRow]) -> tuple[str, ...]:

@@ -53,6 +53,59 @@ def test_an_open_quote_is_an_error_with_its_line(corpus):
         listing(root, delimiter=",")
 
 
+def quoted_table(corpus, lines, **options):
+    rows = {f"{id}.wav": "" for id in "abc"}
+    found = listing(corpus({"metadata.csv": "\n".join(lines) + "\n", **rows}), **options)
+    return {utterance.id: utterance.text for utterance in found.utterances}
+
+
+@pytest.mark.parametrize("mark", ["|", "\t", ";"])
+def test_quotes_of_all_cells_are_removed(corpus, mark):
+    lines = [f'"id"{mark}"text"', f'"a"{mark}"One{mark} ""two""."', f'"b"{mark}"Three."']
+    texts = quoted_table(corpus, lines, delimiter=mark)
+    assert texts == {"a": f'One{mark} "two".', "b": "Three."}
+
+
+def test_quotes_of_a_column_are_removed_below_a_first_line_without(corpus):
+    assert quoted_table(corpus, ["id|text", 'a|"One."', 'b|"Two."']) == {"a": "One.", "b": "Two."}
+
+
+def test_quotes_are_removed_where_only_the_cells_that_need_them_have_them(corpus):
+    lines = ["a|One.", 'b|"Two | three."', 'c|"""Four,"" he said."']
+    assert quoted_table(corpus, lines) == {
+        "a": "One.",
+        "b": "Two | three.",
+        "c": '"Four," he said.',
+    }
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["a|One.", 'b|"Two."', "c|Three."],  # somebody speaks, and others have no quotes
+        ['a|"One," he said, "two."', 'b|"Three."'],
+        ['a|"One."', 'b|"Two'],
+        ['a|5" pipe', 'b|"Two."'],
+    ],
+)
+def test_quotes_of_the_text_are_kept(corpus, lines):
+    assert quoted_table(corpus, lines) == dict(line.split("|") for line in lines)
+
+
+@pytest.mark.parametrize("delimiter", ["|", ",", "\t"])
+@pytest.mark.parametrize("mark", ["\0", "\x1b", "\x7f", "\x92"])
+def test_control_characters_in_a_text_are_rejected_with_their_line(corpus, mark, delimiter):
+    table = f"a{delimiter}One.\nb{delimiter}Two{mark}three.\n"
+    found = listing(corpus({"metadata.csv": table, "a.wav": "", "b.wav": ""}), delimiter=delimiter)
+    assert [utterance.id for utterance in found.utterances] == ["a"]
+    (rejection,) = found.rejected
+    shown = f"Two\\x{ord(mark):02x}three."
+    assert rejection.reason.startswith(
+        f"metadata.csv:2: the text holds control characters: {shown}; remove them, or set"
+        " preprocess.corpus.Mine.encoding"
+    )
+
+
 def test_names_of_columns_in_the_first_line_are_noticed_and_no_utterance(corpus):
     root = corpus({"metadata.csv": "ID|Text\na|One.\n", "a.wav": ""})
     found = listing(root)

@@ -57,9 +57,14 @@ def test_latin_1_metadata_is_an_error_with_file_line_byte_and_key(corpus):
 
 
 def test_latin_1_metadata_is_read_when_the_config_says_so(corpus):
-    text = "a|Café\x85 bar.\n"  # 0x85 counts as an end of line in Unicode
-    root = corpus({"metadata.csv": text.encode("latin-1"), "wavs/a.wav": ""})
-    assert listing(root, encoding="latin-1").utterances[0].text == "Café\x85 bar."
+    text = "a|Café.\nb|A\x85 bar.\n"  # 0x85 counts as an end of line in Unicode
+    root = corpus({"metadata.csv": text.encode("latin-1"), "wavs/a.wav": "", "wavs/b.wav": ""})
+    found = listing(root, encoding="latin-1")
+    assert [utterance.text for utterance in found.utterances] == ["Café."]
+    assert (
+        r"metadata.csv:2: the text holds control characters: A\x85 bar.; remove them, or set"
+        in (found.rejected[0].reason)
+    )
 
 
 def test_utf_16_metadata_is_read_when_the_config_says_so(corpus):
