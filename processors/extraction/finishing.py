@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from preprocessors.manifest import Rejection, Splits
-from preprocessors.split import split_ids
+from preprocessors.split import read_splits, split_ids
 from processors.alignment.misfits import report_of
 from processors.extraction.plan import Run, Summary
 from processors.extraction.shards import ShardReport, most_common
@@ -96,11 +96,26 @@ def usable_splits(run: Run, total: ShardReport) -> Splits:
         raise InputError(
             f"{run.dataset}: no usable utterance is left to train on; see rejected.jsonl"
         )
-    splits = _of_trained_speakers(splits, speakers, run.dataset)
-    for name, ids in splits._asdict().items():
-        if not ids:
-            _log.warning("%s: no usable utterance is left in the %s split", run.dataset, name)
-    return splits
+    return _of_trained_speakers(splits, speakers, run.dataset)
+
+
+def warn_of_empty_splits(run: Run) -> None:
+    """Logs what a finished dataset without validation or test utterances cannot be used for."""
+    splits = read_splits(run.folder)
+    for name, loss in (
+        ("valid", "stage 2 would train without validation, and choose no best checkpoint"),
+        ("test", "stages 3 and 4 would have no test utterances"),
+    ):
+        if not getattr(splits, name):
+            _log.warning(
+                "%s: no usable utterance is left in the %s split: %s; before stage 2, raise"
+                " preprocess.split.%s, or correct what %s lists, and run stage 1 again",
+                run.dataset,
+                name,
+                loss,
+                f"{name} or change preprocess.split.{name}_ids",
+                run.folder / "rejected.jsonl",
+            )
 
 
 def _of_trained_speakers(splits: Splits, speakers: Mapping[str, str], dataset: str) -> Splits:

@@ -23,6 +23,7 @@ from processors.extraction.finishing import (
     check_rejected,
     log_notices,
     usable_splits,
+    warn_of_empty_splits,
     write_report,
     write_speakers,
 )
@@ -92,14 +93,17 @@ def carry_out(run: Run, n_jobs: int) -> Summary | None:
     if read_fingerprint(run.folder) == run.fingerprint:
         if not (fault := _fault_in(run)):
             _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
+            warn_of_empty_splits(run)
             return None
         _log.warning("%s: %s; what depends on it is made again", run.dataset, fault)
     with locked(run.folder, "wait for its end, or set preprocess.processed_dir to another folder"):
         try:
-            return _work(run, n_jobs)
+            summary = _work(run, n_jobs)
         except BaseException:
             _remove_unfinished(run)  # of worker processes that were ended
             raise
+    warn_of_empty_splits(run)
+    return summary
 
 
 def _remove_unfinished(run: Run) -> None:

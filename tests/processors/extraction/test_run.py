@@ -355,7 +355,7 @@ def test_other_sample_formats_give_the_same_features(name, tolerance, survived):
     ("name", "stage", "part"),
     [
         ("emoji", "text", ""),
-        ("control", "text", ""),
+        ("control", "corpus", r"holds control characters: \x01\x02; remove them"),
         ("no_text", "corpus", "metadata.csv:"),
         ("no_audio", "corpus", "no audio file"),
         ("../../outside", "corpus", "not a safe id"),
@@ -424,6 +424,31 @@ def test_one_bad_file_does_not_stop_a_small_corpus_unless_none_is_allowed(corpus
     assert (summary.n_usable, summary.n_rejected) == (8, 1)
     with pytest.raises(InputError, match="1 of 9 utterances cannot be used"):
         prepare_dataset(config_of(root, tmp_path / "data", max_bad_ratio=0.0), "LJSpeech", 1)
+
+
+@pytest.mark.parametrize(
+    ("id", "split", "loss"),
+    [
+        ("LJ002-0020", "valid", "stage 2 would train without validation, and choose no best check"),
+        ("LJ002-0035", "test", "stages 3 and 4 would have no test utterances"),
+    ],
+)
+def test_a_split_that_is_left_empty_is_warned_of_at_the_end_of_every_run(
+    corpus, tmp_path, caplog, id, split, loss
+):
+    root = tmp_path / "corpus"
+    shutil.copytree(corpus, root)
+    (root / f"TextGrid/{id}.TextGrid").unlink()
+    config = config_of(root, tmp_path / "data")
+    for _ in range(2):  # the second one has nothing to do
+        caplog.clear()
+        prepare_dataset(config, "LJSpeech", 1)
+        last = caplog.messages[-1]
+        assert last.startswith(
+            f"LJSpeech: no usable utterance is left in the {split} split: {loss}"
+        )
+        assert f"raise preprocess.split.{split} or change preprocess.split.{split}_ids" in last
+        assert str(tmp_path / "data/LJSpeech/rejected.jsonl") in last
 
 
 def test_a_folder_of_the_config_that_no_dataset_has_is_named(corpus, tmp_path, caplog):
