@@ -2,6 +2,7 @@
 
 import random
 import re
+import struct
 from collections.abc import Callable
 
 Mutator = Callable[[random.Random, bytes], bytes]
@@ -83,6 +84,36 @@ def _replace_number(generator: random.Random, content: bytes) -> bytes:
         return _insert(generator, content)
     start, end = generator.choice(numbers).span()
     return content[:start] + generator.choice(_NUMBERS) + content[end:]
+
+
+def mutate_length(content: bytes, generator: random.Random) -> bytes:
+    """Cuts a file, appends to it, or changes the length of its audio that a header declares."""
+    change = generator.choice((_truncate, _append, _declare, _declare))
+    return change(generator, content)
+
+
+def _append(generator: random.Random, content: bytes) -> bytes:
+    n_bytes = generator.randrange(len(content))
+    added = (generator.randbytes(n_bytes), content[-n_bytes:], bytes(n_bytes))
+    return content + generator.choice(added)
+
+
+def _declare(generator: random.Random, content: bytes) -> bytes:
+    """Replaces an integer of the header that is about the length of the rest of the file."""
+    places = [
+        (start, code)
+        for code in ("<I", ">I", "<Q", ">Q")
+        for start in range(min(200, len(content) - 8))
+        if 0.9 < struct.unpack_from(code, content, start)[0] / (len(content) - start) <= 1
+    ]
+    if not places:  # of compressed formats
+        return _truncate(generator, content)
+    start, code = generator.choice(places)
+    longest = 256 ** struct.calcsize(code) - 1
+    length = generator.choice((0, generator.randrange(2 * len(content)), longest, longest // 2))
+    changed = bytearray(content)
+    struct.pack_into(code, changed, start, length)
+    return bytes(changed)
 
 
 def _swap_lines(generator: random.Random, content: bytes) -> bytes:

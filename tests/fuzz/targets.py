@@ -1,12 +1,15 @@
 """What is damaged, and which part of the toolkit reads it."""
 
 import json
+import logging
+import random
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import soundfile
 import torch
 
 from config.preprocess import CorpusConfig, PreprocessConfig, TextConfig
@@ -18,6 +21,7 @@ from models.training.data.loading import ProcessRank, collect_assets, load_data
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, make_aligner
+from processors.audio.files import AudioError, read_audio
 from processors.dataset.store import FeatureStore
 from processors.dump.importing import ImportOptions, import_dump
 from processors.durations import IMPORT_FORMATS
@@ -25,6 +29,7 @@ from processors.durations.formats import Source, find_reader
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet
 from processors.text.lexicon import read_lexicon
+from tests.fuzz.mutators import mutate, mutate_length
 from tests.models.checkpoint.importers import tensorflowtts_originals
 from tests.models.synthesizer.test_synthesizer import make_voice
 from tests.models.training.resuming.test_state import everything
@@ -56,6 +61,7 @@ class Target(NamedTuple):
     exact: bool = False
     # errors without the file, which the caller of `read` names, such as those of one utterance
     rejects: tuple[type[Exception], ...] = ()
+    mutate: Callable[[bytes, random.Random], bytes] = mutate  # damages one file
 
 
 def _write_config(recipe: str) -> Callable[[Path], None]:
@@ -100,6 +106,31 @@ def _align(folder: Path) -> object:
         Utterance(id, folder / f"{id}.wav", SPOKEN.text, "Ada") for id in ("long", "short")
     ]
     return [align(utterance, wav, 1000, SPOKEN) for utterance in utterances]
+
+
+_SOUNDS = (
+    *(("WAV", "PCM_16"), ("WAV", "PCM_24"), ("WAV", "IMA_ADPCM"), ("WAV", "MS_ADPCM")),
+    *(("WAVEX", "FLOAT"), ("RF64", "PCM_16"), ("AIFF", "PCM_16"), ("AIFF", "IMA_ADPCM")),
+    *(("W64", "PCM_16"), ("W64", "IMA_ADPCM"), ("OGG", "VORBIS"), ("FLAC", "PCM_16")),
+)
+
+
+def _write_sounds(folder: Path) -> None:
+    speech, rate = soundfile.read(DEMO / "wavs" / "LJ001-0002.flac")
+    for format, subtype in _SOUNDS:
+        path = folder / f"{format}_{subtype}.wav"
+        soundfile.write(path, speech[:rate], rate, format=format, subtype=subtype)
+
+
+def _read_sounds(folder: Path) -> object:
+    """Lengths; a notice that a header gives no length is logged, as stage 1 does."""
+    lengths = []
+    for path in sorted(folder.iterdir()):
+        wav, notices = read_audio(path, PreprocessConfig())
+        for notice in notices:
+            logging.getLogger("arion").info("%s: %s", path.name, notice)
+        lengths.append(len(wav))
+    return lengths
 
 
 def _write_text(folder: Path) -> None:
@@ -261,6 +292,16 @@ TARGETS = {
     "ljspeech": Target(2, _write_table, ("metadata.csv",), _read_table("ljspeech")),
     "folder": Target(3, _write_table, ("metadata.csv",), _read_table("folder")),
     "textgrid": Target(5, _write_textgrids, ("TextGrid/*",), _align, rejects=(AlignmentError,)),
+    "sounds": Target(3, _write_sounds, ("*",), _read_sounds, rejects=(AudioError,)),
+    "lengths of sounds": Target(
+        3,
+        _write_sounds,
+        ("*",),
+        _read_sounds,
+        exact=True,
+        rejects=(AudioError,),
+        mutate=mutate_length,
+    ),
     "text": Target(5, _write_text, ("*",), _read_texts, rejects=(InputError, UtteranceError)),
     "texts": Target(
         2, _write_text_table, ("*",), lambda folder: read_input_texts(folder / "texts.tsv")

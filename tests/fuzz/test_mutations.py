@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from accelerate.state import AcceleratorState
 
-from tests.fuzz.mutators import mutate
 from tests.fuzz.targets import TARGETS, Target
 from utils.errors import InputError
 
@@ -82,7 +81,7 @@ class Case:
         """What is wrong with the answer to one mutation; empty if nothing is."""
         generator = random.Random(f"{self.name}:{number}")
         file = generator.choice(self.files)
-        content = mutate((self.whole / file).read_bytes(), generator)
+        content = self.target.mutate((self.whole / file).read_bytes(), generator)
         folder = self.copy("damaged")
         (folder / file).write_bytes(content)
         messages = Messages()
