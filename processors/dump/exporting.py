@@ -138,7 +138,7 @@ class _Tools:
         self.vocabulary = nvidia_vocabulary(layout.SYMBOL_SET)
 
     def extract(self, utterance: Utterance, trace: Trace) -> tuple[np.ndarray, DumpedSpeech]:
-        wav, spoken, _ = self.reader.read(utterance, trace)
+        wav, spoken = self.reader.read(utterance, trace)
         trace.start("features")
         trimmed = trim(wav)
         if len(trimmed) < self.config.n_fft:

@@ -63,14 +63,7 @@ def fingerprint_of(
     shards: Mapping[str, Sequence[Utterance]],
     dependence: Dependence,
 ) -> Fingerprint:
-    """The fingerprint of work that is to be done, by size and time of files, not by their content.
-
-    Args:
-        config: Stage 1.
-        listing: The utterances.
-        shards: The same by name of their shard.
-        dependence: What the result depends on.
-    """
+    """The fingerprint of work to be done, by size and time of files, not by their content."""
     keys = _keys(config, dependence.ignored)
     finishing = {key: value for key, value in keys.items() if key.split(".")[1] in _FINISHING}
     features = {key: value for key, value in keys.items() if key not in finishing}
@@ -126,15 +119,11 @@ def _digest(value: object) -> str:
 
 
 def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
-    """Describes the differences, one line each, for the log.
-
-    Args:
-        old: Of the data on disk.
-        new: Of the work to be done.
-    """
+    """Describes how the work to be done differs from the data on disk, for the log."""
     if old.version != new.version:
         return [f"features are of version {old.version}, now {new.version}: all are made again"]
-    lines = _changed_keys(old.features, new.features, "features are made again")
+    differences = _differences(old.features, new.features)
+    lines = [f"{difference}: features are made again" for difference in differences]
     redone = [name for name in new.shards if new.shards[name] != old.shards.get(name)]
     if redone and not lines:
         lines.append(f"utterances of {len(redone)} of {len(new.shards)} shards have changed")
@@ -143,12 +132,13 @@ def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
     if old.listing != new.listing:
         lines.append("the texts, or what the corpus reader refused or noticed, have changed")
     effect = "splits and statistics are made again" if lines else "features are kept"
-    return lines + _changed_keys(old.finishing, new.finishing, effect)
+    differences = _differences(old.finishing, new.finishing)
+    return lines + [f"{difference}: {effect}" for difference in differences]
 
 
-def _changed_keys(old: Mapping[str, object], new: Mapping[str, object], effect: str) -> list[str]:
+def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     return [
-        f"{key} was {old.get(key)!r}, is {new.get(key)!r}: {effect}"
+        f"{key} was {old.get(key)!r}, is {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
     ]
@@ -160,20 +150,15 @@ def check_made_with(folder: Path, config: PreprocessConfig) -> None:
     Keys that the data do not depend on are not compared, and neither is a lexicon whose file is
     missing: the data may have been moved to another machine.
 
-    Args:
-        folder: The dataset's folder.
-        config: Stage 1, as the reader of the data expects it.
-
     Raises:
         InputError: If they are unfinished, or keys differ; names these and both values.
     """
-    made = read_fingerprint(folder)
+    made, path = read_fingerprint(folder), folder / _FILE
     if made is None or not made.finished:
-        raise InputError(f"{folder / _FILE}: stage 1 was not finished; run it")
+        raise InputError(f"{path}: stage 1 was not finished; run it")
     if made.version != VERSION:
         raise InputError(
-            f"{folder / _FILE}: features of version {made.version}, expected {VERSION}; run stage 1"
-            " again"
+            f"{path}: features of version {made.version}, expected {VERSION}; run stage 1 again"
         )
     expected = _keys(config)
     if Path(config.text.lexicon_path).is_file():
@@ -181,34 +166,25 @@ def check_made_with(folder: Path, config: PreprocessConfig) -> None:
     elif config.text.lexicon_path:
         del expected[_LEXICON]
     stored = made.features | made.finishing
-    common = sorted((stored.keys() & expected.keys()) - _LIMITS)
-    changed = [
-        f"{key} was {stored[key]!r}, is {expected[key]!r}"
-        for key in common
-        if stored[key] != expected[key]
-    ]
-    if changed:
+    common = (stored.keys() & expected.keys()) - _LIMITS
+    stored, expected = ({key: keys[key] for key in common} for keys in (stored, expected))
+    if changed := "; ".join(_differences(stored, expected)):
         raise InputError(
-            f"{folder} was made with another configuration: {'; '.join(changed)}; run stage 1 with"
-            " this one, or undo the change"
+            f"{folder} was made with another configuration: {changed}; run stage 1 with this one,"
+            " or undo the change"
         )
 
 
 def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:
-    """Records what a folder holds: before the work, as unfinished, and as the last step of it.
-
-    Args:
-        folder: The dataset's folder.
-        fingerprint: Of its content.
-    """
+    """Records what a folder holds: before the work, as unfinished, and as the last step of it."""
     write_json(folder / _FILE, asdict(fingerprint))
 
 
 def read_fingerprint(folder: Path) -> Fingerprint | None:
     """Reads the fingerprint of a folder, finished or not; None if there is no valid one."""
     try:
-        found = Fingerprint(**cast("dict[str, Any]", read_json(folder / _FILE)))
+        fingerprint = Fingerprint(**cast("dict[str, Any]", read_json(folder / _FILE)))
     except (InputError, TypeError):
         return None
-    sections = (found.features, found.finishing, found.shards)
-    return found if all(isinstance(section, dict) for section in sections) else None
+    sections = (fingerprint.features, fingerprint.finishing, fingerprint.shards)
+    return fingerprint if all(isinstance(section, dict) for section in sections) else None

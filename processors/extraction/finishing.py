@@ -19,12 +19,7 @@ _SHOWN = 5  # reasons; the file holds all of them
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
-    """Largest number of unusable utterances of a corpus.
-
-    Args:
-        n_utterances: Size of the corpus.
-        max_bad_ratio: Config key of this name.
-    """
+    """Largest number of unusable utterances of a corpus, by the config key `max_bad_ratio`."""
     tolerated = min(_TOLERATED, n_utterances // 2) if max_bad_ratio > 0 else 0
     return max(int(max_bad_ratio * n_utterances), tolerated)
 
@@ -32,38 +27,28 @@ def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
 def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     """Makes sure that not too many utterances are rejected; logs the first reasons.
 
-    Args:
-        run: What is done.
-        rejected: By the corpus reader and by the extraction.
-
     Raises:
-        InputError: If there are more than `max_bad_ratio` and the tolerance for small corpora
-            allow; shows the first reasons.
+        InputError: If there are more than `allowed_faults`.
     """
     if not rejected:
         return
     n_all = len(run.listing.utterances) + len(run.listing.rejected)
     ratio = run.config.max_bad_ratio
     allowed = allowed_faults(n_all, ratio)
-    found = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
+    count = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
     reasons = "".join(f"\n  {item.id}: {item.reason}" for item in rejected[:_SHOWN])
     listed = f"{run.folder / 'rejected.jsonl'} lists all of them:{reasons}"
     if len(rejected) <= allowed:
-        _log.warning("%s; %s", found, listed)
+        _log.warning("%s; %s", count, listed)
         return
     limit = f"preprocess.max_bad_ratio {ratio:g} allows {allowed} of {n_all}"
     if allowed > ratio * n_all:
         limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
-    raise InputError(f"{found}; {limit}; correct them or raise it; {listed}")
+    raise InputError(f"{count}; {limit}; correct them or raise it; {listed}")
 
 
 def log_notices(run: Run, total: ShardReport) -> None:
-    """Logs the most frequent notices about utterances with an example; the report has all of them.
-
-    Args:
-        run: What is done.
-        total: Report on all shards.
-    """
+    """Logs the most frequent notices with an example each; the report has all of them."""
     for notice, n in most_common(total.notices)[:_SHOWN]:
         example = total.examples[notice]
         which = example if n == 1 else f"{n} of its utterances, such as {example}"
@@ -78,10 +63,6 @@ def usable_splits(run: Run, total: ShardReport) -> Splits:
     The split of an utterance does then not depend on which others another aligner or text frontend
     rejects: what one model is tested on, no other model of the same corpus was trained on. An
     acoustic model knows the speakers that it is trained on: others are left out.
-
-    Args:
-        run: What is done.
-        total: Report on all shards.
 
     Raises:
         InputError: If nothing is left to train on.
@@ -134,12 +115,7 @@ def _of_trained_speakers(splits: Splits, speakers: Mapping[str, str], dataset: s
 
 
 def write_speakers(run: Run, splits: Splits) -> None:
-    """Writes name and language of each speaker who has utterances in a split, sorted by name.
-
-    Args:
-        run: What is done.
-        splits: Of the usable utterances.
-    """
+    """Writes name and language of each speaker with utterances in a split, sorted by name."""
     split = {id for ids in splits for id in ids}
     languages = {u.speaker: u.language for u in run.listing.utterances if u.id in split}
     speakers = [{"name": name, "language": languages[name]} for name in sorted(languages)]
@@ -153,15 +129,7 @@ def write_report(
     splits: Splits,
     summary: Summary,
 ) -> None:
-    """Writes `report.json`: numbers about the dataset and the work, for people.
-
-    Args:
-        run: What was done.
-        total: Report on all shards.
-        rejected: By the corpus reader and by the extraction.
-        splits: Of the usable utterances.
-        summary: Of the work.
-    """
+    """Writes `report.json`: numbers about the dataset and the work, for people."""
     n_all = max(1, len(run.listing.utterances))
     cpu_seconds = sorted(total.cpu_seconds.items())
     report = {

@@ -25,8 +25,7 @@ class Product:
     outputs: tuple[str, ...] = ()  # names of its files
     mels_from: str = ""  # model that predicted the mels; empty: they are those of the recordings
     splits: Splits | None = None  # splits to use; None: split by id
-    # writes what follows from the reports on all shards; raises InputError if they contradict each
-    # other
+    # writes what follows from all shards; raises InputError if they contradict each other
     before_split: Callable[["Run", ShardReport], None] | None = None
     # writes what depends on the splits, from the finished store
     after_split: Callable[["Run", Splits], None] | None = None
@@ -63,11 +62,7 @@ class Summary:
 
 
 def choose_dataset(config: Config, name: str | None) -> str:
-    """The dataset of an experiment that a command works on.
-
-    Args:
-        config: The experiment.
-        name: As the user gave it; None: the only one there is.
+    """The dataset of this name; without a name, the only one of the experiment.
 
     Raises:
         InputError: If there is none of that name, or several and no name.
@@ -85,14 +80,7 @@ def choose_dataset(config: Config, name: str | None) -> str:
 
 
 def list_corpus(config: Config, dataset: str) -> tuple[Path, Listing]:
-    """Lists a dataset of an experiment.
-
-    Args:
-        config: The experiment.
-        dataset: One of `config.dataset`.
-
-    Returns:
-        The folder of the corpus and what its reader found there.
+    """The folder of a corpus, and what its reader found there.
 
     Raises:
         InputError: If the corpus or the keys of its split cannot be used.
@@ -113,16 +101,7 @@ def plan_run(
     product: Product,
     work: Work,
 ) -> Run:
-    """Plans a run, in worker processes as configured.
-
-    Args:
-        config: Stage 1.
-        dataset: Its name.
-        listing: Its utterances.
-        dependence: What the result depends on.
-        product: What is made in addition to the store.
-        work: Makes a shard.
-    """
+    """Plans a run, in worker processes as configured."""
     shards = plan_shards(listing.utterances, config.shard_size)
     fingerprint = fingerprint_of(config, listing, shards, dependence)
     folder = processed_folder(config, dataset)

@@ -1,7 +1,6 @@
-"""The first part of stage 1 for acoustic models: the recording and the phones of its text."""
+"""The first part of stage 1: the recording, and for acoustic models the phones of its text."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -13,20 +12,16 @@ from processors.records import SpokenText
 from processors.text.frontend import TextFrontend
 
 
-class ReadUtterance(NamedTuple):
-    """An utterance before its alignment."""
-
-    wav: np.ndarray  # (S,) float32 in [-1, 1], mono, at the configured rate
-    spoken: SpokenText
-    notices: tuple[str, ...]  # about recording and text, one line each
+def read_recording(utterance: Utterance, config: PreprocessConfig, trace: Trace) -> np.ndarray:
+    """Reads the audio of an utterance, (S,) float32; raises AudioError if it cannot be used."""
+    trace.start("audio")
+    wav, trace.notices = read_audio(utterance.audio, config)
+    trace.audio_seconds = len(wav) / config.sample_rate
+    return wav
 
 
 class UtteranceReader:
-    """Reads recordings and texts; built once per process.
-
-    Args:
-        config: Stage 1.
-    """
+    """Reads recordings and texts; built once per process."""
 
     def __init__(self, config: PreprocessConfig) -> None:
         self._config = config
@@ -42,30 +37,21 @@ class UtteranceReader:
             self._frontends[language] = TextFrontend(self._config.text, language)
         return self._frontends[language]
 
-    def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Loads the text frontends of these utterances.
-
-        Raises:
-            InputError: If there is none for one of their languages: no fault of an utterance.
-        """
+    def prepare(self, utterances: Iterable[Utterance]) -> None:
+        """Loads the text frontends of these utterances; raises InputError as `frontend` does."""
         for language in {utterance.language for utterance in utterances}:
             self.frontend(language)
 
-    def read(self, utterance: Utterance, trace: Trace) -> ReadUtterance:
-        """Reads one utterance.
-
-        Args:
-            utterance: Recording and text.
-            trace: Records progress and the length of the recording.
+    def read(self, utterance: Utterance, trace: Trace) -> tuple[np.ndarray, SpokenText]:
+        """Reads the recording, (S,) float32, and the phones of the text.
 
         Raises:
             AudioError: If the recording cannot be used.
             InputError: If the text has no pronunciation.
         """
-        trace.start("audio")
-        audio = read_audio(utterance.audio, self._config)
-        trace.audio_seconds = len(audio.wav) / self._config.sample_rate
+        wav = read_recording(utterance, self._config, trace)
         trace.start("text")
         spoken = self.frontend(utterance.language)(utterance.text)
         unspoken = (f"the text holds the sign {s}, which is not spoken" for s in spoken.unspoken)
-        return ReadUtterance(audio.wav, spoken, (*audio.notices, *unspoken))
+        trace.notices = (*trace.notices, *unspoken)
+        return wav, spoken

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from config.schema import Config
-from preprocessors.manifest import MANIFEST, Rejection, Splits, Utterance, write_manifest
+from preprocessors.manifest import MANIFEST, Splits, write_manifest
 from preprocessors.split import write_splits
 from processors.alignment.misfits import SCORES_FILE, list_misfits
 from processors.dataset.shard_file import is_whole
 from processors.dataset.store import INDEX, features_folder, write_index, write_mel_config
+from processors.extraction import finishing
 from processors.extraction.fingerprint import (
     MODEL_OF_MELS,
     PREDICTED_BY,
@@ -19,17 +20,10 @@ from processors.extraction.fingerprint import (
     read_fingerprint,
     write_fingerprint,
 )
-from processors.extraction.finishing import (
-    check_rejected,
-    log_notices,
-    usable_splits,
-    warn_of_empty_splits,
-    write_report,
-    write_speakers,
-)
 from processors.extraction.plan import Run, Summary
 from processors.extraction.shards import (
     ShardReport,
+    crash_rejections,
     read_shard_report,
     shard_path,
     write_shard_report,
@@ -40,7 +34,7 @@ from utils.errors import InputError
 from utils.files import read_json, read_jsonl, read_text, write_jsonl
 from utils.locks import locked
 from utils.logging import get_logger, progress
-from utils.parallel import ChunkResult, run_chunks
+from utils.parallel import run_chunks
 
 _OF_THE_RUN = ("rejected.jsonl", "report.json")  # removed first: each run writes them anew
 _OUTPUTS = (
@@ -55,10 +49,6 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
 
     Finished work is kept: after an interruption, and when only some utterances or keys of the
     config have changed.
-
-    Args:
-        config: The experiment.
-        n_jobs: Worker processes.
 
     Returns:
         What was done for each dataset; None if there was nothing to do.
@@ -79,10 +69,6 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
 def carry_out(run: Run, n_jobs: int) -> Summary | None:
     """Does the unfinished part of a run: manifest, shards, splits, and what its product adds.
 
-    Args:
-        run: What is to be done.
-        n_jobs: Worker processes.
-
     Returns:
         What was done; None if there was nothing to do.
 
@@ -93,7 +79,7 @@ def carry_out(run: Run, n_jobs: int) -> Summary | None:
     if read_fingerprint(run.folder) == run.fingerprint:
         if not (fault := _fault_in(run)):
             _log.info("%s: up to date in %s, nothing to do", run.dataset, run.folder)
-            warn_of_empty_splits(run)
+            finishing.warn_of_empty_splits(run)
             return None
         _log.warning("%s: %s; what depends on it is made again", run.dataset, fault)
     with locked(run.folder, "wait for its end, or set preprocess.processed_dir to another folder"):
@@ -102,7 +88,7 @@ def carry_out(run: Run, n_jobs: int) -> Summary | None:
         except BaseException:
             _remove_unfinished(run)  # of worker processes that were ended
             raise
-    warn_of_empty_splits(run)
+    finishing.warn_of_empty_splits(run)
     return summary
 
 
@@ -113,13 +99,13 @@ def _remove_unfinished(run: Run) -> None:
 
 
 def _work(run: Run, n_jobs: int) -> Summary:
-    start, dataset = time.monotonic(), run.dataset
+    start = time.monotonic()
     previous = read_fingerprint(run.folder)
     _check_task(run, previous)
     if run.check is not None:
         run.check()
     for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
-        _log.info("%s: %s", dataset, line)
+        _log.info("%s: %s", run.dataset, line)
     finished = _finished_shards(run)
     _begin(run, finished)
     total = ShardReport()
@@ -129,7 +115,7 @@ def _work(run: Run, n_jobs: int) -> Summary:
     summary = _finish(run, total, n_extracted, start)
     _log.info(
         "%s: %d utterances, %.2f h, %d rejected, in %.0f s (%d extracted)",
-        dataset,
+        run.dataset,
         summary.n_usable,
         summary.hours,
         summary.n_rejected,
@@ -227,19 +213,12 @@ def _extract(run: Run, finished: Mapping[str, ShardReport], n_jobs: int) -> Iter
     n_all = len(run.listing.utterances)
     with progress(n_all, f"stage 1: {run.dataset}", initial=n_done) as bar:
         for done in run_chunks(run.work, todo, n_jobs, run.backend) if todo else ():
-            report = _with_lost(done, run.fingerprint.shards[done.key])
+            report = done.result
+            report.rejected += crash_rejections(done.lost, "features")
+            report.fingerprint = run.fingerprint.shards[done.key]
             write_shard_report(shard_path(run.folder, done.key), report)
             bar.advance(len(run.shards[done.key]))
             yield report
-
-
-def _with_lost(done: ChunkResult[Utterance, ShardReport], fingerprint: str) -> ShardReport:
-    """The report on a shard, with the utterances that crashed a process."""
-    reason = "a worker process crashed on it; is the recording damaged?"
-    report = done.result
-    report.rejected += [Rejection(lost.id, "features", reason) for lost in done.lost]
-    report.fingerprint = fingerprint
-    return report
 
 
 def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Summary:
@@ -247,14 +226,14 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
     rejected = sorted([*run.listing.rejected, *total.rejected])
     write_jsonl(run.folder / "rejected.jsonl", (rejection._asdict() for rejection in rejected))
     list_misfits(run.folder, run.listing.utterances, total.scores)
-    check_rejected(run, rejected)
-    log_notices(run, total)
+    finishing.check_rejected(run, rejected)
+    finishing.log_notices(run, total)
     if run.product.before_split is not None:
         run.product.before_split(run, total)
     write_index(run.folder, total.rows)
-    splits = usable_splits(run, total)
+    splits = finishing.usable_splits(run, total)
     write_splits(run.folder, splits)
-    write_speakers(run, splits)
+    finishing.write_speakers(run, splits)
     if run.product.after_split is not None:
         run.product.after_split(run, splits)
     summary = Summary(
@@ -264,7 +243,7 @@ def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Sum
         hours=sum(row.seconds for row in total.rows) / 3600,
         wall_seconds=time.monotonic() - start,
     )
-    write_report(run, total, rejected, splits, summary)
+    finishing.write_report(run, total, rejected, splits, summary)
     write_fingerprint(run.folder, run.fingerprint)
     return summary
 

@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -27,16 +27,14 @@ Made = TypeVar("Made")
 
 @dataclass
 class Trace:
-    """Progress of the work on one utterance, and what was found in it, for the report."""
+    """Progress of the work on one utterance, and what the report says about it."""
 
-    # what is being done: "audio", "text", "alignment", "mel", "f0", "network" or "store"
-    part: str = "audio"
-    cpu_seconds: dict[str, float] = field(default_factory=dict)  # CPU time of this process by part
+    part: str = "audio"  # of the work: audio, text, alignment, mel, f0, network or store
+    cpu_seconds: dict[str, float] = field(default_factory=dict)  # of this process, by part
     audio_seconds: float = 0.0  # length of the recording; 0 while it is not read
-    # how well the recording fits its text, where the aligner scores it
-    score: AlignmentScore | None = None
-    # About audio, text and alignment. This and what follows is set when the work has succeeded.
-    notices: tuple[str, ...] = ()
+    score: AlignmentScore | None = None  # fit of recording and text, if the aligner measures it
+    notices: tuple[str, ...] = ()  # about audio, text and alignment of a usable utterance
+    # what follows is set when the work has succeeded
     phones: tuple[str, ...] = ()  # of the alignment
     text_phones: tuple[str, ...] = ()  # from the text frontend; an aligner may have others
     out_of_vocabulary: tuple[str, ...] = ()  # words pronounced by rule
@@ -59,42 +57,25 @@ class ShardReport:
     """Result of the work on a shard; written next to it, as `shard-00000.json`."""
 
     rows: list[IndexRow] = field(default_factory=list)  # its part of the index
-    rejected: list[Rejection] = field(default_factory=list)  # utterances that it does not hold
-    # length of each readable recording, by id
-    audio_seconds: dict[str, float] = field(default_factory=dict)
-    phones: Counter[str] = field(default_factory=Counter)  # phones and pauses, counted
-    # phones of the text frontend, counted
+    rejected: list[Rejection] = field(default_factory=list)
+    audio_seconds: dict[str, float] = field(default_factory=dict)  # of readable recordings, by id
+    scores: dict[str, AlignmentScore] = field(default_factory=dict)  # by id, also of rejected ones
+    phones: Counter[str] = field(default_factory=Counter)  # phones and pauses of the alignments
     text_phones: Counter[str] = field(default_factory=Counter)
-    # words pronounced by rule, counted
     out_of_vocabulary: Counter[str] = field(default_factory=Counter)
-    notices: Counter[str] = field(default_factory=Counter)  # about audio and text, counted
-    # the first id with each notice
-    examples: dict[str, str] = field(default_factory=dict)
-    cpu_seconds: Counter[str] = field(default_factory=Counter)  # CPU time by part of the work
-    # how well each recording fits its text, by id, where the aligner scores it; also of rejected
-    # ones
-    scores: dict[str, AlignmentScore] = field(default_factory=dict)
-    fingerprint: str = ""  # of what it was made from
+    notices: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)  # first id with each notice
+    cpu_seconds: Counter[str] = field(default_factory=Counter)  # by part of the work
+    fingerprint: str = ""  # of what the shard was made from
 
     def add_utterance(self, id: str, trace: Trace) -> None:
-        """Adds what was found in one utterance and the time it took.
-
-        Args:
-            id: The utterance, usable or rejected.
-            trace: Of the work on it.
-        """
+        """Adds the trace of a usable or rejected utterance."""
         trace.stop()
         if trace.score is not None:
             self.scores[id] = trace.score
         if trace.audio_seconds > 0:
             self.audio_seconds[id] = trace.audio_seconds
-        self._add_examples(dict.fromkeys(trace.notices, id))
-        for name in _COUNTED:
-            getattr(self, name).update(getattr(trace, name))
-
-    def _add_examples(self, found: Mapping[str, str]) -> None:
-        for notice, id in found.items():
-            self.examples[notice] = min(id, self.examples.get(notice, id))
+        self._count(trace, dict.fromkeys(trace.notices, id))
 
     def add(self, other: "ShardReport") -> None:
         """Adds the report on another shard."""
@@ -102,12 +83,16 @@ class ShardReport:
         self.rejected += other.rejected
         self.audio_seconds |= other.audio_seconds
         self.scores |= other.scores
-        self._add_examples(other.examples)
+        self._count(other, other.examples)
+
+    def _count(self, other: "Trace | ShardReport", examples: Mapping[str, str]) -> None:
         for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
+        for notice, id in examples.items():
+            self.examples[notice] = min(id, self.examples.get(notice, id))
 
 
-def most_common(counts: Counter[str]) -> list[tuple[str, int]]:
+def most_common(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Names and their counts, the most frequent first; equally frequent ones by name.
 
     `Counter.most_common` depends on the order of counting, and so on which shard ends first.
@@ -127,7 +112,7 @@ def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, l
         shard_size: Mean number per shard; single shards have up to about twice as many.
 
     Returns:
-        Utterances sorted by id, by name of the shard; without empty shards.
+        Sorted utterances by name of the shard; no shard is empty.
     """
     n_utterances = len(utterances)
     n_shards = max(
@@ -154,32 +139,22 @@ class Tools(Protocol):
         """Loads what the utterances need; raises InputError for faults of no single utterance."""
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features | MelWav:
-        """Makes the record of one utterance; raises UtteranceError or InputError for its faults.
-
-        Args:
-            utterance: Recording and text.
-            trace: Records progress, notices and counts.
-        """
+        """Makes the record of one utterance; raises UtteranceError or InputError for its faults."""
 
 
 @dataclass(frozen=True)
 class ShardWork:
     """Makes one shard at a time; it is sent to the worker processes."""
 
-    # called once per process; datasets differ in its `repr`
-    make_tools: Callable[[], Tools]
+    make_tools: Callable[[], Tools]  # called once per process; its `repr` names the dataset
     folder: Path  # where processed data go
-    mel: MelConfig  # definition of the mels
+    mel: MelConfig
     # what tools depend on that is not in that `repr`, such as the content of a file: processes
     # outlive a run, and must not reuse what an earlier run read
     other: Mapping[str, object] = field(default_factory=dict)
 
     def __call__(self, name: str, utterances: Sequence[Utterance]) -> ShardReport:
-        """Extracts and writes one shard.
-
-        Args:
-            name: Of the shard.
-            utterances: What it holds.
+        """Extracts and writes the shard of this name.
 
         A fault of one utterance becomes a rejection, and so does an unexpected exception: one
         utterance must not cost a day of work. Faults of the disk and of the tools end the work.
@@ -206,37 +181,29 @@ def extract_or_reject(
     trace: Trace,
     rejected: list[Rejection],
 ) -> Record | None:
-    """Makes the record of one utterance; a fault of the utterance, or a bug, becomes a rejection.
-
-    Args:
-        extract: Makes it.
-        utterance: Recording and text.
-        trace: Of the work on it.
-        rejected: List to extend.
-
-    Returns:
-        None if the utterance is rejected.
-    """
+    """Makes the record of one utterance, or None: its fault, or a bug, is added to `rejected`."""
     try:
         return extract(utterance, trace)
     except (UtteranceError, InputError) as error:
         reason = str(error)
     except Exception as error:  # noqa: BLE001  (see ShardWork)
         reason = f"unexpected {type(error).__name__}: {error}"
+    trace.notices = ()
     rejected.append(Rejection(utterance.id, _STAGES.get(trace.part, trace.part), reason))
     return None
+
+
+def crash_rejections(utterances: Iterable[Utterance], stage: str) -> list[Rejection]:
+    """Rejects utterances that crashed their worker process."""
+    reason = "a worker process crashed on it; is the recording damaged?"
+    return [Rejection(utterance.id, stage, reason) for utterance in utterances]
 
 
 _tools: dict[str, Any] = {}  # one entry: of the dataset that this process works on
 
 
 def tools_for(make_tools: Callable[[], Made], key: str) -> Made:
-    """The tools of this process: built for the first shard, kept for the next ones.
-
-    Args:
-        make_tools: Builds them.
-        key: Differs where the tools do.
-    """
+    """The tools of this process, built for the first shard; `key` differs where they do."""
     if key not in _tools:
         _tools.clear()
         _tools[key] = make_tools()
@@ -244,32 +211,17 @@ def tools_for(make_tools: Callable[[], Made], key: str) -> Made:
 
 
 def shard_path(folder: Path, name: str) -> Path:
-    """File of a shard.
-
-    Args:
-        folder: The dataset's folder.
-        name: Of the shard.
-    """
+    """The file of a shard in the folder of a dataset."""
     return features_folder(folder) / f"{name}.safetensors"
 
 
 def write_shard_report(path: Path, report: ShardReport) -> None:
-    """Writes the report on a shard, which marks it as finished.
-
-    Args:
-        path: The shard.
-        report: On the shard.
-    """
+    """Writes the report on the shard at `path`, which marks it as finished."""
     write_json(path.with_suffix(".json"), vars(report))
 
 
 def read_shard_report(path: Path, fingerprint: str) -> ShardReport | None:
-    """Reads the report on a shard; None if it is unfinished, damaged or of another fingerprint.
-
-    Args:
-        path: The shard.
-        fingerprint: The expected one.
-    """
+    """Reads the report on a shard; None if it is unfinished, damaged or of another fingerprint."""
     try:
         plain = cast("dict[str, Any]", read_json(path.with_suffix(".json")))
     except InputError:

@@ -1,6 +1,5 @@
 """Stage 1 for acoustic models: phones, durations, mel, f0, energy, and statistics of them."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -37,15 +36,7 @@ class FeatureError(UtteranceError):
 
 
 def plan_tts(config: Config, dataset: str) -> Run:
-    """Plans stage 1 of an acoustic model.
-
-    Args:
-        config: The experiment.
-        dataset: One of `config.dataset`.
-
-    Raises:
-        InputError: If the corpus or the config cannot be used.
-    """
+    """Plans stage 1 of an acoustic model; raises InputError if corpus or config cannot be used."""
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
     if not any(utterance.text for utterance in listing.utterances):
@@ -67,11 +58,7 @@ def plan_tts(config: Config, dataset: str) -> Run:
 
 
 def tts_product(splits: Splits | None = None) -> Product:
-    """The files of an acoustic model in addition to the store.
-
-    Args:
-        splits: To use; None: split by id.
-    """
+    """The files of an acoustic model in addition to the store; `splits` None: split by id."""
     outputs = ("phones.json", "oov.txt", "stats.json")
     return Product(
         outputs, splits=splits, before_split=_check_phones, after_split=_write_statistics
@@ -80,10 +67,6 @@ def tts_product(splits: Splits | None = None) -> Product:
 
 def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependence:
     """Lists what features depend on, for the fingerprint.
-
-    Args:
-        config: Stage 1.
-        dataset_root: The corpus.
 
     Raises:
         InputError: If the user's lexicon is missing.
@@ -120,11 +103,7 @@ class FeatureTools:
         self.reader = UtteranceReader(config)
 
     def prepare(self, utterances: Sequence[Utterance]) -> None:
-        """Loads the text frontends of these utterances.
-
-        Raises:
-            InputError: If there is none for one of their languages: no fault of an utterance.
-        """
+        """Loads the text frontends of these utterances; raises InputError if there is none."""
         self.reader.prepare(utterances)
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
@@ -134,12 +113,8 @@ class FeatureTools:
         at their boundaries, so that errors do not add up; where the recording ends up to a frame
         too early, it is continued by reflection.
 
-        Args:
-            utterance: Recording and text.
-            trace: Records progress, notices and counts.
-
         Returns:
-            Features with T = sum of durations, M = `n_mels`, all float32 but the durations.
+            T = sum of durations, M = `n_mels`; all float32 but the durations.
 
         Raises:
             AudioError: If the recording cannot be used.
@@ -148,7 +123,7 @@ class FeatureTools:
             FeatureError: If the alignment ends more than a frame after the recording, or the
                 utterance is too short for one analysis window.
         """
-        wav, spoken, notices = self.reader.read(utterance, trace)
+        wav, spoken = self.reader.read(utterance, trace)
         trace.start("alignment")
         alignment = self.align(utterance, wav, self.config.sample_rate, spoken)
         if alignment.score is not None:
@@ -156,7 +131,7 @@ class FeatureTools:
             check_fit(alignment.score, self.config.max_misfit)
         features = self._analyse(utterance, alignment, wav, trace)
         features = replace(features, word_phones=spoken.word_phones)
-        trace.notices = (*notices, *alignment.notices)
+        trace.notices = (*trace.notices, *alignment.notices)
         trace.phones = features.phones
         trace.text_phones, trace.out_of_vocabulary = spoken.phones, spoken.out_of_vocabulary
         trace.stop()
@@ -207,17 +182,10 @@ class FeatureTools:
 
 
 def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
-    """Frames of each phone, counted from the first boundary.
+    """Frames of each phone, (N,) int64, from N + 1 boundaries.
 
     Boundaries are rounded, not durations: each lies within half a frame of its place, however long
     the utterance.
-
-    Args:
-        boundaries_s: (N + 1,) seconds.
-        mel: Frame rate.
-
-    Returns:
-        (N,) int64.
 
     Raises:
         FeatureError: If there are no phones, or boundaries go backwards or start before 0.
@@ -230,16 +198,10 @@ def frame_durations(boundaries_s: np.ndarray, mel: MelConfig) -> np.ndarray:
 
 
 def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.ndarray:
-    """Cuts the aligned span out of a recording, as whole frames.
+    """Cuts the aligned span, which starts at sample `start`, out of a recording (S,).
 
     Rounding can take an alignment up to one hop beyond its recording; `cut_span` also allows for
     the shift between two mel definitions.
-
-    Args:
-        wav: The recording, (S,).
-        start: First sample of the span.
-        n_frames: Length of the span.
-        mel: Frame length and sample rate.
 
     Returns:
         (n_frames * hop_length,). Up to one hop after the end of the recording is its reflection.
@@ -266,14 +228,14 @@ def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> n
 def _check_phones(run: Run, total: ShardReport) -> None:
     """Writes phones and out-of-vocabulary words; compares phones of texts and of alignments."""
     write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
-    _write_words(run.folder / "oov.txt", total.out_of_vocabulary)
-    unknown = Counter(
-        {phone: n for phone, n in total.text_phones.items() if phone not in total.phones}
-    )
+    words = (f"{word}\t{n}\n" for word, n in most_common(total.out_of_vocabulary))
+    with replacing(run.folder / "oov.txt") as temporary:
+        temporary.write_text("".join(words), encoding="utf-8")
+    unknown = {name: n for name, n in total.text_phones.items() if name not in total.phones}
     if not unknown:
         return
-    share = unknown.total() / total.text_phones.total()
-    listed = ", ".join(f"{phone} ({n})" for phone, n in most_common(unknown))
+    share = sum(unknown.values()) / total.text_phones.total()
+    listed = ", ".join(f"{name} ({n})" for name, n in most_common(unknown))
     message = (
         f"{run.dataset}: {100 * share:.2g} % of the phones of its texts are in no alignment, so"
         f" that a model cannot pronounce them: {listed}"
@@ -285,13 +247,6 @@ def _check_phones(run: Run, total: ShardReport) -> None:
             " preprocess.text.lexicon_path"
         )
     _log.warning("%s", message)
-
-
-def _write_words(path: Path, words: Counter[str]) -> None:
-    """Writes one word and its count per line, the most frequent first."""
-    lines = (f"{word}\t{n}\n" for word, n in most_common(words))
-    with replacing(path) as temporary:
-        temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def _write_statistics(run: Run, splits: Splits) -> None:

@@ -7,12 +7,12 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Utterance
-from processors.audio.files import read_audio
 from processors.audio.frames import mel_of
 from processors.audio.pcm import to_pcm16
 from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import Dependence
 from processors.extraction.plan import Product, Run, list_corpus, plan_run
+from processors.extraction.reading import read_recording
 from processors.extraction.shards import ShardWork, Trace
 from processors.records import MelWav
 from utils.files import size_and_time
@@ -25,15 +25,7 @@ IGNORED = {
 
 
 def plan_vocoder(config: Config, dataset: str) -> Run:
-    """Plans stage 1 of a vocoder.
-
-    Args:
-        config: The experiment.
-        dataset: One of `config.dataset`.
-
-    Raises:
-        InputError: If the corpus or the config cannot be used.
-    """
+    """Plans stage 1 of a vocoder; raises InputError if the corpus or the config cannot be used."""
     options = config.preprocess
     _, listing = list_corpus(config, dataset)
     dependence = Dependence("vocoder", IGNORED, _identity, {})
@@ -47,11 +39,7 @@ def _identity(utterance: Utterance) -> list[object]:
 
 
 class MelWavTools:
-    """Extracts mels of recordings; built once per process.
-
-    Args:
-        config: Stage 1; only sample rate, mel and limits of length have an effect.
-    """
+    """Extracts mels of recordings; built once per process."""
 
     def __init__(self, config: PreprocessConfig) -> None:
         self.config = config
@@ -63,20 +51,13 @@ class MelWavTools:
     def extract(self, utterance: Utterance, trace: Trace) -> MelWav:
         """Computes the mel of a whole recording, which is cut to whole frames at its end.
 
-        Args:
-            utterance: The recording; its text is not read.
-            trace: Records progress and notices.
-
         Raises:
             AudioError: If the recording cannot be used.
         """
-        trace.start("audio")
-        audio = read_audio(utterance.audio, self.config)
-        trace.audio_seconds = len(audio.wav) / self.config.sample_rate
+        wav = read_recording(utterance, self.config, trace)
         trace.start("mel")
         hop = self.config.hop_size
-        wav = audio.wav[: len(audio.wav) // hop * hop]
+        wav = wav[: len(wav) // hop * hop]
         record = MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))
-        trace.notices = audio.notices
         trace.stop()
         return record
