@@ -24,12 +24,7 @@ _LONGEST_STEM = 100  # characters of a path that are kept before its checksum
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
-    """Lists the audio files of a folder.
-
-    Args:
-        root: The folder.
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section; only speaker and language are used.
+    """Lists the audio files of a folder; of the options, only speaker and language are used.
 
     Raises:
         InputError: If there are none, two of them have the same id, or a folder cannot be read.
@@ -73,11 +68,7 @@ def _refuse(error: OSError) -> None:
 
 
 def recording_id(name: str) -> str:
-    """The id of a recording; the same for the same path on every machine.
-
-    Args:
-        name: Path relative to the corpus, with `/` and its ending.
-    """
+    """The id of a recording: a function of its path relative to the corpus, with `/`."""
     stem = os.path.splitext(name)[0]  # noqa: PTH122  (a name, not a path on this machine)
     id = stem.replace("/", "_")
     if is_safe_id(id):

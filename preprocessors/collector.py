@@ -11,12 +11,7 @@ AUDIO_SUFFIXES = (".wav", ".flac")
 
 
 class Collector:
-    """Gathers the entries of one corpus; each becomes an utterance or a rejection.
-
-    Args:
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-    """
+    """Gathers the entries of one corpus; each becomes an utterance or a rejection."""
 
     def __init__(self, dataset: str, options: CorpusConfig) -> None:
         self.notices: list[str] = []
@@ -64,11 +59,6 @@ class Collector:
     def add_recording(self, id: str, audio: Path, source: str) -> None:
         """Takes one recording without text, by the dataset's speaker.
 
-        Args:
-            id: Utterance id.
-            audio: Audio file.
-            source: Place of the entry, for messages.
-
         Raises:
             InputError: If the id is not safe, or an entry before had the same.
         """
@@ -94,12 +84,7 @@ class Collector:
             )
 
     def reject(self, id: str, reason: str) -> None:
-        """Lists an entry that cannot be used.
-
-        Args:
-            id: Utterance id.
-            reason: Why not, with the place of the entry.
-        """
+        """Lists an entry that cannot be used; the reason includes its place."""
         self._rejected.append(Rejection(id, "corpus", reason))
 
     def unlisted(self, names: list[str]) -> None:
@@ -137,7 +122,7 @@ def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> Non
     Args:
         root: The folder.
         dataset: Name of the dataset in the config.
-        wanted: What is expected, in words.
+        wanted: Expected content, in words.
         patterns: Glob patterns relative to `root`; each must match something.
 
     Raises:
@@ -155,15 +140,7 @@ def _fits(folder: Path, patterns: tuple[str, ...]) -> bool:
 
 
 def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
-    r"""Reads a corpus' text file; any line ends and a byte-order mark are accepted.
-
-    Args:
-        path: The file.
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-
-    Returns:
-        The text with `\n` as line end.
+    r"""Reads a text file of a corpus; any line ends, which become `\n`, and a BOM are accepted.
 
     Raises:
         InputError: If it cannot be read in the configured encoding; names file, line, byte and key.

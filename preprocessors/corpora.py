@@ -24,11 +24,7 @@ def known_formats() -> list[str]:
 
 
 def find_format(dataset: str, options: CorpusConfig) -> ModuleType:
-    """The module that reads a dataset.
-
-    Args:
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section; `format` empty: the dataset's name, in any case.
+    """The module that reads a dataset: of its format, or of its name in any case.
 
     Raises:
         InputError: If there is no such format; lists the known ones and the nearest.
@@ -47,10 +43,6 @@ def find_format(dataset: str, options: CorpusConfig) -> ModuleType:
 def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
     """The published archive of a dataset; None for a dataset that only borrows a format.
 
-    Args:
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-
     Raises:
         InputError: If there is no such format.
     """
@@ -59,22 +51,12 @@ def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
 
 
 def licence_of(dataset: str, options: CorpusConfig) -> str:
-    """The licence of a dataset's recordings; empty where neither config nor corpus gives one.
-
-    Args:
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-    """
+    """The licence of a dataset's recordings; empty where neither config nor corpus gives one."""
     return options.licence or getattr(_published(dataset, options), "LICENCE", "")
 
 
 def on_the_hub(dataset: str, options: CorpusConfig) -> str:
-    """The name of a dataset on the Hugging Face Hub; empty where it is not known to be there.
-
-    Args:
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-    """
+    """The name of a dataset on the Hugging Face Hub; empty where it is not known to be there."""
     return getattr(_published(dataset, options), "ON_THE_HUB", "")
 
 
@@ -90,11 +72,7 @@ def _module(name: str) -> ModuleType:
 
 
 def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
-    """The folder of a dataset as the config gives it; it need not exist.
-
-    Args:
-        dataset: Name of the dataset.
-        dataset_path: The config's key of this name; relative paths start at the repository root.
+    """The folder of a dataset, which need not exist; relative paths start at the repository root.
 
     Raises:
         InputError: If the key is missing, empty or still a placeholder.
@@ -108,11 +86,6 @@ def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
 
 def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:
     """Lists what a corpus on disk holds. Audio is looked for, but not opened.
-
-    Args:
-        dataset: Name of the dataset in the config.
-        root: Its folder.
-        options: Its `preprocess.corpus` section.
 
     Returns:
         Utterances sorted by id; entries that cannot be used, with reasons; notices for the log.

@@ -47,11 +47,6 @@ _FEW = 4  # lines that are too few to guess their columns from
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of a table.
 
-    Args:
-        root: Folder that holds the table.
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-
     Raises:
         InputError: If the table is missing or wrong, or the config's columns make no sense.
     """
@@ -88,17 +83,10 @@ class TableRow(NamedTuple):
 def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFiles) -> Listing:
     """Reads a table and finds the audio of each line.
 
-    Args:
-        root: Folder of the dataset.
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section; `columns` empty: as the first line names them,
-            else by their count. A `delimiter` that most lines lack is replaced by one that all
-            have. Cells may be in double quotes: between commas any, between other delimiters all of
-            a column, or those that need it.
-        files: The corpus' audio.
-
-    Returns:
-        The utterances. The text is the column `normalized` where the table has it, else `text`.
+    Columns that the config does not name are those of the first line, else follow from their count.
+    A `delimiter` that most lines lack is replaced by one that all have. Cells may be in double
+    quotes: between commas any, between other delimiters all of a column, or those that need it. The
+    text is the column `normalized` where the table has it, else `text`.
 
     Raises:
         InputError: If the table cannot be read, its columns make no sense, or an id occurs twice.

@@ -28,11 +28,6 @@ _TEXT = ".normalized.txt"
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of all subsets; speakers are called `<dataset>_<number>`.
 
-    Args:
-        root: Folder that holds the subsets.
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-
     Raises:
         InputError: If the layout is wrong, a text cannot be read, or an id is in two subsets.
     """

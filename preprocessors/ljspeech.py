@@ -26,16 +26,7 @@ ON_THE_HUB = "keithito/lj_speech"
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
-    """Lists the utterances of a corpus in LJ Speech layout.
-
-    Args:
-        root: Folder that holds `metadata.csv` and `wavs`.
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-
-    Raises:
-        InputError: If the layout or the table is wrong.
-    """
+    """Lists the utterances of `metadata.csv`; raises InputError if it or the layout is wrong."""
     require_layout(root, dataset, "metadata.csv and wavs/", "metadata.csv", "wavs/")
     layout = replace(options, table="metadata.csv", delimiter="|", columns=())
     return list_table(root, dataset, layout, AudioFiles(root, ("wavs",)))

@@ -57,10 +57,7 @@ def is_safe_id(id: str) -> bool:
 
 
 def check_id(id: str) -> str:
-    """Makes sure that an id is safe as a file name on any disk.
-
-    Returns:
-        The id, unchanged.
+    """Returns an id unchanged if it is safe as a file name on any disk.
 
     Raises:
         InputError: If it is not 1 to 128 letters, digits, `_`, `-` and `.`, or starts with `-`
@@ -76,12 +73,7 @@ def check_id(id: str) -> str:
 
 
 def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
-    """Writes utterances as JSON lines, in the order given.
-
-    Args:
-        path: The file.
-        utterances: To write.
-    """
+    """Writes utterances as JSON lines, in the order given."""
     write_jsonl(path, ({**asdict(u), "audio": str(u.audio)} for u in utterances))
 
 

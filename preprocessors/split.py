@@ -23,7 +23,7 @@ def split_ids(
 
     Args:
         seconds: Duration of each usable utterance, by id.
-        options: The config's `preprocess.split` section.
+        options: Sizes, seed, listed ids.
         speakers: Speaker of each utterance, by id; None: they do not matter.
 
     Returns:
@@ -100,12 +100,7 @@ def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) 
 
 
 def write_splits(folder: Path, splits: Splits) -> None:
-    """Writes `<split>.json`, a list of ids each.
-
-    Args:
-        folder: `<processed_dir>/<dataset>`.
-        splits: Ids of each.
-    """
+    """Writes `<split>.json`, a list of ids each, into `<processed_dir>/<dataset>`."""
     for name, ids in splits._asdict().items():
         write_json(folder / f"{name}.json", ids)
 
@@ -121,10 +116,6 @@ def read_splits(folder: Path) -> Splits:
 
 def read_split(folder: Path, name: str) -> list[Utterance]:
     """The utterances of one split of a dataset that stage 1 prepared, sorted by id.
-
-    Args:
-        folder: `<processed_dir>/<dataset>`.
-        name: A field of `Splits`.
 
     Raises:
         InputError: If the manifest or a split is missing, or they do not belong together.

@@ -30,11 +30,6 @@ _MICROPHONE = "_mic1"
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     """Lists the utterances of VCTK; speakers are called `<dataset>_<speaker>`, as in `VCTK_p225`.
 
-    Args:
-        root: Folder that holds `txt` and `wav48_silence_trimmed` or `wav48`.
-        dataset: Name of the dataset in the config.
-        options: Its `preprocess.corpus` section.
-
     Raises:
         InputError: If the layout is wrong or a text cannot be read.
     """

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -28,14 +28,12 @@ _SHOWN = 5  # ids of one notice or word
 _WITHOUT_ALIGNMENT = ("learned", "none")  # aligners that find no times in stage 1
 
 
-class Findings(NamedTuple):
-    """What a check found in some utterances."""
-
+class _Findings(NamedTuple):
     rejected: list[Rejection]
     traces: dict[str, Trace]  # by id, also of rejected utterances
 
 
-@dataclass
+@dataclass(frozen=True)
 class CorpusCheck:
     """What a check found in a corpus."""
 
@@ -44,12 +42,8 @@ class CorpusCheck:
     listing: Listing  # by the reader of the corpus
     max_bad_ratio: float  # config key of this name
     computing_aligner: str  # that stage 1 runs after this check; empty if it computes nothing
-    found: Findings = field(default_factory=lambda: Findings([], {}))
-
-    @property
-    def rejected(self) -> list[Rejection]:
-        """Utterances that stage 1 would reject, sorted by id."""
-        return sorted([*self.listing.rejected, *self.found.rejected])
+    rejected: list[Rejection]  # what stage 1 would reject, sorted by id
+    traces: dict[str, Trace]  # by id
 
     @property
     def n_listed(self) -> int:
@@ -71,8 +65,8 @@ class CorpusCheck:
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
-        traces = self.found.traces
-        seconds = [trace.audio_seconds for trace in traces.values() if trace.audio_seconds > 0]
+        traces = self.traces.items()
+        seconds = [trace.audio_seconds for _, trace in traces if trace.audio_seconds > 0]
         hours = sum(seconds) / 3600
         yield f"{self.dataset}: {self.n_listed} utterances, {hours:.2f} h, in {self.root}"
         if seconds:
@@ -80,12 +74,12 @@ class CorpusCheck:
         speakers = Counter(utterance.speaker for utterance in self.listing.utterances)
         yield f"  speakers: {', '.join(f'{name} ({n})' for name, n in sorted(speakers.items()))}"
         yield from (f"  {notice}" for notice in self.listing.notices)
-        if rejected := self.rejected:
-            yield f"Stage 1 would reject {len(rejected)} of {self.n_listed}:"
-            yield from (f"  {item.id}: {item.reason}" for item in rejected)
-        notices = ((id, notice) for id, trace in traces.items() for notice in trace.notices)
+        if self.rejected:
+            yield f"Stage 1 would reject {len(self.rejected)} of {self.n_listed}:"
+            yield from (f"  {item.id}: {item.reason}" for item in self.rejected)
+        notices = ((id, notice) for id, trace in traces for notice in trace.notices)
         yield from _grouped("Usable, with notices:", notices)
-        words = ((id, word) for id, trace in traces.items() for word in trace.out_of_vocabulary)
+        words = ((id, word) for id, trace in traces for word in trace.out_of_vocabulary)
         yield from _grouped("Words in no lexicon, whose pronunciation is guessed:", words)
         if self.computing_aligner:
             yield (
@@ -128,16 +122,17 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     make_tools = partial(_Tools, options, root, with_text=config.task == "tts")
     tools = make_tools()  # a fault of no single utterance shows now
     computes = tools.with_text and not tools.align and options.aligner not in _WITHOUT_ALIGNMENT
-    aligner = options.aligner if computes else ""
-    check = CorpusCheck(dataset, root, listing, options.max_bad_ratio, aligner)
+    rejected, traces = list(listing.rejected), dict[str, Trace]()
     chunks = plan_shards(listing.utterances, options.shard_size)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
         for done in run_chunks(_Work(make_tools), chunks, n_jobs, options.backend):
-            check.found.rejected.extend(done.result.rejected)
-            check.found.rejected.extend(crash_rejections(done.lost, "audio"))
-            check.found.traces.update(done.result.traces)
+            rejected += [*done.result.rejected, *crash_rejections(done.lost, "audio")]
+            traces |= done.result.traces
             bar.advance(len(chunks[done.key]))
-    return check
+    aligner = options.aligner if computes else ""
+    return CorpusCheck(
+        dataset, root, listing, options.max_bad_ratio, aligner, sorted(rejected), traces
+    )
 
 
 @dataclass(frozen=True)
@@ -146,10 +141,10 @@ class _Work:
 
     make_tools: "partial[_Tools]"
 
-    def __call__(self, _name: str, utterances: Sequence[Utterance]) -> Findings:
+    def __call__(self, _name: str, utterances: Sequence[Utterance]) -> _Findings:
         tools = tools_for(self.make_tools, repr(self))
         tools.reader.prepare(utterances if tools.with_text else ())
-        findings = Findings([], {})
+        findings = _Findings([], {})
         for utterance in utterances:
             trace = findings.traces[utterance.id] = Trace()
             extract_or_reject(tools.read, utterance, trace, findings.rejected)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from config.schema import Config
 from preprocessors.manifest import MANIFEST, Splits, write_manifest
@@ -147,38 +146,34 @@ def _check_task(run: Run, previous: Fingerprint | None) -> None:
 
 def _fault_in(run: Run) -> str:
     """Names a file that is missing or was cut short since it was made; empty if all are whole."""
-    rows = {}
-    for name in (*_OUTPUTS, *run.product.outputs):
+    n_rows = {}
+    for path in (run.folder / name for name in (*_OUTPUTS, *run.product.outputs)):
         try:
-            rows[name] = _rows_in(run.folder / name)
+            if path.suffix == ".jsonl":
+                n_rows[path] = len(read_jsonl(path))
+            else:
+                (read_json if path.suffix == ".json" else read_text)(path)
         except InputError as error:
             return str(error)
-    for name in run.shards:
-        if not is_whole(path := shard_path(run.folder, name)):
+    for path in (shard_path(run.folder, name) for name in run.shards):
+        if not is_whole(path):
             return f"{path}: missing or cut short"
     report = read_json(run.folder / "report.json")
     n_usable = report.get("utterances") if isinstance(report, dict) else None
     for name, expected in ((MANIFEST, len(run.listing.utterances)), (INDEX, n_usable)):
-        if rows[name] != expected:
-            return f"{run.folder / name}: {rows[name]} lines, expected {expected}"
+        if n_rows[run.folder / name] != expected:
+            return f"{run.folder / name}: {n_rows[run.folder / name]} lines, expected {expected}"
     return ""
-
-
-def _rows_in(path: Path) -> int:
-    """Number of lines of a file of JSON lines; 0 for other files, which are parsed too."""
-    if path.suffix == ".jsonl":
-        return len(read_jsonl(path))
-    (read_json if path.suffix == ".json" else read_text)(path)
-    return 0
 
 
 def _finished_shards(run: Run) -> dict[str, ShardReport]:
     """Reports on the shards that need no work."""
-    shards = run.fingerprint.shards.items()
-    reports = {
-        name: read_shard_report(shard_path(run.folder, name), print_) for name, print_ in shards
-    }
-    return {name: report for name, report in reports.items() if report is not None}
+    reports = {}
+    for name, fingerprint in run.fingerprint.shards.items():
+        report = read_shard_report(shard_path(run.folder, name), fingerprint)
+        if report is not None:
+            reports[name] = report
+    return reports
 
 
 def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
@@ -186,14 +181,11 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_fingerprint(run.folder, replace(run.fingerprint, finished=False))
-    own = (run.folder / name for name in (SCORES_FILE, *_OF_THE_RUN, *run.product.outputs))
-    for path in (run.folder / INDEX, *own):
-        path.unlink(missing_ok=True)
-    whole = [shard_path(run.folder, name) for name in finished]
-    keep = {*whole, *(path.with_suffix(".json") for path in whole)}
+    for name in (INDEX, SCORES_FILE, *_OF_THE_RUN, *run.product.outputs):
+        (run.folder / name).unlink(missing_ok=True)
     # reports on shards that are to be made go too: an older configuration may come back
     for path in folder.glob("shard-*"):
-        if path not in keep:
+        if path.stem not in finished:
             path.unlink()
     _remove_unfinished(run)
     write_manifest(run.folder / MANIFEST, run.listing.utterances)
