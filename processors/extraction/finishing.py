@@ -1,7 +1,7 @@
 """The last steps of stage 1: splits, speakers and the report of a dataset."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from preprocessors.manifest import Rejection, Splits
 from preprocessors.split import read_splits, split_ids
@@ -71,47 +71,36 @@ def usable_splits(run: Run, total: ShardReport) -> Splits:
     if run.fingerprint.task == "vocoder":  # does not distinguish them
         speakers = dict.fromkeys(speakers, "")
     splits = run.product.splits or split_ids(total.audio_seconds, run.config.split, speakers)
-    usable = {row.id for row in total.rows}
-    splits = Splits(*([id for id in ids if id in usable] for ids in splits))
-    if not splits.train:
+    usable = {row.id for row in total.rows} & {id for ids in splits for id in ids}
+    trained = {speakers[id] for id in splits.train if id in usable}
+    if not trained:
         raise InputError(
             f"{run.dataset}: no usable utterance is left to train on; see rejected.jsonl"
         )
-    return _of_trained_speakers(splits, speakers, run.dataset)
+    if untrained := sorted({speakers[id] for id in usable} - trained):
+        names = ", ".join(untrained[:_SHOWN]) + (", ..." if len(untrained) > _SHOWN else "")
+        _log.warning(
+            "%s: %d speakers have no usable utterance in the train split and are left out: %s",
+            *(run.dataset, len(untrained), names),
+        )
+    kept = {id for id in usable if speakers[id] in trained}
+    return Splits(*([id for id in ids if id in kept] for ids in splits))
 
 
 def warn_of_empty_splits(run: Run) -> None:
     """Logs what a finished dataset without validation or test utterances cannot be used for."""
-    splits = read_splits(run.folder)
-    for name, loss in (
-        ("valid", "stage 2 would train without validation, and choose no best checkpoint"),
-        ("test", "stages 3 and 4 would have no test utterances"),
+    splits, rejected = read_splits(run.folder), run.folder / "rejected.jsonl"
+    for name, ids, loss in (
+        ("valid", splits.valid, "stage 2 would train without validation and best checkpoint"),
+        ("test", splits.test, "stages 3 and 4 would have no test utterances"),
     ):
-        if not getattr(splits, name):
+        if not ids:
             _log.warning(
                 "%s: no usable utterance is left in the %s split: %s; before stage 2, raise"
-                " preprocess.split.%s, or correct what %s lists, and run stage 1 again",
-                run.dataset,
-                name,
-                loss,
-                f"{name} or change preprocess.split.{name}_ids",
-                run.folder / "rejected.jsonl",
+                " preprocess.split.%s or change preprocess.split.%s_ids, or correct what %s lists,"
+                " and run stage 1 again",
+                *(run.dataset, name, loss, name, name, rejected),
             )
-
-
-def _of_trained_speakers(splits: Splits, speakers: Mapping[str, str], dataset: str) -> Splits:
-    """The splits without utterances of speakers who have none to train on."""
-    trained = {speakers[id] for id in splits.train}
-    kept = Splits(*([id for id in ids if speakers[id] in trained] for ids in splits))
-    if unknown := sorted({speakers[id] for ids in splits for id in ids} - trained):
-        _log.warning(
-            "%s: %d speakers have no usable utterance in the train split and are left out: %s%s",
-            dataset,
-            len(unknown),
-            ", ".join(unknown[:_SHOWN]),
-            ", ..." if len(unknown) > _SHOWN else "",
-        )
-    return kept
 
 
 def write_speakers(run: Run, splits: Splits) -> None:

@@ -112,15 +112,9 @@ def _work(run: Run, n_jobs: int) -> Summary:
         total.add(report)
     n_extracted = len(run.listing.utterances) - sum(len(run.shards[name]) for name in finished)
     summary = _finish(run, total, n_extracted, start)
-    _log.info(
-        "%s: %d utterances, %.2f h, %d rejected, in %.0f s (%d extracted)",
-        run.dataset,
-        summary.n_usable,
-        summary.hours,
-        summary.n_rejected,
-        summary.wall_seconds,
-        summary.n_extracted,
-    )
+    counts = f"{summary.n_usable} utterances, {summary.hours:.2f} h, {summary.n_rejected} rejected"
+    times = f"in {summary.wall_seconds:.0f} s ({summary.n_extracted} extracted)"
+    _log.info("%s: %s, %s", run.dataset, counts, times)
     return summary
 
 

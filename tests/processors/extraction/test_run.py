@@ -429,7 +429,11 @@ def test_one_bad_file_does_not_stop_a_small_corpus_unless_none_is_allowed(corpus
 @pytest.mark.parametrize(
     ("id", "split", "loss"),
     [
-        ("LJ002-0020", "valid", "stage 2 would train without validation, and choose no best check"),
+        (
+            "LJ002-0020",
+            "valid",
+            "stage 2 would train without validation and best checkpoint; before",
+        ),
         ("LJ002-0035", "test", "stages 3 and 4 would have no test utterances"),
     ],
 )
