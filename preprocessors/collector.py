@@ -173,16 +173,15 @@ class AudioFiles:
         self._root = root
         self._folders = folders
         self._listed: dict[Path, dict[str, Path]] = {}
-        self._found: set[Path] = set()
+        self._used: set[Path] = set()
 
     def find(self, name: str) -> Path | None:
         """The audio file called `name`, a relative path without its ending; None if missing."""
         for folder in self._folders:
             path = self._root / folder / PurePosixPath(name)
-            found = self._files(path.parent).get(path.name)
-            if found is not None:
-                self._found.add(found)
-                return found
+            if (audio := self._files(path.parent).get(path.name)) is not None:
+                self._used.add(audio)
+                return audio
         return None
 
     def unlisted(self) -> list[str]:
@@ -190,7 +189,7 @@ class AudioFiles:
         for folder in self._folders:
             self._files(self._root / folder)
         files = {path for listed in self._listed.values() for path in listed.values()}
-        return sorted(path.relative_to(self._root).as_posix() for path in files - self._found)
+        return sorted(path.relative_to(self._root).as_posix() for path in files - self._used)
 
     def _files(self, folder: Path) -> dict[str, Path]:
         if folder not in self._listed:

@@ -30,13 +30,13 @@ def find_format(dataset: str, options: CorpusConfig) -> ModuleType:
         InputError: If there is no such format; lists the known ones and the nearest.
     """
     name = (options.format or dataset).lower()
-    known = known_formats()
-    if name in known:
+    formats = known_formats()
+    if name in formats:
         return _module(name)
     raise InputError(
         f"preprocess.corpus.{dataset}.format: unknown corpus format {name!r}; known:"
-        f" {', '.join(known)} (folder: your own recordings; audio_folder: without text, for"
-        f" vocoders){nearest(name, known)}"
+        f" {', '.join(formats)} (folder: your own recordings; audio_folder: without text, for"
+        f" vocoders){nearest(name, formats)}"
     )
 
 

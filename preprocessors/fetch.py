@@ -98,10 +98,10 @@ def _download(url: str, path: Path, attempts: int, wait: Callable[[float], None]
 
 def _verify(path: Path, sha256: str) -> None:
     _log.info("checking %s", path)
-    found = sha256_of(path)
-    if found != sha256:
+    checksum = sha256_of(path)
+    if checksum != sha256:
         raise InputError(
-            f"{path}: SHA-256 is {found}, expected {sha256}; the file was damaged or is another"
+            f"{path}: SHA-256 is {checksum}, expected {sha256}; the file was damaged or is another"
             " one. Remove it and run stage 0 again"
         )
 

@@ -203,8 +203,8 @@ def _add(row: TableRow, columns: tuple[str, ...], collector: Collector, files: A
     if len(row.cells) != len(columns):
         wanted = ", ".join(columns)
         n_cells = len(row.cells)
-        found = f"{n_cells} column{'s' * (n_cells != 1)}, expected {len(columns)} ({wanted})"
-        collector.reject(row.cells[0], f"{row.source}: {found}")
+        counts = f"{n_cells} column{'s' * (n_cells != 1)}, expected {len(columns)} ({wanted})"
+        collector.reject(row.cells[0], f"{row.source}: {counts}")
         return
     cells = dict(zip(columns, row.cells, strict=True))
     name = _without_suffix(cells["id"])

@@ -57,14 +57,14 @@ def _only_ones(held: Sequence[str], train: set[str], speakers: Mapping[str, str]
 
 
 def _listed(seconds: Mapping[str, float], options: SplitConfig) -> tuple[set[str], set[str]]:
-    test = _known(seconds, options.test_ids, "test_ids")
-    valid = _known(seconds, options.valid_ids, "valid_ids")
+    test = _checked(seconds, options.test_ids, "test_ids")
+    valid = _checked(seconds, options.valid_ids, "valid_ids")
     if both := sorted(test & valid):
         raise InputError(f"preprocess.split: in test_ids and in valid_ids: {', '.join(both[:5])}")
     return test, valid
 
 
-def _known(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
+def _checked(available: Iterable[str], wanted: tuple[str, ...], key: str) -> set[str]:
     unknown = sorted(set(wanted) - set(available))
     if unknown:
         raise InputError(
@@ -85,7 +85,7 @@ def _rank(seed: int, id: str) -> bytes:
 def _golden(seconds: Mapping[str, float], test: set[str], options: SplitConfig) -> list[str]:
     """The listed ids, or test items at even steps from the shortest to the longest."""
     if options.golden_ids:
-        golden = _known(seconds, options.golden_ids, "golden_ids")
+        golden = _checked(seconds, options.golden_ids, "golden_ids")
         if outside := sorted(golden - test):
             raise InputError(
                 f"preprocess.split.golden_ids: not in the test split: {', '.join(outside[:5])};"

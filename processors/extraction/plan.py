@@ -67,15 +67,15 @@ def choose_dataset(config: Config, name: str | None) -> str:
     Raises:
         InputError: If there is none of that name, or several and no name.
     """
-    known = ", ".join(config.dataset)
+    datasets = ", ".join(config.dataset)
     if name is None:
         if len(config.dataset) > 1:
             raise InputError(
-                f"the configuration has several data sets; choose by --dataset: {known}"
+                f"the configuration has several datasets; choose by --dataset: {datasets}"
             )
         return config.dataset[0]
     if name not in config.dataset:
-        raise InputError(f"--dataset {name}: the configuration has {known}")
+        raise InputError(f"--dataset {name}: the configuration has {datasets}")
     return name
 
 

@@ -17,7 +17,7 @@ def test_the_only_dataset_needs_no_name(tmp_path):
 def test_one_of_several_datasets_must_be_chosen_by_a_known_name(tmp_path):
     config = replace(config_of(tmp_path, tmp_path), dataset=("LJSpeech", "VCTK"))
     assert choose_dataset(config, "VCTK") == "VCTK"
-    with pytest.raises(InputError, match="several data sets; choose by --dataset: LJSpeech, VCTK"):
+    with pytest.raises(InputError, match="several datasets; choose by --dataset: LJSpeech, VCTK"):
         choose_dataset(config, None)
     with pytest.raises(InputError, match="--dataset LibriTTS: the configuration has LJSpeech"):
         choose_dataset(config, "LibriTTS")
