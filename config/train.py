@@ -189,8 +189,12 @@ class TrainConfig:
     profile: ProfileConfig = field(default_factory=ProfileConfig)
     log_steps: int = 50  # updates between log lines
     valid_steps: int = 1000  # updates between validations, with samples; 0: only at the end
-    save_steps: int = 1000  # updates between checkpoints; 0: only at the end
-    keep_last: int = 3  # newest checkpoints kept, in addition to the best one and to milestones
+    # updates between checkpoints, in addition to one before each validation and scoring; 0: no
+    # others. None is written while updates are skipped.
+    save_steps: int = 1000
+    # newest checkpoints kept, in addition to the best one and to milestones; 1 means 2, so that
+    # training can continue if the newest is damaged or its weights have diverged
+    keep_last: int = 3
     keep_milestones: tuple[int, ...] = ()  # updates whose checkpoints are saved and always kept
     valid_samples: int = 3  # validation utterances synthesised and plotted in the log
     # Scores of stage 4 during training: validation utterances, synthesised from their phones or

@@ -18,7 +18,8 @@ from utils.files import read_json, sha256_of, sync_folder, write_json
 from utils.logging import get_logger
 
 _NAME = re.compile(r"step-(\d{8,})")
-_PARTIAL = ".partial"
+_PARTIAL, _DAMAGED = ".partial", ".damaged"
+_FEWEST = 2  # checkpoints kept: one may turn out to be damaged or diverged
 MANIFEST = "manifest.json"
 
 
@@ -165,14 +166,29 @@ def remove_partial(folder: Path) -> None:
         shutil.rmtree(path)
 
 
+def set_aside(folder: Path, step: int) -> None:
+    """Renames the damaged checkpoints that are newer than the one a run continues from.
+
+    They would count among the newest, and whole ones would be removed in their place.
+
+    Args:
+        folder: The experiment's `checkpoints`.
+        step: Updates of the whole one.
+    """
+    for newer in (update for update in steps_of(folder) if update > step):
+        path = step_folder(folder, newer)
+        shutil.rmtree(target := path.with_name(path.name + _DAMAGED), ignore_errors=True)
+        path.rename(target)
+
+
 def prune(folder: Path, keep_last: int, always: Collection[int | None]) -> None:
     """Removes all checkpoints but the newest and those that are always kept.
 
     Args:
         folder: The experiment's `checkpoints`.
-        keep_last: Number of the newest to keep, at least one.
+        keep_last: Number of the newest to keep; at least two are.
         always: Updates of the best one (None if unknown), and of milestones.
     """
-    for step in steps_of(folder)[: -max(1, keep_last)]:
+    for step in steps_of(folder)[: -max(_FEWEST, keep_last)]:
         if step not in always:
             shutil.rmtree(step_folder(folder, step))

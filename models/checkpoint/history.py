@@ -23,6 +23,8 @@ class Position:
     batch: int = 0  # micro-batches of the epoch that each process has done
     best: float | None = None  # smallest validation loss so far
     best_step: int | None = None  # the update of the smallest validation loss
+    validated: int = 0  # the update of the last validation
+    scored: int = 0  # the update of the last scores
     # fingerprint of data, batches and processes; `batch` is valid for this plan only
     plan: str = ""
 

@@ -20,6 +20,7 @@ from models.checkpoint.folders import (
     MANIFEST,
     latest_checkpoint,
     remove_partial,
+    set_aside,
     step_of,
     steps_of,
     write_manifest,
@@ -115,13 +116,15 @@ def train(
         task = model_of(config).build_task(config, assets)
         process = ProcessRank(accelerator.process_index, accelerator.num_processes)
         data = load_data(config, assets, process, accelerator.device)
-        check_agreement(_facts(config, data.plan, step_of(checkpoint) if checkpoint else None))
+        step = 0 if checkpoint is None else step_of(checkpoint) or 0
+        check_agreement(_facts(config, data.plan, step))
         history = resumed_history(config, folder, resume=resume)
         assets, history = _initialised(task, config, assets, history, init_from)
         if accelerator.is_main_process:
             _prepare_folder(folder, config, assets, restart=restart)
+            if checkpoint is not None:
+                set_aside(folder / CHECKPOINTS, step)
         accelerator.wait_for_everyone()
-        step = 0 if checkpoint is None else step_of(checkpoint) or 0
         observers = Observers(Tracker(folder))
         if accelerator.is_main_process:
             tracker = stack.enter_context(_tracker(folder, config, assets, data, step))
@@ -136,7 +139,7 @@ def train(
         return trainer.fit()
 
 
-def _facts(config: Config, plan: str, resumed: int | None) -> dict[str, object]:
+def _facts(config: Config, plan: str, resumed: int) -> dict[str, object]:
     """What all processes must agree on; `preprocess` is in the fingerprint of the data."""
     keys = flat_config(config).items()
     shared = {key: value for key, value in keys if not is_one_of(key, _OF_A_MACHINE)}

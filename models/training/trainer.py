@@ -14,7 +14,7 @@ from accelerate.utils import gather_object, send_to_device
 
 from config.train import TrainConfig
 from models.base.task import Sample, Scheduled, Task
-from models.checkpoint.folders import prune, steps_of, write_checkpoint
+from models.checkpoint.folders import prune, step_folder, steps_of, write_checkpoint
 from models.checkpoint.history import Position
 from models.checkpoint.tensors import listed, not_finite
 from models.training.compilation import Compilation
@@ -25,7 +25,13 @@ from models.training.optimizers.schedules import learning_rate
 from models.training.optimizers.updates import Updater, WindowReport
 from models.training.processes.exchange import take_from_first
 from models.training.processes.signals import Interrupts
-from models.training.resuming.state import pack, random_states, unpack, weight_files
+from models.training.resuming.state import (
+    pack,
+    random_states,
+    unpack,
+    weight_files,
+    write_measured,
+)
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.validation import eval_mode, validate
 from models.training.tracking.meter import Meter
@@ -40,8 +46,8 @@ class Observers(NamedTuple):
     """Tracker, model card and scoring of a run; only the first process uses them."""
 
     tracker: Tracker  # takes curves and samples
-    # called after each checkpoint, with the position, and the losses of the last validation and the
-    # last scores
+    # called after each checkpoint, validation and scoring, with the position, and the losses of the
+    # last validation and the last scores
     write_card: Callable[[Position, Mapping[str, float]], None] = lambda _position, _values: None
     # scores validation utterances; None: they are not scored
     scoring: PeriodicScoring | None = None
@@ -106,7 +112,7 @@ class Trainer:
         self._files = weight_files(task.networks, task.exported, self._average)
         self._last_update = last_update(config, len(data.sampler))
         self._bad_in_a_row = 0
-        self._validated = self._scored = self._saved = -1  # updates
+        self._saved = 0  # update of the newest checkpoint
         self._meter = Meter(time.monotonic)
         self.position = Position(plan=data.plan)
         self.losses: Mapping[str, float] = {}
@@ -120,7 +126,8 @@ class Trainer:
         rank = self._accelerator.process_index
         self.position = unpack(checkpoint, self._files, self._updater, rank)
         self._saved = self.position.step
-        self._begin_update()  # a run that has come to its end is validated once more
+        if isinstance(self._task, Scheduled):  # an interrupted run may have left a validation
+            self._task.begin_update(max(0, self.position.step - 1))
         get_logger(__name__).info("resumed from %s", checkpoint)
         if self.position.plan != self._data.plan:
             get_logger(__name__).warning(
@@ -140,36 +147,65 @@ class Trainer:
             InputError: If weights or too many updates in a row are not finite, or a file cannot be
                 written.
         """
-        position, config = self.position, self._config
-        if self._is_finished():
+        if self._is_finished() and not self._due_measurements():
             get_logger(__name__).info(
                 "nothing is left to train: raise train.max_steps or train.max_epoch"
             )
             return None
         with Interrupts() as interrupts, self._bar() as bar:
+            if received := self._finish_update(interrupts):  # left by an interrupted run
+                return received
             for _ in self.updates():
                 if bar is not None:
                     bar.advance()
-                if self._is_due(config.score_steps):
-                    self._score()  # first: the card that comes with a new best has the scores
-                if self._is_due(config.valid_steps):
-                    self._validate()
-                if self._is_due(config.save_steps) or position.step in config.keep_milestones:
-                    self.save()
-                if received := self._signal_in_any_process(interrupts.received):
-                    self.save()
-                    get_logger(__name__).info(
-                        "stopped at update %d of %d; --resume continues",
-                        position.step,
-                        self._last_update,
-                    )
+                if received := self._finish_update(interrupts):
                     return received
-        if self._scored != position.step:
-            self._score()
-        if self._validated != position.step:
-            self._validate()
-        self.save()
-        return None
+            return self._finish_update(interrupts) or None  # the end of max_epoch is known now
+
+    def _finish_update(self, interrupts: Interrupts) -> int:
+        """Saves, validates and scores, in this order, as far as each is due.
+
+        The checkpoint comes first: no signal, error or lack of memory in the others can lose it.
+        While updates are skipped, everything waits for the next good one, since diverged weights
+        must not take the place of good checkpoints.
+
+        Returns:
+            The signal that any process received, after the checkpoint; 0 without one.
+        """
+        if self._bad_in_a_row and not self._is_finished():
+            return 0
+        received = self._signal_in_any_process(interrupts.received)
+        work = self._due_measurements()
+        if work or received or self._is_checkpoint_due():
+            work.insert(0, self.save)
+        for step in work:
+            step()
+            if received := received or self._signal_in_any_process(interrupts.received):
+                get_logger(__name__).info(
+                    "stopped at update %d of %d; --resume continues",
+                    self.position.step,
+                    self._last_update,
+                )
+                break
+        return received
+
+    def _due_measurements(self) -> list[Callable[[], None]]:
+        """Validation and scoring, if due and not done yet."""
+        config, position = self._config, self.position
+        at_end = self._is_finished()
+        return [
+            measure
+            for measure, every, last in (
+                (self._validate, config.valid_steps, position.validated),
+                (self._score, config.score_steps, position.scored),
+            )
+            if self._is_due(every, last) or (at_end and last < position.step)
+        ]
+
+    def _is_checkpoint_due(self) -> bool:
+        milestones = self._config.keep_milestones
+        passed = any(self._saved < update <= self.position.step for update in milestones)
+        return passed or self._is_due(self._config.save_steps, self._saved)
 
     def updates(self) -> Iterator[list[Any]]:
         """Takes the updates that are left, one at a time; yields the micro-batches of each."""
@@ -189,16 +225,26 @@ class Trainer:
         if self._accelerator.is_main_process:
             files = pack(self._files, self._updater, self.position, randomness)
             path = write_checkpoint(self._checkpoints, self.position.step, files)
-            always = {self.position.best_step, *self._config.keep_milestones}
-            prune(self._checkpoints, self._config.keep_last, always)
-            self._observers.write_card(self.position, {**self.losses, **self.scores})
             get_logger(__name__).info("saved %s", path)
+            self._update_folder()
         self._accelerator.wait_for_everyone()
+
+    def _update_folder(self) -> None:
+        """Removes superfluous checkpoints, and writes the model card."""
+        always = {self.position.best_step, *self._config.keep_milestones}
+        prune(self._checkpoints, self._config.keep_last, always)
+        self._observers.write_card(self.position, {**self.losses, **self.scores})
+
+    def _record_measured(self) -> None:
+        """Adds a validation or scoring to the checkpoint of its update, and to the model card."""
+        if self._accelerator.is_main_process:
+            write_measured(step_folder(self._checkpoints, self.position.step), self.position)
+            self._update_folder()
 
     def _windows(self) -> Iterator[list[Any]]:
         """The micro-batches of every update that is left, over all epochs."""
         position = self.position
-        while True:
+        while not self._is_finished():
             self._data.sampler.set_epoch(position.epoch, start=position.batch)
             for window in windows(self._data.train, self._config.gradient_accumulation_step):
                 yield window
@@ -206,8 +252,6 @@ class Trainer:
                     return
             position.epoch += 1
             position.batch = 0
-            if self._is_finished():
-                return
 
     def _update(self, window: list[Any]) -> None:
         """Takes and logs one update."""
@@ -261,19 +305,22 @@ class Trainer:
             )
 
     def _kept(self) -> str:
-        steps = steps_of(self._checkpoints)
-        return f"the checkpoint of update {steps[-1]} is kept" if steps else "no checkpoint exists"
+        """The checkpoints that exist, for a message."""
+        *older, newest = steps_of(self._checkpoints) or [0]
+        if not newest:
+            return "no checkpoint exists"
+        kept = f"the checkpoint of update {newest} is kept"
+        way_back = f" (remove it to --resume from that of update {older[-1]})" if older else ""
+        return kept + way_back
 
     def _log(self, report: WindowReport, rate: float) -> None:
         self._meter.add(report)
-        if self._is_due(self._config.log_steps):
+        if self._is_due(self._config.log_steps, self.position.step - 1):
             values = self._meter.read() | {"lr": rate}
             self._observers.tracker.log_training(values, self.position, self._last_update)
 
     def _validate(self) -> None:
-        """Measures the validation loss; the best update so far gets a checkpoint."""
-        self._check_weights()
-        self._validated = self.position.step
+        """Measures the validation loss of the newest checkpoint, which may be the best so far."""
         with self._spoken_weights():
             found = validate(self._task, self._data.valid, self._accelerator.device)
             if self._accelerator.is_main_process:
@@ -282,7 +329,8 @@ class Trainer:
         loss, self.losses = found.loss, {**found.losses, **found.metrics}
         if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
             self.position.best, self.position.best_step = loss, self.position.step
-            self.save()
+        self.position.validated = self.position.step
+        self._record_measured()
 
     def _log_samples(self) -> None:
         """Sends samples of some validation utterances to the tracker."""
@@ -298,17 +346,16 @@ class Trainer:
 
         `train.score_seconds` keeps the wait far below their timeout.
         """
-        self._check_weights()
-        self._scored = self.position.step
-        scoring = self._observers.scoring
-        if scoring is None or not self._accelerator.is_main_process:
-            return
-        networks = self._task.networks.values()
-        with self._spoken_weights(), eval_mode(networks, self._accelerator.device):
-            found = scoring.run(self._synthesise)
+        found, scoring = None, self._observers.scoring
+        if scoring is not None and self._accelerator.is_main_process:
+            networks = self._task.networks.values()
+            with self._spoken_weights(), eval_mode(networks, self._accelerator.device):
+                found = scoring.run(self._synthesise)
         if found is not None:
             self.scores = {f"score/{name}": value for name, value in found.values.items()}
             self._observers.tracker.log_scores(found, self.position.step)
+        self.position.scored = self.position.step
+        self._record_measured()
 
     def _synthesise(self, batch: TtsBatch | VocoderBatch) -> Sample:
         """The sample of a batch of one utterance."""
@@ -337,8 +384,9 @@ class Trainer:
             steps = ()
         return UpdateProfiler(steps, self._checkpoints.parent, self._accelerator.device)
 
-    def _is_due(self, every: int) -> bool:
-        return every > 0 and self.position.step % every == 0
+    def _is_due(self, every: int, last: int) -> bool:
+        """Whether a multiple of `every` was passed since the update `last`."""
+        return every > 0 and self.position.step // every > last // every
 
     def _is_finished(self) -> bool:
         config, position = self._config, self.position

@@ -2,6 +2,8 @@
 
 model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
 scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
+measured.json is added when the checkpoint has been validated and scored: the position with the best
+validation so far. It is written after the manifest, which does not list it.
 With a moving average of the weights, model.safetensors is the average, and raw_model.safetensors
 holds the weights themselves. Learning rates are functions of the step and need no state.
 """
@@ -26,10 +28,11 @@ from models.training.optimizers.averaging import WeightAverage
 from models.training.optimizers.updates import Updater
 from utils.config import build, plain_tree
 from utils.errors import InputError, described
-from utils.files import read_json
+from utils.files import read_json, write_json
 
 STATE = "training_state.pt"
 POSITION = "trainer_state.json"
+MEASURED = "measured.json"
 
 
 Weights = nn.Module | WeightAverage
@@ -104,6 +107,16 @@ def pack(
     return packed | {STATE: buffer.getvalue(), POSITION: json.dumps(plain).encode()}
 
 
+def write_measured(checkpoint: Path, position: Position) -> None:
+    """Adds the position after validation or scoring to a checkpoint.
+
+    Args:
+        checkpoint: Its folder.
+        position: With the same updates.
+    """
+    write_json(checkpoint / MEASURED, asdict(position))
+
+
 def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, rank: int) -> Position:
     """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
 
@@ -136,7 +149,7 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         updater.scaler.load_state_dict(tensors["scaler"])
         if rank < len(randomness):
             restore_random_states(randomness[rank] | tensors["random"][rank])
-        return build(Position, plain_tree(plain, checkpoint / POSITION))
+        position = build(Position, plain_tree(plain, checkpoint / POSITION))
     except (
         ArithmeticError,
         AttributeError,
@@ -149,3 +162,7 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
             f"{checkpoint}: {STATE} or {POSITION} is damaged ({described(error)}); remove this "
             "checkpoint to resume from an older one"
         ) from error
+    path = checkpoint / MEASURED
+    if path.exists():
+        position = build(Position, plain_tree(read_json(path), path))
+    return position

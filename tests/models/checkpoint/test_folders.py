@@ -17,6 +17,7 @@ from models.checkpoint.folders import (
     latest_checkpoint,
     prune,
     remove_partial,
+    set_aside,
     step_folder,
     steps_of,
     write_checkpoint,
@@ -114,11 +115,25 @@ def test_the_newest_the_best_and_milestones_survive_pruning(tmp_path):
     assert steps_of(tmp_path) == [1, 3, 6, 7]
 
 
-def test_the_newest_is_never_pruned(tmp_path):
-    write_checkpoint(tmp_path, 1, FILES)
-    prune(tmp_path, keep_last=0, always={None})
+def test_the_newest_two_are_never_pruned(tmp_path):
+    for step in (1, 2, 3):
+        write_checkpoint(tmp_path, step, FILES)
+    prune(tmp_path, keep_last=1, always={None})
+
+    assert steps_of(tmp_path) == [2, 3]
+
+
+def test_newer_checkpoints_than_that_of_a_resumed_run_do_not_count_but_are_not_lost(tmp_path):
+    for step in (1, 2, 3, 2, 3):
+        write_checkpoint(tmp_path, step, FILES)
+        set_aside(tmp_path, 1)
 
     assert steps_of(tmp_path) == [1]
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "step-00000001",
+        "step-00000002.damaged",
+        "step-00000003.damaged",
+    }
 
 
 def test_a_full_disk_keeps_older_checkpoints_and_leaves_nothing_behind(tmp_path):

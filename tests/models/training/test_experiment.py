@@ -208,6 +208,24 @@ def test_resuming_from_broken_checkpoints_only_is_refused(root):
         run(root, resume=True)
 
 
+def test_a_damaged_newest_checkpoint_costs_the_updates_since_the_one_before(root, caplog):
+    one = ("train.keep_last=1", "train.save_steps=1", "train.valid_steps=0")
+    run(root, *one)
+    checkpoints = root / "ckpts" / "voice" / "checkpoints"
+    path = checkpoints / "step-00000004" / "model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    with caplog.at_level(logging.INFO):
+        run(root, *one, resume=True)
+
+    fault = "step-00000004 is not used: model.safetensors has changed since it was written"
+    assert fault in caplog.text
+    assert f"resumed from {checkpoints / 'step-00000003'}" in caplog.messages
+    assert steps_of(checkpoints) == [3, 4]
+    assert path.read_bytes() == whole
+    assert (checkpoints / "step-00000004.damaged" / path.name).read_bytes() == whole[:-1]
+
+
 def test_a_damaged_history_does_not_stop_a_resumed_run(root, caplog):
     run(root)
     path = root / "ckpts" / "voice" / "history.json"
@@ -328,7 +346,7 @@ def test_without_the_corpus_training_runs_without_scores(root, caplog):
 
 def test_what_differs_between_machines_is_left_out_of_what_they_agree_on(root):
     config = load_config(write_voice_config(root), ["train.max_steps=7"])
-    facts = _facts(config, "plan", None)
+    facts = _facts(config, "plan", 0)
 
     assert facts["train.max_steps"] == 7
     assert facts["the data of stage 1"] == "plan"

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from config.train import AdamConfig, ScheduleConfig
 from models.base.task import Sample
-from models.checkpoint.folders import latest_checkpoint, steps_of
+from models.checkpoint.folders import fault_of, latest_checkpoint, steps_of, write_checkpoint
 from models.training.scoring.periodic import ScoringResult
 from models.training.scoring.validation import Validation, validate
 from models.training.trainer import last_update
@@ -131,7 +131,7 @@ def test_checkpoints_of_milestones_are_saved_and_kept_also_by_a_resumed_run(stor
     resumed = make_trainer(store, checkpoints, replace(config, max_steps=9))
     resumed.resume(latest_checkpoint(checkpoints))
     resumed.fit()
-    assert steps_of(checkpoints) == sorted({2, 7, 9, resumed.position.best_step})
+    assert steps_of(checkpoints) == [2, 7, 8, 9]
 
 
 class Watched(TinyTask):
@@ -259,10 +259,51 @@ def test_too_many_bad_steps_in_a_row_stop_training_with_the_last_good_checkpoint
     trainer = make_trainer(store, checkpoints, config, task)
 
     with pytest.raises(
-        InputError, match=r"update 6: 3 updates in a row .* utt-\d+; .* of update 4 is"
+        InputError, match=r"update 6: 3 updates in a row .* utt-\d+; .* of update 2 is"
     ):
         trainer.fit()
-    assert steps_of(checkpoints)[0] == 2
+    assert steps_of(checkpoints) == [2]
+
+
+def test_what_is_due_while_updates_are_skipped_waits_for_the_next_good_one(
+    store, checkpoints, monkeypatch
+):
+    task = Exploding({2, 3, 6})
+    changes = {"save_steps": 2, "valid_steps": 3, "keep_last": 9, "max_steps": 7}
+    trainer = make_trainer(store, checkpoints, train_config(**changes), task)
+    validated = []
+
+    def validate_at(*_arguments):
+        validated.append(trainer.position.step)
+        return Validation(1.0, {}, {})
+
+    monkeypatch.setattr("models.training.trainer.validate", validate_at)
+    trainer.fit()
+
+    assert steps_of(checkpoints) == [4, 7]
+    assert validated == [4, 7]
+
+
+def test_a_signal_while_updates_are_skipped_is_obeyed_after_the_next_good_one(store, checkpoints):
+    class Interrupted(Exploding):
+        def training_step(self, batch):
+            if self.updates == 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+            yield from super().training_step(batch)
+
+    trainer = make_trainer(store, checkpoints, train_config(max_steps=9), Interrupted({2, 3}))
+
+    assert trainer.fit() == signal.SIGTERM
+    assert steps_of(checkpoints) == [4]
+
+
+def test_the_stop_of_a_diverged_run_names_the_way_back(store, checkpoints):
+    task = Exploding(range(5, 9))
+    config = train_config(max_steps=20, save_steps=2, max_bad_steps=3, keep_last=1)
+
+    with pytest.raises(InputError, match=r"4 is kept \(remove it to --resume from .* update 2\)"):
+        make_trainer(store, checkpoints, config, task).fit()
+    assert steps_of(checkpoints) == [2, 4]
 
 
 class Overflowing(TinyTask):
@@ -311,14 +352,128 @@ def test_a_signal_saves_a_checkpoint_and_ends_training(store, checkpoints):
     assert steps_of(checkpoints) == [1]
 
 
-def test_a_finished_run_does_nothing(store, checkpoints):
-    config = train_config(max_steps=2)
-    make_trainer(store, checkpoints, config).fit()
-    trainer = make_trainer(store, checkpoints, config)
-    trainer.resume(checkpoints / "step-00000002")
+class Following(TinyTask):
+    """Names what is done, and does `during` in one of these."""
 
-    assert trainer.fit() is None
-    assert trainer.position.step == 2
+    def __init__(self, events, during=None):
+        super().__init__()
+        self.events = events
+        self.during = during or {}
+
+    def does(self, what):
+        self.events.append(what)
+        self.during.pop(what, lambda: None)()
+
+    def training_step(self, batch):
+        self.does("update")
+        yield from super().training_step(batch)
+
+    def validation_step(self, batch):
+        self.does("validate")
+        return super().validation_step(batch)
+
+
+def follow(store, checkpoints, config, during=None):
+    """A trainer, and the list of what it does: validations have two batches."""
+    events = []
+    task = Following(events, during)
+
+    def score(_synthesise):
+        task.does("score")
+        return ScoringResult({"mcd": 6.5}, {"mcd": "dB"}, 1, 0.5)
+
+    scoring = SimpleNamespace(run=score)
+    trainer = make_trainer(store, checkpoints, config, task, scoring=scoring)
+    cards = []
+    trainer._observers = trainer._observers._replace(
+        write_card=lambda position, values: cards.append((position.step, dict(values)))
+    )
+    return trainer, events, cards
+
+
+@pytest.fixture
+def _logged_saves(monkeypatch):
+    def write(folder, step, files):
+        write.events.append("save")
+        return write_checkpoint(folder, step, files)
+
+    monkeypatch.setattr("models.training.trainer.write_checkpoint", write)
+    return write
+
+
+def test_the_checkpoint_comes_before_validation_and_scores(store, checkpoints, _logged_saves):
+    config = train_config(max_steps=3, valid_steps=2, score_steps=2)
+    trainer, events, cards = follow(store, checkpoints, config)
+    _logged_saves.events = events
+    trainer.fit()
+
+    measured = ["update", "save", "validate", "validate", "score"]
+    assert events == ["update", *measured, *measured]
+    assert cards[-1][0] == 3
+    assert cards[-1][1].keys() == {"mel", "duration", "score/mcd"}
+
+
+def terminate():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run_out_of_memory():
+    raise torch.OutOfMemoryError("out of memory")
+
+
+@pytest.mark.parametrize(
+    ("what", "left"),
+    [("update", ["validate", "validate", "score"]), ("validate", ["score"]), ("score", [])],
+)
+def test_a_signal_at_the_end_costs_what_was_left_and_resuming_does_only_that(
+    store, checkpoints, what, left
+):
+    config = train_config(max_steps=1)
+    trainer, _, _ = follow(store, checkpoints, config, {what: terminate})
+    assert trainer.fit() == signal.SIGTERM
+    assert fault_of(checkpoints / "step-00000001") == ""
+    resumed, events, cards = follow(store, checkpoints, config)
+    resumed.resume(latest_checkpoint(checkpoints))
+
+    assert resumed.fit() is None
+    assert events == left
+    if left:
+        assert "score/mcd" in cards[-1][1]
+    again, events, _ = follow(store, checkpoints, config)
+    again.resume(latest_checkpoint(checkpoints))
+    assert again.fit() is None
+    assert events == []
+
+
+@pytest.mark.parametrize("end", [{"max_steps": 4}, {"max_steps": 0, "max_epoch": 1}])
+def test_an_error_in_a_validation_costs_no_update_and_resuming_repeats_it(store, checkpoints, end):
+    config = train_config(**end, valid_steps=2)
+    whole, events, _ = follow(store, checkpoints.parent / "whole", config)
+    whole.fit()
+    trainer, _, _ = follow(store, checkpoints, config, {"validate": run_out_of_memory})
+    with pytest.raises(torch.OutOfMemoryError):
+        trainer.fit()
+    assert fault_of(checkpoints / "step-00000002") == ""
+    resumed, rest, _ = follow(store, checkpoints, config)
+    resumed.resume(latest_checkpoint(checkpoints))
+    resumed.fit()
+
+    assert rest == events[2:]
+    assert resumed.position == whole.position
+    assert weights_of(resumed)["mel.weight"].equal(weights_of(whole)["mel.weight"])
+
+
+@pytest.mark.parametrize("end", [{"max_steps": 2}, {"max_steps": 0, "max_epoch": 1}])
+def test_a_finished_run_does_nothing(store, checkpoints, end, caplog):
+    config = train_config(**end)
+    make_trainer(store, checkpoints, config).fit()
+    trainer, events, _ = follow(store, checkpoints, config)
+    trainer.resume(latest_checkpoint(checkpoints))
+    with caplog.at_level(logging.INFO):
+        assert trainer.fit() is None
+
+    assert events == []
+    assert "nothing is left to train" in caplog.text
 
 
 def test_the_end_is_the_nearer_of_steps_and_epochs():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -252,20 +253,25 @@ raise SystemExit(128 + received if received else 0)
 
 def interrupted(store, folder, number, n_workers=0, **changes):
     """Trains in other processes, and sends all of them a signal in the fifth update."""
-    arguments = [str(store.folder), str(folder), str(n_workers), json.dumps(changes)]
+    arguments = [str(n_workers), json.dumps(changes)]
+    return killed(_TRAINING, store, folder, number, *arguments, lines=5)
+
+
+def killed(program, store, folder, number, *arguments, lines):
+    """Runs a program until it has printed so many lines; sends a signal, and ends its input."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _TRAINING, *arguments],
+        [sys.executable, "-c", program, str(store.folder), str(folder), *arguments],
         start_new_session=True,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         cwd=ROOT,
     )
-    for _ in range(5):
+    for _ in range(lines):
         assert process.stdout.readline()
     os.killpg(process.pid, number)
-    process.stdout.read()
-    process.stdout.close()
-    return process.wait()
+    process.communicate()
+    return process.returncode
 
 
 @pytest.mark.parametrize("changes", [{}, AVERAGED])
@@ -285,3 +291,43 @@ def test_an_interrupted_run_saves_and_resumes_bit_equal(store, tmp_path, number)
     parts = run(store, tmp_path / "parts", resume=True, max_steps=end)
 
     assert parts == run(store, tmp_path / "whole", max_steps=end)
+
+
+_SCORING = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from tests.models.training.small_tasks import FeatureStore, TinyTask, make_trainer
+from tests.models.training.resuming.test_state import options
+
+def score(synthesise):
+    print("scoring", flush=True)
+    sys.stdin.read()  # until the signal was sent
+
+store, folder = FeatureStore(Path(sys.argv[1])), Path(sys.argv[2])
+scoring = SimpleNamespace(run=score)
+trainer = make_trainer(store, folder, options(), TinyTask(dropout=0.3), scoring=scoring)
+raise SystemExit(128 + (trainer.fit() or 0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)],
+)
+def test_the_end_of_the_process_in_the_last_scoring_costs_no_weights(
+    store, tmp_path, number, status
+):
+    """SIGKILL is also what the kernel sends when memory runs out."""
+    assert killed(_SCORING, store, tmp_path / "parts", number, lines=1) == status
+    checkpoint = latest_checkpoint(tmp_path / "parts")
+    assert checkpoint.name == "step-00000011"
+    whole = run(store, tmp_path / "whole")
+    before = {path.name: path.stat().st_mtime_ns for path in checkpoint.iterdir()}
+    scored = []
+    scoring = SimpleNamespace(run=scored.append)
+
+    assert run(store, tmp_path / "parts", resume=True, scoring=scoring) == whole
+    assert len(scored) == (1 if number == signal.SIGKILL else 0)
+    after = {path.name: path.stat().st_mtime_ns for path in checkpoint.iterdir()}
+    assert {name for name in after if after[name] != before[name]} <= {"measured.json"}
