@@ -133,7 +133,8 @@ class ProfileConfig:
 class DataLoaderConfig:
     """Loader processes and memory of batches."""
 
-    num_worker: int = 2  # loader processes, at most 256; 0 loads in the training process
+    # loader processes, at most 256, and no more than cores; 0 loads in the training process
+    num_worker: int = 2
     pin_memory: bool = True  # used on GPUs only
 
     def __post_init__(self) -> None:

@@ -53,6 +53,7 @@ from models.training.resuming.changes import (
 )
 from models.training.scoring.periodic import build_scoring, check_score_metrics
 from models.training.tracking.backends import LOG, Run, check_backends, open_backends
+from models.training.tracking.pace import smaller_config
 from models.training.tracking.tracker import Tracker, closing
 from models.training.trainer import Observers, Trainer, last_update
 from processors.dataset.shapes import FixedBatches
@@ -127,7 +128,9 @@ def train(
         accelerator.wait_for_everyone()
         observers = Observers(Tracker(folder))
         if accelerator.is_main_process:
-            tracker = stack.enter_context(_tracker(folder, config, assets, data, step))
+            on_cpu = accelerator.device.type == "cpu"
+            smaller = smaller_config(config) if on_cpu and not (resume or init_from) else None
+            tracker = stack.enter_context(_tracker(folder, config, assets, data, step, smaller))
             card = card_writer(folder, config, assets, history)
             observers = Observers(tracker, card, build_scoring(config, data))
         trainer = Trainer(task, data, config.train, accelerator, folder / CHECKPOINTS, observers)
@@ -178,7 +181,12 @@ def _initialised(
 
 @contextmanager
 def _tracker(
-    folder: Path, config: Config, assets: Assets, data: TrainingData, step: int
+    folder: Path,
+    config: Config,
+    assets: Assets,
+    data: TrainingData,
+    step: int,
+    smaller: Path | None,
 ) -> Iterator[Tracker]:
     """The tracker of a run, whose backends are closed after the block."""
     utterances, frames = global_batch(config.train, data)
@@ -186,7 +194,7 @@ def _tracker(
     run = Run(folder, flat_config(config) | facts, assets.mel.sample_rate, step)
     backends = open_backends(config.train.trackers, run)
     with closing(backends):
-        yield Tracker(folder, backends)
+        yield Tracker(folder, backends, smaller)
 
 
 def _experiment_folder(config: Config, name: str) -> Path:

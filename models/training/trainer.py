@@ -35,6 +35,7 @@ from models.training.resuming.state import (
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.validation import eval_mode, validate
 from models.training.tracking.meter import Meter
+from models.training.tracking.pace import Pace
 from models.training.tracking.profiling import UpdateProfiler
 from models.training.tracking.tracker import Tracker
 from processors.dataset.batch import TtsBatch, VocoderBatch
@@ -114,6 +115,7 @@ class Trainer:
         self._bad_in_a_row = 0
         self._saved = 0  # update of the newest checkpoint
         self._meter = Meter(time.monotonic)
+        self._pace = Pace(config.log_steps, time.monotonic)
         self.position = Position(plan=data.plan)
         self.losses: Mapping[str, float] = {}
         self.scores: Mapping[str, float] = {}
@@ -315,9 +317,13 @@ class Trainer:
 
     def _log(self, report: WindowReport, rate: float) -> None:
         self._meter.add(report)
-        if self._is_due(self._config.log_steps, self.position.step - 1):
+        position, tracker = self.position, self._observers.tracker
+        logged = self._is_due(self._config.log_steps, position.step - 1)
+        if logged:
             values = self._meter.read() | {"lr": rate}
-            self._observers.tracker.log_training(values, self.position, self._last_update)
+            tracker.log_training(values, position, self._last_update)
+        if (seconds := self._pace.add(logged=logged)) is not None:
+            tracker.log_pace(seconds, position, self._last_update)
 
     def _validate(self) -> None:
         """Measures the validation loss of the newest checkpoint, which may be the best so far."""

@@ -105,6 +105,11 @@ class PhoneSet:
             self._found[phone] = self._find(phone)
         return self._found[phone]
 
+    def has_other_stress(self, phone: str) -> bool:
+        """Whether this set has the same vowel with another stress."""
+        segments = _sound_of(phone).segments
+        return any(sound.segments == segments for sound in self._sounds.values())
+
     def _find(self, phone: str) -> tuple[str, ...]:
         if phone in self._phones:
             return (phone,)

@@ -36,6 +36,7 @@ from processors.text.letters.mixing import substitute
 from processors.text.vocabulary import model_vocabulary
 from utils.errors import InputError
 from utils.files import read_json, read_text
+from utils.parallel import n_cores
 from utils.seed import derived_seed
 
 # Datasets by `Draw(epoch, item)`; items of validation are whole utterances.
@@ -313,13 +314,14 @@ def _training_loader(
     device: torch.device,
 ) -> DataLoader[Any]:
     options = train.dataloader
+    n_workers = min(options.num_worker, n_cores())  # PyTorch warns of more
     return DataLoader(
         training,
         batch_sampler=sampler,
         collate_fn=collator,
-        num_workers=options.num_worker,
+        num_workers=n_workers,
         pin_memory=options.pin_memory and device.type == "cuda",
-        persistent_workers=options.num_worker > 0,
+        persistent_workers=n_workers > 0,
         worker_init_fn=leave_signals_to_trainer,
         # iterators draw a seed; from the global generator, that would change the dropout of a
         # resumed run

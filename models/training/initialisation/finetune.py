@@ -94,6 +94,7 @@ def initialise(task: Task, assets: Assets, reference: str | Path) -> Transfer:
             "tensors fits the model of this config; give one of the same kind"
         )
     _log_transfer(transfer, source.folder)
+    _log_untrained(transfer, PhoneSet(source.assets.known_phones | assets.known_phones))
     return transfer
 
 
@@ -186,12 +187,33 @@ def _log_transfer(transfer: Transfer, folder: Path) -> None:
     kinds = {
         "of other phones, which begin as the nearest": transfer.similar,
         "new, initialised as without --init_from": transfer.new,
-        "new, of phones that it was not trained on": transfer.untrained,
         "dropped": transfer.dropped,
     }
     for kind, names in kinds.items():
         if names:
             logger.info("weights of %s: %d %s: %s", folder, len(names), kind, _grouped(names))
+
+
+def _log_untrained(transfer: Transfer, trained: PhoneSet) -> None:
+    """Says in one line which phones neither data hold, and whether it matters.
+
+    Args:
+        transfer: From the other model.
+        trained: Phones in the data of either model.
+    """
+    phones = {name.partition(": ")[2] for name in transfer.untrained}
+    stress, others = [], []
+    for phone in sorted(phone for phone in phones if phone not in trained):
+        if trained.has_other_stress(phone):
+            stress.append(phone)
+        elif nearest := trained.nearest(phone):  # no text has <spn>, which has none
+            others.append(f"{phone}={'+'.join(nearest)}")
+    kinds = {
+        "spoken as the nearest": others,
+        "does not matter, another stress of a trained vowel": stress,
+    }
+    if listed := [f"{kind}: {' '.join(names)}" for kind, names in kinds.items() if names]:
+        get_logger(__name__).info("phones in the data of neither model: %s", "; ".join(listed))
 
 
 def _grouped(names: Iterable[str]) -> str:

@@ -149,7 +149,11 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         updater.scaler.load_state_dict(tensors["scaler"])
         if rank < len(randomness):
             restore_random_states(randomness[rank] | tensors["random"][rank])
-        position = build(Position, plain_tree(plain, checkpoint / POSITION))
+        path = checkpoint / POSITION
+        if (checkpoint / MEASURED).exists():
+            path = checkpoint / MEASURED
+            plain = cast("dict[str, Any]", read_json(path))
+        return build(Position, plain_tree(plain, path))
     except (
         ArithmeticError,
         AttributeError,
@@ -159,10 +163,6 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         ValueError,
     ) as error:
         raise InputError(
-            f"{checkpoint}: {STATE} or {POSITION} is damaged ({described(error)}); remove this "
-            "checkpoint to resume from an older one"
+            f"{checkpoint}: {STATE}, {POSITION} or {MEASURED} is damaged ({described(error)}); "
+            "remove this checkpoint to resume from an older one"
         ) from error
-    path = checkpoint / MEASURED
-    if path.exists():
-        position = build(Position, plain_tree(read_json(path), path))
-    return position

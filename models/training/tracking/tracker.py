@@ -14,6 +14,8 @@ from models.training.tracking.backends import Backend
 from utils.errors import InputError
 from utils.logging import clock_face, get_logger
 
+_LONG_S = 6 * 3600.0  # time left from which a smaller configuration is proposed
+
 
 class Tracker:
     """Writes log lines, and sends curves, figures and audio to backends.
@@ -21,11 +23,15 @@ class Tracker:
     Args:
         folder: The experiment's folder, for messages.
         backends: None in processes other than the first.
+        smaller: A configuration to propose if training takes long.
     """
 
-    def __init__(self, folder: Path, backends: Sequence[Backend] = ()) -> None:
+    def __init__(
+        self, folder: Path, backends: Sequence[Backend] = (), smaller: Path | None = None
+    ) -> None:
         self._folder = folder
         self._backends = backends
+        self._smaller = smaller
 
     def log_training(self, values: Mapping[str, float], position: Position, last: int) -> None:
         """Writes one log line, and curves under `train/`.
@@ -51,6 +57,28 @@ class Tracker:
         )
         curves = {f"train/{name}": value for name, value in values.items()}
         self._log(curves, position.step)
+
+    def log_pace(self, seconds: float, position: Position, last: int) -> None:
+        """Writes the time left between two log lines; once, the smaller configuration.
+
+        Args:
+            seconds: Per update.
+            position: The current update.
+            last: The update at which training will end.
+        """
+        left = (last - position.step) * seconds
+        get_logger(__name__).info(
+            "update %d/%d: %.3g s per update, %s left",
+            position.step,
+            last,
+            seconds,
+            clock_face(left),
+        )
+        if self._smaller is not None and left >= _LONG_S:
+            get_logger(__name__).info(
+                "for a CPU there is a smaller one: --config %s", self._smaller
+            )
+            self._smaller = None
 
     def log_validation(self, found: Validation, step: int) -> None:
         """Writes one log line, and curves under `valid/`.

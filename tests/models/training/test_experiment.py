@@ -321,6 +321,22 @@ def test_scores_are_logged_to_tensorboard_and_in_the_card(root, caplog):
     assert "score/mcd" in (root / "ckpts" / "voice" / "README.md").read_text()
 
 
+def test_a_slow_run_on_a_cpu_shows_the_time_left_and_a_smaller_configuration(
+    root, caplog, monkeypatch
+):
+    monkeypatch.setattr("models.training.tracking.pace._WAIT_S", 0)
+    monkeypatch.setattr("models.training.tracking.tracker._LONG_S", 0)
+    with caplog.at_level(logging.INFO):
+        run(root)
+    left = [line for line in caplog.messages if line.endswith(" left")]
+    proposed = [line for line in caplog.messages if "a smaller one" in line]
+
+    assert [line.split(":")[0] for line in left] == ["update 3/4", "update 4/4"]
+    assert proposed == [
+        "for a CPU there is a smaller one: --config egs/tts/FastSpeech2/exp_config_small.json"
+    ]
+
+
 def test_a_metric_that_does_not_exist_is_refused_before_any_work(root):
     with pytest.raises(InputError, match=r"train\.score_metrics: no metric 'mdc'.*mcd"):
         run(root, 'train.score_metrics=["mdc"]')

@@ -392,7 +392,7 @@ def follow(store, checkpoints, config, during=None):
 
 
 @pytest.fixture
-def _logged_saves(monkeypatch):
+def logged_saves(monkeypatch):
     def write(folder, step, files):
         write.events.append("save")
         return write_checkpoint(folder, step, files)
@@ -401,10 +401,10 @@ def _logged_saves(monkeypatch):
     return write
 
 
-def test_the_checkpoint_comes_before_validation_and_scores(store, checkpoints, _logged_saves):
+def test_the_checkpoint_comes_before_validation_and_scores(store, checkpoints, logged_saves):
     config = train_config(max_steps=3, valid_steps=2, score_steps=2)
     trainer, events, cards = follow(store, checkpoints, config)
-    _logged_saves.events = events
+    logged_saves.events = events
     trainer.fit()
 
     measured = ["update", "save", "validate", "validate", "score"]

@@ -1,4 +1,5 @@
 import json
+import warnings
 from collections import Counter
 from dataclasses import replace
 
@@ -121,6 +122,16 @@ def test_a_faulty_utterance_is_named_in_one_line(tmp_path, n_workers):
 
     with pytest.raises(InputError, match=r"^utt-003: durations sum to \d+ .*; run stage 1 again$"):
         list(windows(data.train, 1))
+
+
+def test_no_more_loader_processes_are_started_than_there_are_cores(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _process: {0})
+    config = train_config(dataloader=DataLoaderConfig(num_worker=2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # PyTorch's, of more processes than cores
+        data = make_data(make_processed(tmp_path), config)
+
+    assert data.train.num_workers == 1
 
 
 def test_processes_share_the_validation_utterances(tmp_path):

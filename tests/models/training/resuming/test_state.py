@@ -206,6 +206,8 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
             b'{"random": [], "step": "x"}',
             'step is "x", expected a whole numb',
         ),
+        ("measured.json", b"[]", r"measured\.json is damaged"),
+        ("measured.json", b"{", r"measured\.json: not JSON"),
         ("training_state.pt", b"", "not a file of tensors"),
         ("training_state.pt", None, "not a file of tensors"),
     ],
@@ -215,6 +217,8 @@ def test_a_damaged_state_is_an_error_that_names_it(store, tmp_path, name, conten
     trainer = make_trainer(store, tmp_path / "run", options(), TinyTask(dropout=0.3))
     checkpoint = latest_checkpoint(tmp_path / "run")
     whole = (checkpoint / name).read_bytes()
+    if name != "measured.json":
+        (checkpoint / "measured.json").unlink()  # as of a run that was stopped before validation
     (checkpoint / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
 
     with pytest.raises(InputError, match=message):
