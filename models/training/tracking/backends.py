@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -31,85 +31,59 @@ class Run(NamedTuple):
     step: int = 0  # updates done before; what an interrupted run wrote after it is dropped
 
 
-class Backend(Protocol):
+class Backend(NamedTuple):
     """Takes the curves and samples of one run."""
 
     kind: str  # its name in `train.tracker`
-    takes_samples: bool
-
-    def log(self, curves: Mapping[str, float], step: int) -> None:
-        """Takes values by name, at one update."""
-
-    def show(self, sample: Sample, step: int) -> None:
-        """Takes audio and figures of one utterance, under `samples/<id>/`."""
-
-    def close(self) -> None:
-        """Completes the log."""
+    log: Callable[[Mapping[str, float], int], None]  # values by name, at one update
+    # audio and figures of one utterance, under `samples/<id>/`; None: the log holds numbers only
+    show: Callable[[Sample, int], None] | None
+    close: Callable[[], None]  # completes the log
 
 
-class TensorBoard:
-    """Writes TensorBoard's files; the configuration is the text `config`."""
+def _tensorboard(run: Run) -> Backend:
+    """TensorBoard's files; the configuration is the text `config`."""
+    from torch.utils.tensorboard import SummaryWriter
 
-    kind = "tensorboard"
-    takes_samples = True
+    writer = SummaryWriter(str(run.folder / LOG), purge_step=run.step + 1)
+    rows = [f"| {key} | {json.dumps(value)} |" for key, value in run.config.items()]
+    table = [f"# {run.folder.name}", "", "| key | value |", "|---|---|", *rows]
+    writer.add_text("config", "\n".join(table), run.step)
 
-    def __init__(self, run: Run) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
-        self._sample_rate = run.sample_rate
-        self._writer = SummaryWriter(str(run.folder / LOG), purge_step=run.step + 1)
-        rows = [f"| {key} | {json.dumps(value)} |" for key, value in run.config.items()]
-        table = [f"# {run.folder.name}", "", "| key | value |", "|---|---|", *rows]
-        self._writer.add_text("config", "\n".join(table), run.step)
-
-    def log(self, curves: Mapping[str, float], step: int) -> None:
-        """Takes values by name, at one update."""
+    def log(curves: Mapping[str, float], step: int) -> None:
         for name, value in curves.items():
-            self._writer.add_scalar(name, value, step)
-        self._writer.flush()
+            writer.add_scalar(name, value, step)
+        writer.flush()
 
-    def show(self, sample: Sample, step: int) -> None:
-        """Takes audio and figures of one utterance, under `samples/<id>/`."""
+    def show(sample: Sample, step: int) -> None:
         for name, draw in sample.figures.items():
-            self._writer.add_figure(_path(sample, name), draw(), step)
+            writer.add_figure(_path(sample, name), draw(), step)
         for name, wav in sample.audio.items():
             sound = _playable(wav)[None]  # (1, S)
-            self._writer.add_audio(_path(sample, name), sound, step, sample_rate=self._sample_rate)
+            writer.add_audio(_path(sample, name), sound, step, sample_rate=run.sample_rate)
 
-    def close(self) -> None:
-        """Completes the log."""
-        self._writer.close()
+    return Backend("tensorboard", log, show, writer.close)
 
 
-class WeightsAndBiases:
-    """Sends to Weights & Biases; with WANDB_MODE=offline writes to `wandb` in the run's folder."""
+def _weights_and_biases(run: Run) -> Backend:
+    """Weights & Biases; with WANDB_MODE=offline, the folder `wandb` in that of the run."""
+    import wandb
 
-    kind = "wandb"
-    takes_samples = True
+    try:
+        sent = wandb.init(
+            project=PROJECT, name=run.folder.name, dir=str(run.folder), config=dict(run.config)
+        )
+    except wandb.errors.Error as error:
+        raise InputError(
+            f"train.tracker wandb: {error}; log in by `wandb login`, or set WANDB_MODE=offline,"
+            " which needs neither network nor account"
+        ) from error
 
-    def __init__(self, run: Run) -> None:
-        import wandb
+    def log(curves: Mapping[str, float], step: int) -> None:
+        sent.log(dict(curves), step=step)
 
-        self._sample_rate = run.sample_rate
-        try:
-            self._run = wandb.init(
-                project=PROJECT, name=run.folder.name, dir=str(run.folder), config=dict(run.config)
-            )
-        except wandb.errors.Error as error:
-            raise InputError(
-                f"train.tracker wandb: {error}; log in by `wandb login`, or set WANDB_MODE=offline,"
-                " which needs neither network nor account"
-            ) from error
-
-    def log(self, curves: Mapping[str, float], step: int) -> None:
-        """Takes values by name, at one update."""
-        self._run.log(dict(curves), step=step)
-
-    def show(self, sample: Sample, step: int) -> None:
-        """Takes audio and figures of one utterance, under `samples/<id>/`."""
-        import wandb
-
-        rate = self._sample_rate
+    def show(sample: Sample, step: int) -> None:
+        rate = run.sample_rate
         sounds = {
             _path(sample, name): wandb.Audio(_playable(wav).numpy(), sample_rate=rate)
             for name, wav in sample.audio.items()
@@ -118,46 +92,35 @@ class WeightsAndBiases:
             _path(sample, name): wandb.Image(_pixels(draw()))
             for name, draw in sample.figures.items()
         }
-        self._run.log(sounds | images, step=step)
+        sent.log(sounds | images, step=step)
 
-    def close(self) -> None:
-        """Completes the log."""
-        self._run.finish()
+    return Backend("wandb", log, show, sent.finish)
 
 
-class JsonLines:
-    """Writes `log/metrics.jsonl`: a line for the run, then one for each set of curves.
+def _json_lines(run: Run) -> Backend:
+    """`log/metrics.jsonl`: a line for the run, then one for each set of curves.
 
     The line of the run has `run`, `config` and `step`, its start; other lines have `step` and the
     values by name, null where one is not finite. A resumed run drops the lines after its start, and
-    adds a line of its own. There are no samples.
+    adds a line of its own.
     """
+    path = run.folder / LOG / METRICS
+    first = {"run": run.folder.name, "config": dict(run.config), "step": run.step}
+    write_jsonl(path, [*_rows_until(path, run.step), first])
 
-    kind = "jsonl"
-    takes_samples = False
-
-    def __init__(self, run: Run) -> None:
-        self._path = run.folder / LOG / METRICS
-        first = {"run": run.folder.name, "config": dict(run.config), "step": run.step}
-        write_jsonl(self._path, [*_rows_until(self._path, run.step), first])
-
-    def log(self, curves: Mapping[str, float], step: int) -> None:
-        """Takes values by name, at one update."""
+    def log(curves: Mapping[str, float], step: int) -> None:
         finite = {name: v if math.isfinite(v) else None for name, v in curves.items()}
-        append_jsonl(self._path, {"step": step, **finite})
+        append_jsonl(path, {"step": step, **finite})
 
-    def show(self, sample: Sample, step: int) -> None:
-        """Takes nothing: the file holds numbers."""
-
-    def close(self) -> None:
-        """Every line is already in the file."""
+    return Backend("jsonl", log, show=None, close=lambda: None)
 
 
-BACKENDS: Mapping[str, Callable[[Run], Backend]] = {
-    kind.kind: kind for kind in (TensorBoard, WeightsAndBiases, JsonLines)
+_OPENING: Mapping[str, Callable[[Run], Backend]] = {
+    "tensorboard": _tensorboard,
+    "wandb": _weights_and_biases,
+    "jsonl": _json_lines,
 }
-_SHOWN = {TensorBoard.kind, WeightsAndBiases.kind}  # those that take samples
-_PACKAGES = {TensorBoard.kind: "tensorboard", WeightsAndBiases.kind: "wandb"}
+_PACKAGES = ("tensorboard", "wandb")  # backends that show samples, named as their packages
 
 
 def open_backends(kinds: Iterable[str], run: Run) -> Sequence[Backend]:
@@ -170,7 +133,7 @@ def open_backends(kinds: Iterable[str], run: Run) -> Sequence[Backend]:
     Raises:
         InputError: If Weights & Biases refuses the run.
     """
-    return [BACKENDS[kind](run) for kind in kinds]
+    return [_OPENING[kind](run) for kind in kinds]
 
 
 def check_backends(kinds: Sequence[str], n_samples: int) -> None:
@@ -183,8 +146,8 @@ def check_backends(kinds: Sequence[str], n_samples: int) -> None:
     Raises:
         InputError: If a package is missing; the message names it and how to install it.
     """
-    needed = [package for kind in kinds if (package := _PACKAGES.get(kind))]
-    if n_samples > 0 and _SHOWN & set(kinds):
+    needed = [kind for kind in kinds if kind in _PACKAGES]
+    if n_samples > 0 and needed:
         needed.append("matplotlib")
     for package in needed:
         if importlib.util.find_spec(package) is None:

@@ -120,13 +120,13 @@ class Tracker:
             samples: Not even generated unless a backend takes them.
             step: The current update.
         """
-        takers = [backend for backend in self._backends if backend.takes_samples]
+        takers = [(backend, backend.show) for backend in self._backends if backend.show]
         if not takers:
             return
         for sample in samples:
-            for backend in takers:
+            for backend, show in takers:
                 with self._writing(backend):
-                    backend.show(sample, step)
+                    show(sample, step)
 
     def _log(self, curves: Mapping[str, float], step: int) -> None:
         for backend in self._backends:

@@ -8,6 +8,7 @@ import pytest
 from models.base.task import Sample
 from models.checkpoint.history import Position
 from models.training.scoring.validation import Validation
+from models.training.tracking.backends import Backend
 from models.training.tracking.tracker import Tracker, closing
 from utils.errors import InputError
 
@@ -36,32 +37,30 @@ def test_metrics_are_listed_after_the_losses_that_add_up(tmp_path, caplog):
     ]
 
 
-class Recorder:
-    """A backend that keeps what it gets."""
+def recorder(curves, shown=None):
+    """A backend that keeps what it gets; without `shown`, it takes no samples."""
 
-    def __init__(self, kind="recorder", *, takes_samples=True):
-        self.kind, self.takes_samples = kind, takes_samples
-        self.curves, self.shown = [], []
+    def show(sample, step):
+        shown.append((sample.id, step))
 
-    def log(self, curves, step):
-        self.curves.append((curves, step))
+    def log(values, step):
+        curves.append((values, step))
 
-    def show(self, sample, step):
-        self.shown.append((sample.id, step))
+    return Backend("recorder", log, None if shown is None else show, lambda: None)
 
 
 def test_every_backend_gets_curves_and_those_that_take_them_samples(tmp_path):
-    full, numbers = Recorder(), Recorder(takes_samples=False)
-    tracker = Tracker(tmp_path, [full, numbers])
+    full, numbers, shown = [], [], []
+    tracker = Tracker(tmp_path, [recorder(full, shown), recorder(numbers)])
     tracker.log_validation(Validation(0.5, {"mel": 0.4}, {"pesq": 3.0}), 7)
     tracker.log_samples([Sample("a", {}, {}), Sample("b", {}, {})], 7)
 
     curves = {"valid/mel": 0.4, "valid/pesq": 3.0, "valid/loss": 0.5}
-    assert full.curves == numbers.curves == [(curves, 7)]
-    assert (full.shown, numbers.shown) == ([("a", 7), ("b", 7)], [])
+    assert full == numbers == [(curves, 7)]
+    assert shown == [("a", 7), ("b", 7)]
 
 
-@pytest.mark.parametrize("backends", [(), (Recorder(takes_samples=False),)])
+@pytest.mark.parametrize("backends", [(), (recorder([]),)])
 def test_samples_that_no_backend_takes_are_not_generated(tmp_path, backends):
     samples = iter([Sample("a", {}, {})])
     Tracker(tmp_path, backends).log_samples(samples, 1)
