@@ -2,12 +2,13 @@
 
 model.safetensors, other networks as <name>.safetensors, training_state.pt (tensors: optimizers,
 scaler, generators of torch) and trainer_state.json (position, generators of Python and NumPy).
-measured.json is added when the checkpoint has been validated and scored: the position with the best
-validation so far. It is written after the manifest, which does not list it.
+measured.json is added after validation and scoring: the position with the best validation so far.
+The manifest, written before, does not list it; it has its own checksum.
 With a moving average of the weights, model.safetensors is the average, and raw_model.safetensors
 holds the weights themselves. Learning rates are functions of the step and need no state.
 """
 
+import hashlib
 import io
 import json
 import random
@@ -114,7 +115,12 @@ def write_measured(checkpoint: Path, position: Position) -> None:
         checkpoint: Its folder.
         position: With the same updates.
     """
-    write_json(checkpoint / MEASURED, asdict(position))
+    plain = asdict(position)
+    write_json(checkpoint / MEASURED, {"position": plain, "sha256": _digest(plain)})
+
+
+def _digest(plain: object) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, rank: int) -> Position:
@@ -152,7 +158,13 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
         path = checkpoint / POSITION
         if (checkpoint / MEASURED).exists():
             path = checkpoint / MEASURED
-            plain = cast("dict[str, Any]", read_json(path))
+            measured = cast("dict[str, Any]", read_json(path))
+            plain = measured["position"]
+            if measured["sha256"] != _digest(plain):
+                raise InputError(
+                    f"{path} has changed since it was written; remove it, and --resume validates "
+                    "this update again"
+                )
         return build(Position, plain_tree(plain, path))
     except (
         ArithmeticError,

@@ -208,6 +208,7 @@ def test_weights_of_another_model_are_refused(store, tmp_path):
         ),
         ("measured.json", b"[]", r"measured\.json is damaged"),
         ("measured.json", b"{", r"measured\.json: not JSON"),
+        ("measured.json", b'{"position": {"step": 9}, "sha256": ""}', "changed .* validates this"),
         ("training_state.pt", b"", "not a file of tensors"),
         ("training_state.pt", None, "not a file of tensors"),
     ],
