@@ -25,7 +25,7 @@ ROOMS = {
         "base": set(),
         "tts": {"base"},
         "vocoder": {"base"},
-        "checkpoint": {"base", "tts"},  # importers fill the configurations of models
+        "checkpoint": {"base", "tts", "vocoder"},  # importers fill the configurations of models
         "teacher_forcing": {"base", "checkpoint"},
         "training": {"base", "checkpoint"},
         "synthesizer": {"base", "checkpoint"},

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.checks import require_at_least, require_odd, require_share
-from modules.location_attention import LocationAttention
-from modules.recurrent import StepLinear, StepMixture, lstm_state
+from models.tts._tacotron2_attention import LocationAttention
+from models.tts._tacotron2_recurrent import StepLinear, StepMixture, lstm_state
 
 PRENET_DROPOUT = 0.5  # in training, validation and synthesis
 _BLOCK_STEPS = 64  # dropout masks of so many steps are drawn at once

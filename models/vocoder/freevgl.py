@@ -31,7 +31,6 @@ from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
 from modules.conv import Linear
-from modules.convnext import ConvNeXtBlock
 from modules.griffin_lim import GriffinLim, WholeMelVocoder
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
@@ -40,6 +39,7 @@ from processors.dataset.batch import VocoderBatch
 from utils.errors import InputError
 
 _MEL_MEAN, _MEL_STD = -5.0, 2.0  # approximate mean and standard deviation of log-mels of speech
+_FIRST_SCALE = 0.2  # of the residual branches
 _QUIET = math.log(3e-4)  # smaller log magnitudes count as equal: -85 dB of a full-scale sine
 _BLUR_REACH = 5  # frames or bands on either side
 
@@ -68,6 +68,32 @@ class FreeVGLConfig:
         require_at_least(self, 0, "gain_db", "blur_frames", "blur_bands")
         require_share(self, "blurred")
         require_odd(self, "kernel_size")
+
+
+class ConvNeXtBlock(nn.Module):
+    """Depthwise convolution over frames, LayerNorm and two linear layers, with a scaled residual.
+
+    Liu et al. 2022, arXiv:2201.03545, as in Vocos (Siuzdak 2023).
+
+    Args:
+        channels: C.
+        kernel_size: Of the convolution, odd.
+        expansion: Channels between the linear layers, as a multiple of C.
+    """
+
+    def __init__(self, channels: int, kernel_size: int, expansion: int) -> None:
+        super().__init__()
+        margin = kernel_size // 2
+        self.conv = nn.Conv1d(channels, channels, kernel_size, padding=margin, groups=channels)
+        self.norm = nn.LayerNorm(channels)
+        self.up = Linear(channels, expansion * channels)
+        self.down = Linear(expansion * channels, channels)
+        self.scale = nn.Parameter(torch.full((channels,), _FIRST_SCALE))
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """Transforms frames, (B, T, C) -> (B, T, C)."""
+        hidden = self.norm(self.conv(frames.mT).mT)
+        return frames + self.scale * self.down(F.gelu(self.up(hidden)))
 
 
 class FreeVGL(WholeMelVocoder):

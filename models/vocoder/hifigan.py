@@ -7,7 +7,7 @@ departs from that in that
 - a generator can first be trained without discriminators, on the mel and the multi-resolution STFT
   loss (`adversarial: false`), a good start on a small machine.
 
-The generator is in _hifigan_generator.py, the discriminators in modules/discriminators.py.
+The generator is in _hifigan_generator.py, the discriminators in _hifigan_discriminators.py.
 """
 
 import math
@@ -26,8 +26,13 @@ from models.base.assets import Assets
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
+from models.vocoder._hifigan_discriminators import (
+    PERIOD_CHANNELS,
+    PERIODS,
+    SCALE_CHANNELS,
+    WaveDiscriminator,
+)
 from models.vocoder._hifigan_generator import GeneratorConfig, HiFiGAN
-from modules.discriminators import PERIOD_CHANNELS, PERIODS, SCALE_CHANNELS, WaveDiscriminator
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
 from processors.dataset.batch import VocoderBatch

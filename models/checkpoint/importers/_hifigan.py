@@ -14,7 +14,7 @@ from models.base.registry import config_of
 from models.checkpoint.importers import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._settings import renamed, upper_edge
 from models.checkpoint.tensors import named_tensors, read_weights
-from modules.discriminators import WaveDiscriminator
+from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.normalisation import adapt_weight_norm
 from utils.config import plain_tree
 from utils.errors import InputError

@@ -15,7 +15,7 @@ from models.teacher_forcing.attended_durations import (
     is_voice,
 )
 from models.training.data.loading import ProcessRank, collect_assets, load_data
-from modules.location_attention import LocationAttention
+from models.tts._tacotron2_attention import LocationAttention
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
 from processors.durations.importing import import_durations

@@ -10,6 +10,7 @@ import torch
 from config.train import TrainConfig
 from models.training.data.loading import ProcessRank, TrainingData, data_of, make_collator
 from models.training.trainer import Trainer
+from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from models.vocoder.hifigan import (
     DiscriminatorConfig,
     GeneratorConfig,
@@ -18,7 +19,6 @@ from models.vocoder.hifigan import (
     HiFiGANTask,
     normalise_weights,
 )
-from modules.discriminators import WaveDiscriminator
 from modules.mel import MelSpectrogram
 from processors.audio.pcm import from_pcm16, to_pcm16
 from processors.dataset.batch import VocoderBatch

@@ -8,6 +8,7 @@ from accelerate.state import AcceleratorState
 
 from config.preprocess import PreprocessConfig
 from models.training.optimizers.updates import Updater, weighted_mean
+from models.vocoder._waveglow_denoiser import Denoiser
 from models.vocoder.waveglow import (
     MODEL,
     WaveGlow,
@@ -17,7 +18,6 @@ from models.vocoder.waveglow import (
     normalise_weights,
 )
 from modules.chunks import Context
-from modules.denoiser import Denoiser
 from modules.mel import MelConfig
 from modules.normalisation import adapt_weight_norm
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend

@@ -8,7 +8,7 @@ from models.base.registry import config_of
 from models.checkpoint.importers import _hifigan, hifigan_amphion
 from models.checkpoint.loading import load_model
 from models.synthesizer.runs.text_synthesis import default_output
-from modules.discriminators import PERIODS, WaveDiscriminator
+from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     SIZES_OF_TYPE_2,

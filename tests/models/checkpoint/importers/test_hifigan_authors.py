@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 
 from models.checkpoint.importers import _hifigan, hifigan_authors
 from models.checkpoint.loading import load_model
-from modules.discriminators import PERIODS, WaveDiscriminator
+from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
 from modules.normalisation import adapt_weight_norm
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,

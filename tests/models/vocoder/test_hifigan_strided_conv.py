@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from modules.strided_conv import RowConv2d, StridedConv1d
+from models.vocoder._hifigan_strided_conv import RowConv2d, StridedConv1d
 from tests.modules.gradients import results
 
 # C_in, C_out, kernel, stride, groups, length: those of the discriminators, with fewer channels

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from modules.discriminators import (
+from models.vocoder._hifigan_discriminators import (
     MultiPeriodDiscriminator,
     MultiScaleDiscriminator,
     PeriodDiscriminator,
