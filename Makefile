@@ -89,11 +89,11 @@ check: .venv/.installed
 # two, other processes on the machine change the figures.
 bench: .venv/.installed
 	$(BENCH) --mode speech,start-up --steps 6 --output docs/benchmarks/speech.json
-	$(BENCH) --mode inference --model fastpitch,fastspeech2,freevgl,hifigan --random_weights \
+	$(BENCH) --mode inference --model fastpitch,fastspeech2,freevgl,hifigan \
 		--longest 100 --steps 8 $(PRECISIONS) --output docs/benchmarks/inference.json
-	$(BENCH) --mode inference --model tacotron2 --random_weights --longest 100 --steps 6 \
+	$(BENCH) --mode inference --model tacotron2 --longest 100 --steps 6 \
 		--compare precision=fp32 precision=int8 --output docs/benchmarks/inference_tacotron2.json
-	$(BENCH) --mode inference --model waveglow --random_weights \
+	$(BENCH) --mode inference --model waveglow \
 		--longest 20 --steps 2 $(PRECISIONS) --output docs/benchmarks/inference_waveglow.json
 	$(BENCH) --mode training --model fastpitch,fastspeech2,freevgl,hifigan \
 		--batch_size 1 --steps 8 $(PRECISIONS) --output docs/benchmarks/training.json
@@ -103,7 +103,7 @@ bench: .venv/.installed
 		--batch_size 1 --steps 2 $(PRECISIONS) --output docs/benchmarks/training_waveglow.json
 	$(BENCH) --mode training --model fastspeech2 --precision bf16 --batch_size 8 --steps 8 \
 		--compare batches=random batches=buckets --output docs/benchmarks/batches.json
-	$(BENCH) --mode training,inference --model fastspeech2,hifigan --random_weights \
+	$(BENCH) --mode training,inference --model fastspeech2,hifigan \
 		--batch_size 1 --longest 100 --steps 6 \
 		--compare threads=1 threads=2 --output docs/benchmarks/threads.json
 	$(BENCH) --mode training --config egs/tts/FastSpeech2/exp_config_small.json --precision bf16 \

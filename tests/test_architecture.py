@@ -30,7 +30,7 @@ ROOMS = {
         "training": {"base", "checkpoint"},
         "synthesizer": {"base", "checkpoint"},
         "evaluation": {"base", "checkpoint", "synthesizer"},
-        "benchmark": {"base", "checkpoint", "evaluation", "synthesizer", "training"},
+        "benchmark": {"base", "synthesizer", "training"},
     },
     "processors": {
         "records": set(),

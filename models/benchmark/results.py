@@ -1,131 +1,108 @@
-"""Results as JSON, and as tables for people."""
+"""Results of a benchmark, and their tables in Markdown."""
 
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any
 
+import numpy as np
 import torch
 
-from models.benchmark.timing import Measurement, Ratio, Spread, spread, total
+from models.benchmark.timing import Measurement
 
-_PACKAGES = ("torch", "numpy", "accelerate")
-
-
-class Measured(NamedTuple):
-    """What a measurement is of."""
-
-    model: str
-    mode: str  # training, inference, speech or start-up
-    setting: str  # such as "precision=fp32"
-    batch: str = "1"  # utterances of a call, such as "16", or "32 x 8" accumulated ones
-    weights: str = "random"  # or the checkpoint
-    data: str = "generated"  # or the datasets
+_RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Result:
-    """One measurement. Rates and the real-time factor are of CPU time on one core, else elapsed."""
+    """The figures of one measurement, or of two that were timed in turn."""
 
-    of: Measured
-    warm_up: int  # calls before those that are timed
-    n: int  # timed calls
-    cpu_s: Spread  # of one call: an update, or the synthesis of a batch
-    wall_s: Spread
-    first_s: float  # elapsed time of the first call
-    peak_mib: float
-    frames_per_s: float = 0.0  # of the mel, without padding
-    samples_per_s: float = 0.0
-    utterances_per_s: float = 0.0
-    padding: float = 0.0  # share of the computed frames
-    real_time_factor: float | None = None  # seconds per second of sound
-    parts: Mapping[str, float] = field(default_factory=dict)  # of speech; see docs/benchmarks.md
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two settings that were timed call by call in turn."""
-
+    mode: str  # training, inference, speech, start-up, or comparison
     model: str
-    mode: str
-    first: str
-    second: str
-    ratio: Ratio  # time per frame of the first, divided by that of the second
+    setting: str  # such as "precision=fp32"
+    figures: Mapping[str, float]  # by the heads of their columns
 
 
-@dataclass(frozen=True)
-class Report:
-    """All that one run of the benchmark has measured."""
-
-    command: str
-    environment: Mapping[str, str]
-    results: Sequence[Result]
-    comparisons: Sequence[Comparison] = ()
-
-
-def result_of(of: Measured, measurement: Measurement, *, sample_rate: int, on_cpu: bool) -> Result:
-    """Summarises a measurement.
+def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
+    """Summarises a measurement; calls without frames have no rates.
 
     Args:
-        of: What it is of.
-        measurement: Updates or synthesis.
-        sample_rate: Hz.
-        on_cpu: Rates are of CPU time.
+        measurement: Timed calls.
+        on_cpu: Times and rates are of CPU time, not of elapsed time.
     """
-    calls, done = measurement.calls, total(measurement.calls)
-    seconds = sum(call.cpu_s if on_cpu else call.wall_s for call in calls)
-    return Result(
-        of,
-        warm_up=len(measurement.warm_up),
-        n=len(calls),
-        cpu_s=spread([call.cpu_s for call in calls]),
-        wall_s=spread([call.wall_s for call in calls]),
-        first_s=(*measurement.warm_up, *calls)[0].wall_s,
-        peak_mib=measurement.peak_mib,
-        frames_per_s=done.frames / seconds,
-        samples_per_s=done.samples / seconds,
-        utterances_per_s=done.utterances / seconds,
-        padding=1 - done.frames / done.cells,
-        real_time_factor=seconds * sample_rate / done.samples,
-    )
+    calls = measurement.calls
+    seconds = [call.cpu_s if on_cpu else call.wall_s for call in calls]
+    utterances, frames, cells, audio_s = map(sum, zip(*(c.work for c in calls), strict=True))
+    rates = {
+        "batch": utterances / len(calls),
+        "real-time factor": sum(seconds) / audio_s,
+        "frames/s": frames / sum(seconds),
+        "utterances/s": utterances / sum(seconds),
+        "padding, %": 100 * (1 - frames / cells),
+        "peak MiB": measurement.peak_mib,
+    } if frames else {}  # fmt: skip
+    p50, p90, p99 = np.percentile(seconds, (50, 90, 99)).tolist()
+    return rates | {"p50, s": p50, "p90, s": p90, "p99, s": p99, "first, s": measurement.first_s}
+
+
+def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
+    """Median times per frame of the first, divided by those of the second.
+
+    Returns:
+        Ratios, with 95 % percentile bootstrap intervals over the pairs of calls (Efron 1979).
+    """
+    n = len(first.calls)
+    drawn = np.random.default_rng(0).integers(n, size=(_RESAMPLES, n))  # pairs
+    figures: dict[str, float] = {}
+    for name, kind in (("CPU time", "cpu_s"), ("elapsed", "wall_s")):
+        above, below = (
+            np.array([getattr(call, kind) / call.work.frames for call in side.calls])
+            for side in (first, second)
+        )
+        resampled = np.median(above[drawn], axis=1) / np.median(below[drawn], axis=1)
+        low, high = np.percentile(resampled, (2.5, 97.5)).tolist()
+        ratio = float(np.median(above) / np.median(below))
+        figures |= {f"{name}, first / second": ratio, f"{name}: from": low, f"{name}: to": high}
+    return figures | {"pairs": n}
 
 
 def environment(device: torch.device) -> dict[str, str]:
     """Hardware and versions."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    name = (*names, platform.processor(), sys.platform)[0]
+    if device.type == "cuda":
+        name = f"{torch.cuda.get_device_name(device)}, CUDA {torch.version.cuda}"
     return {
         "device": f"{device.type}: {name}",
         "threads": str(torch.get_num_threads()),
         "python": platform.python_version(),
-        **{package: version(package) for package in _PACKAGES},
-        **({"cuda": str(torch.version.cuda)} if device.type == "cuda" else {}),
+        **{package: version(package) for package in ("torch", "numpy", "accelerate")},
         "system": f"{platform.system()} {platform.machine()}",
     }
 
 
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or sys.platform
+def tables_of(results: Sequence[Mapping[str, Any]]) -> str:
+    """Makes a table in Markdown for each mode.
+
+    Args:
+        results: Those of a report as dictionaries, or as read from its JSON.
+    """
+    tables = []
+    for mode in dict.fromkeys(result["mode"] for result in results):
+        rows = [result for result in results if result["mode"] == mode]
+        names = rows[0]["figures"]
+        lines = [[mode, "setting", *names], ["---", "---", *["---:" for _ in names]]]
+        for row in rows:
+            figures = [_shown(figure) for figure in row["figures"].values()]
+            lines.append([row["model"], f"`{row['setting']}`", *figures])
+        tables.append("".join(f"| {' | '.join(line)} |\n" for line in lines))
+    return "\n".join(tables)
 
 
-def plain_of(report: Report) -> dict[str, Any]:
-    """A report as it is in JSON."""
-    return cast("dict[str, Any]", _plain(report))
-
-
-def _plain(value: object) -> object:
-    """Records as dicts, also those that are tuples."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(part) for part in value]
-    return round(value, 6) if isinstance(value, float) else value
+def _shown(figure: float) -> str:
+    return f"{figure:,.0f}" if figure >= 1000 else f"{figure:.3g}"

@@ -10,12 +10,13 @@ import json
 import re
 from pathlib import Path
 
-from models.benchmark.tables import tables_of
+from models.benchmark.results import tables_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 REPORTS = PAGE.with_suffix("")
 _REGION = re.compile(
-    r"<!-- benchmark: (?P<name>\w+) -->\n.*?<!-- end of benchmark: (?P=name) -->\n",
+    r"(?P<begin><!-- benchmark: (?P<name>\w+) -->\n).*?"
+    r"(?P<end><!-- end of benchmark: (?P=name) -->\n)",
     re.DOTALL,
 )
 
@@ -26,40 +27,22 @@ def main() -> None:
 
 
 def rendered(page: str, reports: Path) -> str:
-    """The page with its tables as the reports have them.
+    """Replaces the tables of a page, Markdown, by those of the reports in a folder."""
 
-    Args:
-        page: Markdown.
-        reports: Folder of the reports.
+    def region(match: re.Match[str]) -> str:
+        report = json.loads((reports / f"{match['name']}.json").read_text(encoding="utf-8"))
+        facts = report["environment"]
+        where = f"{facts['device']}; threads: {facts['threads']}; torch {facts['torch']}; made by"
+        command = f"```sh\n{report['command']}\n```\n"
+        tables = tables_of(report["results"])
+        return f"{match['begin']}{tables}\n{where}\n\n{command}\n{match['end']}"
 
-    Returns:
-        The page; where a table has no report, it says so.
-    """
-    return _REGION.sub(lambda match: _region(match["name"], reports), page)
+    return _REGION.sub(region, page)
 
 
 def names_in(page: str) -> list[str]:
     """The names of the reports that a page shows."""
     return [match["name"] for match in _REGION.finditer(page)]
-
-
-def _region(name: str, reports: Path) -> str:
-    path = reports / f"{name}.json"
-    if not path.exists():
-        missing = f"Not measured yet (`{path.name}`)."
-        return f"<!-- benchmark: {name} -->\n{missing}\n<!-- end of benchmark: {name} -->\n"
-    report = json.loads(path.read_text(encoding="utf-8"))
-    facts = report["environment"]
-    where = f"{facts['device']}; threads: {facts['threads']}; torch {facts['torch']}"
-    return "\n".join(
-        [
-            f"<!-- benchmark: {name} -->",
-            *tables_of(report).values(),
-            f"{where}; made by\n",
-            f"```sh\n{report['command']}\n```\n",
-            f"<!-- end of benchmark: {name} -->\n",
-        ]
-    )
 
 
 if __name__ == "__main__":

@@ -145,8 +145,7 @@ def _measure(
     }
     words = [word for pair in flags.items() for word in pair]
     size = ["--small", "--steps", "1"] if arguments.small else ["--steps", "20"]
-    command = ["bins.benchmark", *words, *settings, *size, "--random_weights"]
-    return _run(arguments, command, end)
+    return _run(arguments, ["bins.benchmark", *words, *settings, *size], end)
 
 
 def _train(name: str, arguments: Namespace, end: float) -> int | None:

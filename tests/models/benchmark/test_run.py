@@ -4,150 +4,111 @@ from pathlib import Path
 import pytest
 
 from models.benchmark.configs import generated_config, known_models
-from models.benchmark.run import VOICE, Options, parse_setting, run_benchmark
+from models.benchmark.run import Options, run_benchmark
 from tests.models.training.small_tasks import make_processed, write_voice_config
 from utils.errors import InputError
 
 
-def test_a_setting_has_keys_of_its_own_and_those_of_the_configuration():
-    setting = parse_setting("precision=bf16 train.adam.lr=0.1 batches=random", "fp32", 2)
-    assert (setting.precision, setting.threads, setting.random_batches) == ("bf16", 2, True)
-    assert setting.overrides == ("train.adam.lr=0.1",)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("bf16", "expected key=value"),
-        ("speed=2", "expected precision, threads, batches, or a key"),
-        ("precision=int4", "precision must be one of fp32, bf16"),
-        ("batches=long", "batches must be buckets or random"),
-        ("threads=0", "threads must be 1 or more"),
-    ],
-)
-def test_wrong_settings_are_refused(text, message):
-    with pytest.raises(InputError, match=message):
-        parse_setting(text, "fp32", 1)
-
-
 def test_two_settings_are_compared_with_the_results_of_both():
     options = Options(
-        models=("freevgl",),
-        modes=("training",),
+        model=["freevgl"],
+        mode=["training"],
         batch_size=2,
         steps=6,
         small=True,
-        compared=("train.cut_mel_frame=16", "train.cut_mel_frame=32"),
+        compare=["train.cut_mel_frame=16", "train.cut_mel_frame=32"],
     )
-    report = run_benchmark(options, "bench")
-    assert [one.of.setting for one in report.results] == list(options.compared)
-    first, second = report.results
-    assert second.frames_per_s * second.cpu_s.mean / (first.frames_per_s * first.cpu_s.mean) == (
-        pytest.approx(2)
-    )
-    (comparison,) = report.comparisons
-    ratio = comparison.ratio.cpu
-    assert ratio.low <= ratio.mean <= ratio.high
-    assert ratio.n == 6
-    assert report.environment["threads"] == "1"
+    first, second, pair = run_benchmark(options)
+    assert [first.setting, second.setting] == options.compare
+    # as many utterances, of twice the frames
+    n_frames = [r.figures["frames/s"] / r.figures["utterances/s"] for r in (first, second)]
+    assert n_frames == pytest.approx([16, 32])
+    assert (pair.mode, pair.model) == ("comparison", "freevgl, training")
+    assert pair.setting == "train.cut_mel_frame=16 / train.cut_mel_frame=32"
+    ratio, low, high, *_, n = pair.figures.values()
+    assert low <= ratio <= high
+    assert n == 6
+
+
+def test_random_batches_are_compared_with_those_of_similar_length():
+    options = Options(
+        model=["fastspeech2"], mode=["training"], batch_size=4, small=True, warm_up=2,
+        overrides=["train.synthetic_utterances=100"],
+        compare=["batches=random", "batches=buckets"],
+    )  # fmt: skip
+    random, buckets, _ = run_benchmark(options)
+    assert random.figures["padding, %"] > 2 * buckets.figures["padding, %"]
 
 
 def test_data_of_stage_1_are_measured(tmp_path):
     make_processed(tmp_path / "data" / "mini")
-    options = Options(
-        modes=("training", "inference"),
-        config=write_voice_config(tmp_path),
-        random_weights=True,
-        warm_up=0,
-        steps=2,
-    )
-    training, inference = run_benchmark(options, "bench").results
-    assert (training.of.model, training.of.data) == ("fastspeech2", "mini")
-    assert training.of.batch == "3"
-    assert inference.of.weights == "random"
-    assert inference.real_time_factor > 0
-
-
-def test_a_trained_model_predicts_its_durations():
-    options = Options(
-        models=("fastspeech2",),
-        modes=("inference",),
-        checkpoints={"fastspeech2": str(VOICE)},
-        longest=30,
-        warm_up=0,
-        steps=1,
-    )
-    (result,) = run_benchmark(options, "bench").results
-    assert result.of.weights == str(VOICE)
-    assert result.frames_per_s > 0
-
-
-def test_random_weights_must_be_asked_for():
-    with pytest.raises(InputError, match="inference of hifigan: name a trained model"):
-        run_benchmark(Options(models=("hifigan",), modes=("inference",), small=True), "bench")
+    config = write_voice_config(tmp_path)
+    options = Options(mode=["training", "inference"], config=config, warm_up=0, steps=2)
+    training, inference = run_benchmark(options)
+    assert (training.model, training.figures["batch"]) == ("fastspeech2", 2.5)  # of five
+    assert inference.figures["real-time factor"] > 0
 
 
 def test_precisions_that_a_model_lacks_are_left_out():
     options = Options(
-        models=("tacotron2",), modes=("inference",), precisions=("bf16", "int8"), longest=30,
-        small=True, random_weights=True, warm_up=0, steps=1,
+        model=["tacotron2"], mode=["inference"], precision=["bf16", "int8"], longest=30,
+        small=True, warm_up=0, steps=1,
     )  # fmt: skip
-    (result,) = run_benchmark(options, "bench").results
-    assert result.of.setting == "precision=int8"
-    with pytest.raises(InputError, match="precision=bf16: Tacotron2 has fp32, fp16, int8"):
-        run_benchmark(replace(options, precisions=("bf16",)), "bench")
+    (result,) = run_benchmark(options)
+    assert result.setting == "precision=int8"
+    with pytest.raises(InputError, match="precision=bf16: Tacotron2 in inference has fp32, fp16"):
+        run_benchmark(replace(options, precision=["bf16"]))
+    with pytest.raises(InputError, match="precision=int8: training on cpu has fp32, bf16"):
+        run_benchmark(replace(options, mode=["training"], precision=["int8"]))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (Options(config=Path("a.json"), models=("hifigan",)), "leave out --model"),
-        (Options(checkpoints={"hifigam": "a"}), r"no model 'hifigam'; did you mean hifigan\?"),
-        (Options(modes=("inference",), compared=("a=1", "a=2")), "setting 'a=1': expected precis"),
-        (Options(modes=("speech",), compared=("threads=1", "threads=2")), "add one of them"),
+        (Options(config=Path("a.json"), model=["hifigan"]), "leave out --model"),
+        (Options(model=["hifigam"]), r"no model 'hifigam'; did you mean hifigan\?"),
+        (Options(mode=["speech"], compare=["threads=1", "threads=2"]), "add one of them"),
+        (Options(compare=["threads=1", "precision=bf16"]), "expected two values of one key"),
+        (Options(compare=["bf16", "fp32"]), "--compare bf16 fp32: expected two values of one key"),
+        (Options(compare=["speed=2", "speed=3"]), "--compare speed=2: expected precision=..., thr"),
+        (Options(compare=["threads=0", "threads=1"]), "--compare threads=0: expected"),
+        (Options(compare=["batches=long", "batches=random"]), "--compare batches=long: expected"),
         (
             Options(
-                models=("fastspeech2",),
-                modes=("inference",),
-                checkpoints={"fastspeech2": str(VOICE)},
-                overrides=("model.hidden=8",),
+                model=["hifigan"], mode=["inference"], small=True,
+                compare=["batches=random", "batches=buckets"],
             ),
-            "model.hidden=8: a model of --checkpoint is measured as it was trained",
+            "batches=random: batches are of training",
         ),
     ],
-)
+)  # fmt: skip
 def test_options_without_an_effect_are_refused(options, message):
     with pytest.raises(InputError, match=message):
-        run_benchmark(options, "bench")
+        run_benchmark(options)
 
 
-def test_batches_are_not_a_setting_of_inference():
-    options = Options(
-        models=("hifigan",), modes=("inference",), small=True, random_weights=True,
-        compared=("batches=random", "batches=buckets"),
-    )  # fmt: skip
-    with pytest.raises(InputError, match="batches are of training"):
-        run_benchmark(options, "bench")
-
-
-def test_an_unknown_model_is_refused_with_the_nearest():
-    with pytest.raises(InputError, match=r"no model 'hifigam'; did you mean hifigan\?"):
-        generated_config("hifigam")
-    options = Options(models=("hifigam",), modes=("inference",))  # not that weights are missing
-    with pytest.raises(InputError, match=r"did you mean hifigan\?"):
-        run_benchmark(options, "bench")
-    assert set(known_models()) == {
+def test_every_model_has_its_full_size_on_the_lengths_of_ljspeech_and_a_tiny_one():
+    assert known_models().keys() == {
         "fastspeech2", "fastpitch", "tacotron2", "hifigan", "waveglow", "freevgl",
     }  # fmt: skip
+    for model, task in known_models().items():
+        full, tiny = generated_config(model), generated_config(model, small=True)
+        assert (tiny.task, tiny.model_type) == (full.task, full.model_type)
+        assert (full.task, full.model_type.lower()) == (task, model)
+        assert full.train.synthetic_utterances == 13092
+        assert (tiny.train.synthetic_utterances, tiny.preprocess.mel.n_mels) == (24, 20)
 
 
-def test_speech_has_its_parts():
-    options = Options(modes=("speech",), small=True, warm_up=1, steps=1)
-    (result,) = run_benchmark(options, "bench").results
-    parts = result.parts
-    assert result.real_time_factor == pytest.approx(parts["whole"], rel=0.1)
-    assert parts["text"] + parts["acoustic"] + parts["vocoder"] == pytest.approx(
-        parts["whole"], rel=0.5
-    )
-    assert 0 < parts["first_s"] <= parts["last_s"]
-    assert 3 < parts["audio_s"] < 10
+def test_speech_is_measured_in_parts():
+    results = {result.setting: result.figures for result in run_benchmark(Options(mode=["speech"]))}
+    factors = {name: figures["real-time factor"] for name, figures in results.items()}
+    text, acoustic, vocoder, whole, first = factors.values()
+    assert list(factors) == ["text", "acoustic model", "vocoder", "whole", "first sound"]
+    assert text + acoustic + vocoder == pytest.approx(whole, rel=0.5)
+    assert 0 < first < 1.5 * whole
+
+
+def test_start_up_is_that_of_fresh_interpreters():
+    torch, ours = run_benchmark(Options(mode=["start-up"], warm_up=0, steps=1))
+    assert (torch.setting, ours.setting[:14]) == ("import torch", "import models.")
+    assert 0.2 < torch.figures["p50, s"] < 2 * ours.figures["p50, s"]
