@@ -23,7 +23,7 @@ TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 BENCH := OMP_NUM_THREADS=1 .venv/bin/python -m bins.benchmark
 PRECISIONS := --compare precision=fp32 precision=bf16
 
-.PHONY: venv demo test test-slow test-page check bench bench-align bench-trust bench-align-voices \
+.PHONY: venv demo test test-slow test-page check bench bench-align bench-trust \
 	bench-vocoder bench-speech bench-tacotron bench-gan bench-demo gpu
 
 venv: .venv/.installed
@@ -111,19 +111,14 @@ bench: .venv/.installed
 		--compare train.compile=off train.compile=buckets --output docs/benchmarks/compilation.json
 	.venv/bin/python -m tests.benchmarks.page
 
-# Errors of the aligners against known boundaries: four CPU minutes, and more with
-# FLAGS="--nathalie DIR ...".
+# Errors of the aligners against known boundaries; four CPU minutes.
 bench-align: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment $(FLAGS)
+	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.alignment
 
 # How many wrong transcripts the aligner hmm finds: in the demo's clips, or CORPUS=DIR FORMAT=vctk.
 bench-trust: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.mislabelled $(CORPUS) \
 		$(if $(FORMAT),--format $(FORMAT))
-
-# Trains voices on the durations of each aligner, three seeds each; an hour or more of a core.
-bench-align-voices: .venv/.installed
-	OMP_NUM_THREADS=1 .venv/bin/python -m tests.benchmarks.aligner_voices
 
 # Speed of HiFi-GAN compared with a plain implementation.
 bench-vocoder: .venv/.installed

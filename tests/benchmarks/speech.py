@@ -62,7 +62,7 @@ def compare(n_phones: int, repeats: int) -> None:
     vocoders: dict[str, Any] = {"plain": plain_vocoder}
     for precision in ("fp32", "bf16"):
         network = ours.for_inference(precision)
-        acoustic[precision] = partial(lambda known: known.infer(ids, lengths).mel, network)
+        acoustic[precision] = partial(lambda n: n.infer(ids, lengths).mel, network)
         vocoders[precision] = our_vocoder.for_inference(precision).infer
     mels = {way: speak() for way, speak in acoustic.items()}
     whole = {way: lambda way=way: vocoders[way](acoustic[way]()) for way in acoustic}

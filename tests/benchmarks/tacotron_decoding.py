@@ -4,22 +4,23 @@
 
 The plain way is in tests/models/checkpoint/importers/tacotron2_originals.py: modules called one
 after the other, no dropout. Both have the published size and the same random weights. Seconds are
-those that the process worked; the ways take turns, and the median of each is compared.
+CPU seconds; the ways take turns, and the median of each is compared.
 """
 
 import argparse
-import statistics
-import time
+import tempfile
 from collections.abc import Callable
 from functools import partial
-from typing import get_args
+from pathlib import Path
+from typing import cast, get_args
 
 import torch
 from torch import Tensor
 
-from models.checkpoint.importers import tacotron2_nvidia
+from models.checkpoint.loading import load_model
 from models.tts._tacotron2_decoding import DecoderWeights, Precision, decode
-from models.tts.tacotron2 import Tacotron2, Tacotron2Config
+from models.tts.tacotron2 import Tacotron2
+from tests.benchmarks.vocoder import medians
 from tests.models.checkpoint.importers.tacotron2_originals import FULL, TacotronOriginal, original
 
 N_PHONES = 100
@@ -35,9 +36,11 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     plain = original(FULL)
-    network = Tacotron2(Tacotron2Config(), 148, 80).eval()
-    network.load_state_dict(dict(tacotron2_nvidia._renamed(plain.state_dict())))
-    weights = {way: DecoderWeights(network.decoder, way) for way in get_args(Precision)}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint_Tacotron2.pt"
+        torch.save({"epoch": 1, "config": FULL, "state_dict": plain.state_dict()}, path)
+        decoder = cast("Tacotron2", load_model(path).network).decoder
+    weights = {way: DecoderWeights(decoder, way) for way in get_args(Precision)}
     print("texts  way     ms/step     RTF  faster  mel error")  # noqa: T201
     for n_texts in given.batches:
         compare(plain, weights, n_texts, given.frames, given.repeats)
@@ -63,15 +66,9 @@ def compare(
         limits=torch.full((n_texts,), n_frames),
     )
     ways: dict[str, Callable[[], Tensor]] = {"plain": lambda: plain_frames(plain, memory, n_frames)}
-    ways |= {name: partial(lambda known: ours(known).mel, known) for name, known in weights.items()}
+    ways |= {name: partial(lambda w: ours(w).mel, each) for name, each in weights.items()}
     mels = {name: way() for name, way in ways.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repeats):
-        for name, way in ways.items():
-            start = time.process_time()
-            way()
-            seconds[name].append(time.process_time() - start)
-    taken = {name: statistics.median(values) for name, values in seconds.items()}
+    taken = medians(ways, repeats)
     for name, value in taken.items():
         error = (mels[name] - mels["plain"]).abs().mean().item()
         rtf = value / (n_texts * n_frames / FRAMES_PER_S)

@@ -54,14 +54,6 @@ def compare(found: Alignment, words: Sequence[WordOnsets]) -> Iterator[Onset]:
             yield from _onsets(found.boundaries_s[word.start : word.end], known.starts_s)
 
 
-def word_onsets(found: Alignment) -> tuple[WordOnsets, ...]:
-    """The words of an alignment, for comparison with others."""
-    return tuple(
-        WordOnsets(word.text, tuple(found.boundaries_s[word.start : word.end].tolist()))
-        for word in found.words
-    )
-
-
 def _onsets(found_s: np.ndarray, known_s: Sequence[float]) -> Iterator[Onset]:
     n = len(known_s) if len(found_s) == len(known_s) else 1
     for place, (found, known) in enumerate(zip(found_s[:n], known_s[:n], strict=True)):

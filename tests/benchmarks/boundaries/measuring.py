@@ -17,8 +17,8 @@ from processors.alignment import AlignmentError, make_aligner, plan_training
 from processors.audio.files import read_audio
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
-from tests.benchmarks.boundaries.clips import Clip, Reference, WordOnsets
-from tests.benchmarks.boundaries.comparison import Onset, compare, word_onsets
+from tests.benchmarks.boundaries.clips import Clip, Reference
+from tests.benchmarks.boundaries.comparison import Onset, compare
 
 _MIB = 1 << 20 if sys.platform == "darwin" else 1 << 10  # in the units of ru_maxrss
 
@@ -30,7 +30,6 @@ class Result(NamedTuple):
         reference: Without its clips.
         aligner: Name of the aligner.
         onsets: All that could be compared.
-        words: Words found, by utterance.
         minutes: Length of all clips.
         cpu_s: CPU seconds, with training.
         peak_mib: Of memory.
@@ -40,7 +39,6 @@ class Result(NamedTuple):
     reference: Reference
     aligner: str
     onsets: tuple[Onset, ...]
-    words: dict[str, tuple[WordOnsets, ...]]
     minutes: float
     cpu_s: float
     peak_mib: float
@@ -65,7 +63,6 @@ def _measure(aligner: str, reference: Reference) -> Result:
     start = time.process_time()
     onsets: list[Onset] = []
     failures: list[str] = []
-    words: dict[str, tuple[WordOnsets, ...]] = {}
     seconds = 0.0
     for clip, duration_s, found in _align(config, reference.clips):
         seconds += duration_s
@@ -73,13 +70,10 @@ def _measure(aligner: str, reference: Reference) -> Result:
             failures.append(f"{clip.utterance.id}: {found}")
             continue
         onsets += compare(found, clip.words)
-        words[clip.utterance.id] = word_onsets(found)
     cpu_s = time.process_time() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MIB
     reference = reference._replace(clips=())
-    return Result(
-        reference, aligner, tuple(onsets), words, seconds / 60, cpu_s, peak, tuple(failures)
-    )
+    return Result(reference, aligner, tuple(onsets), seconds / 60, cpu_s, peak, tuple(failures))
 
 
 def _align(

@@ -9,7 +9,6 @@ def test_an_aligner_is_compared_and_its_costs_are_counted():
     clips = mfa_clips(DEMO)[:2]
     result = measure("pocketsphinx", Reference("MFA", clips, "lexicon"))
     assert (result.reference.name, result.aligner) == ("MFA", "pocketsphinx")
-    assert set(result.words) == {clip.utterance.id for clip in clips}
     assert 0 < sum(len(word.starts_s) for word in clips[1].words) <= len(result.onsets)
     assert summarize(result.onsets).median_ms < 20
     assert result.cpu_s > 0

@@ -7,7 +7,7 @@ from tests.benchmarks.boundaries.table import header, rows
 def test_rows_have_the_columns_of_the_header():
     onsets = (Onset(0.104, 0.1, True), Onset(0.226, 0.2, False))
     measured = Result(
-        Reference("MFA", (), "lexicon", step_s=0.01), "hmm", onsets, {}, 1.5, 12.4, 512.0, ()
+        Reference("MFA", (), "lexicon", step_s=0.01), "hmm", onsets, 1.5, 12.4, 512.0, ()
     )
     lines = list(rows(measured))
     assert {line.count("|") for line in [*header().splitlines(), *lines]} == {13}
@@ -20,5 +20,5 @@ def test_rows_have_the_columns_of_the_header():
 
 
 def test_a_measurement_without_onsets_has_one_row():
-    (line,) = rows(Result(Reference("MFA", (), "lexicon"), "hmm", (), {}, 1.0, 2.0, 3.0, ()))
+    (line,) = rows(Result(Reference("MFA", (), "lexicon"), "hmm", (), 1.0, 2.0, 3.0, ()))
     assert line.count("|") == 13
