@@ -8,7 +8,7 @@ stress is nearest. ARPAbet is compared by its IPA equivalents.
 """
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -38,11 +38,9 @@ _MANNERS = (  # degree of closure; whether nasal, lateral, sibilant; the sounds
 )
 # Unrounded and rounded at the front, the centre and the back, from close to open.
 _HEIGHTS = ("iyɨʉɯu", "ɪʏᵻ..ʊ", "eøɘɵɤo", "..ə...", "ɛœɜɞʌɔ", "æ.ɐ...", "aɶä.ɑɒ")
-_WEIGHTS = (40, 50, 2, 5, 20, 10, 10, 10, 1, 3, 0.5)  # of the features, in the order of `_Segment`
-_MARK = 1  # aspiration, tone and other marks that only one of two segments has
-_STRESS = 0.1  # a step from primary to secondary stress, or from that to none
 _SKIP = 25.0  # a segment without counterpart
 _SPLIT = 6  # for each phone more than one: it lasts longer
+_MARK = 1  # aspiration, tone and other marks that only one of two segments has
 _RANKS = {"1": 2, "ˈ": 2, "2": 1, "ˌ": 1}
 _NASAL = "\u0303"  # a tilde: the vowel and an n, for a voice without nasal vowels
 _RING = "\u0325"  # below a letter: it is voiceless
@@ -67,14 +65,12 @@ class _Segment(NamedTuple):
     back: float = 0
     round: float = 0
     long: float = 0
+    stress: float = 0  # of the phone that begins here: 2 primary, 1 secondary
     marks: frozenset[str] = frozenset()
 
 
-class _Sound(NamedTuple):
-    """A phone as segments, with its stress."""
-
-    segments: tuple[_Segment, ...]
-    stress: int  # 2 primary, 1 secondary, 0 none
+_WEIGHTS = (40, 50, 2, 5, 20, 10, 10, 10, 1, 3, 0.5, 0.1)  # of the features
+_Sound = tuple[_Segment, ...]
 
 
 class PhoneSet:
@@ -87,11 +83,8 @@ class PhoneSet:
     def __init__(self, phones: Iterable[str]) -> None:
         self._phones = frozenset(phones)
         sounds = {phone: _sound_of(phone) for phone in sorted(self._phones - _NO_SOUND)}
-        self._sounds = {phone: sound for phone, sound in sounds.items() if sound.segments}
-        self._found: dict[str, tuple[str, ...]] = {}
-
-    def __contains__(self, phone: object) -> bool:
-        return phone in self._phones
+        self._sounds = {phone: sound for phone, sound in sounds.items() if sound}
+        self._cheapest = cache(self._compare)
 
     def nearest(self, phone: str) -> tuple[str, ...]:
         """The phones of this set that are nearest to a phone or pause, usually one.
@@ -101,43 +94,37 @@ class PhoneSet:
         Returns:
             Empty if no phone of the set can be compared with it.
         """
-        if phone not in self._found:
-            self._found[phone] = self._find(phone)
-        return self._found[phone]
-
-    def has_other_stress(self, phone: str) -> bool:
-        """Whether this set has the same vowel with another stress."""
-        segments = _sound_of(phone).segments
-        return any(sound.segments == segments for sound in self._sounds.values())
-
-    def _find(self, phone: str) -> tuple[str, ...]:
         if phone in self._phones:
             return (phone,)
         if phone in _NO_SOUND:
-            return tuple(_nearest_pauses(phone, self._phones))[:1] if phone in _STRENGTHS else ()
+            pauses = [pause for pause in _STRENGTHS if pause in self._phones]
+            strength = _STRENGTHS.get(phone)
+            if strength is None or not pauses:
+                return ()
+            return (min(pauses, key=lambda pause: abs(_STRENGTHS[pause] - strength)),)
         sound = _sound_of(phone)
-        if not (sound.segments and self._sounds):
-            return ()
-        return self._cheapest(sound)[1]
+        return self._cheapest(sound)[1] if sound and self._sounds else ()
 
-    def _cheapest(self, sound: _Sound) -> tuple[float, tuple[str, ...]]:
+    def has_other_stress(self, phone: str) -> bool:
+        """Whether this set has the same vowel with another stress."""
+        unstressed = _with_stress(_sound_of(phone), 0)
+        return any(_with_stress(sound, 0) == unstressed for sound in self._sounds.values())
+
+    def _compare(self, sound: _Sound) -> tuple[float, tuple[str, ...]]:
         """The smallest distance of a sound to one or more phones, and these phones."""
-        best = min((_distance(sound, other), phone) for phone, other in self._sounds.items())
-        found: tuple[float, tuple[str, ...]] = best[0], (best[1],)
-        for end in range(1, len(sound.segments)):
-            first = self._cheapest(sound._replace(segments=sound.segments[:end]))
-            rest = self._cheapest(_Sound(sound.segments[end:], stress=0))
-            found = min(found, (first[0] + rest[0] + _SPLIT, first[1] + rest[1]))
-        return found
+        distance, phone = min((_distance(sound, s), phone) for phone, s in self._sounds.items())
+        best: tuple[float, tuple[str, ...]] = distance, (phone,)
+        for end in range(1, len(sound)):
+            first, second = self._cheapest(sound[:end]), self._cheapest(sound[end:])
+            best = min(best, (first[0] + second[0] + _SPLIT, first[1] + second[1]))
+        return best
 
 
 def is_voiced(phone: str, *, in_letters: bool = False) -> bool:
-    """Whether a phone has a pitch.
-
-    Pauses, punctuation and voiceless consonants have none. What is unknown counts as voiced.
+    """Whether a phone has a pitch; pauses, punctuation and voiceless consonants have none.
 
     Args:
-        phone: ARPAbet, also with NVIDIA's prefix, IPA, a letter or a pause.
+        phone: ARPAbet, also with NVIDIA's prefix, IPA, a letter or a pause; others are voiced.
         in_letters: Whether lower-case names are letters and not IPA. Letters count as voiced: the
             "s" of "is" has a pitch, that of "this" has none.
     """
@@ -145,38 +132,27 @@ def is_voiced(phone: str, *, in_letters: bool = False) -> bool:
         return False
     if in_letters and phone == phone.lower():
         return True
-    phone = phone.removeprefix("@")
-    segments = _sound_of(phone).segments
-    return not segments or any(segment.voice and _RING not in segment.marks for segment in segments)
+    sound = _sound_of(phone)
+    return not sound or any(segment.voice and _RING not in segment.marks for segment in sound)
 
 
-def _nearest_pauses(pause: str, known: frozenset[str]) -> list[str]:
-    """The known pauses, that of the most similar strength first."""
-    pauses = [name for name in _STRENGTHS if name in known]
-    return sorted(pauses, key=lambda name: abs(_STRENGTHS[name] - _STRENGTHS[pause]))
-
-
-def _distance(one: _Sound, other: _Sound) -> float:
-    """Edit distance of the segments, with the difference of the stress."""
-    row = [_SKIP * column for column in range(len(other.segments) + 1)]
-    for segment in one.segments:
+def _distance(sound: _Sound, other: _Sound) -> float:
+    """Edit distance of the segments."""
+    row = [_SKIP * column for column in range(len(other) + 1)]
+    for segment in sound:
         above, row = row, [row[0] + _SKIP]
-        for column, counterpart in enumerate(other.segments):
-            matched = above[column] + _difference(segment, counterpart)
-            row.append(min(matched, above[column + 1] + _SKIP, row[column] + _SKIP))
-    return row[-1] + _STRESS * abs(one.stress - other.stress)
-
-
-def _difference(one: _Segment, other: _Segment) -> float:
-    features = zip(_WEIGHTS, one[:-1], other[:-1], strict=True)
-    weighted = sum(weight * abs(float(a) - float(b)) for weight, a, b in features)
-    return weighted + _MARK * len(one.marks ^ other.marks)
+        for column, counterpart in enumerate(other):
+            features = zip(_WEIGHTS, segment[:-1], counterpart[:-1], strict=True)
+            change = sum(weight * abs(a - b) for weight, a, b in features)
+            change += _MARK * len(segment.marks ^ counterpart.marks)
+            row.append(min(above[column] + change, above[column + 1] + _SKIP, row[-1] + _SKIP))
+    return row[-1]
 
 
 def _sound_of(phone: str) -> _Sound:
-    """A phone of ARPAbet or the IPA; without segments if it is neither."""
+    """The segments of a phone of ARPAbet or the IPA; none if it is neither."""
     if phone.startswith(UNNAMED):  # letters of its name are no sounds
-        return _Sound((), stress=0)
+        return ()
     phone = phone.removeprefix("@")  # of NVIDIA's symbols
     stress = _RANKS.get(phone[:1], 0)
     bare = phone.rstrip("012")
@@ -185,28 +161,23 @@ def _sound_of(phone: str) -> _Sound:
         phone = _ARPABET[bare]
     for letter, several in _SEVERAL.items():
         phone = phone.replace(letter, several)
-    return _Sound(tuple(_segments_of(phone.lstrip("ˈˌ"))), stress)
-
-
-def _segments_of(ipa: str) -> Sequence[_Segment]:
-    """The segments of an IPA symbol; what is no letter changes or marks the one before."""
     letters = _letters()
-    known = [char if char in letters else unicodedata.normalize("NFD", char) for char in ipa]
+    ipa = (char if char in letters else unicodedata.normalize("NFD", char) for char in phone)
     segments: list[_Segment] = []
-    for char in "".join(known):
-        if char in letters:
-            segments.append(letters[char])
-        elif segments and char == _NASAL:
-            segments.append(letters["n"])
-        elif segments:
-            segments[-1] = _marked(segments[-1], char)
-    return segments
+    for char in "".join(ipa).lstrip("ˈˌ"):
+        if char in letters or (segments and char == _NASAL):
+            segments.append(letters["n" if char == _NASAL else char])
+        elif segments:  # it changes or marks the one before
+            last = segments.pop()
+            if char in "ːˑ":
+                segments.append(last._replace(long=1 if char == "ː" else 0.5))
+            else:
+                segments.append(last._replace(marks=last.marks | {char}))
+    return _with_stress(tuple(segments), stress)
 
 
-def _marked(segment: _Segment, mark: str) -> _Segment:
-    if mark in "ːˑ":
-        return segment._replace(long=1 if mark == "ː" else 0.5)
-    return segment._replace(marks=segment.marks | {mark})
+def _with_stress(sound: _Sound, stress: int) -> _Sound:
+    return (sound[0]._replace(stress=stress), *sound[1:]) if sound else ()
 
 
 @cache
