@@ -44,8 +44,8 @@ def main() -> None:
     """Writes a dump."""
     given = arguments()
     from models.base.registry import load_config
-    from processors.dump.exporting import ExportOptions, export_dump
     from processors.extraction.plan import choose_dataset
+    from processors.tensorflowtts.exporting import ExportOptions, export_dump
     from utils.logging import setup_logging
 
     setup_logging()

@@ -41,8 +41,8 @@ def main() -> None:
     """Imports a dump."""
     given = arguments()
     from models.base.registry import load_config
-    from processors.dump.importing import ImportOptions, import_dump
     from processors.extraction.plan import choose_dataset
+    from processors.tensorflowtts.importing import ImportOptions, import_dump
     from utils.logging import setup_logging
 
     setup_logging()

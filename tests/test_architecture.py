@@ -40,7 +40,7 @@ ROOMS = {
         "alignment": {"records", "audio", "text"},
         "extraction": {"records", "audio", "text", "dataset", "alignment"},
         "durations": {"records", "text", "dataset", "alignment", "extraction"},
-        "dump": {"records", "audio", "text", "dataset", "extraction"},
+        "tensorflowtts": {"records", "audio", "text", "dataset", "extraction"},
         "scoring": {"records", "audio", "text"},
     },
 }

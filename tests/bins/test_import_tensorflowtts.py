@@ -1,6 +1,6 @@
 from tests.bins.test_import_durations import REPOSITORY, command
-from tests.processors.dump.dumps import IDS
 from tests.processors.small_corpus import copy_corpus
+from tests.processors.tensorflowtts.dumps import IDS
 
 CONFIG = REPOSITORY / "egs/tts/FastSpeech2/exp_config_tensorflowtts.json"
 

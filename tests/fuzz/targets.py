@@ -23,9 +23,9 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, make_aligner
 from processors.audio.files import AudioError, read_audio
 from processors.dataset.store import FeatureStore
-from processors.dump.importing import ImportOptions, import_dump
 from processors.durations import IMPORT_FORMATS
 from processors.durations.formats import Source, find_reader
+from processors.tensorflowtts.importing import ImportOptions, import_dump
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet
 from processors.text.lexicon import read_lexicon
@@ -40,8 +40,8 @@ from tests.models.training.small_tasks import (
     write_voice_config,
 )
 from tests.processors.alignment.test_textgrid import PHONES, SPOKEN, WORDS, long_form, short_form
-from tests.processors.dump.dumps import IDS, add_durations, dump_config, export
 from tests.processors.small_corpus import copy_corpus
+from tests.processors.tensorflowtts.dumps import IDS, add_durations, dump_config, export
 from utils.config import to_plain
 from utils.errors import InputError, UtteranceError
 

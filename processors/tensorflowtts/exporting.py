@@ -12,13 +12,13 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Rejection, Utterance
-from processors.dump import layout
-from processors.dump.analysis import DEFINITION, DumpedSpeech, analyse, trim
-from processors.dump.layout import ArrayFile
 from processors.extraction.finishing import allowed_faults
 from processors.extraction.plan import list_corpus
 from processors.extraction.reading import UtteranceReader
 from processors.extraction.shards import Trace, extract_or_reject, tools_for
+from processors.tensorflowtts import layout
+from processors.tensorflowtts.analysis import DEFINITION, DumpedSpeech, analyse, trim
+from processors.tensorflowtts.layout import ArrayFile
 from processors.text.letters.nvidia import nvidia_vocabulary
 from utils.errors import InputError
 from utils.files import new_folder, write_json

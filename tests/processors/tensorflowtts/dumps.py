@@ -8,8 +8,8 @@ import numpy as np
 
 from config.preprocess import SplitConfig, TextConfig
 from config.schema import Config
-from processors.dump import layout
-from processors.dump.exporting import ExportOptions, export_dump
+from processors.tensorflowtts import layout
+from processors.tensorflowtts.exporting import ExportOptions, export_dump
 from tests.processors.small_corpus import config_of
 
 IDS = ["LJ001-0002", "LJ001-0008", "LJ001-0013", "LJ002-0020", "LJ011-0202"]

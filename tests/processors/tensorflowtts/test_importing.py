@@ -9,12 +9,12 @@ from preprocessors.manifest import read_manifest
 from preprocessors.split import read_splits
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import FeatureStore
-from processors.dump import layout
-from processors.dump.importing import ImportOptions, checked_durations, import_dump
 from processors.extraction.fingerprint import check_made_with
 from processors.extraction.tts import FeatureError
-from tests.processors.dump.dumps import IDS, add_durations, dump_config, export, hashes
+from processors.tensorflowtts import layout
+from processors.tensorflowtts.importing import ImportOptions, checked_durations, import_dump
 from tests.processors.small_corpus import copy_corpus
+from tests.processors.tensorflowtts.dumps import IDS, add_durations, dump_config, export, hashes
 from utils.errors import InputError
 from utils.files import read_jsonl, write_json
 

@@ -5,7 +5,7 @@ import soundfile
 
 from config.preprocess import PreprocessConfig
 from modules.mel import MelSpectrogram
-from processors.dump.analysis import DEFINITION, analyse, capped, to_log10, to_nats, trim
+from processors.tensorflowtts.analysis import DEFINITION, analyse, capped, to_log10, to_nats, trim
 from tests.processors.small_corpus import DEMO
 
 CONFIG = PreprocessConfig(fmin=80.0, fmax=7600.0, log_floor=1e-10)

@@ -17,14 +17,14 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Rejection, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
-from processors.dump import layout
-from processors.dump.analysis import DEFINITION, to_nats
 from processors.extraction.fingerprint import Dependence
 from processors.extraction.plan import Summary, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardWork, Trace
 from processors.extraction.tts import FeatureError, tts_product
 from processors.records import Features
+from processors.tensorflowtts import layout
+from processors.tensorflowtts.analysis import DEFINITION, to_nats
 from processors.text.letters.nvidia import ARPABET_PREFIX, nvidia_vocabulary
 from utils.arrays import read_array
 from utils.config import build_complete

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from config.preprocess import TextConfig
-from processors.dump import layout
-from processors.dump.exporting import mean_and_scale, split_of
-from tests.processors.dump.dumps import IDS, export, hashes
+from processors.tensorflowtts import layout
+from processors.tensorflowtts.exporting import mean_and_scale, split_of
 from tests.processors.small_corpus import copy_corpus
+from tests.processors.tensorflowtts.dumps import IDS, export, hashes
 from utils.errors import InputError
 
 
@@ -28,7 +28,7 @@ def dump(corpus, tmp_path_factory):
 def test_the_same_bytes_come_again_from_any_number_of_processes(
     corpus, dump, tmp_path, monkeypatch, n_cpus, backend
 ):
-    monkeypatch.setattr("processors.dump.exporting._CHUNK", 2)
+    monkeypatch.setattr("processors.tensorflowtts.exporting._CHUNK", 2)
     again = export(corpus, tmp_path / "again", n_cpus, backend=backend)
     assert hashes(again) == hashes(dump)
 
