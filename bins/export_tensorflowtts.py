@@ -21,7 +21,7 @@ def parser() -> Parser:
         help="share of the utterances in valid (default: %(default)s)",
     )
     add("--seed", type=int, default=1234, help="of the split (default: %(default)s)")
-    add("--dataset", help="data set; default: the only one of the configuration")
+    add("--dataset", help="dataset; default: the only one of the configuration")
     return flags
 
 

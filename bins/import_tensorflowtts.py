@@ -22,7 +22,7 @@ def parser() -> Parser:
         " valid/duration of the dump",
     )
     add("--n_cpus", type=int, default=4, help="processes (default: %(default)s)")
-    add("--dataset", help="data set; default: the only one of the configuration")
+    add("--dataset", help="dataset; default: the only one of the configuration")
     return flags
 
 

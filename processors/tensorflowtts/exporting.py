@@ -47,7 +47,7 @@ def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
     Args:
         config: The experiment; its mel and symbols must be those of TensorFlowTTS.
         dataset: Name of the corpus in it.
-        options: What the user asks for.
+        options: Places, processes and split.
 
     Raises:
         InputError: Before any work, if config or corpus cannot be used; at the end, if too many
@@ -117,9 +117,9 @@ class Extraction:
         tools.reader.prepare(utterances)
         rejected: list[Rejection] = []
         for utterance in utterances:
-            found = extract_or_reject(tools.extract, utterance, Trace(), rejected)
-            if found is not None:
-                self._write(utterance.id, *found)
+            arrays = extract_or_reject(tools.extract, utterance, Trace(), rejected)
+            if arrays is not None:
+                self._write(utterance.id, *arrays)
         return rejected
 
     def _write(self, id: str, ids: np.ndarray, speech: DumpedSpeech) -> None:
@@ -185,7 +185,7 @@ def _check_rejected(rejected: Sequence[Rejection], n_all: int, max_bad_ratio: fl
 
 
 def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:
-    """Writes what follows from all utterances together."""
+    """Writes statistics, normalised mels, and the files of the whole dump."""
     train = sorted(id for id, name in split.items() if name == "train")
     if not train:
         raise InputError("no usable utterance is left in train")
@@ -208,16 +208,10 @@ def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:
         longest = [max(longest[0], n_symbols), max(longest[1], len(mel))]
     for name in layout.SPLITS:
         ids = [id for id, kind in split.items() if kind == name]
-        layout.write_array(folder / layout.ids_file(name), np.array(ids))
+        layout.write_array(layout.ids_file(folder, name), np.array(ids))
     _write_symbols(folder)
-    write_json(
-        folder / layout.LENGTHS,
-        {
-            "max_seq_length": longest[0],
-            "max_mel_length": longest[1],
-            "vocab_size": len(layout.symbols()),
-        },
-    )
+    lengths = {"max_seq_length": longest[0], "max_mel_length": longest[1]}
+    write_json(folder / layout.LENGTHS, lengths | {"vocab_size": len(layout.symbols())})
     write_json(folder / layout.MEL_DEFINITION, asdict(config.mel))
 
 

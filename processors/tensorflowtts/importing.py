@@ -32,12 +32,12 @@ from utils.errors import InputError
 from utils.files import read_json, size_and_time
 
 _READ = (layout.IDS, layout.RAW_MEL, layout.F0, layout.ENERGY, layout.WAV)
-_WAVS = "wavs"  # of the recordings, in the folder of the dataset
+_WAVS = "wavs"  # folder of the recordings in that of the dataset
 
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What the user asks for."""
+    """Options of the import."""
 
     rootdir: Path  # the dump
     durations: Path | None = None  # folder with `U-durations.npy`; None: `duration/` of the dump
@@ -51,10 +51,10 @@ def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary
         config: The experiment. With an aligner of stage 1, every utterance needs durations; with
             `learned` or `none` those of the dump are not read.
         dataset: Its name in the configuration.
-        options: What the user asks for.
+        options: Places and processes.
 
     Returns:
-        What was done; None if there was nothing to do.
+        Counts of the run; None if there was nothing to do.
 
     Raises:
         InputError: If the dump cannot be used, or too many of its utterances cannot.
@@ -67,33 +67,32 @@ def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary
             " or set preprocess.aligner=imported"
         )
     splits = _read_splits(dump)
-    places = {id: name for name in layout.SPLITS for id in getattr(splits, name)}
-    durations = _find_durations(dump, options.durations, places) if preprocess.has_aligner else None
+    split_of = {id: name for name in layout.SPLITS for id in getattr(splits, name)}
+    durations = None
+    if preprocess.has_aligner:
+        durations = _find_durations(dump, options.durations, split_of)
     corpus = preprocess.corpus.get(dataset, CorpusConfig())
     folder = processed_folder(preprocess, dataset)
-    safe = sorted(id for id in places if is_safe_id(id))
-    unsafe = [Rejection(id, "corpus", "not a safe id") for id in sorted(places.keys() - {*safe})]
+    safe = sorted(id for id in split_of if is_safe_id(id))
+    unsafe = [Rejection(id, "corpus", "not a safe id") for id in sorted(split_of.keys() - {*safe})]
     utterances = [
         Utterance(
             id=id,
             audio=(folder / _WAVS / f"{id}.wav").resolve(),
-            text=_text(layout.IDS.path(dump, places[id], id)),
+            text=_text(layout.IDS.path(dump, split_of[id], id)),
             speaker=corpus.speaker or dataset,
             language="en-us",
             source=str(dump),
         )
         for id in safe
     ]
-    reader = partial(DumpReader, dump, folder, preprocess.mel, places, durations)
+    reader = partial(DumpReader, dump, preprocess.mel, split_of, durations)
 
     def identity(utterance: Utterance) -> list[object]:
-        files = [file.path(dump, places[utterance.id], utterance.id) for file in _READ]
-        files += [] if durations is None else durations.get(utterance.id, [])
-        return [
-            utterance.id,
-            utterance.speaker,
-            *(n for path in files for n in size_and_time(path)),
-        ]
+        files = [file.path(dump, split_of[utterance.id], utterance.id) for file in _READ]
+        files += (durations or {}).get(utterance.id, [])
+        stamps = (n for path in files for n in size_and_time(path))
+        return [utterance.id, utterance.speaker, *stamps]
 
     work = ShardWork(reader, folder, preprocess.mel)
     listing = Listing(utterances, unsafe, [])
@@ -103,41 +102,20 @@ def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary
     return carry_out(run, options.n_cpus)
 
 
+@dataclass(frozen=True)
 class DumpReader:
-    """Reads the utterances of a dump; built once per process.
+    """Reads the utterances of a dump; built once per process."""
 
-    Args:
-        dump: Its folder.
-        folder: Processed data, for the recordings.
-        mel: Definition of the mels.
-        places: Split of each utterance.
-        durations: Files of each utterance; None: they are not needed.
-    """
-
-    def __init__(
-        self,
-        dump: Path,
-        folder: Path,
-        mel: MelConfig,
-        places: dict[str, str],
-        durations: dict[str, list[Path]] | None,
-    ) -> None:
-        self.dump = dump
-        self.folder = folder
-        self.mel = mel
-        self.places = places
-        self.durations = durations
-        self.symbols = nvidia_vocabulary(layout.SYMBOL_SET).symbols
+    dump: Path
+    mel: MelConfig
+    splits: dict[str, str]  # by id
+    durations: dict[str, list[Path]] | None  # files by id; None: durations are not needed
 
     def prepare(self, utterances: Sequence[Utterance]) -> None:
         """Does nothing: no utterance needs a tool of its own."""
 
     def extract(self, utterance: Utterance, trace: Trace) -> Features:
         """Reads the arrays of one utterance, and checks that they fit together.
-
-        Args:
-            utterance: Of the dump.
-            trace: Records progress.
 
         Raises:
             FeatureError: If they do not.
@@ -173,17 +151,18 @@ class DumpReader:
         )
 
     def _read(self, file: layout.ArrayFile, id: str) -> np.ndarray:
-        return _read_numbers(file.path(self.dump, self.places[id], id))
+        return _read_numbers(file.path(self.dump, self.splits[id], id))
 
     def _phones(self, id: str) -> tuple[str, ...]:
         ids = self._read(layout.IDS, id)
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
             raise FeatureError(f"ids of shape {ids.shape} and type {ids.dtype}, expected integers")
-        if ids.min() < 1 or ids.max() >= len(self.symbols):
+        symbols = nvidia_vocabulary(layout.SYMBOL_SET).symbols
+        if ids.min() < 1 or ids.max() >= len(symbols):
             raise FeatureError(
-                f"ids from {ids.min()} to {ids.max()}, expected 1 to {len(self.symbols) - 1}"
+                f"ids from {ids.min()} to {ids.max()}, expected 1 to {len(symbols) - 1}"
             )
-        return tuple(self.symbols[number] for number in ids)
+        return tuple(symbols[number] for number in ids)
 
     def _durations(self, id: str, n_tokens: int, n_frames: int) -> np.ndarray | None:
         if self.durations is None:
@@ -203,7 +182,7 @@ def _read_numbers(path: Path) -> np.ndarray:
 
 
 def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.ndarray:
-    """Frames of each token; a token eos without a duration gets 0.
+    """Checks durations in frames; a token eos without a duration gets 0.
 
     Args:
         values: As in the file.
@@ -211,7 +190,7 @@ def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.nd
         n_frames: T.
 
     Returns:
-        (N,) int64, their sum is T.
+        (N,) int64, whose sum is T.
 
     Raises:
         FeatureError: If they do not fit.
@@ -250,8 +229,8 @@ def _check(config: PreprocessConfig, dump: Path) -> None:
             " configuration's and the dump's)"
         )
     mapper = read_json(dump / layout.MAPPER)
-    known = mapper.get("symbol_to_id") if isinstance(mapper, dict) else None
-    if known != {symbol: id for id, symbol in enumerate(layout.symbols())}:
+    ids = mapper.get("symbol_to_id") if isinstance(mapper, dict) else None
+    if ids != {symbol: id for id, symbol in enumerate(layout.symbols())}:
         raise InputError(
             f"{dump / layout.MAPPER}: its symbols are not the {len(layout.symbols())} of"
             " TensorFlowTTS for LJ Speech"
@@ -259,7 +238,7 @@ def _check(config: PreprocessConfig, dump: Path) -> None:
 
 
 def _read_splits(dump: Path) -> Splits:
-    train, valid = (_read_ids(dump / layout.ids_file(name)) for name in layout.SPLITS)
+    train, valid = (_read_ids(layout.ids_file(dump, name)) for name in layout.SPLITS)
     if both := sorted({*train} & {*valid}):
         raise InputError(f"{dump}: in train and in valid: {', '.join(both[:5])}")
     return Splits(train, valid, [], [])
@@ -273,9 +252,9 @@ def _read_ids(path: Path) -> list[str]:
 
 
 def _find_durations(
-    dump: Path, source: Path | None, places: dict[str, str]
+    dump: Path, source: Path | None, split_of: dict[str, str]
 ) -> dict[str, list[Path]]:
-    """The files of durations by id, in whichever split they are.
+    """Files of durations by id, in whichever split they are.
 
     Raises:
         InputError: If there is none.
@@ -284,19 +263,19 @@ def _find_durations(
         [source] if source else [dump / name / layout.DURATIONS.folder for name in layout.SPLITS]
     )
     end = f"-{layout.DURATIONS.end}.npy"
-    found: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {}
     for path in sorted(path for root in roots for path in root.rglob(f"*{end}")):
-        found.setdefault(path.name.removesuffix(end), []).append(path)
-    if not found.keys() & places.keys():
+        files.setdefault(path.name.removesuffix(end), []).append(path)
+    if not files.keys() & split_of.keys():
         raise InputError(
             f"{source or dump}: no durations of its utterances; give their folder by --durations,"
             " or set preprocess.aligner to learned"
         )
-    return found
+    return files
 
 
 def _text(path: Path) -> str:
-    """The text that symbols stand for; empty if the file cannot be read."""
+    """Text of the symbols in a file; empty if it cannot be read."""
     symbols = layout.symbols()
     try:
         names = [symbols[number] for number in read_array(path).tolist()]

@@ -1,6 +1,6 @@
 """Names, symbols and arrays of a dump.
 
-Of the utterance U, in `train/` or `valid/`:
+Files of the utterance U, in `train/` or `valid/`:
 
 | file | content |
 |---|---|
@@ -10,8 +10,8 @@ Of the utterance U, in `train/` or `valid/`:
 | `wavs/U-wave.npy` | (T * hop,) float32 |
 | `duration/U-durations.npy` | (N,) frames; a dump gets them later, from an aligner |
 
-The other files are of the whole dump; the statistics have a row of means and one of standard
-deviations, float32, of the training split, F0 and energy without zeros.
+The other files describe the whole dump; statistics have a row of means and one of standard
+deviations, float32, over the training split, for F0 and energy without zeros.
 """
 
 from pathlib import Path
@@ -37,13 +37,7 @@ class ArrayFile(NamedTuple):
     end: str  # of the names
 
     def path(self, dump: Path, split: str, id: str) -> Path:
-        """The file of an utterance.
-
-        Args:
-            dump: Folder of the dump.
-            split: `train` or `valid`.
-            id: Of the utterance.
-        """
+        """The file of an utterance in a split of a dump."""
         return dump / split / self.folder / f"{id}-{self.end}.npy"
 
 
@@ -64,21 +58,12 @@ def symbols() -> tuple[str, ...]:
     )
 
 
-def ids_file(split: str) -> str:
-    """Name of the list of a split.
-
-    Args:
-        split: `train` or `valid`.
-    """
-    return f"{split}_utt_ids.npy"
+def ids_file(dump: Path, split: str) -> Path:
+    """The file of the ids of a split."""
+    return dump / f"{split}_utt_ids.npy"
 
 
 def write_array(path: Path, values: np.ndarray) -> None:
-    """Writes an array.
-
-    Args:
-        path: The file; missing folders are created.
-        values: Of numbers or text.
-    """
+    """Writes an array of numbers or text; missing folders are created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     np.save(path, values, allow_pickle=False)

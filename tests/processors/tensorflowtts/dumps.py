@@ -41,7 +41,7 @@ def add_durations(dump: Path, folder: Path, *, eos: bool = True) -> dict[str, np
     """Writes durations of each utterance into a folder, in another split than that of the dump."""
     written = {}
     for split in layout.SPLITS:
-        for id in np.load(dump / layout.ids_file(split)):
+        for id in np.load(layout.ids_file(dump, split)):
             n_tokens = len(np.load(layout.IDS.path(dump, split, id))) - (not eos)
             n_frames = len(np.load(layout.RAW_MEL.path(dump, split, id)))
             frames = np.full(n_tokens, n_frames // n_tokens, dtype=np.int32)
