@@ -20,7 +20,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.merge import aligned_words, merge
 from processors.records import Alignment, SpokenText, TimedPhone
-from processors.text.normalize import is_english
+from processors.text.normalisation import is_english
 from processors.text.symbols import CONSONANTS, VOWELS
 from utils.errors import InputError
 

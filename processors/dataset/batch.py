@@ -42,12 +42,7 @@ class TtsBatch(NamedTuple):
 
 
 def on_device(batch: TtsBatch, device: torch.device) -> TtsBatch:
-    """The same batch with its tensors on a device.
-
-    Args:
-        batch: On any device.
-        device: To copy to.
-    """
+    """The same batch with its tensors on a device."""
     return TtsBatch._make(part.to(device) if isinstance(part, Tensor) else part for part in batch)
 
 
@@ -72,7 +67,6 @@ def collate(items: Sequence[TtsItem], log_floor: float, shapes: Sequence[Shape] 
     """Pads utterances to the longest one, or to the smallest of some shapes that holds all.
 
     Args:
-        items: Utterances.
         log_floor: Log-mel of silence, the padding of mels.
         shapes: In ascending order; none: pad to the longest one.
 
@@ -105,7 +99,6 @@ def pad_batch(batch: TtsBatch, shape: Shape, log_floor: float) -> TtsBatch:
     """Adds padding to a batch.
 
     Args:
-        batch: At most of this shape.
         shape: Phones and frames of the result.
         log_floor: Log-mel of silence, the padding of mels.
     """
@@ -123,13 +116,13 @@ def pad_batch(batch: TtsBatch, shape: Shape, log_floor: float) -> TtsBatch:
 
 def _durations(items: Sequence[TtsItem]) -> Tensor | None:
     """(B, N), or None where no item has any."""
-    known = [item.durations for item in items if item.durations is not None]
-    if not known:
+    durations = [item.durations for item in items if item.durations is not None]
+    if not durations:
         return None
     for item in items:
         if item.durations is None:
             _fail(item, "no durations, where other utterances have them")
-    return pad_sequence(known, batch_first=True)
+    return pad_sequence(durations, batch_first=True)
 
 
 def collate_vocoder(
@@ -138,7 +131,6 @@ def collate_vocoder(
     """Pads recordings, or segments of them, to the longest one.
 
     Args:
-        items: Recordings.
         hop_length: Samples per frame.
         log_floor: Log-mel of silence, the padding of mels.
 

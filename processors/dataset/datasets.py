@@ -143,11 +143,6 @@ def crop(features: Features, n_phones: int, generator: np.random.Generator) -> F
     """A random run of `n_phones` phones and their frames; shorter utterances stay whole.
 
     A run without frames (phones of duration 0 only) is widened to the nearest phone that has some.
-
-    Args:
-        features: Of the whole utterance.
-        n_phones: Length of the run.
-        generator: Draws its place.
     """
     N, durations = len(features.phones), features.durations
     if n_phones >= N:
@@ -249,7 +244,7 @@ class MelWavDataset(Dataset[VocoderItem]):
     Args:
         stores: One per dataset.
         ids: Utterances to use, per store.
-        longest_s: What comes later in a recording is left out, seconds.
+        longest_s: Seconds of a recording that are read.
 
     Attributes:
         ids: Utterance ids, in the order of the items.

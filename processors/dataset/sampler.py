@@ -52,8 +52,8 @@ class FrameBudgetSampler:
 
     Attributes:
         fixed: The batches of fixed shapes; None without.
-        processes: As given.
-        n_frames: Of all utterances.
+        processes: Number of processes.
+        n_frames: Frames of all utterances.
 
     Raises:
         InputError: If there are fewer utterances than micro-batches in one update.

@@ -13,14 +13,14 @@ import numpy as np
 
 
 class Shape(NamedTuple):
-    """What utterances are padded to."""
+    """Lengths that utterances are padded to."""
 
     phones: int  # 0 for vocoders
     frames: int
 
 
 class BatchShape(NamedTuple):
-    """Of all tensors of a batch."""
+    """The shape of all tensors of a batch."""
 
     items: int
     phones: int
@@ -37,8 +37,8 @@ def choose_shapes(phones: np.ndarray, frames: np.ndarray, n_shapes: int) -> tupl
     the longest utterance.
 
     Args:
-        phones: Of each utterance, (K,).
-        frames: Of each utterance, (K,), K above 0.
+        phones: Phones of each utterance, (K,).
+        frames: Frames of each utterance, (K,), K above 0.
         n_shapes: How many, at most; fewer if the utterances have fewer lengths.
 
     Returns:
@@ -74,8 +74,6 @@ def fitting(shapes: Sequence[Shape], phones: int, frames: int) -> Shape:
 
     Args:
         shapes: In ascending order.
-        phones: Number of phones.
-        frames: Number of frames.
 
     Raises:
         ValueError: If all are too small: nothing is cut.
@@ -100,14 +98,14 @@ class FixedBatches:
     there are fewer shapes, or the last batches exceed the budget.
 
     Args:
-        phones: Of each utterance, at most, (K,).
-        frames: Of each utterance, (K,).
+        phones: Largest number of phones of each utterance, (K,).
+        frames: Frames of each utterance, (K,).
         n_shapes: How many shapes, at most.
         budget: Frames per batch, padding included.
-        multiple: Of this the number of batches is a multiple; at most K.
+        multiple: Divisor of the number of batches, at most K.
 
     Attributes:
-        shapes: What utterances are padded to, in ascending order.
+        shapes: Shapes that utterances are padded to, in ascending order.
         batch_shapes: Shapes of the batches of an epoch, each once.
     """
 
@@ -131,9 +129,6 @@ class FixedBatches:
 
     def fill(self, generator: np.random.Generator) -> list[list[int]]:
         """Draws which utterances make the batches of an epoch.
-
-        Args:
-            generator: Of the epoch.
 
         Returns:
             Indices of utterances, by batch.
@@ -163,7 +158,7 @@ def _batch_sizes(
         of_items: Index of the shape of each utterance, in descending order, (K,).
         shapes: In ascending order.
         budget: Frames per batch.
-        multiple: Of the number of batches.
+        multiple: Divisor of the number of batches.
     """
     most = [max(1, budget // shape.frames) for shape in shapes]
     sizes: list[int] = []

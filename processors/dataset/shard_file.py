@@ -43,7 +43,7 @@ class ShardWriter:
 
     Args:
         file: Open for writing, empty.
-        name: Of the shard.
+        name: Name of the shard.
         ids: Utterances that may come.
         mel: Definition of their mels, for the seconds of a frame.
 
@@ -97,7 +97,7 @@ class ShardWriter:
 
 @contextmanager
 def shard_writer(path: Path, ids: Collection[str], mel: MelConfig) -> Iterator[ShardWriter]:
-    """Gives the writer of a shard, which is written whole or not at all.
+    """Opens the writer of a shard, which is written whole or not at all.
 
     Args:
         path: `<folder>/features/shard-00000.safetensors`.
@@ -130,7 +130,7 @@ def tensors_of(record: Features | MelWav) -> dict[str, np.ndarray]:
     else:
         tensors = {"phones": _text(" ".join(record.phones))}
         if record.word_phones:
-            lines = (" ".join([*map(str, one[:3]), *one.phones]) for one in record.word_phones)
+            lines = (" ".join([*map(str, w[:3]), *w.phones]) for w in record.word_phones)
             tensors["word_phones"] = _text("\n".join(lines))
         if record.durations is not None:
             tensors["durations"] = record.durations.astype("<i8")

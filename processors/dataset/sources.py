@@ -35,20 +35,20 @@ class FeatureSource(Source, Protocol):
     timed: bool
 
     def read(self, key: str | int) -> Features:
-        """Gives one utterance, by id or position."""
+        """Returns one utterance, by id or position."""
 
     def read_phones(self, key: str | int) -> tuple[str, ...]:
-        """Gives the names of its phones alone."""
+        """Returns the phone names of an utterance alone."""
 
     def read_word_phones(self, key: str | int) -> tuple[WordPhones, ...]:
-        """Gives the phones of its words that are in letters."""
+        """Returns the phones of words that are in letters."""
 
     def read_prosody(self, key: str | int) -> Prosody:
-        """Gives its durations, f0 and energy alone."""
+        """Returns durations, f0 and energy alone."""
 
 
 class RecordingSource(Source, Protocol):
     """A `MelWavStore`, or `GeneratedRecordings`."""
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
-        """Gives one recording, or `n_frames` frames of it from `first` on, by id or position."""
+        """Returns one recording, or `n_frames` frames of it from `first` on, by id or position."""

@@ -53,12 +53,7 @@ def features_folder(folder: Path) -> Path:
 
 
 def write_mel_config(folder: Path, mel: MelConfig) -> None:
-    """Writes the mel definition of a store as `audio.json`.
-
-    Args:
-        folder: The dataset's folder.
-        mel: The definition.
-    """
+    """Writes the mel definition of a store as `audio.json`."""
     write_json(folder / "audio.json", asdict(mel))
 
 
@@ -66,8 +61,7 @@ def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
     """Writes `index.jsonl`, sorted by id: the last step that makes a store readable.
 
     Args:
-        folder: The dataset's folder.
-        rows: Of all its shards, in any order.
+        rows: Rows of all its shards, in any order.
     """
     ordered = sorted(rows, key=lambda row: row.id)
     write_jsonl(folder / INDEX, (row._asdict() for row in ordered))

@@ -16,7 +16,7 @@ import numpy as np
 from processors.audio.speech_level import SpeechActivity, SpeechLevel, active_level, speech_activity
 from processors.records import TimedPhone
 from processors.scoring.user_models import Recogniser, UserFunctionError, UserModels
-from processors.text.normalize import clean_characters, is_english, normalize_english
+from processors.text.normalisation import clean_characters, is_english, normalise_english
 from processors.text.symbols import NOISE, PAUSES
 from utils.errors import InputError
 from utils.files import read_text
@@ -98,7 +98,7 @@ def words_of(text: str, language: str) -> str:
     """
     if is_english(language):
         try:
-            text = normalize_english(text)
+            text = normalise_english(text)
         except InputError:  # a letter that is not Latin, which a recogniser may return
             text = clean_characters(text)
     else:

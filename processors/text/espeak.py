@@ -72,7 +72,7 @@ class EspeakPhonemizer:
         for word, phones in zip(words, chosen, strict=True):
             if not phones:
                 raise InputError(f"espeak ({self.language}) has no phones for '{word}'; remove it")
-        return [Pronunciation(phones, known=True) for phones in chosen]
+        return [Pronunciation(phones, in_lexicon=True) for phones in chosen]
 
 
 def is_ipa(symbol: str) -> bool:
@@ -95,7 +95,6 @@ def speak(language: str, words: Sequence[str]) -> list[Phones]:
     two); the phones are assigned to words by comparison with the pronunciations of single words.
 
     Args:
-        language: espeak language code.
         words: Words between two pauses.
 
     Returns:

@@ -11,12 +11,12 @@ from processors.text.g2p import LexiconPhonemizer, is_arpabet
 from processors.text.letters import nvidia
 from processors.text.letters.spelling import LetterPhonemizer, split_words
 from processors.text.lexicon import Pronunciation, read_lexicon
-from processors.text.normalize import (
+from processors.text.normalisation import (
     clean_characters,
     has_name,
     is_english,
     name_signs,
-    normalize_english,
+    normalise_english,
 )
 from processors.text.sequence import PhoneSequence
 from processors.text.tokens import (
@@ -48,7 +48,7 @@ class Phonemizer(Protocol):
         """Whether a sign can be given as a word."""
 
 
-class _Normalized(NamedTuple):
+class _Normalised(NamedTuple):
     """A text in words."""
 
     text: str
@@ -71,12 +71,12 @@ class TextFrontend:
         self.config = config
         self.language = language
         self._phonemize = _make_phonemizer(config, language)
-        self._normalize: Callable[[str], str] = self._name_signs
+        self._normalise: Callable[[str], str] = self._name_signs
         self._says: Callable[[str], bool] = self._reads
         if config.normalizer == "english" and is_english(language):
             own_words = frozenset(self._phonemize.user_lexicon)
-            normalize = nvidia.normalize if config.has_nvidia_symbols else normalize_english
-            self._normalize = partial(normalize, own_words=own_words)
+            normalise = nvidia.normalise if config.has_nvidia_symbols else normalise_english
+            self._normalise = partial(normalise, own_words=own_words)
             self._says = has_name
 
     def __call__(self, text: str) -> SpokenText:
@@ -91,7 +91,7 @@ class TextFrontend:
             InputError: If there is no word, a word has no pronunciation, or an inline phone is not
                 in the phone set; the message names it.
         """
-        normalized, tokens, unspoken = self._read(text)
+        normalised, tokens, unspoken = self._read(text)
         if not any(token.kind != "pause" for token in tokens):
             raise InputError(f"there is no word to say in {text[:80]!r}")
         sequence = PhoneSequence(self.config)
@@ -103,7 +103,7 @@ class TextFrontend:
         sequence.finish()
         return SpokenText(
             text,
-            normalized,
+            normalised,
             tuple(sequence.phones),
             tuple(sequence.words),
             tuple(sequence.unknown),
@@ -111,24 +111,24 @@ class TextFrontend:
             tuple(sequence.word_phones),
         )
 
-    def _read(self, text: str) -> "_Normalized":
-        normalized = ""
+    def _read(self, text: str) -> "_Normalised":
+        normalised = ""
         tokens: list[Token] = []
         for inline, piece in split_inline(text):
             if inline:
                 self._check_phones(piece)
-                normalized += f" {{{piece}}}"
+                normalised += f" {{{piece}}}"
                 tokens.append(Token("phones", piece))
             else:
-                words = self._after_phones(piece) if tokens else self._normalize(piece)
-                normalized += words
+                words = self._after_phones(piece) if tokens else self._normalise(piece)
+                normalised += words
                 tokens += tokenize(words)
-        normalized = " ".join(normalized.split())
+        normalised = " ".join(normalised.split())
         if self.config.has_nvidia_symbols:
-            return _Normalized(*nvidia.read(normalized, self.config.phone_extractor))
+            return _Normalised(*nvidia.read(normalised, self.config.phone_extractor))
         if self.config.in_letters:
             tokens = [word for token in tokens for word in split_words(token)]
-        return _Normalized(normalized, merge_pauses(tokens), self._unspoken(text))
+        return _Normalised(normalised, merge_pauses(tokens), self._unspoken(text))
 
     def _name_signs(self, text: str) -> str:
         """Text of another language without the signs that espeak-ng cannot read."""
@@ -145,13 +145,13 @@ class TextFrontend:
             return ()
         plain = "".join(piece for inline, piece in split_inline(text) if not inline)
         named = name_signs(clean_characters(plain), self.language)
-        found = dict.fromkeys(char for char in named if is_sign(char))
-        return tuple(char for char in found if not self._says(char))
+        signs = [char for char in dict.fromkeys(named) if is_sign(char)]
+        return tuple(char for char in signs if not self._says(char))
 
     def _after_phones(self, text: str) -> str:
         """Normalises as if after a word: the meaning of punctuation depends on what precedes it."""
         apart = " " if text[0].isalnum() or text[0] in "'’" else ""
-        return self._normalize(f"{_WORD}{apart}{text}").removeprefix(_WORD)
+        return self._normalise(f"{_WORD}{apart}{text}").removeprefix(_WORD)
 
     def _check_phones(self, inline: str) -> None:
         for phone in inline.split():
@@ -171,7 +171,7 @@ class TextFrontend:
                 yield from zip(clause, pronunciations, strict=True)
                 clause = []
             if token.text:
-                yield token, Pronunciation(self._named(token), known=True)
+                yield token, Pronunciation(self._named(token), in_lexicon=True)
 
     def _named(self, token: Token) -> tuple[str, ...]:
         """The names of a pause or of phones in braces."""

@@ -52,7 +52,7 @@ class LexiconPhonemizer:
             InputError: If a word has no pronunciation; the message names it.
         """
         return [
-            Pronunciation(LETTER_A, known=True)
+            Pronunciation(LETTER_A, in_lexicon=True)
             if word == "A" and _is_letter(words, index)
             else self._pronounce(word)
             for index, word in enumerate(words)
@@ -67,7 +67,7 @@ class LexiconPhonemizer:
         """A word, with or without the quotes around it, if a lexicon contains it."""
         for form in (word, word.rstrip("'"), word.lstrip("'"), word.strip("'")):
             if phones := self._held(form):
-                return Pronunciation(phones, known=True)
+                return Pronunciation(phones, in_lexicon=True)
         return None
 
     def _held(self, word: str) -> Phones | None:
@@ -78,12 +78,12 @@ class LexiconPhonemizer:
         parts = [part for part in word.replace("-", " ").split() if part.strip("'")]
         if len(parts) > 1:
             pronunciations = [
-                Pronunciation(LETTER_A, known=True) if part == "A" else self._pronounce(part)
+                Pronunciation(LETTER_A, in_lexicon=True) if part == "A" else self._pronounce(part)
                 for part in parts
             ]
-            phones = tuple(phone for one in pronunciations for phone in one.phones)
-            return Pronunciation(phones, known=all(one.known for one in pronunciations))
-        return Pronunciation(self._by_rule(word.strip("'-")), known=False)
+            phones = tuple(phone for part in pronunciations for phone in part.phones)
+            return Pronunciation(phones, in_lexicon=all(part.in_lexicon for part in pronunciations))
+        return Pronunciation(self._by_rule(word.strip("'-")), in_lexicon=False)
 
     def _by_rule(self, word: str) -> Phones:
         return self._inflected(word) or _by_espeak(word) or _spelt(word)

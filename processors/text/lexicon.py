@@ -22,7 +22,7 @@ class Pronunciation(NamedTuple):
     """The pronunciation of a word."""
 
     phones: tuple[str, ...]  # or letters
-    known: bool  # False: not in a lexicon; from a rule or espeak-ng
+    in_lexicon: bool  # False: from a rule
     instead: tuple[str, ...] = ()  # phones that can be said instead of the letters
 
 

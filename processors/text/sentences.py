@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from processors.text.normalize.abbreviations import NEVER_FINAL, SELDOM_FINAL
+from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
 
 # A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
 # without spaces need none behind them.

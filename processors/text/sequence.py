@@ -9,13 +9,9 @@ from processors.text.symbols import END, FULL_STOP, SHORT_PAUSE, SILENCE, WORD_B
 class PhoneSequence:
     """Grows from left to right; SpokenText describes its form.
 
-    Args:
-        config: The `preprocess.text` section.
-
     Attributes:
         phones: Phones, letters and pauses.
-        words: With spans into `phones`.
-        word_phones: Of words that are in letters.
+        word_phones: Phones of the words that are in letters.
         unknown: Words that no lexicon holds.
     """
 
@@ -32,12 +28,7 @@ class PhoneSequence:
             self.phones.append(SILENCE)
 
     def add_word(self, text: str, said: Pronunciation) -> None:
-        """Appends a word, and the boundary before it.
-
-        Args:
-            text: As normalised.
-            said: Its phones or letters.
-        """
+        """Appends a word, and the boundary before it."""
         if self._bounded and self._ends_in_word:
             self.phones.append(WORD_BOUNDARY)
         start, end = len(self.phones), len(self.phones) + len(said.phones)
@@ -45,14 +36,14 @@ class PhoneSequence:
             self.word_phones.append(WordPhones(len(self.words), start, end, said.instead))
         self.words.append(Word(text, start, end))
         self.phones += said.phones
-        if not said.known:
+        if not said.in_lexicon:
             self.unknown.append(text)
 
     def add_pause(self, name: str) -> None:
         """Appends a pause; punctuation before the first word makes none.
 
         Args:
-            name: Of its class, or of a punctuation mark of NVIDIA's symbols.
+            name: Its class, or a punctuation mark of NVIDIA's symbols.
         """
         if self._keeps_marks:
             self.phones.append(name)

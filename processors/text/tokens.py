@@ -40,9 +40,9 @@ def split_inline(text: str) -> list[tuple[bool, str]]:
     for inline, piece in pieces:
         if inline and not piece:
             raise InputError("'{}' holds no phones; write them as in {HH AH0 L OW1}")
-        if not inline and (found := re.search(r"[{}]", piece)):
+        if not inline and (brace := re.search(r"[{}]", piece)):
             raise InputError(
-                f"'{found[0]}' has no partner in '{text}'; braces hold phones, as in "
+                f"'{brace[0]}' has no partner in '{text}'; braces hold phones, as in "
                 "{HH AH0 L OW1}"
             )
     return [(inline, piece) for inline, piece in pieces if piece.strip()]

@@ -13,7 +13,7 @@ from processors.text.symbols import (
 
 
 def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
-    """The phones of the data; with a lexicon also all of ARPAbet, so that every word is covered.
+    """Symbols of the data; with a lexicon also all of ARPAbet, so that every word is covered.
 
     Args:
         text: The `preprocess.text` section.
@@ -21,8 +21,8 @@ def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
     """
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
-    found = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
+    symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)
     if text.phone_extractor in ("espeak", "letters"):
-        return vocabulary_of(found)
-    known = arpabet_vocabulary()
-    return Vocabulary((*known.symbols, *sorted(found - set(known.symbols))))
+        return vocabulary_of(symbols)
+    arpabet = arpabet_vocabulary().symbols
+    return Vocabulary((*arpabet, *sorted(symbols - set(arpabet))))

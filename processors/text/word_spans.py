@@ -17,7 +17,6 @@ def share_phones(
     those, phones are shared by the alignment of least edit distance.
 
     Args:
-        words: The words of the clause.
         groups: Phones of the clause, in groups that need not be words.
         alone: Phones of each word in isolation.
 
@@ -28,10 +27,10 @@ def share_phones(
     shared: list[Phones] = []
     for word_range, group_range in _two_sided(_gaps(groups, alone)):
         expected = [alone[index] for index in word_range]
-        found = [groups[index] for index in group_range]
+        heard = [groups[index] for index in group_range]
         plain = all(words[index].isalpha() for index in word_range)
-        same_number = plain and len(found) == len(expected)
-        shared += found if same_number else _share_gap(found, expected)
+        same_number = plain and len(heard) == len(expected)
+        shared += heard if same_number else _share_gap(heard, expected)
     return shared
 
 

@@ -37,17 +37,13 @@ class GeneratedFeatures(GeneratedStore):
     An utterance is a function of (seed, id), and a symbol sounds the same everywhere.
 
     Args:
-        name: Of the dataset that they replace, and of their only speaker.
+        name: Name of the dataset that they replace, and of their only speaker.
         n_utterances: At most `N_LJSPEECH`.
         mel: Definition of their mels.
         symbols: Phones, letters and pauses that are drawn.
         f0_range: Lowest and highest pitch, Hz.
         timed: Whether they have durations.
         seed: Other seeds give other utterances of the same lengths.
-
-    Attributes:
-        timed: As given.
-        symbols: As given.
     """
 
     def __init__(

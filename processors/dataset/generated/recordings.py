@@ -23,7 +23,7 @@ class GeneratedRecordings(GeneratedStore):
     (seed, id).
 
     Args:
-        name: Of the dataset that they replace, and of their only speaker.
+        name: Name of the dataset that they replace, and of their only speaker.
         n_utterances: At most `N_LJSPEECH`.
         mel: Definition of their mels.
         seed: Other seeds give another sound.
@@ -33,7 +33,7 @@ class GeneratedRecordings(GeneratedStore):
         super().__init__(name, n_utterances, mel, seed=seed)
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
-        """Gives one recording, or some frames of it, by id or position.
+        """Generates one recording, or some frames of it, by id or position.
 
         Args:
             key: Id or position.

@@ -30,7 +30,7 @@ def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> Lengths:
 
     Args:
         n_utterances: At most `N_LJSPEECH`, which is all of them.
-        mel: Its frames are counted.
+        mel: Definition whose frames are counted.
 
     Raises:
         InputError: If more utterances are asked for than there are.
@@ -64,19 +64,18 @@ class GeneratedStore:
     """What generated utterances have in common with a `Store`; see GeneratedFeatures.
 
     Args:
-        name: Of the dataset that they replace, and of their only speaker.
+        name: Name of the dataset that they replace, and of their only speaker.
         n_utterances: At most `N_LJSPEECH`.
         mel: Definition of their mels.
         seed: Other seeds give other utterances of the same lengths.
 
     Attributes:
         folder: A name for messages; there is no such folder.
-        mel: As given.
         ids: Shortest first.
-        speakers: Of each utterance.
-        frames: Of each utterance, int64.
-        phones_count: Likewise.
-        seconds: Of each utterance, float64.
+        speakers: Speaker of each utterance.
+        frames: Frames of each utterance, int64.
+        phones_count: Phones of each utterance, int64.
+        seconds: Duration of each utterance, float64.
         split: Ids to train and to validate on.
     """
 

@@ -18,7 +18,7 @@ import re
 
 from processors.scoring.checks import Check, NotApplicableError
 from processors.scoring.recognition import LabelledSpeech, without_pauses
-from processors.text.normalize import normalize_english
+from processors.text.normalisation import normalise_english
 
 CHECK = Check(
     finds="too fast or too slow",
@@ -80,7 +80,7 @@ def _letters(speech: LabelledSpeech) -> int:
     language = speech.language.split("-")[0]
     if not speech.text or language not in _LANGUAGES:
         raise NotApplicableError(f"needs {CHECK.needs}")
-    text = normalize_english(speech.text) if language == "en" else speech.text
+    text = normalise_english(speech.text) if language == "en" else speech.text
     if re.search(r"\d", text):
         raise NotApplicableError("the text has numbers that are not spelt out")
     return sum(character.isalpha() for character in text)

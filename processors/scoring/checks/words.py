@@ -25,7 +25,7 @@ from typing import NamedTuple
 from processors.scoring.checks import Check, NotApplicableError
 from processors.scoring.recognition import LabelledSpeech, words_of
 from processors.scoring.word_grammar import LONGEST, RecognisedWord, recognised_words
-from processors.text.normalize import is_english
+from processors.text.normalisation import is_english
 from utils.errors import InputError
 
 CHECK = Check(

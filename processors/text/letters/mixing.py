@@ -17,39 +17,28 @@ def draw(word_phones: Iterable[WordPhones], p: float, *key: str | int) -> list[W
     """Draws the words that are said by their phones.
 
     Args:
-        word_phones: The words that have phones.
-        p: Probability of phones, of each word.
+        p: Probability of phones for each word.
         *key: What the draw is for, such as seed, epoch and utterance.
     """
-    return [one for one in word_phones if derived_seed("arpabet", *key, one.word) < p * _SEEDS]
+    return [w for w in word_phones if derived_seed("arpabet", *key, w.word) < p * _SEEDS]
 
 
 def substitute(letters: Sequence[str], chosen: Iterable[WordPhones]) -> tuple[str, ...]:
-    """A sequence with the phones of the chosen words in place of their letters.
-
-    Args:
-        letters: The sequence.
-        chosen: In order.
-    """
+    """A sequence with the phones of the chosen words in place of their letters."""
     mixed: list[str] = []
     done = 0
-    for one in chosen:
-        mixed += [*letters[done : one.start], *one.phones]
-        done = one.end
+    for word in chosen:
+        mixed += [*letters[done : word.start], *word.phones]
+        done = word.end
     return (*mixed, *letters[done:])
 
 
 def mix(spoken: SpokenText, p: float) -> SpokenText:
-    """A text with each word either in letters or in phones, the same at every call.
-
-    Args:
-        spoken: Its words are in letters, if they can be.
-        p: Probability of phones, of each word that has them.
-    """
+    """A text with each word either in letters or in phones, the same at every call."""
     if not spoken.word_phones:
         return spoken
     chosen = draw(spoken.word_phones, p, spoken.normalized)
-    by_word = {one.word: one for one in chosen}
+    by_word = {choice.word: choice for choice in chosen}
     words: list[Word] = []
     shift = 0
     for index, word in enumerate(spoken.words):
@@ -62,10 +51,5 @@ def mix(spoken: SpokenText, p: float) -> SpokenText:
 
 
 def longest(phones: Sequence[str], word_phones: Iterable[WordPhones]) -> int:
-    """The length of the longest mixture.
-
-    Args:
-        phones: The sequence in letters.
-        word_phones: Of its words.
-    """
+    """The length of the longest mixture."""
     return len(phones) + sum(max(0, len(w.phones) - (w.end - w.start)) for w in word_phones)

@@ -20,7 +20,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from processors.text.normalize import english_in_words
+from processors.text.normalisation import english_in_words
 from processors.text.symbols import APOSTROPHE, ARPABET, END, PAD, WORD_BOUNDARY, Vocabulary
 from processors.text.tokens import Token
 
@@ -48,11 +48,10 @@ def nvidia_vocabulary(phone_extractor: str) -> Vocabulary:
     return Vocabulary((PAD, *map(_name, _SETS[phone_extractor]), *phones, *end))
 
 
-def normalize(text: str, own_words: Collection[str] = ()) -> str:
+def normalise(text: str, own_words: Collection[str] = ()) -> str:
     """English text in words, in lower case, with its punctuation.
 
     Args:
-        text: Any text.
         own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
 
     Raises:
@@ -70,14 +69,13 @@ class SymbolText(NamedTuple):
     unspoken: tuple[str, ...]  # characters without a symbol, each once; they are left out
 
 
-def read(normalized: str, phone_extractor: str) -> SymbolText:
+def read(normalised: str, phone_extractor: str) -> SymbolText:
     """Splits a text into words and marks.
 
     Args:
-        normalized: As from `normalize`, with phones in braces.
-        phone_extractor: As of `nvidia_vocabulary`.
+        normalised: Output of `normalise`, with phones in braces.
     """
-    pieces = _PIECE.findall(normalized)
+    pieces = _PIECE.findall(normalised)
     unspoken = [
         piece for piece in pieces if _is_mark(piece) and piece not in _SETS[phone_extractor]
     ]

@@ -27,7 +27,7 @@ class LetterPhonemizer:
         user_lexicon: Phones by lower-case word; they take precedence over CMUdict.
 
     Args:
-        user_lexicon: The attribute.
+        user_lexicon: Phones by lower-case word.
         with_phones: Whether words get phones in addition to their letters, and braces hold phones.
         prefix: Before the name of each phone.
     """
@@ -56,7 +56,7 @@ class LetterPhonemizer:
         """The letters of each word, and its phones if their pronunciation is certain.
 
         Args:
-            words: Of letters and apostrophes; apostrophes around a word are kept.
+            words: Letters and apostrophes; apostrophes around a word are kept.
 
         Raises:
             InputError: If a word has a digit or another sign; the message names it.
@@ -67,10 +67,10 @@ class LetterPhonemizer:
         bare = word.strip(APOSTROPHE)
         phones = self._phones_of(bare.lower()) if self._with_phones else None
         if phones is None:
-            return Pronunciation(_spell(word), known=True)
+            return Pronunciation(_spell(word), in_lexicon=True)
         before, after = word.split(bare, maxsplit=1)
         named = [f"{self._prefix}{phone}" for phone in phones]
-        return Pronunciation(_spell(word), known=True, instead=(*before, *named, *after))
+        return Pronunciation(_spell(word), in_lexicon=True, instead=(*before, *named, *after))
 
     def _phones_of(self, word: str) -> Phones | None:
         if word in self.user_lexicon:

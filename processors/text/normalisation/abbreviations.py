@@ -1,0 +1,131 @@
+"""Abbreviations with a full stop: titles, streets, references, Latin."""
+
+import re
+from collections.abc import Callable
+
+from processors.text.normalisation.rules import rule
+
+_TITLES = {  # before a name
+    "mr": "Mister", "mrs": "Missus", "ms": "Miz", "messrs": "Messrs", "dr": "Doctor",
+    "prof": "Professor", "capt": "Captain", "cpt": "Captain", "col": "Colonel",
+    "gen": "General", "lt": "Lieutenant", "sgt": "Sergeant", "cpl": "Corporal", "maj": "Major",
+    "cmdr": "Commander", "adm": "Admiral", "rev": "Reverend", "hon": "Honorable",
+    "gov": "Governor", "sen": "Senator", "rep": "Representative", "pres": "President",
+    "supt": "Superintendent", "insp": "Inspector", "fr": "Father", "mme": "Madame",
+    "drs": "Doctors",
+    "mlle": "Mademoiselle", "mt": "Mount", "ft": "Fort", "st": "Saint", "ste": "Sainte",
+}  # fmt: skip
+_REFERENCES = {  # before a number
+    "vol": "volume", "vols": "volumes", "ch": "chapter", "chap": "chapter", "fig": "figure",
+    "figs": "figures", "p": "page", "pp": "pages", "sec": "section", "sect": "section",
+    "art": "article", "eq": "equation", "op": "opus", "pt": "part", "para": "paragraph",
+    "apt": "apartment", "max": "maximum", "min": "minimum",
+    "ste": "suite", "ext": "extension", "rm": "room",
+}  # fmt: skip
+_NUMBERED = {"no": "number", "nos": "numbers", "v": "verse"}  # before figures only: "No. I won't."
+_STREETS = {  # after a name
+    "st": "Street", "ave": "Avenue", "blvd": "Boulevard", "rd": "Road", "dr": "Drive",
+    "ln": "Lane", "pl": "Place", "sq": "Square", "hwy": "Highway", "ct": "Court",
+    "pkwy": "Parkway",
+}  # fmt: skip
+_ANYWHERE = {  # their full stop is kept if it also ends the text
+    "etc": "etcetera", "inc": "Incorporated", "ltd": "Limited", "co": "Company",
+    "corp": "Corporation", "bros": "Brothers", "jr": "Junior", "sr": "Senior",
+    "esq": "Esquire", "dept": "department", "est": "established", "univ": "University",
+    "assn": "Association", "govt": "government", "intl": "international", "natl": "national",
+    "mfg": "manufacturing", "misc": "miscellaneous", "tel": "telephone", "hosp": "Hospital",
+    "mins": "minutes", "hrs": "hours", "ave": "Avenue", "blvd": "Boulevard",
+}  # fmt: skip
+_WITHIN = {  # never at the end of a sentence
+    "vs": "versus", "cf": "compare", "viz": "namely", "approx": "approximately",
+    "ca": "circa", "incl": "including", "esp": "especially", "et al": "et al",
+}  # fmt: skip
+_MONTHS = ("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec")
+
+NEVER_FINAL = frozenset([*_TITLES, *_WITHIN, "al", "vol", "vols", "fig", "figs", "pp", "nos"])
+SELDOM_FINAL = frozenset([*_ANYWHERE, *_REFERENCES, *_NUMBERED, *_MONTHS, "a.m", "p.m"]).difference(
+    NEVER_FINAL
+)
+
+
+def ends_text(text: str, position: int) -> bool:
+    """Whether only closing quotes, brackets and white space follow a position."""
+    return not text[position:].strip("\"')]} ")
+
+
+def _final_stop(match: re.Match[str]) -> str:
+    """The full stop of an abbreviation that also ends the text."""
+    return "." if match[0].endswith(".") and ends_text(match.string, match.end()) else ""
+
+
+def _from(table: dict[str, str]) -> Callable[[re.Match[str]], str]:
+    """A replacement that expands the first group by a table and keeps its case."""
+
+    def say(match: re.Match[str]) -> str:
+        spoken = table[match[1].lower()]
+        if match[1][0].isupper():
+            spoken = spoken[0].upper() + spoken[1:]
+        return spoken + _final_stop(match)
+
+    return say
+
+
+def _word_before(match: re.Match[str]) -> str:
+    words = match.string[max(0, match.start() - 40) : match.start()].split()
+    return words[-1] if words else ""
+
+
+def _street(match: re.Match[str]) -> str:
+    """Reads "Dr." in "Elm Dr." as drive: after a name or ordinal, and before none."""
+    if not re.match(r"[A-Z]|\d+(?:st|nd|rd|th)", _word_before(match)):
+        return match[0]
+    return _STREETS[match[1].lower()] + _final_stop(match)
+
+
+def _initial(match: re.Match[str]) -> str:
+    """A capital with a full stop is an initial after a name, an initial, or nothing."""
+    before = _word_before(match)
+    is_initial = not before or (before[0].isupper() and (len(before) > 1))
+    return match[1] if is_initial else match[0]
+
+
+def _letters(match: re.Match[str]) -> str:
+    """Says "U.S.A." as its letters, with the full stop that also ends the text."""
+    return " ".join(match[1].replace(".", "").upper()) + _final_stop(match)
+
+
+def _one_of(table: dict[str, str]) -> str:
+    """A pattern for the keys of a table, with a small or a capital first letter."""
+    words = sorted(table, key=len, reverse=True)
+    return "|".join(f"[{word[0]}{word[0].upper()}]{word[1:]}" for word in words)
+
+
+def _capitals(table: dict[str, str]) -> str:
+    return "|".join(sorted((word.capitalize() for word in table), key=len, reverse=True))
+
+
+RULES = (
+    rule(r"\b[Ee]\.\s?g\.,?", "for example,"),
+    rule(r"\b[Ii]\.\s?e\.,?", "that is,"),
+    rule(rf"\b({_one_of(_WITHIN)})\.", _from(_WITHIN)),
+    rule(r"(?<=\s)vs(?=\s)|(?<=[a-z]\s)v\.(?=\s[A-Z])", "versus"),
+    rule(rf"\b({_one_of(_NUMBERED)})\.\s?(?=\d)", lambda m: _from(_NUMBERED)(m) + " "),
+    rule(
+        rf"\b({_one_of(_REFERENCES)})\.\s?(?=\d|[IVXLC]+\b|[A-Z]\b)",
+        lambda m: _from(_REFERENCES)(m) + " ",
+    ),
+    rule(rf"(?<=\s)({_capitals(_STREETS)})(?:\.|(?=,))(?!\s[A-Z][a-z])", _street),
+    rule(rf"\b({_capitals(_TITLES)})\.\s?(?=[A-Z'])", lambda m: _TITLES[m[1].lower()] + " "),
+    rule(r"\b(Mr|Mrs|Ms|Drs?|Messrs)(?:\.|(?=\s[A-Z]))", _from(_TITLES)),
+    rule(r"\b(MR|MRS|MS|DR)(?:\.\s?|\s)(?=[A-Z]{2})", lambda m: _TITLES[m[1].lower()] + " "),
+    rule(r"\b(St)(?=\s[A-Z][a-z])", "Saint"),
+    rule(rf"\b({_one_of(_ANYWHERE)})\.", _from(_ANYWHERE)),
+    rule(r"\b(Ltd|Inc|Corp|Jr|Sr)\b", _from(_ANYWHERE)),
+    rule(r"\bw/o\b", "without"),
+    rule(r"\bw/\s?(?=\w)", "with "),
+    rule(r"\bc/o\b", "care of"),
+    rule(r"\band/or\b", "and or"),
+    rule(r"\bPh\.\s?D\.", lambda m: "P H D" + _final_stop(m)),
+    rule(r"(?<![\w.])((?:[A-Za-z]\.){2,}[A-Za-z]?)(?!\w)", _letters),
+    rule(r"(?<![\w.'])([A-Z])\.(?=\s?[A-Z])", _initial),
+)

@@ -1,0 +1,130 @@
+"""Dates, read the American way: "January fifth, twenty twenty-four"."""
+
+import re
+
+from processors.text.normalisation.numbers import cardinal, ordinal, year
+from processors.text.normalisation.rules import rule
+
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTH_OF = {name[:3].lower(): name for name in MONTHS}
+_WEEKDAY_OF = {name[:3].lower(): name for name in _WEEKDAYS}
+_MONTH = (
+    r"(?P<month>(?:January|February|March|April|May|June|July|August|September|October|November|"
+    r"December)\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
+)
+_DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>[12]\d{3})(?![\d:]|,\d|\.\d)"
+
+
+def _month(text: str) -> str:
+    return _MONTH_OF[text[:3].lower()]
+
+
+def _weekday(text: str) -> str:
+    return _WEEKDAY_OF[text[:3].lower()]
+
+
+def _day(digits: str) -> str:
+    return ordinal(digits.lstrip("0"))
+
+
+def _month_day(match: re.Match[str]) -> str:
+    """Says "Jan. 5, 2024", "January 5th", "May 5-7"."""
+    spoken = f"{_month(match['month'])} {_day(match['day'])}"
+    if match["last"]:
+        spoken += f" to {_day(match['last'])}"
+    if match["year"]:
+        return f"{spoken}{match['comma']} {year(match['year'])}"
+    return spoken
+
+
+def _day_month(match: re.Match[str]) -> str:
+    """Says "5 Jan. 2024", "22nd August", "the 5th of May"."""
+    article = "" if match["article"] else "the "
+    spoken = f"{match['article'] or ''}{article}{_day(match['day'])} of {_month(match['month'])}"
+    if match["year"]:
+        return f"{spoken}{match['comma'] or ''} {year(match['year'])}"
+    return spoken
+
+
+def _month_year(match: re.Match[str]) -> str:
+    return f"{_month(match['month'])}{match['comma']} {year(match['year'])}"
+
+
+def _numeric(month: str, day: str, year_digits: str) -> str | None:
+    """A date in figures; None if month or day do not exist."""
+    if int(month) > 12:
+        month, day = day, month
+    if not (1 <= int(month) <= 12 and 1 <= int(day) <= 31):
+        return None
+    if len(year_digits) == 2:
+        year_digits = ("19" if int(year_digits) > 50 else "20") + year_digits
+    return f"{MONTHS[int(month) - 1]} {_day(day)}, {year(year_digits)}"
+
+
+def _iso(match: re.Match[str]) -> str:
+    return _numeric(match[3], match[4], match[1]) or match[0]
+
+
+def _american(match: re.Match[str]) -> str:
+    return _numeric(match[1], match[3], match[4]) or match[0]
+
+
+def _european(match: re.Match[str]) -> str:
+    return _numeric(match[2], match[1], match[3]) or match[0]
+
+
+def _era(match: re.Match[str]) -> str:
+    letters = " ".join(match["era"].replace(".", "").upper())
+    if match["first"]:
+        return f"{year(match['first'])} to {year(match['digits'])} {letters}"
+    return f"{year(match['digits'])} {letters}"
+
+
+_WEEKDAY = r"(Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun)"
+NAMES = (
+    rule(
+        rf"\b{_WEEKDAY}\.?\s?[-–]\s?{_WEEKDAY}\b\.?",
+        lambda m: f"{_weekday(m[1])} to {_weekday(m[2])}",
+    ),
+    rule(
+        rf"\b{_WEEKDAY}(?:\.|(?=,))(?=,?\s(?:[A-Z]|\d|the\b|night|morning|afternoon|evening))",
+        lambda m: _weekday(m[1]),
+    ),
+    rule(r"\b(Jan|Feb|Aug|Sept?|Oct|Nov|Dec)\.(?!\w)(?=\s*\S)", lambda m: _month(m[1])),
+)
+_COMMA = r"(?P<comma>,?)\s"
+RULES = (
+    rule(r"\b(\d{4})([-/])(\d{1,2})\2(\d{1,2})(?:(?=[T ]\d\d:)T?|\b(?![-/]))", _iso),
+    rule(r"(?<![\d/-])(\d{1,2})([-/])(\d{1,2})\2(\d{4}|\d\d)\b(?![-/])", _american),
+    rule(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(\d{4})\b", _european),
+    rule(
+        rf"\b{_MONTH}\s{_DAY}(?!\d|[,.:]\d|%)(?:\s?[-–]\s?(?P<last>\d{{1,2}})\b)?"
+        rf"(?:{_COMMA}{_YEAR})?",
+        _month_day,
+    ),
+    rule(
+        rf"(?P<article>\b[Tt]he\s)?(?<![\d.,:/$£€-]){_DAY}[\s-](?:of\s)?{_MONTH}"
+        rf"(?:(?P<comma>,?)[\s-]{_YEAR})?",
+        _day_month,
+    ),
+    rule(rf"\b{_MONTH}{_COMMA}{_YEAR}", _month_year),
+    rule(
+        r"(?<![\d,.])(?:(?P<first>\d{1,4})\s?[-–]\s?)?(?P<digits>\d{1,4})\s?"
+        r"(?P<era>BCE?|CE|AD|B\.C\.E\.|B\.C\.|C\.E\.|A\.D\.)(?!\w)",
+        _era,
+    ),
+    rule(r"\b(?:AD|A\.D\.)\s(\d{1,4})\b", lambda m: f"A D {year(m[1])}"),
+    rule(r"\b(\d{1,3})(?:st|nd|rd|th)?\s?c\.(?=\s)", lambda m: f"{ordinal(m[1])} century"),
+    rule(r"\b(?:c|ca)\.\s?(?=1\d{3}\b|20\d\d\b|[3-9]\d\d\b)", "circa "),
+    rule(r"\bb\.\s?(?=[12]\d{3}\b)", "born "),
+    rule(r"\bd\.\s?(?=[12]\d{3}\b)", "died "),
+    rule(
+        r"\bFY\s?'?(\d{2,4})\b",
+        lambda m: f"fiscal year {year(m[1]) if len(m[1]) > 2 else cardinal(m[1])}",
+    ),
+)

@@ -1,0 +1,69 @@
+"""English text to words, by ordered rules.
+
+The order matters: addresses contain digits and dots that no later rule may change, dates contain
+numbers, prices contain units, and a reference ("No. 5") needs its number in figures.
+"""
+
+import re
+from collections.abc import Collection
+from itertools import chain
+
+from processors.text.normalisation import (
+    abbreviations,
+    dates,
+    money,
+    number_rules,
+    roman,
+    times,
+    units,
+    web,
+)
+from processors.text.normalisation.acronyms import say_acronyms
+from processors.text.normalisation.characters import clean_characters, to_ascii_letters
+from processors.text.normalisation.rules import apply
+from processors.text.normalisation.signs import BEFORE_NUMBERS, say_signs, tidy_punctuation
+
+_DIGIT = re.compile(r"[0-9]")
+
+
+def is_english(language: str) -> bool:
+    """Whether an espeak language code is one of English."""
+    return language.split("-")[0] == "en"
+
+
+def normalise_english(text: str, own_words: Collection[str] = ()) -> str:
+    """Writes English text in words ("Dr. Lee paid $5." becomes "Doctor Lee paid five dollars.").
+
+    Numbers are read the American way, without "and"; so are dates written in figures (month
+    first, unless the first number is over 12).
+
+    Args:
+        own_words: Words of a user lexicon in lower case; in capitals they are not acronyms.
+
+    Returns:
+        Words of a to z with apostrophes and hyphens, and the marks `, . ; : ? !`. Text of only
+        these is returned unchanged.
+
+    Raises:
+        InputError: If a letter is not Latin.
+    """
+    return tidy_punctuation(english_in_words(text, own_words))
+
+
+def english_in_words(text: str, own_words: Collection[str] = ()) -> str:
+    """Spells out a text like `normalise_english`, but keeps its punctuation and quotes.
+
+    Raises:
+        InputError: If a letter is not Latin.
+    """
+    text = to_ascii_letters(clean_characters(text))
+    text = apply(web.RULES, text)
+    has_digits = bool(_DIGIT.search(text))
+    if has_digits:
+        rules = (BEFORE_NUMBERS, dates.RULES, times.RULES, money.RULES, units.RULES)
+        text = apply(chain(*rules), text)
+    text = apply((*times.HALVES, *dates.NAMES, *abbreviations.RULES), text)
+    text = apply(roman.RULES, text)
+    if has_digits:
+        text = apply(number_rules.RULES, text)
+    return say_signs(say_acronyms(text, own_words))

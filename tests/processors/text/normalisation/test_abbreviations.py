@@ -1,0 +1,23 @@
+import pytest
+
+from processors.text.normalisation.abbreviations import RULES
+from processors.text.normalisation.rules import apply
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("Dr. Lee", "Doctor Lee"),
+        ("12 Elm Dr., Boston", "12 Elm Drive, Boston"),
+        ("St. James St., London", "Saint James Street, London"),
+        ("No. 5", "Number 5"),
+        ("No. I will not.", "No. I will not."),
+        ("see vol. 2, p. 7", "see volume 2, page 7"),
+        ("Smith Ltd.", "Smith Limited."),
+        ("Smith Ltd. paid", "Smith Limited paid"),
+        ("the U.S.A.", "the U S A."),
+        ("J. R. Smith", "J R Smith"),
+    ],
+)
+def test_abbreviations_by_their_neighbours(text, spoken):
+    assert apply(RULES, text) == spoken
