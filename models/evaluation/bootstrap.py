@@ -66,24 +66,6 @@ def estimate_differences(
     return _estimate(both, [(first, first_weights), (second, second_weights)])
 
 
-def estimate_median_ratio(first: np.ndarray, second: np.ndarray) -> Estimate:
-    """Estimates the median of one row of values divided by that of another.
-
-    Args:
-        first: (n,), positive.
-        second: (n,), positive; values of the same place were taken under the same conditions, and
-            resamples hold the same places of both.
-    """
-    places = np.arange(len(first))
-    drawn = [
-        np.median(first[chosen]) / np.median(second[chosen])
-        for counts in _draws(len(first))
-        for chosen in (np.repeat(places, row.astype(int)) for row in counts)
-    ]
-    ratio = float(np.median(first) / np.median(second))
-    return _estimate_of(ratio, np.array(drawn), len(first))
-
-
 def _estimate(
     valid: np.ndarray, sides: list[tuple[np.ndarray, np.ndarray]]
 ) -> list[Estimate | None]:

@@ -7,7 +7,6 @@ from models.evaluation.bootstrap import (
     _outside,
     estimate_differences,
     estimate_means,
-    estimate_median_ratio,
 )
 
 
@@ -126,14 +125,3 @@ def test_a_thousand_utterances_and_25_columns_take_no_time():
     start = time.process_time()
     estimate_means(values, np.ones_like(values))
     assert time.process_time() - start < 1.0
-
-
-def test_a_ratio_of_medians_has_the_interval_of_paired_resamples():
-    generator = np.random.default_rng(0)
-    machine = generator.lognormal(0, 0.5, 40)  # what both meet
-    first, second = 3 * machine * generator.normal(1, 0.02, 40), 2 * machine
-    ratio = estimate_median_ratio(first, second)
-    assert ratio.low < 1.5 < ratio.high
-    assert ratio.high - ratio.low < 0.1
-    assert ratio.mean == np.median(first) / np.median(second)
-    assert estimate_median_ratio(first[:1], second[:1]).low is None
