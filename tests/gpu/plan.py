@@ -129,7 +129,8 @@ def _benchmark(model: str, mode: str, arguments: Namespace, end: float) -> int |
 def _compile(mode: str, arguments: Namespace, end: float) -> int | None:
     """Compares FastSpeech 2 as it is with graphs of a few shapes, as CUDA graphs."""
     key = {"training": "train.compile", "inference": "inference.compile"}[mode]
-    settings = f"{key}=off", f"{key}=buckets", "--warm_up", "1" if arguments.small else "20"
+    settings = [f"{key}=off", f"{key}=buckets", "--warm_up", "1" if arguments.small else "20"]
+    settings += ["--set", "train.compile_buckets=1"] if arguments.small else []
     file = f"compiled-{mode}.json"
     return _measure(arguments, end, file, "fastspeech2", mode, "--compare", *settings)
 
