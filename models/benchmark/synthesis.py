@@ -64,7 +64,7 @@ def synthesis_step(
     """
     assets = collect_assets(config)
     seed_everything(config.train.random_seed)
-    network = model_of(config).build_network(config, assets)
+    network: Any = model_of(config).build_network(config, assets)
     utterances = load_data(config, assets, ProcessRank(), device).validation
     is_acoustic = config.task == "tts"
     choices = network.PRECISIONS if is_acoustic else _VOCODER_PRECISIONS
