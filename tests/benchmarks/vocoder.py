@@ -20,10 +20,10 @@ from typing import get_args
 
 import torch
 
-from config.schema import Config
+from config.schema import Config, VocoderPrecision
 from models.base.assets import Assets
 from models.base.registry import load_config
-from models.vocoder._hifigan_generator import HiFiGAN, Precision
+from models.vocoder._hifigan_generator import HiFiGAN
 from models.vocoder.hifigan import MODEL, HiFiGANConfig
 from tests.models.vocoder.plain_hifigan import PlainHiFiGAN
 
@@ -69,7 +69,7 @@ def compare(name: str, n_clips: int, n_frames: int, repeats: int) -> None:
         {"plain": lambda: plain(mel)}
         | {
             precision: partial(ours.for_inference(precision).infer, mel)
-            for precision in get_args(Precision)
+            for precision in get_args(VocoderPrecision)
         },
         repeats,
     )
