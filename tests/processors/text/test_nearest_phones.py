@@ -22,6 +22,8 @@ def without(*names):
 
 def test_a_phone_of_the_set_is_itself():
     assert GERMAN.nearest("ʃ") == ("ʃ",)
+    assert "ʃ" in GERMAN
+    assert "θ" not in GERMAN
 
 
 def test_the_same_vowel_with_another_stress_is_nearest():
@@ -30,6 +32,12 @@ def test_the_same_vowel_with_another_stress_is_nearest():
     assert PhoneSet(["AH1", "AA0"]).nearest("AH") == ("AH1",)
     assert GERMAN.nearest("ˈʏ") == ("ʏ",)
     assert GERMAN.nearest("a") == ("a",)
+
+
+def test_a_vowel_with_another_stress_is_known_and_another_vowel_is_not():
+    voice = PhoneSet(["AH1", "OY2", "<.>"])
+    stresses = [voice.has_other_stress(phone) for phone in ("AH0", "OY1", "AA0", "<?>")]
+    assert stresses == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
