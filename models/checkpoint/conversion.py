@@ -8,10 +8,10 @@ from safetensors.torch import save
 from torch import Tensor
 
 from models.checkpoint.folders import write_manifest
+from models.checkpoint.foreign import kinds
 from models.checkpoint.history import History
 from models.checkpoint.hub_files import fetch
-from models.checkpoint.importers import kinds
-from models.checkpoint.loading import INFERENCE_NETWORK, importer_of, load_model
+from models.checkpoint.loading import INFERENCE_NETWORK, foreign_checkpoint, load_model
 from models.checkpoint.model_card import Card, write_card
 from modules.normalisation import adapt_weight_norm
 from utils.config import to_plain
@@ -34,16 +34,16 @@ def convert_to_experiment(source: str, target: Path) -> None:
     log = get_logger(__name__)
     with new_folder(target) as folder:
         path = fetch(source, for_training=True)
-        importer = importer_of(path)
-        if importer is None:
+        checkpoint = foreign_checkpoint(path)
+        if checkpoint is None:
             raise InputError(
                 f"{source}: no checkpoint of another project that can be read; these can: {kinds()}"
             )
         config = load_model(path).config  # also checks that the weights fit it
-        imported = importer.read(path)
+        imported = checkpoint.read()
         others = imported.training_networks()
-        log.info("found: %s: %s", importer.KIND, imported.weights)
-        log.info("settings: %s", imported.described_by)
+        log.info("found: %s: %s", checkpoint.kind, imported.weights)
+        log.info("settings: %s", imported.tree.path)
         for name, tensors in {INFERENCE_NETWORK: imported.tensors, **others.tensors}.items():
             # not by save_file, which makes files that only their owner can read
             (folder / f"{name}.safetensors").write_bytes(save(_storable(tensors)))

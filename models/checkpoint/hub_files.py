@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from models.base.assets import AUDIO
-from models.checkpoint import importers
-from models.checkpoint.importers._files import HubFiles, age_of, named_part, step_in
+from models.checkpoint.foreign import importers
+from models.checkpoint.importers._files import FileNames, is_weights, newest
 from utils.errors import InputError
 from utils.hub import resolve
 
 # An experiment of Arion: published in its root, or as training left it.
 _OWN_WEIGHTS = re.compile(r"(?P<folder>(checkpoints/step-\d{8,}/)?)model\.safetensors")
-_SETTINGS = re.compile(r".+\.(json5?|ya?ml|txt)|checkpoint|symbols\.dict|utt2spk")
+_SETTINGS = re.compile(r".+\.(json5?|ya?ml|txt|npy)|checkpoint|symbols\.dict|utt2spk")
 _RESULTS = {"log", "logs", "result", "results"}
 _SHOWN = 5  # file names in messages
 
@@ -47,8 +47,8 @@ def needed_files(names: Sequence[str], *, for_training: bool = False) -> list[st
     """
     if chosen := _own_files(names, for_training=for_training):
         return sorted(chosen)
-    for importer in importers.importers():
-        if chosen := _foreign_files(importer.HUB_FILES, names, for_training=for_training):
+    for importer in importers():
+        if chosen := _foreign_files(importer.FILES, names, for_training=for_training):
             return sorted(chosen)
     some = ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise InputError(
@@ -62,36 +62,25 @@ def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
     folders = [match["folder"] for name in names if (match := _OWN_WEIGHTS.fullmatch(name))]
     if not folders or not {"config.json", AUDIO} <= set(names):
         return set()
-    folder = "" if "" in folders else max(folders, key=age_of)
+    folder = "" if "" in folders else max(folders, key=lambda name: (len(name), name))
     weights = "[^/]+" if for_training else "model"
     needed = re.compile(rf"[^/]+\.(json|txt)|{folder}([^/]+\.json|{weights}\.safetensors)")
     return {name for name in names if needed.fullmatch(name)}
 
 
-def _foreign_files(kind: HubFiles, names: Sequence[str], *, for_training: bool) -> set[str]:
+def _foreign_files(kind: FileNames, names: Sequence[str], *, for_training: bool) -> set[str]:
     """The files of a checkpoint of another project; empty if there is none of this kind."""
     paths = [path for path in map(PurePosixPath, names) if not _RESULTS & {*path.parts[:-1]}]
-    weights = [path for path in paths if kind.weights.fullmatch(path.name)]
-    if not weights or not any(kind.settings.fullmatch(path.name) for path in paths):
+    if not any(kind.settings.fullmatch(path.name) for path in paths):
         return set()
-    newest = _newest(weights)
-    older = {path.parent for path in weights} - set(newest.parents)
-    chosen = {newest, *(p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older)}
+    weights = newest(paths, kind)
+    if weights is None:
+        return set()
+    older = {path.parent for path in paths if is_weights(path, kind)} - set(weights.parents)
+    chosen = {weights}
+    chosen |= {p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older}
     if for_training:
-        pattern = kind.discriminators.replace("{number}", newest.name.rpartition("_")[2])
-        others = [path for path in paths if path.parent == newest.parent]
+        pattern = kind.discriminators.replace("{number}", weights.name.rpartition("_")[2])
+        others = [path for path in paths if path.parent == weights.parent]
         chosen |= {path for path in others if re.fullmatch(pattern, path.name)}
     return {str(path) for path in chosen}
-
-
-def _newest(weights: Sequence[PurePosixPath]) -> PurePosixPath:
-    """The weights of the most updates, then of the latest epoch; safetensors before others."""
-    places = {named_part(path) for path in weights}
-    if len(places) > 1 and all(step_in(place.name) is None for place in places):
-        listed = ", ".join(sorted(map(str, places)))
-        raise InputError(f"several models in it ({listed}); download it and give one of them")
-    return max(weights, key=_age)
-
-
-def _age(path: PurePosixPath) -> tuple[tuple[int, int, str], bool]:
-    return age_of(named_part(path).name), path.suffix == ".safetensors"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,16 +14,16 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from config.schema import Config
 from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker
 from models.base.registry import config_of, model_of
-from models.checkpoint import importers
+from models.checkpoint import foreign
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
+from models.checkpoint.foreign import Foreign
 from models.checkpoint.hub_files import fetch
-from models.checkpoint.importers import Importer
 from models.checkpoint.tensors import misfits, read_pickled, read_tensors
 from modules.mel import MelConfig
 from modules.normalisation import adapt_weight_norm
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
-from utils.config import ConfigError, Tree, overridden, plain_tree, read_tree
+from utils.config import ConfigError, Tree, overridden, read_tree
 from utils.errors import InputError, described
 from utils.hub import origin_of
 from utils.logging import get_logger
@@ -135,17 +136,50 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
         InputError: If files are missing or have changed since they were written.
     """
     path = fetch(reference)
-    importer = importer_of(path)
-    return _open_own(path, overrides) if importer is None else _open_imported(path, importer)
+    checkpoint = foreign_checkpoint(path)
+    stored = _of_an_experiment(path, overrides) if checkpoint is None else _imported(checkpoint)
+    config, assets, home = stored.config, stored.assets, stored.tree.path.parent
+
+    def build() -> LoadedModel:
+        tensors = stored.inference()
+        try:
+            with _parameters_bounded(tensors):
+                network = model_of(config).build_network(config, assets)
+        except InputError as error:
+            raise InputError(f"{home}: {error}") from error
+        except RuntimeError as error:  # of torch, such as sizes that fit no memory
+            raise InputError(
+                f"{stored.tree.path}: its network cannot be built: {described(error)[:200]}"
+            ) from error
+        described_by = str(stored.tree.path)
+        fill_network(network, tensors, stored.weights, described_by, stored.original_name)
+        return LoadedModel(
+            network, config, assets, stored.weights, home, stored.step, stored.tree, stored.network
+        )
+
+    return OpenedModel(config, assets, build)
 
 
-def importer_of(path: Path) -> Importer | None:
-    """Finds the importer of a checkpoint; None for an experiment of Arion or an unknown kind.
+class _Stored(NamedTuple):
+    """A model on disk, an experiment of Arion or not."""
+
+    tree: Tree
+    config: Config
+    assets: Assets
+    weights: Path  # the file of the inference network
+    step: int | None
+    inference: Callable[[], dict[str, Tensor]]  # reads the tensors of the inference network
+    network: Callable[[str], dict[str, Tensor] | None]  # as LoadedModel.stored
+    original_name: Callable[[str], str] = str  # from a name of a tensor to the one in messages
+
+
+def foreign_checkpoint(path: Path) -> Foreign | None:
+    """Finds a checkpoint of another project; None for an experiment of Arion or an unknown kind.
 
     Raises:
         InputError: If a file of a known kind is missing.
     """
-    return None if is_experiment(path) else importers.find(path)
+    return None if is_experiment(path) else foreign.find(path)
 
 
 def is_experiment(path: Path) -> bool:
@@ -154,32 +188,40 @@ def is_experiment(path: Path) -> bool:
     return any((home / AUDIO).is_file() for home in homes)  # no other project has it
 
 
-def _open_own(path: Path, overrides: Sequence[str]) -> OpenedModel:
+def _of_an_experiment(path: Path, overrides: Sequence[str]) -> _Stored:
     folder = _find_weights(path)
     home = _home_of(folder)
     tree, config = read_config(home)
-    assets, step = load_assets(home), step_of(folder)
     weights = _chosen_weights(folder, config_of(overridden(tree, overrides)))
 
-    def build() -> LoadedModel:
-        tensors = read_tensors(weights)
-        try:
-            with _parameters_bounded(tensors):
-                network = model_of(config).build_network(config, assets)
-        except InputError as error:
-            raise InputError(f"{home}: {error}") from error
-        except RuntimeError as error:  # of torch, such as sizes that fit no memory
-            raise InputError(
-                f"{home / CONFIG}: its network cannot be built: {described(error)[:200]}"
-            ) from error
-        fill_network(network, tensors, weights, "its config.json")
-        return LoadedModel(network, config, assets, weights, home, step, tree, stored)
-
-    def stored(name: str) -> dict[str, Tensor] | None:
+    def network(name: str) -> dict[str, Tensor] | None:
         file = weights if name == INFERENCE_NETWORK else folder / f"{name}.safetensors"
         return read_tensors(file) if file.is_file() else None
 
-    return OpenedModel(config, assets, build)
+    inference = partial(read_tensors, weights)
+    return _Stored(tree, config, load_assets(home), weights, step_of(folder), inference, network)
+
+
+def _imported(checkpoint: Foreign) -> _Stored:
+    model = checkpoint.read()
+    get_logger(__name__).info("%s: %s", model.weights, model.source)
+
+    def network(name: str) -> dict[str, Tensor] | None:
+        again = checkpoint.read()  # inference should not keep it in memory
+        if name == INFERENCE_NETWORK:
+            return again.tensors
+        return again.training_networks().tensors.get(name)
+
+    return _Stored(
+        model.tree,
+        config_of(model.tree),
+        model.assets,
+        model.weights,
+        model.step,
+        lambda: model.tensors,
+        network,
+        model.original_name,
+    )
 
 
 @contextmanager
@@ -266,28 +308,6 @@ def load_assets(home: Path) -> Assets:
     return Assets.load(home)
 
 
-def _open_imported(path: Path, importer: Importer) -> OpenedModel:
-    imported = importer.read(path)
-    tree = plain_tree(imported.config, imported.described_by)
-    config, assets = config_of(tree), imported.assets
-    weights, home = imported.weights, imported.described_by.parent
-
-    def build() -> LoadedModel:
-        network = model_of(config).build_network(config, assets)
-        described_by, name_of = str(imported.described_by), imported.original_name
-        fill_network(network, imported.tensors, imported.weights, described_by, name_of)
-        get_logger(__name__).info("%s: %s", imported.weights, imported.source)
-        return LoadedModel(network, config, assets, weights, home, imported.step, tree, stored)
-
-    def stored(name: str) -> dict[str, Tensor] | None:
-        whole = importer.read(path)  # again: inference should not keep it in memory
-        if name == INFERENCE_NETWORK:
-            return whole.tensors
-        return whole.training_networks().tensors.get(name)
-
-    return OpenedModel(config, assets, build)
-
-
 def _find_weights(path: Path) -> Path:
     """The folder of model.safetensors: given itself, as a file, or as an experiment."""
     if path.is_file():
@@ -296,7 +316,7 @@ def _find_weights(path: Path) -> Path:
                 read_pickled(path)  # explains a damaged file
             raise InputError(
                 f"{path}: only tensors in safetensors are loaded, never pickled objects; give a "
-                f"folder with {WEIGHTS}, or a checkpoint of another project: {importers.kinds()}"
+                f"folder with {WEIGHTS}, or a checkpoint of another project: {foreign.kinds()}"
             )
         path = path.parent
     if not (path / WEIGHTS).is_file():
@@ -304,7 +324,7 @@ def _find_weights(path: Path) -> Path:
         if not checkpoints.is_dir():
             raise InputError(
                 f"{path}: neither an experiment nor a folder with {WEIGHTS}, nor a checkpoint of "
-                f"another project: {importers.kinds()}"
+                f"another project: {foreign.kinds()}"
             )
         return latest_checkpoint(checkpoints, (WEIGHTS,))
     # weights of an experiment that were copied next to its other files are in no manifest

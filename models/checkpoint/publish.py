@@ -19,7 +19,7 @@ from models.checkpoint.loading import (
     RAW_WEIGHTS,
     WEIGHTS,
     LoadedModel,
-    importer_of,
+    foreign_checkpoint,
     load_model,
 )
 from models.checkpoint.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
@@ -96,7 +96,7 @@ def collect(
 
 def _load(experiment: Path) -> LoadedModel:
     """A model of Arion, fully loaded: damaged ones are not published."""
-    if experiment.exists() and importer_of(experiment) is not None:
+    if experiment.exists() and foreign_checkpoint(experiment) is not None:
         raise InputError(
             f"{experiment}: a checkpoint of another project; first import it by "
             "python -m bins.import_checkpoint"

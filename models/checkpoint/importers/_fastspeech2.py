@@ -1,199 +1,261 @@
-"""Settings and statistics of FastSpeech 2 of Amphion and ming024, as an ImportedModel."""
+"""FastSpeech 2 as Amphion and ming024 store it: the same network, tensor names and settings.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+Amphion took over ming024's symbols without the pinyin: characters first, then ARPAbet, pinyin if
+any, and silences. English models use only ARPAbet and silences. The other rows keep their places
+under names that no text contains, so that a model of Mandarin loads and cannot read text.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from models.base.assets import Assets, Speaker
-from models.base.registry import config_of
-from models.checkpoint.importers import ImportedModel
-from models.checkpoint.importers._fastspeech2_weights import Weights, vocabulary_of
-from models.checkpoint.importers._settings import required
-from modules.contour import Level
+from models.base.assets import Speaker
+from models.checkpoint.foreign import ImportedModel
+from models.checkpoint.importers._settings import Table, existing, required, tree_of
+from models.checkpoint.importers._tensors import TensorNames, join
+from modules.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from utils.config import Tree, plain_tree
+from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary
 from utils.errors import InputError
 
-_QUANTITIES = ("pitch", "energy")  # in the order of the statistics of a speaker
-_PARTS = ("encoder", "decoder")
-_SECTIONS = {  # of the model, with the keys of these projects, which are Arion's too
-    "transformer": (
-        *(f"{part}_{size}" for part in _PARTS for size in ("layer", "head", "hidden")),
-        "conv_filter_size",
-        "conv_kernel_size",
-        *(f"{part}_dropout" for part in _PARTS),
-    ),
-    "variance_predictor": ("filter_size", "kernel_size", "dropout"),
-    "variance_embedding": ("pitch_quantization", "energy_quantization", "n_bins"),
-}
+_CHARACTERS = "-!'(),.:;? ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_SILENCES = (SHORT_PAUSE, NOISE, SILENCE)
+_N_PINYIN = 209
+_SPARE = "<unused>"  # their embeddings have one row more than symbols
+_BLOCK, _OWN_BLOCK = "{part}.layer_stack.{n}.", "{part}.layers.{n}."
+_PREDICTORS = (  # the first row that fits is used
+    ("variance_adaptor.duration_predictor.", "duration_predictor."),
+    ("variance_adaptor.{contour}_predictor.", "{contour}.predictor."),
+)
+NAMES = TensorNames(
+    (
+        ("encoder.src_word_emb.", "phone_embedding."),
+        (_BLOCK + "slf_attn.fc.", _OWN_BLOCK + "attention.fc."),
+        (_BLOCK + "slf_attn.w_{qkv}s.", _OWN_BLOCK + "attention.{qkv}."),
+        (_BLOCK + "slf_attn.layer_norm.", _OWN_BLOCK + "attention_norm."),
+        (_BLOCK + "pos_ffn.w_{m}.", _OWN_BLOCK + "conv_{m}."),
+        (_BLOCK + "pos_ffn.layer_norm.", _OWN_BLOCK + "conv_norm."),
+        ("{part}.position_enc", "{part}.positions"),
+        ("speaker_emb.", "speaker_embedding."),
+        *(
+            row
+            for theirs, own in _PREDICTORS
+            for row in (
+                (theirs + "conv_layer.conv1d_{n}.conv.", own + "conv_{n}."),
+                (theirs + "conv_layer.layer_norm_{n}.", own + "norm_{n}."),
+                (theirs + "linear_layer.", own + "linear."),
+            )
+        ),
+        ("variance_adaptor.{contour}_bins", "{contour}.edges"),
+        ("variance_adaptor.{contour}_embedding.", "{contour}.embedding."),
+        ("postnet.convolutions.{n}.0.conv.", "postnet.convs.{n}."),
+        ("postnet.convolutions.{n}.1.", "postnet.norms.{n}."),
+    )
+)
+_PARTS, _QUANTITIES = ("encoder", "decoder"), ("pitch", "energy")
+_SETTINGS = (  # of `model`; the keys of these projects are Arion's too
+    *(f"transformer.{part}_{key}" for part in _PARTS for key in ("layer", "head", "hidden")),
+    *(f"transformer.{part}_dropout" for part in _PARTS),
+    *(f"transformer.conv_{key}_size" for key in ("filter", "kernel")),
+    *(f"variance_predictor.{key}" for key in ("filter_size", "kernel_size", "dropout")),
+    *(f"variance_embedding.{quantity}_quantization" for quantity in _QUANTITIES),
+    "variance_embedding.n_bins",
+)
+_TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 
-class Levels(NamedTuple):
-    """Whether pitch and energy are values per phone or per frame."""
+class Contours(NamedTuple):
+    """Statistics of pitch (Hz) and energy of one speaker."""
 
-    pitch: Level
-    energy: Level
+    pitch: Stat
+    energy: Stat
 
 
 @dataclass(frozen=True)
-class FastSpeech2Settings:
-    """The settings of a checkpoint by Arion's names."""
+class Weights:
+    """The tensors of a checkpoint under Arion's names."""
 
-    path: Path  # their file, for messages
-    model_path: Path  # the file of `model`; it may be the same
-    datasets: tuple[str, ...]  # names
-    # values of Arion's `preprocess` section; mel and pitch, without the text
-    preprocess: Mapping[str, object]
-    # sections `transformer`, `variance_predictor` and `variance_embedding`, and `max_seq_len`,
-    # unchanged
-    model: Mapping[str, object]
-    levels: Levels  # of pitch and energy
-    language: str = "en-us"  # espeak language code
-    # keys in the file by Arion's keys where they differ, for messages
-    names: Mapping[str, str] = field(default_factory=dict)
+    path: Path  # their file
+    tensors: dict[str, Tensor]  # all but the statistics of pitch and energy
+    n_positions: int | None  # rows of the tables of positions; None without tables
+    n_speakers: int  # rows of the speaker embedding, 1 without one
+    unused: tuple[str, ...]  # tensors that were left out, with the reason
+
+    def vocabulary(self) -> Vocabulary:
+        """Names of the rows of the phone embedding.
+
+        Raises:
+            InputError: If the number of rows is unknown.
+        """
+        table = self.tensors.get("phone_embedding.weight", torch.empty(0))
+        n_rows = len(table) if table.ndim else 0
+        for n_pinyin in (0, _N_PINYIN):
+            symbols = _symbols(n_pinyin)
+            if len(symbols) == n_rows:
+                return Vocabulary(symbols)
+        raise InputError(
+            f"{self.path}: encoder.src_word_emb.weight has {n_rows} rows, one per symbol; expected "
+            "the symbols of 152 (Amphion) or of 361 (ming024)"
+        )
+
+
+def translate(stored: Mapping[str, Tensor], path: Path) -> Weights:
+    """Converts tensors to Arion's names and shapes; others are left for the strict check.
+
+    Args:
+        stored: By the names in the file.
+        path: Their file.
+    """
+    tensors = NAMES.renamed(stored)
+    for name in [name for name in tensors if ".attention.q." in name]:
+        parts = [name.replace(".q.", f".{part}.") for part in "qkv"]
+        join(tensors, parts, name.replace(".q.", ".qkv."))
+    n_positions, computed = _take_positions(tensors)
+    return Weights(path, tensors, n_positions, _take_speakers(tensors), computed)
+
+
+def assemble(
+    weights: Weights,
+    settings: Mapping[str, object],
+    speakers: Mapping[str, Contours],
+    path: Path,
+    names: Table,
+    language: str = "en-us",
+) -> ImportedModel:
+    """Puts a checkpoint together; its source and step are added by the importer.
+
+    Args:
+        weights: Its tensors.
+        settings: By Arion's dotted keys: `model_settings`, mel, levels and pitch extraction.
+        speakers: By name, in the order of their ids.
+        path: The file of the settings, for messages.
+        names: Keys in that file by Arion's keys.
+        language: espeak language code.
+    """
+    quantization, norms = {}, {}
+    for quantity in Contours._fields:
+        stats: list[Stat] = [getattr(contours, quantity) for contours in speakers.values()]
+        # Edges are in the units of the prediction. Those of kind "log" are in Hz here, which is
+        # the same only for values that are not normalised.
+        if any((stat.mean, stat.std) != (0, 1) for stat in stats):
+            quantization[f"model.variance_embedding.{quantity}_quantization"] = "linear"
+        norms[f"{quantity}.norm.mean"] = torch.tensor([stat.mean for stat in stats])
+        norms[f"{quantity}.norm.std"] = torch.tensor([stat.std for stat in stats])
+    positions = {} if weights.n_positions is None else {"model.max_seq_len": weights.n_positions}
+    own = {
+        "model_type": "FastSpeech2",
+        "preprocess.text.pauses": "sp",
+        "model.use_postnet": any(name.startswith("postnet.") for name in weights.tensors),
+        "model.stored_positions": any(name.endswith(".positions") for name in weights.tensors),
+    }
+    return ImportedModel(
+        tree=tree_of("tts", {**settings, **own, **quantization, **positions}, path, names),
+        tensors=weights.tensors | norms,
+        weights=weights.path,
+        source="",
+        vocabulary=weights.vocabulary(),
+        speakers=tuple(Speaker(name, language) for name in speakers),
+        # one kind of statistics serves for phones and frames
+        stats=CorpusStats({n: SpeakerStats(p, p, e, e, 0.0) for n, (p, e) in speakers.items()}),
+        unused=weights.unused,
+        original_name=NAMES.original,
+    )
+
+
+def model_settings(values: object, path: Path) -> dict[str, object]:
+    """Selects the settings of the model that the weights do not imply.
+
+    Args:
+        values: The section of the model.
+        path: The file, for messages.
+    """
+    model = {"model": values}
+    optional = existing(model, {"model.max_seq_len": "model.max_seq_len"})
+    return optional | required(model, {f"model.{key}": f"model.{key}" for key in _SETTINGS}, path)
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
-    """Names in the order of their ids.
+    """Names of speakers in the order of their ids.
 
     Args:
         ids: Ids by name, as in the file.
-        n_speakers: Their number.
+        n_speakers: Rows of the speaker embedding.
         path: The file, for messages.
 
     Raises:
         InputError: If the ids are not 0 to n_speakers - 1.
     """
-    numbers = list(ids.values()) if isinstance(ids, Mapping) else []
-    if not all(type(n) is int for n in numbers) or sorted(numbers) != list(range(n_speakers)):
+    names = {number: name for name, number in ids.items()} if isinstance(ids, dict) else {}
+    ordered = [names.get(number) for number in range(n_speakers)]
+    if len(names) != n_speakers or None in ordered:
         raise InputError(
             f"{path}: expected names with the ids 0 to {n_speakers - 1}, found {str(ids)[:80]}"
         )
-    known = cast("Mapping[str, int]", ids)
-    return sorted(known, key=known.__getitem__)
+    return [str(name) for name in ordered]
 
 
-def one_stat(path: Path, name: str, mean: object, std: object, ends: Sequence[object]) -> Stat:
+def stat_of(numbers: object, path: Path, name: str) -> Stat:
     """Statistics of one quantity from the numbers in a file.
 
     Args:
+        numbers: Mean, standard deviation, least and greatest value.
         path: The file, for messages.
         name: Of the quantity or speaker, for messages.
-        mean: Of the values.
-        std: Their standard deviation.
-        ends: Least and greatest value.
 
     Raises:
         InputError: If one is no finite number, or the deviation is not positive.
     """
-    numbers = [mean, std, *ends]
-    if not all(isinstance(number, int | float) for number in numbers):
-        raise InputError(f"{path}: {name}: expected mean, std, min and max, found {numbers}")
-    values = torch.tensor(cast("list[float]", numbers), dtype=torch.float64)
-    if not (values.isfinite().all() and values[1] > 0):
-        raise InputError(
-            f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and "
-            "std > 0"
-        )
-    return Stat(*values.tolist())
-
-
-def assemble(
-    settings: FastSpeech2Settings,
-    weights: Weights,
-    stats: Mapping[str, tuple[Stat, Stat]],
-    *,
-    source: str,
-    step: int | None,
-) -> ImportedModel:
-    """Puts a checkpoint together.
-
-    Args:
-        settings: From its settings files.
-        weights: Its tensors.
-        stats: Of pitch (Hz) and energy by speaker name, in the order of their ids.
-        source: For the model card.
-        step: Updates of training, if known.
-
-    Raises:
-        InputError: If settings are wrong, or the symbols unknown.
-    """
-    config = _config(settings, weights, stats)
-    # one kind of statistics serves for phones and frames
-    speakers = {n: SpeakerStats(f0, f0, energy, energy, 0.0) for n, (f0, energy) in stats.items()}
-    assets = Assets(
-        mel=config_of(_tree(config, settings)).preprocess.mel,
-        vocabulary=vocabulary_of(weights),
-        speakers=tuple(Speaker(name, settings.language) for name in stats),
-        stats=CorpusStats(speakers),
-    )
-    return ImportedModel(
-        config=config,
-        assets=assets,
-        tensors=weights.tensors | _norms(stats),
-        weights=weights.path,
-        described_by=settings.path,
-        source=source,
-        unused=weights.unused,
-        step=step,
+    if (
+        isinstance(numbers, list)
+        and len(numbers) == 4
+        and all(isinstance(number, int | float) for number in numbers)
+        and torch.tensor(numbers, dtype=torch.float64).isfinite().all()
+        and numbers[1] > 0
+    ):
+        mean, std, low, high = map(float, numbers)
+        return Stat(mean, std, low, high)
+    raise InputError(
+        f"{path}: {name}: mean, std, min and max are {numbers}; expected finite numbers and std > 0"
     )
 
 
-def _tree(config: Mapping[str, object], settings: FastSpeech2Settings) -> Tree:
-    """The config, in which each key knows the settings file that it came from."""
-    whole = plain_tree(config, settings.path, settings.names)
-    model = plain_tree({"model": config["model"]}, settings.model_path)
-    return replace(whole, origins={**whole.origins, **model.origins})
+def _symbols(n_pinyin: int) -> tuple[str, ...]:
+    characters = [f"<character:{char}>" for char in _CHARACTERS.replace(" ", "␣")]
+    pinyin = [f"<pinyin:{number}>" for number in range(n_pinyin)]
+    return (PAD, *characters, *sorted(ARPABET), *pinyin, *_SILENCES, _SPARE)
 
 
-def _config(
-    settings: FastSpeech2Settings, weights: Weights, stats: Mapping[str, tuple[Stat, Stat]]
-) -> dict[str, object]:
-    return {
-        "task": "tts",
-        "model_type": "FastSpeech2",
-        "dataset": list(settings.datasets),
-        "dataset_path": {},
-        "log_dir": "ckpts/tts",
-        "preprocess": {**settings.preprocess, "text": {"pauses": "sp"}},
-        "model": {
-            **_sizes(settings, weights, stats),
-            "pitch_level": settings.levels.pitch,
-            "energy_level": settings.levels.energy,
-            "use_postnet": any(name.startswith("postnet.") for name in weights.tensors),
-            "stored_positions": weights.stored_positions,
-        },
-    }
+def _take_positions(tensors: dict[str, Tensor]) -> tuple[int | None, tuple[str, ...]]:
+    """Removes tables of sinusoids; gives the number of positions and what was removed."""
+    names = [f"{part}.positions" for part in ("encoder", "decoder")]
+    # The last row of a table, (1, L + 1, H), is never read: further positions are computed.
+    tables = {n: tensors[n][0, :-1] for n in names if n in tensors and tensors[n].ndim == 3}
+    tensors |= tables
+    sinusoidal = [
+        torch.allclose(table, sinusoids(*table.shape), rtol=0, atol=_TOLERANCE)
+        for table in tables.values()
+    ]
+    n_positions = max(map(len, tables.values()), default=None)
+    if not all(sinusoidal):
+        return n_positions, ()
+    for name in tables:
+        del tensors[name]
+    return n_positions, tuple(f"{NAMES.original(n)}: sinusoids, which are computed" for n in tables)
 
 
-def _sizes(
-    settings: FastSpeech2Settings, weights: Weights, stats: Mapping[str, tuple[Stat, Stat]]
-) -> dict[str, object]:
-    """The sections of the model: keys that the weights do not imply, such as number of heads."""
-    sizes: dict[str, object] = {}
-    for name, keys in _SECTIONS.items():
-        section = settings.model.get(name)
-        if not isinstance(section, Mapping):
-            raise InputError(f"{settings.model_path}: section {name} of the model is missing")
-        sizes[name] = required(section, f"{settings.model_path}: {name}", *keys)
-    bins = cast("dict[str, object]", sizes["variance_embedding"])
-    # Their edges are in the units of the prediction. Those of kind "log" are in Hz here, which is
-    # the same only for values that are not normalised.
-    for name, known in zip(_QUANTITIES, zip(*stats.values(), strict=True), strict=True):
-        if any((stat.mean, stat.std) != (0, 1) for stat in known):
-            bins[f"{name}_quantization"] = "linear"
-    positions = weights.max_seq_len or settings.model.get("max_seq_len")
-    return sizes if positions is None else sizes | {"max_seq_len": positions}
-
-
-def _norms(stats: Mapping[str, tuple[Stat, Stat]]) -> dict[str, Tensor]:
-    """Statistics as tensors of the network."""
-    norms = {}
-    for name, known in zip(_QUANTITIES, zip(*stats.values(), strict=True), strict=True):
-        norms[f"{name}.norm.mean"] = torch.tensor([stat.mean for stat in known])
-        norms[f"{name}.norm.std"] = torch.tensor([stat.std for stat in known])
-    return norms
+def _take_speakers(tensors: dict[str, Tensor]) -> int:
+    """The number of speakers; a single one's vector is added to the encoder's last bias."""
+    table = tensors.get("speaker_embedding.weight")  # (n_speakers, H)
+    if table is None or table.ndim != 2 or len(table) > 1:
+        return 1 if table is None or table.ndim != 2 else len(table)
+    matches = [re.match(r"encoder\.layers\.(\d+)\.conv_norm\.bias", name) for name in tensors]
+    last = max((int(match[1]) for match in matches if match), default=0)
+    bias = tensors.get(name := f"encoder.layers.{last}.conv_norm.bias")  # (H,)
+    if bias is not None and bias.shape == table[0].shape:
+        tensors[name] = bias + tensors.pop("speaker_embedding.weight")[0]
+    return 1

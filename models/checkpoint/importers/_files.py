@@ -1,4 +1,4 @@
-"""Files of other projects: where they are, and which of several checkpoints is the newest."""
+"""Files of other projects: the newest weights in a folder or repository, and their settings."""
 
 import re
 from collections.abc import Iterable
@@ -9,68 +9,94 @@ from utils.errors import InputError
 
 P = TypeVar("P", bound=PurePath)
 ACCELERATE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of the inference network
-_STEP = re.compile(r"(?:step-|^g_)(\d+)|^(\d+)\.pth\.tar$")
-_EPOCH = re.compile(r"epoch-(\d+)")
+_PLACES = ("*", "*/*", "checkpoint/*/*", "*/checkpoint/*/*")  # of weights below a folder
+_RESULTS = {"log", "logs", "result", "results"}
 
 
-class HubFiles(NamedTuple):
-    """File names of one kind of checkpoint in a repository on the Hub."""
+class FileNames(NamedTuple):
+    """Names of the files of one kind of checkpoint."""
 
     weights: re.Pattern[str]  # of the inference network
+    # in the name of the weights (accelerate: of their folder): digits that rise during training
+    number: re.Pattern[str]
     settings: re.Pattern[str]  # at least one file of this name is needed
     # pattern of the other networks, in the folder of the weights (default: none); `{number}` is the
     # number at the end of the weights' name
     discriminators: str = "(?!)"
 
-
-def first_file(paths: Iterable[Path]) -> Path | None:
-    """Finds the first file that exists; skips paths that are too long or not readable."""
-    for path in paths:
-        try:
-            if path.is_file():
-                return path
-        except OSError:
-            continue
-    return None
+    def number_in(self, weights: PurePath) -> int | None:
+        """How far training was, by the name of a file or of accelerate's folder."""
+        match = self.number.search(_named_part(weights).name)
+        return int(match[1].replace("k", "000")) if match else None
 
 
-def upwards(folder: Path, levels: int) -> list[Path]:
-    """Lists a folder, links resolved, and its parents.
+def newest_in(folder: Path, names: FileNames) -> Path | None:
+    """Finds the newest weights of one kind below a folder; as `newest`, with the folder's name."""
+    paths = [path for place in _PLACES for path in folder.glob(place) if path.is_file()]
+    try:
+        weights = newest((path.relative_to(folder) for path in paths), names)
+    except InputError as error:
+        raise InputError(f"{folder}: {error}") from error
+    return None if weights is None else folder / weights
+
+
+def newest(paths: Iterable[P], names: FileNames) -> P | None:
+    """Selects the weights with the highest number in their names; safetensors before others.
 
     Args:
-        folder: The lowest folder.
-        levels: Number of parents.
+        paths: Any files. Weights without a number count only if none has one.
+        names: Of one kind of checkpoint.
+
+    Raises:
+        InputError: If the weights are in several folders, or there are several without a number.
     """
-    folder = folder.resolve()
-    return [folder, *folder.parents[:levels]]
+    weights = [path for path in paths if is_weights(path, names)]
+    numbers = {path: n for path in weights if (n := names.number_in(path)) is not None}
+    if numbers:
+        places = {_named_part(path).parent for path in numbers}
+    else:
+        places = {_named_part(path) for path in weights}
+    if len(places) > 1:
+        raise several_models(places)
+    return max(
+        numbers or weights,
+        key=lambda path: (numbers.get(path), _named_part(path), path.suffix == ".safetensors"),
+        default=None,
+    )
 
 
-def named_part(weights: P) -> P:
-    """Returns the path that is named after a checkpoint: accelerate's folder, or the file."""
+def is_weights(path: PurePath, names: FileNames) -> bool:
+    """Whether a path has the name of weights, and is not in a folder of results."""
+    return bool(names.weights.fullmatch(path.name)) and _RESULTS.isdisjoint(path.parts[-4:-1])
+
+
+def beside(weights: Path, name: str, levels: int = 0) -> Path:
+    """Finds a file of settings in the folder of weights, or in the nearest one above that has it.
+
+    Args:
+        weights: The file of the weights.
+        name: Of the file.
+        levels: Folders above that may have it.
+
+    Raises:
+        InputError: If there is none.
+    """
+    for folder in weights.parents[: levels + 1]:
+        if (folder / name).is_file():
+            return folder / name
+    above = f", nor in the {levels} above" if levels else ""
+    raise InputError(
+        f"{weights}: no {name} in its folder{above}; copy the {name} that it was trained with to "
+        f"{weights.parent}"
+    )
+
+
+def several_models(places: Iterable[PurePath]) -> InputError:
+    """Returns the error for several models of which none is the newest."""
+    listed = ", ".join(sorted(map(str, places)))
+    return InputError(f"several models in it ({listed}); give one of them")
+
+
+def _named_part(weights: P) -> P:
+    """The path that is named after a checkpoint: accelerate's folder, or the file."""
     return weights.parent if weights.name in ACCELERATE_WEIGHTS else weights
-
-
-def step_in(name: str) -> int | None:
-    """Updates of training in the name of a checkpoint; None if it has none."""
-    match = _STEP.search(name)
-    return int(match[match.lastindex or 0]) if match else None
-
-
-def age_of(name: str) -> tuple[int, int, str]:
-    """Sort key of checkpoint names: by update, then by epoch, which `final_epoch` counts once more.
-
-    Names without numbers are the oldest.
-    """
-    step, epoch = step_in(name), _EPOCH.search(name)
-    return (-1 if step is None else step, int(epoch[1]) if epoch else -1, name)
-
-
-def several_models(place: object, names: Iterable[object]) -> InputError:
-    """Returns the error for a folder with several models of which none is the newest.
-
-    Args:
-        place: A folder.
-        names: Of the models.
-    """
-    listed = ", ".join(sorted(map(str, names)))
-    return InputError(f"{place}: several models in it ({listed}); give one of them")

@@ -2,21 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from models.base.assets import Assets
-from models.base.registry import config_of
-from models.checkpoint.importers import ImportedModel, TrainingNetworks
-from models.checkpoint.importers._settings import renamed, upper_edge
+from models.checkpoint.foreign import ImportedModel, TrainingNetworks
+from models.checkpoint.importers._settings import Table, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
 from modules.normalisation import adapt_weight_norm
-from utils.config import plain_tree
 from utils.errors import InputError
 
 GENERATOR_KEYS = (
@@ -27,18 +23,21 @@ GENERATOR_KEYS = (
     "resblock_kernel_sizes",
     "resblock_dilation_sizes",
 )
-# As published by the authors, for settings that a checkpoint does not have.
-_TRAIN = {
-    "batch_size": 16,
-    "max_steps": 2500000,
-    "grad_clip_thresh": 0,
-    "optimizer": "adamw",
-    "scheduler": "exponential",
+_TRAIN = {  # as published by the authors, for settings that a checkpoint does not have
+    "train.batch_size": 16,
+    "train.max_steps": 2500000,
+    "train.grad_clip_thresh": 0,
+    "train.optimizer": "adamw",
+    "train.scheduler": "exponential",
+    "train.adam.lr": 2e-4,
+    "train.adam.betas": [0.8, 0.99],
+    "train.adam.eps": 1e-8,
+    "train.adam.weight_decay": 0.01,
 }
-_ADAM = {"lr": 2e-4, "betas": [0.8, 0.99], "eps": 1e-8, "weight_decay": 0.01}
-_DILATIONS = {"1": 3, "2": 2}  # in a block of each type; of longer lists the first are used
-_BLOCK = re.compile(r"resblocks\.\d+\.(convs1?)\.")
-_BLOCKS = {"convs1": "1", "convs": "2"}  # type of the blocks that have such layers
+_BETAS = ("train.adam.b1", "train.adam.b2")  # of tables; Arion has them in one key
+_RESBLOCK = "model.generator.resblock"
+_DILATIONS = "model.generator.resblock_dilation_sizes"
+_N_DILATIONS = {"1": 3, "2": 2}  # in a block of each type; of longer lists the first are used
 _SPECTRAL = (  # torch.nn.utils.spectral_norm, and the names of parametrizations
     (re.compile(r"\.weight_orig$"), ".parametrizations.weight.original"),
     (re.compile(r"\.weight_u$"), ".parametrizations.weight.0._u"),
@@ -46,23 +45,10 @@ _SPECTRAL = (  # torch.nn.utils.spectral_norm, and the names of parametrizations
 )
 
 
-@dataclass(frozen=True)
-class HiFiGANSettings:
-    """The settings of a checkpoint by Arion's names."""
-
-    path: Path  # their file
-    where: str  # file and section of the generator's settings, for messages
-    generator: Mapping[str, object]  # the keys GENERATOR_KEYS
-    # mel definition, by Arion's keys; `fmax` may be None: half of the sample rate
-    preprocess: Mapping[str, object]
-    train: Mapping[str, object]  # known settings of its training, by Arion's keys
-    adam: Mapping[str, object]  # known settings of its optimizer, by Arion's keys
-    dataset: Sequence[str]  # names of its training data; empty: unknown
-    names: Mapping[str, str]  # keys in the file by Arion's, where they differ
-
-
 def assemble(
-    settings: HiFiGANSettings,
+    settings: Mapping[str, object],
+    path: Path,
+    names: Table,
     weights: Path,
     key: str,
     *,
@@ -73,7 +59,9 @@ def assemble(
     """Reads the generator, and puts a checkpoint together.
 
     Args:
-        settings: From its settings file.
+        settings: By Arion's dotted keys. `train.adam.b1` and `b2` give the betas.
+        path: Their file.
+        names: Keys in that file by Arion's keys.
         weights: The file of the generator.
         key: Under which the file holds the generator.
         source: For the model card.
@@ -83,68 +71,36 @@ def assemble(
     Raises:
         InputError: If the file or the settings are broken, or do not fit each other.
     """
-    config = _config(settings)
-    tensors, unused = generator_in(read_weights(weights), key, weights)
-    _check_blocks(settings, tensors)
-    tree = plain_tree(config, settings.path, settings.names)
+    tensors, unused = _generator_in(read_weights(weights), key, weights)
+    kind = "1" if settings[_RESBLOCK] == "1" else "2"  # the authors' code takes all else for type 2
+    true_kind = "1" if any(".convs1." in name for name in tensors) else "2"
+    if kind != true_kind:
+        raise InputError(
+            f"{path}: {names.get(_RESBLOCK, _RESBLOCK)} is "
+            f'{json.dumps(settings[_RESBLOCK], default=str)}, expected "{true_kind}": the residual '
+            "blocks of the weights are of that type"
+        )
+    own = {
+        "model_type": "HiFiGAN",
+        "preprocess.processed_dir": "data/vocoder",
+        "preprocess.mel_padding": "hifigan",
+        **_TRAIN,
+    }
+    own |= {name: value for name, value in settings.items() if name not in _BETAS}
+    if settings.keys() >= set(_BETAS):
+        own["train.adam.betas"] = [settings[name] for name in _BETAS]
+    own[_RESBLOCK] = kind
+    if isinstance(rows := settings[_DILATIONS], list):
+        n = _N_DILATIONS[kind]
+        own[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
     return ImportedModel(
-        config=config,
-        assets=Assets(config_of(tree).preprocess.mel),
+        tree=tree_of("vocoder", own, path, names),
         tensors=tensors,
         weights=weights,
-        described_by=settings.path,
         source=source,
         unused=unused,
         step=step,
         training_networks=training_networks,
-    )
-
-
-def adam_of(values: Mapping[str, object], lr: str) -> dict[str, object]:
-    """Selects the known settings of the optimizer, by Arion's keys.
-
-    Args:
-        values: The section of the optimizer.
-        lr: The key of the learning rate there.
-    """
-    betas = [values[name] for name in ("adam_b1", "adam_b2") if name in values]
-    return renamed(values, {"lr": lr}) | ({"betas": betas} if len(betas) == 2 else {})
-
-
-def generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """Reads the generator's tensors in a file, and a line for each other part of it.
-
-    Args:
-        value: The content: the tensors, or a dict with them under `key`.
-        key: Under which the project stores the generator.
-        path: The file, for messages.
-
-    Raises:
-        InputError: If there is no generator.
-    """
-    if not isinstance(value, Mapping):
-        raise InputError(f"{path}: holds one {type(value).__name__}, expected a generator")
-    if key in value:
-        tensors = named_tensors(value[key], f"{path}: {key}")
-        return tensors, unused_in({name: v for name, v in value.items() if name != key}, path)
-    if any(str(name).endswith("conv_pre.bias") for name in value):
-        return named_tensors(value, str(path)), ()
-    found = ", ".join(sorted(map(str, value))[:10])
-    raise InputError(f"{path}: no {key!r} in it, and no layer of a generator; found {found}")
-
-
-def unused_in(values: Mapping[str, object], path: Path, why: str = "") -> tuple[str, ...]:
-    """Describes each unused part of a file in one line.
-
-    Args:
-        values: The parts by name.
-        path: The file.
-        why: The reason.
-    """
-    reason = f": {why}" if why else ""
-    return tuple(
-        f"{path.name}: {name} ({_n_tensors(value)} tensors){reason}"
-        for name, value in values.items()
     )
 
 
@@ -163,56 +119,32 @@ def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetwor
     fitting: dict[str, Tensor] = {}
     unused: list[str] = []
     for part, value in parts.items():
-        stored = named_tensors(value, f"{path}: {part}")
-        tensors = {f"{part}.{name}": t for name, t in _with_new_names(stored).items()}
-        tensors = adapt_weight_norm(tensors, own)
+        stored = _with_new_names(named_tensors(value, f"{path}: {part}"))
+        tensors = adapt_weight_norm({f"{part}.{name}": t for name, t in stored.items()}, own)
         wanted = {name: shape for name, shape in own.items() if name.startswith(f"{part}.")}
         if {name: tensor.shape for name, tensor in tensors.items()} == wanted:
             fitting |= tensors
         else:
-            unused += unused_in({part: value}, path, "its layers or shapes differ from Arion's")
+            unused += unused_in([part], path, ": its layers or shapes differ from Arion's")
     return TrainingNetworks({"discriminator": fitting} if fitting else {}, tuple(unused))
 
 
-def _config(settings: HiFiGANSettings) -> dict[str, object]:
-    """The tree of an ordinary config.json."""
-    mel = {"processed_dir": "data/vocoder", "mel_padding": "hifigan"} | dict(settings.preprocess)
-    return {
-        "task": "vocoder",
-        "model_type": "HiFiGAN",
-        "dataset": list(settings.dataset) or ["unknown"],
-        "dataset_path": {},
-        "log_dir": "ckpts/vocoder",
-        "preprocess": mel | {"fmax": upper_edge(mel["fmax"], mel["sample_rate"])},
-        "model": {"generator": _generator(settings.generator)},
-        "train": _TRAIN | dict(settings.train) | {"adam": _ADAM | dict(settings.adam)},
-    }
+def unused_in(names: Iterable[object], path: Path, reason: str = "") -> tuple[str, ...]:
+    """Describes each unused part of a file in one line."""
+    return tuple(f"{path.name}: {name}{reason}" for name in names)
 
 
-def _generator(values: Mapping[str, object]) -> dict[str, object]:
-    dilations = values["resblock_dilation_sizes"]
-    kind = _kind_of(values)
-    if isinstance(dilations, list):
-        n = _DILATIONS[kind]
-        dilations = [row[:n] if isinstance(row, list) else row for row in dilations]
-    changed = {"resblock": kind, "resblock_dilation_sizes": dilations}
-    return {name: values[name] for name in GENERATOR_KEYS} | changed
-
-
-def _kind_of(values: Mapping[str, object]) -> str:
-    """Type of the residual blocks; the authors' code takes all but "1" for type 2."""
-    return "1" if values["resblock"] == "1" else "2"
-
-
-def _check_blocks(settings: HiFiGANSettings, tensors: Mapping[str, Tensor]) -> None:
-    """Refuses a type of residual blocks other than that of the weights."""
-    kinds = {_BLOCKS[match[1]] for name in tensors if (match := _BLOCK.match(name))}
-    if kinds and _kind_of(settings.generator) not in kinds:
-        raise InputError(
-            f"{settings.where}: resblock is "
-            f'{json.dumps(settings.generator["resblock"], default=str)}, expected "{min(kinds)}": '
-            "the residual blocks of the weights are of that type"
-        )
+def _generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """The generator's tensors in a file, under a key or alone, and the unused parts of the file."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{path}: holds one {type(value).__name__}, expected a generator")
+    if key in value:
+        unused = unused_in((name for name in value if name != key), path)
+        return named_tensors(value[key], f"{path}: {key}"), unused
+    if any(str(name).endswith("conv_pre.bias") for name in value):
+        return named_tensors(value, str(path)), ()
+    found = ", ".join(sorted(map(str, value))[:10])
+    raise InputError(f"{path}: no {key!r} in it, and no layer of a generator; found {found}")
 
 
 def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -224,17 +156,3 @@ def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
                 name = pattern.sub(suffix, name)
         new[name] = tensor
     return new
-
-
-def _n_tensors(value: object) -> int:
-    """Tensors in nested containers, each once, even if a container holds itself."""
-    waiting, seen, count = [value], {id(value)}, 0
-    while waiting:
-        item = waiting.pop()
-        count += isinstance(item, Tensor)
-        inside = list(item.values()) if isinstance(item, Mapping) else item
-        if isinstance(inside, list | tuple):
-            new = [part for part in inside if id(part) not in seen]
-            seen.update(map(id, new))
-            waiting += new
-    return count

@@ -1,64 +1,67 @@
-"""Settings of other projects, read without defaults for missing values."""
+"""Settings of other projects by Arion's keys, without defaults for missing values.
+
+A table gives the key in the file by Arion's key, both dotted: {"train.adam.lr": "learning_rate"}.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from utils.config import Tree, plain_tree
 from utils.errors import InputError
 from utils.files import read_text
 
+Table = Mapping[str, str]
 
-def section(values: Mapping[str, object], *names: str) -> Mapping[str, object]:
-    """Selects a section, such as `section(args, "model", "hifigan")`; empty if it is missing.
 
-    Args:
-        values: The settings.
-        names: Of the sections, from the outside in.
-    """
-    for name in names:
-        inner = values.get(name)
-        values = inner if isinstance(inner, Mapping) else {}
+def value_at(values: object, key: str) -> Any:  # noqa: ANN401  (JSON)
+    """Looks up a dotted key; None if it is missing."""
+    for name in key.split("."):
+        values = values.get(name) if isinstance(values, Mapping) else None
     return values
 
 
-def required(values: Mapping[str, object], where: Path | str, *keys: str) -> dict[str, object]:
-    """Selects values of a section that must exist.
+def existing(values: Mapping[str, object], table: Table) -> dict[str, object]:
+    """Selects the settings that exist, by Arion's keys."""
+    return {own: value_at(values, key) for own, key in table.items() if _has(values, key)}
 
-    Args:
-        values: The section.
-        where: Its file and name, for messages.
-        keys: Of the values.
+
+def required(values: Mapping[str, object], table: Table, path: Path) -> dict[str, object]:
+    """Selects settings by Arion's keys.
 
     Raises:
         InputError: If one is missing; names it.
     """
-    if missing := [key for key in keys if key not in values]:
+    if missing := [key for key in table.values() if not _has(values, key)]:
         raise InputError(
-            f"{where}: {', '.join(missing)} is missing; expected the settings that the weights "
-            "were trained with"
+            f"{path}: {', '.join(missing)} is missing; expected the settings that the weights were"
+            " trained with"
         )
-    return {key: values[key] for key in keys}
+    return existing(values, table)
 
 
-def renamed(values: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
-    """Selects the settings that exist, under Arion's names.
-
-    Args:
-        values: The section.
-        names: Names in the file by Arion's names.
-    """
-    return {own: values[name] for own, name in names.items() if name in values}
-
-
-def upper_edge(f_max: object, sample_rate: object) -> object:
-    """Returns the upper edge of the mel, Hz: half of the sample rate for null.
+def tree_of(task: str, settings: Mapping[str, object], path: Path, names: Table) -> Tree:
+    """Builds the tree of an ordinary config.json.
 
     Args:
-        f_max: Hz, or None.
-        sample_rate: Hz.
+        task: "tts" or "vocoder".
+        settings: Values by dotted key; `preprocess.fmax` may be None for half of the sample rate.
+        path: Their file, for messages.
+        names: Keys in that file, for messages.
     """
-    if f_max is None and isinstance(sample_rate, int | float):
-        return sample_rate / 2
-    return f_max
+    general = {"task": task, "dataset": ["unnamed"], "dataset_path": {}, "log_dir": f"ckpts/{task}"}
+    settings = general | dict(settings)
+    rate = settings["preprocess.sample_rate"]
+    if settings["preprocess.fmax"] is None and isinstance(rate, int | float):
+        settings["preprocess.fmax"] = rate / 2
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        *sections, last = key.split(".")
+        section = values
+        for name in sections:
+            section = section.setdefault(name, {})
+        section[last] = value
+    return plain_tree(values, path, {own: key for own, key in names.items() if own != key})
 
 
 def read_yaml(path: Path) -> Mapping[str, object]:
@@ -79,3 +82,9 @@ def read_yaml(path: Path) -> Mapping[str, object]:
     if not isinstance(values, Mapping):
         raise InputError(f"{path}: expected keys with values, found {type(values).__name__}")
     return values
+
+
+def _has(values: object, key: str) -> bool:
+    section, _, last = key.rpartition(".")
+    inner = value_at(values, section) if section else values
+    return isinstance(inner, Mapping) and last in inner

@@ -6,30 +6,30 @@ is then that of NVIDIA's recipe for LJSpeech, and nothing of the symbols but the
 
 import re
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
-from models.base.assets import Assets, Speaker
-from models.base.registry import config_of
-from models.checkpoint.importers import ImportedModel, TrainingNetworks
-from models.checkpoint.importers._files import HubFiles
-from models.checkpoint.importers._names import TensorNames
-from models.checkpoint.importers._nvidia import NvidiaCheckpoint, find_checkpoint, size_of
+from models.base.assets import Speaker
+from models.checkpoint.foreign import ImportedModel
+from models.checkpoint.importers._nvidia import NvidiaCheckpoint, file_names, holds, open_checkpoint
 from models.checkpoint.importers._settings import required
+from models.checkpoint.importers._tensors import TensorNames
 from models.checkpoint.tensors import listed
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
-from utils.config import plain_tree
 from utils.errors import InputError
 
 KIND = "FastPitch of NVIDIA (one .pt file)"
-_FILE = re.compile(r"(?i).*fastpitch.*\.(pt|pth)")
-HUB_FILES = HubFiles(_FILE, _FILE)
+FILES = file_names("fastpitch")
+_MODEL = "FastPitch"
 _LJSPEECH_PITCH = 218.14, 67.24  # Hz; NVIDIA's code takes them if the stored deviation is 0
-_SYMBOLS, _SPEAKERS = "encoder.word_emb.weight", "speaker_emb.weight"
-_BLOCK = "{word}.layers.{n}."
+_SYMBOLS, _SPEAKERS, _ENERGY = "encoder.word_emb.weight", "speaker_emb.weight", "energy_emb.weight"
+_BLOCK = "{part}.layers.{n}."
+_PREDICTORS = (  # the first row that fits is used
+    ("duration_predictor.", "duration_predictor."),
+    ("{contour}_predictor.", "{contour}.predictor."),
+)
 _NAMES = TensorNames(
     (
         ("encoder.word_emb.", "phone_embedding."),
@@ -41,19 +41,16 @@ _NAMES = TensorNames(
         (_BLOCK + "pos_ff.CoreNet.0.", _BLOCK + "conv_1."),
         (_BLOCK + "pos_ff.CoreNet.2.", _BLOCK + "conv_2."),
         (_BLOCK + "pos_ff.layer_norm.", _BLOCK + "conv_norm."),
-        ("duration_predictor.layers.{n}.conv.", "duration_predictor.conv_{n+1}."),
-        ("duration_predictor.layers.{n}.norm.", "duration_predictor.norm_{n+1}."),
-        ("duration_predictor.fc.", "duration_predictor.linear."),
         *(
-            (f"{contour}_{theirs}", f"{contour}.{own}")
-            for contour in ("pitch", "energy")
-            for theirs, own in (
-                ("emb.", "embedding."),
-                ("predictor.layers.{n}.conv.", "predictor.conv_{n+1}."),
-                ("predictor.layers.{n}.norm.", "predictor.norm_{n+1}."),
-                ("predictor.fc.", "predictor.linear."),
+            row
+            for theirs, own in _PREDICTORS
+            for row in (
+                (theirs + "layers.{n}.conv.", own + "conv_{n+1}."),
+                (theirs + "layers.{n}.norm.", own + "norm_{n+1}."),
+                (theirs + "fc.", own + "linear."),
             )
         ),
+        ("{contour}_emb.", "{contour}.embedding."),
     )
 )
 _LEFT_OUT = {  # tensors that are not used, and why
@@ -64,65 +61,56 @@ _LEFT_OUT = {  # tensors that are not used, and why
         " also their neighbours. Training starts with a new one"
     ),
 }
+_STACK = {  # of encoder (in_fft) and decoder (out_fft)
+    "layers": "{}_n_layers",
+    "heads": "{}_n_heads",
+    "head_size": "{}_d_head",
+    "filter_size": "{}_conv1d_filter_size",
+    "kernel_size": "{}_conv1d_kernel_size",
+    "dropout": "p_{}_dropout",
+    "attention_dropout": "p_{}_dropatt",
+}
+_PREDICTOR = {
+    "layers": "{}_predictor_n_layers",
+    "filter_size": "{}_predictor_filter_size",
+    "kernel_size": "{}_predictor_kernel_size",
+    "dropout": "p_{}_predictor_dropout",
+}
+_SECTIONS = {  # of the model, with NVIDIA's names and keys
+    "encoder": ("in_fft", _STACK),
+    "decoder": ("out_fft", _STACK),
+    "duration_predictor": ("dur", _PREDICTOR),
+    "pitch_predictor": ("pitch", _PREDICTOR),
+    "energy_predictor": ("energy", _PREDICTOR),
+}
 
 
-def recognises(path: Path) -> bool:
-    """Whether it is such a file, or a folder with one whose name contains `FastPitch`.
-
-    Raises:
-        InputError: If it is another model of NVIDIA, or a file of this name is broken.
-    """
-    return find_checkpoint(path, _FILE, "FastPitch") is not None
+def recognises(weights: Path) -> bool:
+    """Whether the file holds such tensors."""
+    return holds(weights, _MODEL, FILES)
 
 
-def read(path: Path) -> ImportedModel:
-    """Reads a checkpoint, or the newest one in a folder."""
-    found = find_checkpoint(path, _FILE, "FastPitch")
-    if found is None:
-        raise InputError(f"{path}: no FastPitch of NVIDIA")
-    stored = found.network()
-    tensors = _translated(stored, found.path)
-    text, vocabulary = found.text(size_of(stored, _SYMBOLS, 0, found.path))
-    config = _config(found, stored, text)
-    stats = _stats(stored, found.path)
-    n_speakers = size_of(stored, _SPEAKERS, 0, found.path) if _SPEAKERS in stored else 1
+def read(weights: Path) -> ImportedModel:
+    """Reads a checkpoint."""
+    checkpoint = open_checkpoint(weights)
+    stored = checkpoint.tensors
+    left_out = {name: why for name in stored if (why := _reason_for_leaving(name)) is not None}
+    tensors = _NAMES.renamed({n: tensor for n, tensor in stored.items() if n not in left_out})
+    text, vocabulary = checkpoint.text(_SYMBOLS)
+    stat = _pitch_of(checkpoint)
+    n_speakers = checkpoint.size(_SPEAKERS) if _SPEAKERS in stored else 1
     names = [f"speaker_{number}" for number in range(n_speakers)]
-    tensors["pitch.norm.mean"] = torch.full((n_speakers,), stats.mean)
-    tensors["pitch.norm.std"] = torch.full((n_speakers,), stats.std)
+    tensors["pitch.norm.mean"] = torch.full((n_speakers,), stat.mean)
+    tensors["pitch.norm.std"] = torch.full((n_speakers,), stat.std)
     none = Stat(0.0, 1.0, 0.0, 0.0, count=0)  # energy is not normalised
-    speaker = SpeakerStats(stats, stats, none, none, seconds=0.0)
-    assets = Assets(
-        mel=config_of(plain_tree(config, found.path)).preprocess.mel,
+    speaker = SpeakerStats(stat, stat, none, none, seconds=0.0)
+    return replace(
+        checkpoint.imported(_settings(checkpoint) | text, tensors, _NAMES),
         vocabulary=vocabulary,
         speakers=tuple(Speaker(name, "en-us") for name in names),
         stats=CorpusStats(dict.fromkeys(names, speaker)),
+        unused=_unused(left_out),
     )
-    return ImportedModel(
-        config=config,
-        assets=assets,
-        tensors=tensors,
-        original_name=_NAMES.original,
-        weights=found.path,
-        described_by=found.path,
-        source=f"FastPitch of NVIDIA (DeepLearningExamples), {found.path.name}{found.age}",
-        unused=_unused(stored),
-        step=found.step,
-        training_networks=partial(TrainingNetworks, unused=found.unused),
-    )
-
-
-def _translated(stored: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
-    """The tensors of the network under Arion's names."""
-    used = {name: t for name, t in stored.items() if _reason_for_leaving(name) is None}
-    named = {name: _NAMES.own(name) for name in used}
-    if foreign := sorted(name for name, own in named.items() if own is None):
-        raise InputError(
-            f"{path}: tensors that FastPitch does not have: {listed(foreign)}; it is of another "
-            "architecture"
-        )
-    if missing := {_SYMBOLS, "pitch_emb.weight"} - used.keys():
-        raise InputError(f"{path}: incomplete, without {listed(sorted(missing))}")
-    return {own: used[name] for name, own in named.items() if own is not None}
 
 
 def _reason_for_leaving(name: str) -> str | None:
@@ -130,93 +118,58 @@ def _reason_for_leaving(name: str) -> str | None:
     return next((why for pattern, why in _LEFT_OUT.items() if re.match(pattern, name)), None)
 
 
-def _config(
-    found: NvidiaCheckpoint, stored: Mapping[str, Tensor], text: Mapping[str, object]
-) -> dict[str, object]:
+def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
+    """Settings by Arion's keys; version 1.0 has no keys for the kernels of embeddings."""
+    has_energy = _ENERGY in checkpoint.tensors
+    table = {"model.hidden": "config.symbols_embedding_dim"}
+    for section, (name, keys) in _SECTIONS.items():
+        if has_energy or section != "energy_predictor":
+            table |= {
+                f"model.{section}.{k}": f"config.{key.format(name)}" for k, key in keys.items()
+            }
+    kernels = {
+        f"model.{contour}_kernel_size": weight.shape[2]
+        for contour in ("pitch", "energy")
+        if (weight := checkpoint.tensors.get(f"{contour}_emb.weight")) is not None  # (H, 1, kernel)
+        and weight.ndim == 3
+    }
     return {
-        "task": "tts",
         "model_type": "FastPitch",
-        "dataset": ["unnamed"],
-        "dataset_path": {},
-        "log_dir": "ckpts/tts",
         # it learned the durations, or read those of a Tacotron 2: there is no aligner to repeat
-        "preprocess": {**found.mel(), "aligner": "learned", "text": text},
-        "model": {
-            **_sizes(found, stored),
-            "variant": "1.1" if "energy_emb.weight" in stored else "1.0",
-            "energy": "log_mel",
-            "speaker_emb_weight": found.config.get("speaker_emb_weight", 1.0),
-        },
+        "preprocess.aligner": "learned",
+        "model.variant": "1.1" if has_energy else "1.0",
+        "model.energy": "log_mel",
+        "model.speaker_emb_weight": checkpoint.config.get("speaker_emb_weight", 1.0),
+        **required({"config": checkpoint.config}, table, checkpoint.path),
+        **kernels,
     }
 
 
-def _sizes(found: NvidiaCheckpoint, stored: Mapping[str, Tensor]) -> dict[str, object]:
-    """The sections of the model; version 1.0 has no keys for the kernels of embeddings."""
-    where = f"{found.path}: config"
-    sizes = required(found.config, where, "symbols_embedding_dim")
-    model: dict[str, object] = {"hidden": sizes["symbols_embedding_dim"]}
-    for own, name in (("encoder", "in_fft"), ("decoder", "out_fft")):
-        keys = {
-            "layers": f"{name}_n_layers",
-            "heads": f"{name}_n_heads",
-            "head_size": f"{name}_d_head",
-            "filter_size": f"{name}_conv1d_filter_size",
-            "kernel_size": f"{name}_conv1d_kernel_size",
-            "dropout": f"p_{name}_dropout",
-            "attention_dropout": f"p_{name}_dropatt",
-        }
-        model[own] = _section(found.config, where, keys)
-    for own, name in (("duration", "dur"), ("pitch", "pitch"), ("energy", "energy")):
-        if own != "energy" or "energy_emb.weight" in stored:
-            keys = {
-                "layers": f"{name}_predictor_n_layers",
-                "filter_size": f"{name}_predictor_filter_size",
-                "kernel_size": f"{name}_predictor_kernel_size",
-                "dropout": f"p_{name}_predictor_dropout",
-            }
-            model[f"{own}_predictor"] = _section(found.config, where, keys)
-    for contour in ("pitch", "energy"):
-        weight = stored.get(f"{contour}_emb.weight")  # (H, 1, kernel)
-        if weight is not None and weight.ndim == 3:
-            model[f"{contour}_kernel_size"] = weight.shape[2]
-    return model
-
-
-def _section(
-    values: Mapping[str, object], where: str, keys: Mapping[str, str]
-) -> dict[str, object]:
-    """Values that must exist, under Arion's names."""
-    known = required(values, where, *keys.values())
-    return {own: known[name] for own, name in keys.items()}
-
-
-def _stats(stored: Mapping[str, Tensor], path: Path) -> Stat:
+def _pitch_of(checkpoint: NvidiaCheckpoint) -> Stat:
     """Mean and deviation of the pitch in Hz, of all speakers together; its range is not stored."""
     mean, std = _LJSPEECH_PITCH
-    if stored.keys() & {"pitch_mean", "pitch_std"}:
-        known = _number(stored, "pitch_mean", path), _number(stored, "pitch_std", path)
-        if known[1] < 0:
-            raise InputError(f"{path}: pitch_std is {known[1]:g}, expected 0 or more; is it whole?")
-        if known[1] > 0:
-            mean, std = known
+    if checkpoint.tensors.keys() & {"pitch_mean", "pitch_std"}:
+        stored = _number(checkpoint, "pitch_mean"), _number(checkpoint, "pitch_std")
+        if stored[1] > 0:
+            mean, std = stored
     return Stat(mean, std, max(0.0, mean - 3 * std), mean + 3 * std)
 
 
-def _number(stored: Mapping[str, Tensor], name: str, path: Path) -> float:
-    """The first number of a tensor."""
-    if name not in stored:
-        raise InputError(f"{path}: incomplete, without {name}")
-    if stored[name].numel() == 0:
-        raise InputError(f"{path}: {name} is empty, expected one number; is it whole?")
-    if not stored[name].isfinite().all():
-        raise InputError(f"{path}: {name} holds infinity or NaN; is it whole?")
-    return float(stored[name].flatten()[0])
+def _number(checkpoint: NvidiaCheckpoint, name: str) -> float:
+    """The number of a tensor."""
+    tensor = checkpoint.tensors.get(name, torch.empty(0))
+    if tensor.numel() != 1 or not tensor.isfinite().all() or tensor.item() < 0:
+        raise InputError(
+            f"{checkpoint.path}: {name} is {tensor.tolist()}, expected one number, 0 or more; is "
+            "the file whole?"
+        )
+    return tensor.item()
 
 
-def _unused(stored: Mapping[str, Tensor]) -> tuple[str, ...]:
+def _unused(left_out: Mapping[str, str]) -> tuple[str, ...]:
     """A line for each group of tensors that the network does not use."""
     groups: dict[str, list[str]] = {}
-    for name in stored:
-        if why := _reason_for_leaving(name):
+    for name, why in left_out.items():
+        if why:
             groups.setdefault(why, []).append(name)
     return tuple(f"{listed(names)}: {why}" for why, names in groups.items())

@@ -10,148 +10,94 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, cast
 
 import numpy as np
 from torch import Tensor
 
-from models.checkpoint.importers import ImportedModel, TrainingNetworks
+from models.checkpoint.foreign import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._fastspeech2 import (
-    FastSpeech2Settings,
-    Levels,
+    Contours,
     assemble,
     by_id,
-    one_stat,
+    model_settings,
+    stat_of,
+    translate,
 )
-from models.checkpoint.importers._fastspeech2_weights import translate
-from models.checkpoint.importers._files import (
-    HubFiles,
-    age_of,
-    first_file,
-    several_models,
-    step_in,
-    upwards,
-)
-from models.checkpoint.importers._settings import read_yaml, required, section, upper_edge
+from models.checkpoint.importers._files import FileNames, beside
+from models.checkpoint.importers._settings import read_yaml, required, value_at
 from models.checkpoint.tensors import SafeGlobal, named_tensors, read_pickled
-from modules.contour import Level
 from processors.dataset.statistics import Stat
 from utils.errors import InputError
 from utils.files import read_json
 
 KIND = "FastSpeech 2 of ming024 (*.pth.tar, its yaml files and stats.json)"
-HUB_FILES = HubFiles(re.compile(r"\d+\.pth\.tar"), re.compile(r".+\.ya?ml"))
-_SUFFIX = ".pth.tar"
-_CHECKPOINTS = ("*", "ckpt/*", "ckpt/*/*", "output/ckpt/*/*")  # below the given folder
-_LEVELS = 4  # folders from a checkpoint, <root>/output/ckpt/<dataset>, up to the root and above
+FILES = FileNames(
+    re.compile(r".+\.pth\.tar"), re.compile(r"^(\d+)\.pth\.tar$"), re.compile(r".+\.ya?ml")
+)
+_LEVELS = 2  # folders above the weights that may hold the settings
 _LANGUAGES = {"en": "en-us", "zh": "cmn"}
-_LEVEL_NAMES: dict[object, Level] = {"phoneme_level": "phone", "frame_level": "frame"}
-_MEL_KEYS = {  # of Arion's `preprocess`: section and key in the `preprocessing` of the file
-    "sample_rate": ("audio", "sampling_rate"),
-    "n_fft": ("stft", "filter_length"),
-    "hop_size": ("stft", "hop_length"),
-    "win_size": ("stft", "win_length"),
-    "n_mel": ("mel", "n_mel_channels"),
-    "fmin": ("mel", "mel_fmin"),
-    "fmax": ("mel", "mel_fmax"),
+_LEVEL_NAMES = {"phoneme_level": "phone", "frame_level": "frame"}
+_MEL = {
+    "preprocess.sample_rate": "preprocessing.audio.sampling_rate",
+    "preprocess.n_fft": "preprocessing.stft.filter_length",
+    "preprocess.hop_size": "preprocessing.stft.hop_length",
+    "preprocess.win_size": "preprocessing.stft.win_length",
+    "preprocess.n_mel": "preprocessing.mel.n_mel_channels",
+    "preprocess.fmin": "preprocessing.mel.mel_fmin",
+    "preprocess.fmax": "preprocessing.mel.mel_fmax",
 }
-_NAMES = {  # keys in the file by Arion's keys
-    f"preprocess.{own}": f"preprocessing.{part}.{key}" for own, (part, key) in _MEL_KEYS.items()
+_FIXED = {  # of its code: centred mels, as Tacotron 2's; pitch of WORLD from 71 to 800 Hz
+    "preprocess.mel_padding": "centre",
+    "preprocess.pitch_extractor": "pyworld",
+    "preprocess.f0_min": 71.0,
+    "preprocess.f0_max": 800.0,
 }
-_F0 = {"f0_min": 71.0, "f0_max": 800.0}  # Hz, the defaults of WORLD, with which it was measured
 
 
-class _Files(NamedTuple):
-    """A checkpoint and its settings."""
-
-    weights: Path
-    model: Path
-    preprocess: Path
-
-    def data(self, name: str, processed: str) -> Path:
-        """A file of the data in `path.preprocessed_path`, which may be of another machine."""
-        folder = self.weights.parent
-        places = [folder, folder.resolve().parent, self.preprocess.parent]
-        for start in (folder, self.preprocess.parent):
-            for above in upwards(start, _LEVELS):
-                places += [above / processed, above / "preprocessed_data" / Path(processed).name]
-        if (found := first_file(place / name for place in places)) is not None:
-            return found
-        raise InputError(
-            f"{self.weights}: no {name} in its folder; copy {name} of the data that it was trained "
-            f"on ({processed or 'preprocessed_path'}) to {folder}"
-        )
+def recognises(weights: Path) -> bool:
+    """Whether it is a `*.pth.tar` with its yaml files."""
+    if not FILES.weights.fullmatch(weights.name):
+        return False
+    return all(beside(weights, f"{name}.yaml", _LEVELS) for name in ("model", "preprocess"))
 
 
-def recognises(path: Path) -> bool:
-    """Whether it is a `*.pth.tar`, or a folder with one."""
-    return _locate(path) is not None
-
-
-def read(path: Path) -> ImportedModel:
-    """Reads a checkpoint, or the newest one in a folder."""
-    files = cast("_Files", _locate(path))  # it was recognised
-    values = read_yaml(files.preprocess)
-    weights = translate(_tensors(files.weights), files.weights)
-    processed = str(section(values, "path").get("preprocessed_path") or "")
-    stats_path = files.data("stats.json", processed)
-    stats = _stat_of(stats_path, "pitch"), _stat_of(stats_path, "energy")
+def read(weights: Path) -> ImportedModel:
+    """Reads a checkpoint."""
+    model_path, path = (beside(weights, f"{n}.yaml", _LEVELS) for n in ("model", "preprocess"))
+    values = read_yaml(path)
+    translated = translate(_tensors(weights), weights)
+    stats_path = beside(weights, "stats.json", _LEVELS)
+    stats = read_json(stats_path)
+    contours = Contours(*(_stat(stats, quantity, stats_path) for quantity in Contours._fields))
     names = [str(values.get("dataset") or "speaker")]
-    if weights.n_speakers > 1:
-        speakers_path = files.data("speakers.json", processed)
-        names = by_id(read_json(speakers_path), weights.n_speakers, speakers_path)
+    if translated.n_speakers > 1:
+        speakers_path = beside(weights, "speakers.json", _LEVELS)
+        names = by_id(read_json(speakers_path), translated.n_speakers, speakers_path)
+    settings = {
+        **required(values, _MEL, path),
+        **model_settings(read_yaml(model_path), model_path),
+        **_FIXED,
+        "dataset": [str(values.get("dataset") or "unnamed")],
+        **{f"model.{q}_level": _level(values, q, path) for q in Contours._fields},
+    }
+    language = str(value_at(values, "preprocessing.text.language") or "en")
     imported = assemble(
-        _settings(values, files),
-        weights,
-        dict.fromkeys(names, stats),
-        source=f"FastSpeech 2 of ming024 (github.com/ming024/FastSpeech2), {files.weights.name}",
-        step=step_in(files.weights.name),
+        translated,
+        settings,
+        dict.fromkeys(names, contours),
+        path,
+        _MEL,
+        _LANGUAGES.get(language, language),
     )
+    tree, where = imported.tree, str(model_path)
+    origins = {key: where if key[0] == "model" else name for key, name in tree.origins.items()}
     unused = ("optimizer: training starts with a new one",)
-    return replace(imported, training_networks=partial(TrainingNetworks, unused=unused))
-
-
-def _locate(path: Path) -> _Files | None:
-    """The newest checkpoint in a folder (or the given one), and its settings."""
-    weights = _newest(path)
-    if weights is None:
-        return None
-    model, preprocess = (_yaml_of(weights, name) for name in ("model.yaml", "preprocess.yaml"))
-    return _Files(weights, model, preprocess)
-
-
-def _newest(path: Path) -> Path | None:
-    if path.is_file():
-        return path if path.name.endswith(_SUFFIX) else None
-    for pattern in _CHECKPOINTS:
-        files = [file for file in path.glob(pattern + _SUFFIX) if file.is_file()]
-        if len(folders := {file.parent for file in files}) > 1:
-            raise several_models(path, folders)
-        found = {file.name: file for file in files}
-        if len(found) > 1 and all(step_in(name) is None for name in found):
-            raise several_models(path, found)
-        if found:
-            return found[max(found, key=age_of)]
-    return None
-
-
-def _yaml_of(weights: Path, name: str) -> Path:
-    """A yaml file in the folder of the weights, one above, or in a `config/<dataset>` above."""
-    folder = weights.parent
-    roots = upwards(folder, _LEVELS)
-    named = [root / "config" / folder.name for root in roots]
-    found = first_file(place / name for place in (folder, folder.resolve().parent, *named))
-    if found is not None:
-        return found
-    for root in roots:
-        if others := sorted(root.glob(f"config/*/{name}")):
-            if len(others) == 1:
-                return others[0]
-            listed = ", ".join(map(str, others))
-            raise InputError(f"{weights}: copy its {name} to {folder}; it is one of {listed}")
-    raise InputError(
-        f"{weights}: no {name} in its folder, one above or in config/{folder.name}; copy the {name}"
-        f" that it was trained with to {folder}"
+    return replace(
+        imported,
+        tree=replace(tree, origins=origins),
+        source=f"FastSpeech 2 of ming024 (github.com/ming024/FastSpeech2), {weights.name}",
+        step=FILES.number_in(weights),
+        training_networks=partial(TrainingNetworks, unused=unused),
     )
 
 
@@ -170,45 +116,19 @@ def _numpy_scalars() -> list[SafeGlobal]:
     return [*((scalar, name) for name in names), np.dtype, *types]
 
 
-def _stat_of(path: Path, name: str) -> Stat:
+def _stat(stats: object, quantity: str, path: Path) -> Stat:
     """Statistics in Hz or linear energy; min and max are normalised in the file."""
-    plain = read_json(path)
-    numbers = plain.get(name) if isinstance(plain, Mapping) else None
+    numbers = value_at(stats, quantity)
     if not isinstance(numbers, list) or len(numbers) != 4:
-        raise InputError(f"{path}: {name}: expected [min, max, mean, std], found {numbers}")
+        raise InputError(f"{path}: {quantity}: expected [min, max, mean, std], found {numbers}")
     low, high, mean, std = numbers
-    stat = one_stat(path, name, mean, std, (low, high))
-    return Stat(stat.mean, stat.std, low * std + mean, high * std + mean)
+    stat = stat_of([mean, std, low, high], path, quantity)
+    return Stat(stat.mean, stat.std, stat.min * std + mean, stat.max * std + mean)
 
 
-def _settings(values: Mapping[str, object], files: _Files) -> FastSpeech2Settings:
-    language = str(section(values, "preprocessing", "text").get("language") or "en-us")
-    return FastSpeech2Settings(
-        path=files.preprocess,
-        model_path=files.model,
-        datasets=(str(values.get("dataset") or "unnamed"),),
-        preprocess=_mel(values, files.preprocess) | _F0 | {"pitch_extractor": "pyworld"},
-        model=read_yaml(files.model),
-        levels=Levels(*(_level(values, name, files.preprocess) for name in ("pitch", "energy"))),
-        language=_LANGUAGES.get(language, language),
-        names=_NAMES,
-    )
-
-
-def _mel(values: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Keys of Arion's `preprocess` section; the mels are centred, as Tacotron 2's."""
-    mel: dict[str, object] = {"mel_padding": "centre"}
-    for own, (part, key) in _MEL_KEYS.items():
-        known = section(values, "preprocessing", part)
-        mel[own] = required(known, f"{path}: preprocessing.{part}", key)[key]
-    return mel | {"fmax": upper_edge(mel["fmax"], mel["sample_rate"])}
-
-
-def _level(values: Mapping[str, object], quantity: str, path: Path) -> Level:
-    name = section(values, "preprocessing", quantity).get("feature")
+def _level(values: Mapping[str, object], quantity: str, path: Path) -> str:
+    name = value_at(values, key := f"preprocessing.{quantity}.feature")
     if name not in _LEVEL_NAMES:
-        raise InputError(
-            f"{path}: preprocessing.{quantity}.feature is {name!r}, expected one of "
-            f"{', '.join(map(str, _LEVEL_NAMES))}"
-        )
+        expected = ", ".join(_LEVEL_NAMES)
+        raise InputError(f"{path}: {key} is {name!r}, expected one of {expected}")
     return _LEVEL_NAMES[name]

@@ -1,160 +1,214 @@
 """FastSpeech 2 of TensorFlowTTS (github.com/TensorSpeech/TensorFlowTTS) and of Graphcore.
 
-A checkpoint is one `.h5`. Next to it are the yaml file of its training and, from the dump that it
-was trained on, `stats.npy`, `stats_f0.npy` and `stats_energy.npy`. A voice with other symbols than
-the 149 of LJ Speech loads, and cannot read text. TensorFlowTTS leaves the dropout of pitch and
-energy on in synthesis; here it is off, and the same text gives the same speech.
+A checkpoint is one `.h5` of Keras. Next to it are the yaml file of its training and, from the dump
+that it was trained on, `stats.npy`, `stats_f0.npy` and `stats_energy.npy`. A voice with other
+symbols than the 149 of LJ Speech loads, and cannot read text. TensorFlowTTS leaves the dropout of
+pitch and energy on in synthesis; here it is off, and the same text gives the same speech.
+
+The network computes normalised mels in log10; ours in nats. The last map of the decoder and of the
+postnet therefore take up the scale of each band, and the postnet reads its mel less the mean.
 """
 
+import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from models.base.assets import Assets, Speaker
-from models.base.registry import config_of
-from models.checkpoint.importers import ImportedModel
-from models.checkpoint.importers._files import HubFiles, first_file, several_models
-from models.checkpoint.importers._settings import read_yaml, required, section
-from models.checkpoint.importers._tensorflowtts_weights import is_hdf5, read_hdf5, translate
+from models.base.assets import Speaker
+from models.checkpoint.foreign import ImportedModel
+from models.checkpoint.importers._files import FileNames, beside
+from models.checkpoint.importers._nvidia import unnamed_symbols
+from models.checkpoint.importers._settings import read_yaml, required, tree_of
+from models.checkpoint.importers._tensors import TensorNames, join, size_of
+from models.checkpoint.tensors import named_tensors
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.letters.nvidia import nvidia_vocabulary
-from processors.text.symbols import PAD, UNNAMED, Vocabulary
 from utils.arrays import read_array
-from utils.config import plain_tree
 from utils.errors import InputError
 
 KIND = "FastSpeech 2 of TensorFlowTTS (*.h5, its yaml file and stats*.npy)"
-HUB_FILES = HubFiles(re.compile(r".+\.h5"), re.compile(r".+\.ya?ml"))
+FILES = FileNames(re.compile(r".+\.h5"), re.compile(r"(\d+k?)\.h5$"), re.compile(r".+\.ya?ml"))
 _SYMBOLS = "tensorflowtts_english"
-_NUMBER = re.compile(r"(\d+)(k?)\.h5$")
 _PARAMS = "fastspeech2_params"
-_CONTOURS = {"pitch": "f0", "energy": "energy"}  # their names in files, by Arion's names
-_MEL = {  # of TensorFlowTTS's recipe for LJ Speech, by the keys of Arion
-    "sample_rate": 22050,
-    "n_fft": 1024,
-    "win_size": 1024,
-    "hop_size": 256,
-    "fmin": 80.0,
-    "fmax": 7600.0,
-    "mel_padding": "centre",
-    "log_floor": 1e-10,
-    "pitch_extractor": "pyworld",
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
+    "model_type": "FastSpeech2",
+    "preprocess.sample_rate": 22050,
+    "preprocess.n_fft": 1024,
+    "preprocess.win_size": 1024,
+    "preprocess.hop_size": 256,
+    "preprocess.fmin": 80.0,
+    "preprocess.fmax": 7600.0,
+    "preprocess.mel_padding": "centre",
+    "preprocess.log_floor": 1e-10,
+    "preprocess.pitch_extractor": "pyworld",
+    "preprocess.aligner": "imported",  # its durations came from a Tacotron 2 or an aligner
+    "preprocess.text.phone_extractor": _SYMBOLS,
+    "preprocess.text.p_arpabet": 0.0,
+    "model.variance_embedding.kind": "convolution",
+    "model.centred_postnet": True,
+    "model.stored_positions": True,
 }
-_NEEDED = (  # settings that the tensors do not imply
-    "encoder_num_attention_heads",
-    "decoder_num_attention_heads",
-    "encoder_hidden_act",
-    "decoder_hidden_act",
-    "hidden_dropout_prob",
-    "attention_probs_dropout_prob",
-    "variant_predictor_dropout_rate",
-)
-
-
-class _Files(NamedTuple):
-    """A checkpoint and the settings of its training."""
-
-    weights: Path
-    settings: Path
-
-    def statistics(self, name: str) -> tuple[Tensor, Tensor]:
-        """Mean and scale in a file of the dump, (K,) each.
-
-        Raises:
-            InputError: If it is missing, or holds something else.
-        """
-        folder = self.weights.parent
-        path = folder / name
-        if not path.is_file():
-            raise InputError(
-                f"{self.weights}: no {name} in its folder; copy stats.npy, stats_f0.npy and "
-                f"stats_energy.npy of the dump that it was trained on to {folder}"
+_SETTINGS = {  # that the tensors do not imply
+    f"model.{own}": f"{_PARAMS}.{key}"
+    for own, key in {
+        "transformer.encoder_head": "encoder_num_attention_heads",
+        "transformer.decoder_head": "decoder_num_attention_heads",
+        "transformer.activation": "encoder_hidden_act",
+        "transformer.encoder_dropout": "hidden_dropout_prob",
+        "transformer.decoder_dropout": "hidden_dropout_prob",
+        "transformer.attention_dropout": "attention_probs_dropout_prob",
+        "variance_predictor.dropout": "variant_predictor_dropout_rate",
+    }.items()
+}
+_SIZES = {  # Arion's keys, and the tensor and its axis
+    "preprocess.n_mel": ("mel_linear.weight", 0),
+    "model.transformer.encoder_hidden": ("phone_embedding.weight", 1),
+    "model.transformer.decoder_hidden": ("mel_linear.weight", 1),
+    "model.transformer.conv_filter_size": ("encoder.layers.0.conv_1.weight", 0),
+    "model.variance_predictor.filter_size": ("duration_predictor.conv_1.weight", 0),
+    "model.variance_predictor.kernel_size": ("duration_predictor.conv_1.weight", 2),
+    "model.variance_embedding.kernel_size": ("pitch.embedding.weight", 2),
+    "model.max_seq_len": ("encoder.positions", 0),
+}
+_BLOCK, _OWN_BLOCK = "{part}/layer_._{n}/", "{part}.layers.{n}."
+_PREDICTORS = {
+    "duration_predictor/": "duration_predictor.",
+    "f0_predictor/": "pitch.predictor.",
+    "energy_predictor/": "energy.predictor.",
+}
+_NAMES = TensorNames(  # without the numbers of layers
+    (
+        ("charactor_embeddings/", "phone_embedding."),
+        ("embeddings/position_embeddings/embeddings:0", "encoder.positions"),
+        ("decoder/position_embeddings/embeddings:0", "decoder.positions"),
+        (_BLOCK + "attention/self/{qkv}/", _OWN_BLOCK + "attention.{qkv}."),
+        (_BLOCK + "attention/output/dense/", _OWN_BLOCK + "attention.fc."),
+        (_BLOCK + "attention/output/LayerNorm/", _OWN_BLOCK + "attention_norm."),
+        (_BLOCK + "intermediate/conv1d_{m}/", _OWN_BLOCK + "conv_{m}."),
+        (_BLOCK + "output/LayerNorm/", _OWN_BLOCK + "conv_norm."),
+        *(
+            row
+            for theirs, own in _PREDICTORS.items()
+            for row in (
+                (theirs + "conv_._{n}/", own + "conv_{n+1}."),
+                (theirs + "LayerNorm_._{n}/", own + "norm_{n+1}."),
+                (theirs + "dense/", own + "linear."),
             )
-        values = torch.from_numpy(np.asarray(read_array(path), dtype=np.float32))
-        rows = values.reshape(2, -1) if values.numel() and values.numel() % 2 == 0 else values
-        if rows.ndim != 2 or not rows.isfinite().all() or not (rows[1] > 0).all():
-            raise InputError(
-                f"{path}: shape {tuple(values.shape)}; expected a row of means and one of positive "
-                "standard deviations"
-            )
-        return rows[0], rows[1]
-
-
-def recognises(path: Path) -> bool:
-    """Whether it is a `*.h5`, or a folder with one."""
-    return _locate(path) is not None
-
-
-def read(path: Path) -> ImportedModel:
-    """Reads a checkpoint, or the newest one in a folder."""
-    files = cast("_Files", _locate(path))  # it was recognised
-    params = section(read_yaml(files.settings), _PARAMS)
-    tensors = translate(
-        read_hdf5(files.weights), *files.statistics("stats.npy"), path=files.weights
-    )
-    stats = {own: files.statistics(f"stats_{name}.npy") for own, name in _CONTOURS.items()}
-    for name, (mean, std) in stats.items():
-        tensors |= {f"{name}.norm.mean": mean, f"{name}.norm.std": std}
-    vocabulary, reads_text = _vocabulary(len(tensors["phone_embedding.weight"]))
-    config = _config(params, tensors, files.settings)
-    pitch, energy = (_stat(*stats[name]) for name in _CONTOURS)
-    speaker = SpeakerStats(pitch, pitch, energy, energy, 0.0)
-    return ImportedModel(
-        config=config,
-        assets=Assets(
-            mel=config_of(plain_tree(config, files.settings)).preprocess.mel,
-            vocabulary=vocabulary,
-            speakers=(Speaker("speaker", "en-us"),),
-            stats=CorpusStats({"speaker": speaker}),
         ),
+        ("f0_embeddings/", "pitch.embedding."),
+        ("energy_embeddings/", "energy.embedding."),
+        ("mel_before/", "mel_linear."),
+        ("postnet/conv_._{n}/", "postnet.convs.{n}."),
+        ("postnet/batch_norm_._{n}/", "postnet.norms.{n}."),
+    )
+)
+# depend on what was built before
+_NUMBERS = re.compile(r"/sequential(_\d+)?(?=/)|(?<=/dense)_\d+(?=/)")
+_ENDS = {  # what Keras calls the parameters of a layer
+    "kernel": "weight",
+    "gamma": "weight",
+    "beta": "bias",
+    "moving_mean": "running_mean",
+    "moving_variance": "running_var",
+}
+_EPS, _OWN_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
+
+
+def recognises(weights: Path) -> bool:
+    """Whether it is a file of Keras with its yaml file."""
+    with weights.open("rb") as file:
+        is_hdf5 = file.read(len(_SIGNATURE)) == _SIGNATURE
+    return is_hdf5 and _settings_of(weights).is_file()
+
+
+def read(weights: Path) -> ImportedModel:
+    """Reads a checkpoint."""
+    path = _settings_of(weights)
+    stats = {name: _statistics(weights, name) for name in ("stats", "stats_f0", "stats_energy")}
+    tensors = _translated(_read_hdf5(weights), *stats["stats"], path=weights)
+    for contour, name in {"pitch": "stats_f0", "energy": "stats_energy"}.items():
+        tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = stats[name]
+    vocabulary, n_rows = nvidia_vocabulary(_SYMBOLS), len(tensors["phone_embedding.weight"])
+    reads_text = len(vocabulary) == n_rows
+    pitch, energy = _stat(*stats["stats_f0"]), _stat(*stats["stats_energy"])
+    settings = _FIXED | _settings(path) | _sizes(tensors, weights)
+    return ImportedModel(
+        tree=tree_of("tts", settings, path, _SETTINGS),
         tensors=tensors,
-        weights=files.weights,
-        described_by=files.settings,
-        source=f"FastSpeech 2 of TensorFlowTTS, {files.weights.name}",
+        weights=weights,
+        source=f"FastSpeech 2 of TensorFlowTTS, {weights.name}",
+        vocabulary=vocabulary if reads_text else unnamed_symbols(n_rows),
+        speakers=(Speaker("speaker", "en-us"),),
+        stats=CorpusStats({"speaker": SpeakerStats(pitch, pitch, energy, energy, 0.0)}),
         unused=() if reads_text else ("names of the symbols: it cannot read text",),
-        step=_step(files.weights),
+        step=FILES.number_in(weights),
     )
 
 
-def _locate(path: Path) -> _Files | None:
-    weights = _newest(path)
-    if weights is None:
-        return None
+def own_name(name: str) -> str:
+    """Arion's name of a tensor; the same if FastSpeech 2 has no such part.
+
+    The file holds `<layer>/tf_fast_speech2/<layer>/.../kernel:0`, Graphcore's
+    `<layer>/<layer>/...`, so that a tensor is known by the end of its name.
+    """
+    parts = _NUMBERS.sub("", name).split("/")
+    for start in reversed(range(len(parts))):
+        if own := _NAMES.own("/".join(parts[start:])):
+            layer, _, end = own.removesuffix(":0").rpartition(".")
+            return f"{layer}.{_ENDS.get(end, end)}"
+    return name
+
+
+def _settings_of(weights: Path) -> Path:
+    """The yaml file of its training, of any name."""
     names = sorted((*weights.parent.glob("*.yml"), *weights.parent.glob("*.yaml")))
-    settings = first_file(file for file in names if _PARAMS in read_yaml(file))
-    if settings is None:
+    path = next((file for file in names if _PARAMS in read_yaml(file)), None)
+    if path is None:
         raise InputError(
             f"{weights}: no yaml file with {_PARAMS} in its folder; copy that of its training there"
         )
-    return _Files(weights, settings)
+    return path
 
 
-def _newest(path: Path) -> Path | None:
-    if path.is_file():
-        return path if is_hdf5(path) else None
-    files = sorted(file for file in path.glob("*.h5") if is_hdf5(file))
-    if len(files) > 1 and len({_step(file) for file in files} - {None}) < len(files):
-        raise several_models(path, (file.name for file in files))
-    return max(files, key=lambda file: _step(file) or 0, default=None)
+def _settings(path: Path) -> dict[str, object]:
+    values = read_yaml(path)
+    # Arion has one activation
+    both = {f"{part}_act": f"{_PARAMS}.{part}_hidden_act" for part in ("encoder", "decoder")}
+    if len(set(required(values, both, path).values())) > 1:
+        raise InputError(f"{path}: encoder_hidden_act and decoder_hidden_act must be equal")
+    return required(values, _SETTINGS, path)
 
 
-def _step(path: Path) -> int | None:
-    """Updates in a name such as model-150000.h5 or fastspeech2-150k.h5."""
-    match = _NUMBER.search(path.name)
-    return int(match[1]) * (1000 if match[2] else 1) if match else None
+def _sizes(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
+    size = partial(size_of, tensors, path=path)
+    kernels = [size(f"encoder.layers.0.conv_{n}.weight", 2) for n in (1, 2)]
+    blocks = {
+        f"model.transformer.{part}_layer": len(
+            {name.split(".")[2] for name in tensors if name.startswith(f"{part}.layers.")}
+        )
+        for part in ("encoder", "decoder")
+    }
+    sizes = {own: size(name, axis) for own, (name, axis) in _SIZES.items()}
+    return {**sizes, **blocks, "model.transformer.conv_kernel_size": kernels}
 
 
-def _vocabulary(n_rows: int) -> tuple[Vocabulary, bool]:
-    """Names of the symbols, and whether they are known; other sets keep their places."""
-    known = nvidia_vocabulary(_SYMBOLS)
-    if len(known) == n_rows:
-        return known, True
-    return Vocabulary((PAD, *(f"{UNNAMED}{number}>" for number in range(1, n_rows)))), False
+def _statistics(weights: Path, name: str) -> tuple[Tensor, Tensor]:
+    """Mean and scale in a file of the dump, (K,) each."""
+    path = beside(weights, f"{name}.npy")
+    values = torch.from_numpy(np.asarray(read_array(path), dtype=np.float32))
+    rows = values.reshape(2, -1) if values.numel() and values.numel() % 2 == 0 else values
+    if rows.ndim != 2 or not rows.isfinite().all() or not (rows[1] > 0).all():
+        raise InputError(
+            f"{path}: shape {tuple(values.shape)}; expected a row of means and one of positive "
+            "standard deviations"
+        )
+    return rows[0], rows[1]
 
 
 def _stat(mean: Tensor, std: Tensor) -> Stat:
@@ -163,60 +217,79 @@ def _stat(mean: Tensor, std: Tensor) -> Stat:
     return Stat(centre, spread, max(0.0, centre - 3 * spread), centre + 3 * spread)
 
 
-def _config(
-    params: Mapping[str, object], tensors: Mapping[str, Tensor], path: Path
-) -> dict[str, object]:
-    return {
-        "task": "tts",
-        "model_type": "FastSpeech2",
-        "dataset": ["unnamed"],
-        "dataset_path": {},
-        "log_dir": "ckpts/tts",
-        "preprocess": {
-            **_MEL,
-            "n_mel": len(tensors["mel_linear.bias"]),
-            "aligner": "imported",  # its durations came from a Tacotron 2 or an aligner
-            "text": {"phone_extractor": _SYMBOLS, "p_arpabet": 0.0},
-        },
-        "model": _model(params, tensors, path),
-    }
+def _read_hdf5(path: Path) -> dict[str, Tensor]:
+    """All arrays of a `.h5` file under their paths in it."""
+    try:
+        import h5py  # not at the top: few models need it
+    except ImportError as error:
+        raise InputError(
+            f"{path}: reading it needs h5py: pip install -e '.[tensorflowtts]'"
+        ) from error
+    arrays: dict[str, Tensor] = {}
+
+    def collect(name: str, item: object) -> None:
+        if isinstance(item, h5py.Dataset) and item.dtype.kind == "f":
+            arrays[name] = torch.from_numpy(np.asarray(item[()], dtype=np.float32))
+
+    try:
+        with h5py.File(path, "r") as file:
+            file.visititems(collect)
+    except (OSError, RuntimeError, ValueError, KeyError) as error:
+        raise InputError(f"{path}: not a complete .h5 file: {error}") from error
+    return named_tensors(arrays, str(path))
 
 
-def _model(
-    params: Mapping[str, object], tensors: Mapping[str, Tensor], path: Path
-) -> dict[str, object]:
-    """The `model` section: sizes are those of the tensors."""
-    known = required(params, f"{path}: {_PARAMS}", *_NEEDED)
-    if known["encoder_hidden_act"] != known["decoder_hidden_act"]:
-        raise InputError(f"{path}: encoder_hidden_act and decoder_hidden_act must be equal")
-    _, hidden = tensors["phone_embedding.weight"].shape
-    blocks = {
-        part: len({name.split(".")[2] for name in tensors if name.startswith(f"{part}.layers.")})
-        for part in ("encoder", "decoder")
+def _translated(
+    stored: Mapping[str, Tensor], mean: Tensor, scale: Tensor, path: Path
+) -> dict[str, Tensor]:
+    """Converts tensors to Arion's names, layouts and units; others are left for the strict check.
+
+    Args:
+        stored: By the names in the file.
+        mean: Of each band in training, log10, (M,).
+        scale: Standard deviation of each band, log10, (M,).
+        path: The file, for messages.
+    """
+    if any("/speaker_embeddings/" in f"/{name}" or "/speaker_fc/" in name for name in stored):
+        raise InputError(
+            f"{path}: it has several speakers; TensorFlowTTS adds them in five places of the"
+            " network, and Arion in one: only voices of one speaker can be used"
+        )
+    # kernels: (in, out) or (K, in, out) -> (out, in) or (out, in, K)
+    tensors = {
+        own_name(name): t.permute(*reversed(range(t.ndim))) if name.endswith("/kernel:0") else t
+        for name, t in stored.items()
     }
-    first, second = (tensors[f"encoder.layers.0.conv_{n}.weight"] for n in (1, 2))
-    predictor = tensors["duration_predictor.conv_1.weight"]
-    return {
-        "transformer": {
-            **{f"{part}_layer": number for part, number in blocks.items()},
-            **{f"{part}_hidden": hidden for part in blocks},
-            **{f"{part}_head": known[f"{part}_num_attention_heads"] for part in blocks},
-            **{f"{part}_dropout": known["hidden_dropout_prob"] for part in blocks},
-            "conv_filter_size": len(first),
-            "conv_kernel_size": [first.shape[2], second.shape[2]],
-            "attention_dropout": known["attention_probs_dropout_prob"],
-            "activation": known["encoder_hidden_act"],
-        },
-        "variance_predictor": {
-            "filter_size": len(predictor),
-            "kernel_size": predictor.shape[2],
-            "dropout": known["variant_predictor_dropout_rate"],
-        },
-        "variance_embedding": {
-            "kind": "convolution",
-            "kernel_size": tensors["pitch.embedding.weight"].shape[2],
-        },
-        "centred_postnet": True,
-        "stored_positions": True,
-        "max_seq_len": len(tensors["encoder.positions"]),
-    }
+    if len(tensors) < len(stored):
+        raise InputError(f"{path}: tensors are in it twice; is it of one model?")
+    for name in [name for name in tensors if ".attention.query." in name]:
+        parts = [name.replace("query", part) for part in ("query", "key", "value")]
+        join(tensors, parts, name.replace("query", "qkv"))
+    for name in ("encoder.positions", "decoder.positions"):
+        if name in tensors and tensors[name].ndim:
+            tensors[name] = tensors[name][1:]  # row 0 is of padding
+    _to_nats(tensors, mean * math.log(10), scale * math.log(10), path)
+    return tensors
+
+
+def _to_nats(tensors: dict[str, Tensor], mean: Tensor, scale: Tensor, path: Path) -> None:
+    """Gives the mel maps the mean and scale of each band, (M,) each."""
+    n_norms = sum(
+        re.fullmatch(r"postnet\.norms\.\d+\.weight", name) is not None for name in tensors
+    )
+    first, last = "postnet.convs.0.weight", f"postnet.norms.{n_norms - 1}"
+    bands = {"mel_linear.weight": 0, "mel_linear.bias": 0, first: 1}
+    bands |= {f"{last}.weight": 0, f"{last}.bias": 0}
+    for name, axis in bands.items():
+        if (n_bands := size_of(tensors, name, axis, path)) != len(mean):
+            raise InputError(
+                f"{path}: {name} has {n_bands} mel bands, and stats.npy {len(mean)}; copy the "
+                "stats.npy of the dump that it was trained on"
+            )
+        own_scale = 1 / scale if name == first else scale
+        tensors[name] = (tensors[name].movedim(axis, -1) * own_scale).movedim(-1, axis)
+    tensors["mel_linear.bias"] = tensors["mel_linear.bias"] + mean
+    tensors["postnet.centre"] = mean
+    for name in [name for name in tensors if name.endswith(".running_var")]:
+        tensors[name] = tensors[name] + (_EPS - _OWN_EPS)
+        tensors[name.replace("running_var", "num_batches_tracked")] = torch.tensor(0)

@@ -5,82 +5,95 @@ its five layers): it is another network, and listed as unused.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 from torch import Tensor
 
-from models.checkpoint.importers import ImportedModel, TrainingNetworks, _amphion
-from models.checkpoint.importers._amphion import ARGS, MEL_KEYS, Checkpoint, locate, read_args
+from models.checkpoint.foreign import ImportedModel, TrainingNetworks
+from models.checkpoint.importers import _amphion
 from models.checkpoint.importers._files import ACCELERATE_WEIGHTS
 from models.checkpoint.importers._hifigan import (
     GENERATOR_KEYS,
-    HiFiGANSettings,
-    adam_of,
     assemble,
     discriminators_in,
     unused_in,
 )
-from models.checkpoint.importers._settings import renamed, required, section
+from models.checkpoint.importers._settings import existing, required, value_at
 from models.checkpoint.tensors import read_weights
 from utils.errors import InputError
 
-KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {ARGS})"
-HUB_FILES = _amphion.HUB_FILES
-_NAMES = {f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS}
+KIND = f"HiFi-GAN of Amphion (*.pt, or a folder of accelerate, with {_amphion.ARGS})"
+FILES = _amphion.FILES
+_REQUIRED = {
+    **{f"model.generator.{key}": f"model.hifigan.{key}" for key in GENERATOR_KEYS},
+    **_amphion.MEL,
+}
+_OPTIONAL = {
+    "dataset": "dataset",
+    "train.batch_size": "train.batch_size",
+    "train.random_seed": "train.random_seed",
+    "train.cut_mel_frame": "preprocess.cut_mel_frame",
+    "train.adam.lr": "train.adamw.lr",
+    "train.adam.b1": "train.adamw.adam_b1",
+    "train.adam.b2": "train.adamw.adam_b2",
+    "train.lr_scheduler.gamma": "train.exponential_lr.lr_decay",
+}
 _NUMBERED = re.compile(r"(?:pytorch_model|model)_(\d+)\.(?:bin|safetensors)")
-_OTHER_STRIDES = "its last layer has stride 3, Arion's 1: another network of the same shapes"
-_UNKNOWN = "Arion has no such discriminator"
+_OTHER_STRIDES = ": its last layer has stride 3, Arion's 1: another network of the same shapes"
+_UNKNOWN = ": Arion has no such discriminator"
 
 
-def recognises(path: Path) -> bool:
+def recognises(weights: Path) -> bool:
     """Whether args.json belongs to a vocoder with HiFi-GAN as its generator."""
-    checkpoint = locate(path)
-    if checkpoint is None:
+    path = _amphion.args_of(weights)
+    if path is None:
         return False
-    model = section(_args(checkpoint), "model")
-    generator = model.get("generator")
+    args = _args(path)
+    generator = value_at(args, "model.generator")
     # Models of other tasks keep the settings of a generator there, in a section or next to
     # `generator_config`.
-    if not isinstance(generator, str) or "generator_config" in model:
+    if not isinstance(generator, str) or value_at(args, "model.generator_config") is not None:
         return False
     if generator != "hifigan":
         raise InputError(
-            f"{checkpoint.args}: its generator is {generator}; of Amphion's vocoders, only hifigan "
-            "can be read"
+            f"{path}: its generator is {generator}; of Amphion's vocoders, only hifigan can be read"
         )
     return True
 
 
-def read(path: Path) -> ImportedModel:
+def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the numbered files of its folder."""
-    checkpoint = cast("Checkpoint", locate(path))  # it was recognised
-    args, where = _args(checkpoint), f"{checkpoint.args}: model.hifigan"
-    settings = HiFiGANSettings(
-        path=checkpoint.args,
-        where=where,
-        generator=required(section(args, "model", "hifigan"), where, *GENERATOR_KEYS),
-        preprocess=_mel(section(args, "preprocess"), checkpoint.args),
-        train=_train(args),
-        adam=adam_of(section(args, "train", "adamw"), "lr"),
-        dataset=_names(args.get("dataset")),
-        names=_NAMES,
-    )
-    names = _names(section(args, "model").get("discriminators"))
+    path = _amphion.path_of_args(weights)
+    args = _args(path)
+    if value_at(args, "preprocess.use_min_max_norm_mel"):
+        raise InputError(
+            f"{path}: preprocess.use_min_max_norm_mel: its generator reads mels scaled to another "
+            "range; only plain log-mels can be used in Arion"
+        )
+    settings = required(args, _REQUIRED, path) | existing(args, _OPTIONAL)
+    if value_at(args, "preprocess.mel_extract_mode") == "taco":
+        settings["preprocess.mel_padding"] = "centre"
+    names = value_at(args, "model.discriminators")
+    name = _amphion.name_of(weights)
     return assemble(
         settings,
-        checkpoint.weights,
+        path,
+        _REQUIRED | _OPTIONAL,
+        weights,
         "generator_state_dict",
-        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {checkpoint.name}",
-        step=checkpoint.step,
-        training_networks=partial(_discriminators, checkpoint.weights, names),
+        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {name}",
+        step=FILES.number_in(weights),
+        training_networks=partial(
+            _discriminators, weights, names if isinstance(names, list) else []
+        ),
     )
 
 
-def _args(checkpoint: Checkpoint) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", _lower_keys(read_args(checkpoint)))
+def _args(path: Path) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", _lower_keys(_amphion.read(path)))
 
 
 def _lower_keys(value: object) -> object:
@@ -90,28 +103,7 @@ def _lower_keys(value: object) -> object:
     return value
 
 
-def _mel(preprocess: Mapping[str, object], path: Path) -> dict[str, object]:
-    """The mel definition."""
-    if preprocess.get("use_min_max_norm_mel"):
-        raise InputError(
-            f"{path}: preprocess.use_min_max_norm_mel: its generator reads mels scaled to another "
-            "range; only plain log-mels can be used in Arion"
-        )
-    mel = required(preprocess, f"{path}: preprocess", *MEL_KEYS)
-    return mel | ({"mel_padding": "centre"} if preprocess.get("mel_extract_mode") == "taco" else {})
-
-
-def _train(args: Mapping[str, object]) -> dict[str, object]:
-    decay = renamed(section(args, "train", "exponential_lr"), {"gamma": "lr_decay"})
-    train = {key: key for key in ("batch_size", "random_seed")}
-    return {
-        **renamed(section(args, "train"), train),
-        **renamed(section(args, "preprocess"), {"cut_mel_frame": "cut_mel_frame"}),
-        "lr_scheduler": decay,
-    }
-
-
-def _discriminators(weights: Path, names: list[str]) -> TrainingNetworks:
+def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
     """Discriminators in the numbered files of accelerate's folder, in the order of the config.
 
     Other parts of a `*.pt` are in the generator's list of unused parts.
@@ -123,18 +115,13 @@ def _discriminators(weights: Path, names: list[str]) -> TrainingNetworks:
     for file in sorted(weights.parent.iterdir()):
         match = _NUMBERED.fullmatch(file.name)
         number = int(match[1]) - 1 if match else -1
-        name = names[number] if 0 <= number < len(names) else ""
+        name = names[number] if 0 <= number < len(names) else "unnamed"
         if name == "msd":
-            found = discriminators_in({name: read_weights(file)}, file)
-            tensors |= found.tensors
-            unused += found.unused
+            networks = discriminators_in({"msd": read_weights(file)}, file)
+            tensors |= networks.tensors
+            unused += networks.unused
         elif match:
-            why = _OTHER_STRIDES if name == "mpd" else _UNKNOWN
-            unused += unused_in({name or "unnamed": read_weights(file)}, file, why)
+            unused += unused_in([name], file, _OTHER_STRIDES if name == "mpd" else _UNKNOWN)
         elif file != weights and file.is_file():
             unused.append(f"{file.name}: state of training")
     return TrainingNetworks(tensors, tuple(unused))
-
-
-def _names(value: object) -> list[str]:
-    return [str(name) for name in value] if isinstance(value, list) else []

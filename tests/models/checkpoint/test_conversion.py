@@ -77,7 +77,7 @@ def test_the_experiment_is_an_ordinary_one(tmp_path, source):
     card = (tmp_path / "hifigan" / "README.md").read_text()
     assert "HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), g_00000100" in card
     assert "| updates | 100 |" in card
-    assert "| not imported | do_00000100: optim_g (0 tensors) |" in card
+    assert "| not imported | do_00000100: optim_g |" in card
     assert 'vocoder="hifigan"' in card
 
 
@@ -164,7 +164,7 @@ def test_found_used_and_unused_parts_are_logged(tmp_path, source, caplog):
     )
     assert f"used: {n_tensors} tensors in model.safetensors" in caplog.text
     assert "used: 80 tensors in discriminator.safetensors" in caplog.text
-    assert "not used: do_00000100: optim_g (0 tensors)" in caplog.text
+    assert "not used: do_00000100: optim_g" in caplog.text
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path, source):
@@ -193,7 +193,8 @@ def test_a_broken_checkpoint_leaves_nothing(tmp_path, source):
 def test_only_checkpoints_of_others_are_imported(tmp_path, source):
     convert_to_experiment(str(source), tmp_path / "hifigan")
 
-    for reference in (tmp_path / "hifigan", tmp_path):
+    (tmp_path / "empty").mkdir()
+    for reference in (tmp_path / "hifigan", tmp_path / "empty"):
         with pytest.raises(InputError, match="no checkpoint of another project that can be read"):
             convert_to_experiment(str(reference), tmp_path / "again")
     with pytest.raises(InputError, match="no such file or folder"):

@@ -82,11 +82,6 @@ def test_an_experiment_in_a_folder_of_the_repository():
     assert trained == sorted([*wanted, f"{folder}/pytorch_model_1.bin"])
 
 
-def test_settings_next_to_an_older_checkpoint_are_fetched_if_the_newest_is_below_them():
-    names = ["args.json", "step-0000001_loss-1.pt", "checkpoints/step-0000002_loss-1.pt"]
-    assert needed_files(names) == ["args.json", "checkpoints/step-0000002_loss-1.pt"]
-
-
 def test_of_one_checkpoint_in_two_formats_the_safe_one_is_fetched():
     folder = "checkpoint/epoch-0001_step-0000200_loss-1.0"
     names = ["args.json", f"{folder}/model.safetensors", f"{folder}/pytorch_model.bin"]
@@ -115,6 +110,11 @@ def test_a_generator_that_was_published_under_a_name():
 def test_of_several_models_none_is_guessed(names, listed):
     with pytest.raises(InputError, match=rf"several models in it \({listed}\)"):
         needed_files(names)
+
+
+def test_tensorflowtts_fastspeech2_comes_with_its_statistics():
+    names = ["config.yml", "model-150000.h5", "model-90000.h5", "stats.npy", "stats_f0.npy"]
+    assert needed_files(names) == [name for name in names if "90000" not in name]
 
 
 def test_ming024s_fastspeech2_comes_with_its_yaml_files():

@@ -1,4 +1,5 @@
 import os
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from models.checkpoint import importers
+from models.checkpoint import foreign
 from models.checkpoint.loading import load_model
 from tests.models.checkpoint.importers.hifigan_originals import amphion_args, write_authors
 from utils.errors import InputError
@@ -28,34 +29,35 @@ def an_importer(kind, answer):
             raise InputError(answer)
         return answer
 
-    return SimpleNamespace(KIND=kind, recognises=recognises)
+    return SimpleNamespace(KIND=kind, recognises=recognises, read=str, FILES=None)
 
 
 def test_an_importer_is_a_file_in_the_folder():
-    modules = importers.importers()
+    modules = foreign.importers()
 
     assert {"hifigan_amphion", "hifigan_authors"} <= {
         m.__name__.rpartition(".")[2] for m in modules
     }
-    assert all(callable(m.recognises) and callable(m.read) and m.KIND for m in modules)
+    assert all(callable(m.recognises) and callable(m.read) and m.KIND and m.FILES for m in modules)
     assert not any(m.__name__.rpartition(".")[2].startswith("_") for m in modules)
 
 
 def test_an_importer_that_misses_a_file_gives_way_to_one_that_does_not(tmp_path, monkeypatch):
+    (tmp_path / "weights").touch()
     right = an_importer("b", True)
-    monkeypatch.setattr(importers, "importers", lambda: [an_importer("a", "no yaml"), right])
-    assert importers.find(tmp_path) is right
+    monkeypatch.setattr(foreign, "importers", lambda: [an_importer("a", "no yaml"), right])
+    assert foreign.find(tmp_path / "weights").kind == "b"
 
     others = [an_importer("a", "no yaml"), an_importer("b", False), an_importer("c", "no json")]
-    monkeypatch.setattr(importers, "importers", lambda: others)
+    monkeypatch.setattr(foreign, "importers", lambda: others)
     with pytest.raises(InputError, match=r"^no yaml; or no json$"):
-        importers.find(tmp_path)
+        foreign.find(tmp_path / "weights")
 
 
 def test_what_is_unknown_is_refused_with_what_is_known(tmp_path):
     (tmp_path / "weights.ckpt").write_bytes(b"?")
 
-    assert importers.find(tmp_path) is None
+    assert foreign.find(tmp_path) is None
     for path in (tmp_path, tmp_path / "weights.ckpt"):
         with pytest.raises(InputError, match=r"checkpoint of another project: .*HiFi-GAN of"):
             load_model(path)
@@ -65,13 +67,13 @@ def test_an_experiment_of_ours_is_not_looked_at_by_importers(tmp_path, monkeypat
     """Its files say whose it is; importing importers would cost time."""
     (tmp_path / "audio.json").write_text("{}")
     (tmp_path / "args.json").write_text("{}")
-    for name in [name for name in sys.modules if name.startswith("models.checkpoint.importers")]:
+    for name in [name for name in sys.modules if name.startswith("models.checkpoint.importers.")]:
         monkeypatch.delitem(sys.modules, name)
     (tmp_path / "model.safetensors").write_bytes(b"")
 
     with pytest.raises(InputError, match=r"no config\.json"):
         load_model(tmp_path)
-    assert not any(name.startswith("models.checkpoint.importers") for name in sys.modules)
+    assert not any(name.startswith("models.checkpoint.importers.fast") for name in sys.modules)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +90,7 @@ def test_a_file_that_is_no_tensors_is_one_message_and_runs_nothing(tmp_path, nam
     path.parent.mkdir(exist_ok=True)
     save({"generator": Command(marker), "generator_state_dict": Command(marker)}, path)
     authors = (write_authors(tmp_path / "x", {}) / "config.json").read_text()
+    shutil.rmtree(tmp_path / "x")
     text = {"config.json": authors, "args.json": amphion_args()}[settings]
     (tmp_path / settings).write_text(text)
 

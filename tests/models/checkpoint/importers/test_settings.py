@@ -1,27 +1,45 @@
+from pathlib import Path
+
 import pytest
 
-from models.checkpoint.importers._settings import renamed, required, section, upper_edge
+from models.checkpoint.importers._settings import existing, required, tree_of, value_at
 from utils.errors import InputError
 
-ARGS = {"model": {"hifigan": {"resblock": "1"}}, "train": None}
+ARGS = {"model": {"hifigan": {"resblock": "1"}}, "train": None, "fmax": None}
+FILE = Path("args.json")
+MEL = {"preprocess.sample_rate": 22050, "preprocess.fmax": 8000}
 
 
-def test_a_missing_section_is_empty():
-    assert section(ARGS, "model", "hifigan") == {"resblock": "1"}
-    assert section(ARGS, "model", "nsf") == section(ARGS, "train", "adamw") == {}
-
-
-def test_all_missing_values_are_named():
-    assert required({"a": 1, "b": None, "c": 3}, "x", "b", "a") == {"b": None, "a": 1}
-    with pytest.raises(InputError, match=r"^args.json: model: b, c is missing; expected the sett"):
-        required({"a": 1}, "args.json: model", "a", "b", "c")
+def test_a_dotted_key_of_a_missing_section_has_no_value():
+    assert value_at(ARGS, "model.hifigan.resblock") == "1"
+    assert value_at(ARGS, "model.nsf.resblock") is None
+    assert value_at(ARGS, "train.adamw") is None
 
 
 def test_settings_get_our_names_if_they_exist():
-    assert renamed({"lr_decay": 0.9, "x": 1}, {"gamma": "lr_decay", "lr": "rate"}) == {"gamma": 0.9}
+    table = {"model.resblock": "model.hifigan.resblock", "train.lr": "train.lr", "f_max": "fmax"}
+    assert existing(ARGS, table) == {"model.resblock": "1", "f_max": None}
+
+
+def test_all_missing_values_are_named():
+    table = {"a": "fmax", "b": "model.hifigan.rates", "c": "train.seed"}
+    message = r"^args.json: model.hifigan.rates, train.seed is missing; expected the settings"
+    with pytest.raises(InputError, match=message):
+        required(ARGS, table, FILE)
+    assert required(ARGS, {"a": "fmax"}, FILE) == {"a": None}
+
+
+def test_a_tree_has_sections_and_knows_the_keys_of_the_file():
+    tree = tree_of("tts", MEL, FILE, {"preprocess.sample_rate": "rate", "preprocess.fmax": "x"})
+    assert tree.values["preprocess"] == {"sample_rate": 22050, "fmax": 8000}
+    assert tree.values["log_dir"] == "ckpts/tts"
+    assert tree.origins["preprocess", "sample_rate"] == "args.json (rate)"
 
 
 def test_a_mel_without_an_upper_edge_ends_at_half_of_the_sample_rate():
-    assert upper_edge(None, 22050) == 11025
-    assert upper_edge(8000, 22050) == 8000
-    assert upper_edge(None, "fast") is None  # the error names the sample rate
+    def f_max(rate):
+        settings = {"preprocess.sample_rate": rate, "preprocess.fmax": None}
+        return tree_of("tts", settings, FILE, {}).values["preprocess"]["fmax"]
+
+    assert f_max(22050) == 11025
+    assert f_max("fast") is None  # the error names the sample rate

@@ -1,20 +1,23 @@
-"""Names of tensors in another project and in Arion, in both directions."""
+"""Tensors of other projects: their names in both directions, their sizes, parts that are joined."""
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
-_PLACE = re.compile(r"\{(?P<name>\w+)(?P<later>\+1)?\}")
-_VALUES = {"word": "[a-z]+"}  # all others are numbers
+from utils.errors import InputError
+
+_PLACE = re.compile(r"\{(?P<name>[a-z]+)(?P<later>\+1)?\}")
 
 
 class TensorNames:
     """Pairs of beginnings of names; the first that fits is used.
 
-    A beginning may have places: `{word}` in lower case, and numbers such as `{n}`. `{n+1}` is one
-    more than `{n}` in the other name.
+    A beginning may have places: numbers such as `{n}`, and words in lower case such as `{part}`,
+    which have several letters. `{n+1}` is one more than `{n}` in the other name.
 
     Args:
         rows: Beginnings in the other project and in Arion.
@@ -37,6 +40,36 @@ class TensorNames:
         return _first(self._to_original, name) or name
 
 
+def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:
+    """Replaces tensors by one, their rows one after another.
+
+    Nothing is changed if one is missing or their shapes differ: the network then refuses them.
+
+    Args:
+        tensors: By name.
+        names: Of the parts in their order.
+        target: Name of the result.
+    """
+    parts = [tensors[name] for name in names if name in tensors]
+    if len(parts) == len(names) and len({part.shape for part in parts}) == 1 and parts[0].ndim:
+        for name in names:
+            del tensors[name]
+        tensors[target] = torch.cat(parts)
+
+
+def size_of(tensors: Mapping[str, Tensor], name: str, axis: int, path: Path) -> int:
+    """Looks up one size of a tensor.
+
+    Raises:
+        InputError: If there is no such tensor, or if it has fewer axes; names the file.
+    """
+    shape = tuple(tensors[name].shape) if name in tensors else None
+    if shape is None or len(shape) <= axis:
+        what = "missing" if shape is None else f"of the shape {shape}"
+        raise InputError(f"{path}: the tensor {name} is {what}; is the file whole?")
+    return shape[axis]
+
+
 class _Rule(NamedTuple):
     pattern: re.Pattern[str]
     source: str
@@ -48,7 +81,7 @@ def _pattern(beginning: str) -> re.Pattern[str]:
     for place in _PLACE.finditer(beginning):
         name = place["name"]
         parts.append(re.escape(beginning[end : place.start()]))
-        parts.append(f"(?P<{name}>{_VALUES.get(name, '[0-9]+')})")
+        parts.append(f"(?P<{name}>{'[0-9]+' if len(name) == 1 else '[a-z]+'})")
         end = place.end()
     return re.compile("".join([*parts, re.escape(beginning[end:])]))
 
@@ -66,7 +99,7 @@ def _filled(rule: _Rule, match: re.Match[str]) -> str:
 
     def value(place: re.Match[str]) -> str:
         name = place["name"]
-        if name in _VALUES:
+        if len(name) > 1:
             return match[name]
         return str(int(match[name]) - (name in later_in_source) + (place["later"] is not None))
 
