@@ -27,7 +27,7 @@ setup(
         "numpy>=1.26",
         "accelerate>=1.2",
         "safetensors>=0.5.2",
-        "huggingface_hub>=2.0,<3",
+        "huggingface_hub>=2.4,<3",
         "tensorboard>=2.15",
         "tqdm>=4.65",
         "json5>=0.9.25",

@@ -24,12 +24,10 @@ def main() -> None:
     given = flags.parse_args()
     setup_logging()
 
-    from models.checkpoint.publish import collect, write
+    from models.checkpoint.publish import export
 
-    package = collect(
-        given.experiment, given.target.absolute().name, licence=given.license, half=given.half
-    )
-    write(package, given.target)
+    name = given.target.absolute().name
+    export(given.experiment, given.target, name, licence=given.license, half=given.half)
 
 
 if __name__ == "__main__":

@@ -16,18 +16,16 @@ def main() -> None:
     given = _arguments()
     setup_logging()
 
-    from models.checkpoint.publish import collect, publish
-    from utils.hub_push import Target, check_target
+    from models.checkpoint.publish import publish
+    from utils.hub_push import Target
 
-    target = Target(given.repository, given.revision, given.private, given.message)
-    check_target(target)
-    package = collect(
+    publish(
         given.experiment,
-        given.repository,
+        Target(given.repository, given.revision, given.private, given.message),
         licence=given.license,
         with_discriminators=given.with_discriminators,
+        dry_run=given.dry_run,
     )
-    publish(package, target, dry_run=given.dry_run)
 
 
 def _arguments() -> argparse.Namespace:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import NamedTuple
 
 from utils.errors import InputError
@@ -109,9 +109,11 @@ def _fetch(repository: Repository, choose: Choice) -> Path:
             f"{repository}: not a local path, and a name on the Hub needs: pip install "
             "huggingface_hub"
         ) from error
-    if _COMMIT.fullmatch(repository.revision or "") and (folder := _whole(repository, choose)):
-        get_logger(__name__).info("%s: from the Hub's cache", repository)  # a commit is immutable
-        return folder
+    if _COMMIT.fullmatch(repository.revision or ""):  # immutable
+        folder, lacking = _cached(repository, choose)
+        if folder is not None and not lacking:
+            get_logger(__name__).info("%s: from the Hub's cache", repository)
+            return folder
     try:
         info = HfApi().model_info(
             repository.name,
@@ -123,7 +125,7 @@ def _fetch(repository: Repository, choose: Choice) -> Path:
         reason = explain(repository, error)
         if not _may_pass(error):
             raise InputError(reason) from error
-        return _cached(repository, choose, reason)
+        return _without_the_hub(repository, choose, reason)
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
     chosen = _choose(repository, choose, list(sizes))
     return _download(repository, info.sha or "", {name: sizes[name] for name in chosen})
@@ -137,33 +139,85 @@ def _choose(repository: Repository, choose: Choice, names: Sequence[str]) -> Seq
 
 
 def _download(repository: Repository, commit: str, sizes: dict[str, int]) -> Path:
-    """Fetches files, given their sizes in bytes."""
+    """Fetches files, given their sizes in bytes; the client continues interrupted downloads."""
     from huggingface_hub import errors, snapshot_download, try_to_load_from_cache
 
     missing = [
-        name
-        for name in sizes
+        size
+        for name, size in sizes.items()
         if not isinstance(try_to_load_from_cache(repository.name, name, revision=commit), str)
     ]
-    megabytes = sum(sizes[name] for name in missing) / 1e6
-    fetched = f"fetching {len(missing)} files, {megabytes:.1f} MB" if missing else "in the cache"
-    get_logger(__name__).info("%s: from the Hub, commit %s, %s", repository, commit, fetched)
+    fetched = f"fetching {len(missing)} files, {sum(missing) / 1e6:.1f} MB"
+    where = fetched if missing else "in the cache"
+    get_logger(__name__).info("%s: from the Hub, commit %s, %s", repository, commit, where)
     try:
         # by revision, not by commit: so that the cache records which commit the revision is
         with bars_for_people():
-            folder = snapshot_download(
-                repository.name,
-                revision=repository.revision,
-                allow_patterns=[glob.escape(name) for name in sizes],
+            return Path(
+                snapshot_download(
+                    repository.name,
+                    revision=repository.revision,
+                    allow_patterns=[glob.escape(name) for name in sizes],
+                )
             )
     except (errors.HTTPError, OSError) as error:
         raise InputError(explain(repository, error)) from error
-    if lacking := _lacking(Path(folder), sizes):
+
+
+def _without_the_hub(repository: Repository, choose: Choice, reason: str) -> Path:
+    """The files of an earlier download, if complete.
+
+    Raises:
+        InputError: If not; `reason` is why they cannot be fetched.
+    """
+    from huggingface_hub import constants
+
+    folder, lacking = _cached(repository, choose)
+    if folder is None:
         raise InputError(
-            f"{repository}: {lacking} missing after the download: the repository was changed "
-            "meanwhile; try again"
+            f"{reason}, and the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it; give a "
+            "local folder, or fetch it once online"
         )
+    if lacking:
+        raise InputError(
+            f"{reason}, and its copy in the Hub's cache, {folder}, lacks {lacking}: an earlier "
+            "download was interrupted; run again online"
+        )
+    get_logger(__name__).warning("%s; using the copy in the cache, commit %s", reason, folder.name)
+    return folder
+
+
+def _cached(repository: Repository, choose: Choice) -> tuple[Path | None, str]:
+    """The folder of this revision in the cache, and the chosen files that it lacks."""
+    from huggingface_hub import errors, get_cached_repo_tree
+
+    folder = _snapshot(repository)
+    try:
+        tree = get_cached_repo_tree(repository.name, revision=folder.name) if folder else []
+    except errors.CachedRepoTreeNotFoundError:  # the cache of an old version of the client
+        return None, ""
+    names = [file.path for file in tree]
+    return folder, _lacking(folder, _choose(repository, choose, names)) if folder else ""
+
+
+def _snapshot(repository: Repository) -> Path | None:
+    """The folder of this revision in the cache, complete or not."""
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        folder = snapshot_download(
+            repository.name, revision=repository.revision, local_files_only=True, allow_patterns=[]
+        )
+    except errors.LocalEntryNotFoundError:
+        return None
     return Path(folder)
+
+
+def _lacking(folder: Path, names: Sequence[str]) -> str:
+    """The first few files that are missing in a folder; empty if it is complete."""
+    lacking = [name for name in names if not (folder / name).is_file()]
+    more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+    return ", ".join(lacking[:_SHOWN]) + more
 
 
 @contextmanager
@@ -185,75 +239,6 @@ def bars_for_people() -> Iterator[None]:
         enable_progress_bars()
 
 
-def _cached(repository: Repository, choose: Choice, reason: str) -> Path:
-    """The files of an earlier download, if complete.
-
-    Raises:
-        InputError: If not; `reason` is why they cannot be fetched.
-    """
-    from huggingface_hub import constants
-
-    folder = _snapshot(repository)
-    if folder is None:
-        raise InputError(
-            f"{reason}, and the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it; give a "
-            "local folder, or fetch it once online"
-        )
-    if lacking := _lacking(folder, _choose(repository, choose, _names(repository, folder))):
-        raise InputError(
-            f"{reason}, and its copy in the Hub's cache, {folder}, lacks {lacking}: an earlier "
-            "download was interrupted; run again online"
-        )
-    get_logger(__name__).warning("%s; using the copy in the cache, commit %s", reason, folder.name)
-    return folder
-
-
-def _whole(repository: Repository, choose: Choice) -> Path | None:
-    """The folder of this revision in the cache, if it holds all needed files."""
-    folder = _snapshot(repository)
-    if folder is None:
-        return None
-    try:
-        chosen = choose(_names(repository, folder))
-    except InputError:
-        return None
-    return None if _lacking(folder, chosen) else folder
-
-
-def _snapshot(repository: Repository) -> Path | None:
-    """The folder of this revision in the cache, complete or not."""
-    from huggingface_hub import errors, snapshot_download
-
-    try:
-        folder = snapshot_download(
-            repository.name, revision=repository.revision, local_files_only=True, allow_patterns=[]
-        )
-    except errors.LocalEntryNotFoundError:
-        return None
-    return Path(folder)
-
-
-def _names(repository: Repository, folder: Path) -> list[str]:
-    """All files of the repository as last listed, or those in the folder without a list."""
-    try:
-        from huggingface_hub import errors, get_cached_repo_tree
-
-        listed = get_cached_repo_tree(repository.name, revision=folder.name)
-    except ImportError:  # older versions store no list
-        listed = []
-    except errors.CachedRepoTreeNotFoundError:  # the cache is of an older version
-        listed = []
-    inside = (path for path in folder.rglob("*") if path.is_file())
-    return [file.path for file in listed] or [p.relative_to(folder).as_posix() for p in inside]
-
-
-def _lacking(folder: Path, names: Sequence[str] | dict[str, int]) -> str:
-    """The first few files that are missing in a folder; empty if it is complete."""
-    lacking = [name for name in names if not (folder / name).is_file()]
-    more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
-    return ", ".join(lacking[:_SHOWN]) + more
-
-
 def explain(name: object, error: BaseException) -> str:
     """The reason why a request to the Hub failed, as one sentence.
 
@@ -261,84 +246,51 @@ def explain(name: object, error: BaseException) -> str:
         name: What was requested, such as `org/name`; the sentence begins with it.
         error: What huggingface_hub raised.
     """
-    from huggingface_hub import errors
+    from huggingface_hub import constants, errors
 
     if isinstance(error, errors.LocalEntryNotFoundError) and error.__cause__ is not None:
         return explain(name, error.__cause__)  # "not in the cache" hides the cause
-    return f"{name}: {_of_the_hub(error) or _of_this_machine(error)}"
+    text = " ".join(str(error).split()) or type(error).__name__
+    kinds: dict[type[BaseException], str] = {  # the first that fits
+        errors.HFValidationError: f"not a name that the Hub allows: {text}",
+        errors.GatedRepoError: f"accept its conditions on its page ({constants.ENDPOINT}) and log "
+        "in (`hf auth login`)",
+        errors.RepositoryNotFoundError: "neither a local folder nor a repository on the Hub that "
+        "you can read; if it is private, log in (`hf auth login`, or HF_TOKEN)",
+        errors.RevisionNotFoundError: "the Hub has no such branch, tag or commit of it",
+        errors.DisabledRepoError: "the Hub has disabled it",
+        errors.OfflineModeIsEnabled: "offline mode is on (HF_HUB_OFFLINE)",
+    }
+    statuses: dict[int, str] = {
+        HTTPStatus.UNAUTHORIZED: "the Hub does not accept your token; log in again "
+        "(`hf auth login`) or correct HF_TOKEN",
+        HTTPStatus.FORBIDDEN: f"your token does not allow this: {text}",
+        HTTPStatus.TOO_MANY_REQUESTS: "too many requests to the Hub (429); wait, or log in",
+    }
+    status = _status_of(error)
+    reason = next((reason for kind, reason in kinds.items() if isinstance(error, kind)), None)
+    if reason is None and status is not None:
+        reason = statuses.get(status, f"the Hub refused: {text}")
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            phrase = {int(known): f" {known.phrase}" for known in HTTPStatus}.get(status, "")
+            reason = f"the Hub has an internal error ({status}{phrase}); try again later"
+    if reason is None and isinstance(error, errors.HTTPError):
+        reason = f"the Hub cannot be reached ({text})"
+    if reason is None and isinstance(error, OSError) and error.errno is not None:
+        reason = (
+            f"{error.strerror} ({error.filename or constants.HF_HUB_CACHE}); the client needs free "
+            "space and write permission there; or set HF_HOME to another folder"
+        )
+    return f"{name}: {reason or f'the Hub refused: {text}'}"
 
 
 def _may_pass(error: BaseException) -> bool:
     """Whether an error may be temporary: the Hub is unreachable, or answers 429 or 5xx."""
-    from huggingface_hub import errors
-
-    if isinstance(error, errors.HFValidationError):
-        return False
     status = _status_of(error)
-    return status is None or status == HTTPStatus.TOO_MANY_REQUESTS or _is_its_own(status)
-
-
-def _of_the_hub(error: BaseException) -> str:
-    """The reason that the Hub gave; empty without an answer."""
-    from huggingface_hub import constants, errors
-
-    if isinstance(error, errors.HFValidationError):
-        return f"not a name that the Hub allows: {_line(error)}"
-    if isinstance(error, errors.GatedRepoError):
-        return (
-            f"accept its conditions on its page ({constants.ENDPOINT}) and log in (`hf auth login`)"
-        )
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return (
-            "neither a local folder nor a repository on the Hub that you can read; if it is "
-            "private, log in (`hf auth login`, or HF_TOKEN)"
-        )
-    if isinstance(error, errors.RevisionNotFoundError):
-        return "the Hub has no such branch, tag or commit of it"
-    if isinstance(error, errors.DisabledRepoError):
-        return "the Hub has disabled it"
-    status = _status_of(error)
-    return "" if status is None else _of_status(status, error)
-
-
-def _of_status(status: int, error: BaseException) -> str:
-    if status == HTTPStatus.UNAUTHORIZED:
-        return (
-            "the Hub does not accept your token; log in again (`hf auth login`) or correct HF_TOKEN"
-        )
-    if status == HTTPStatus.FORBIDDEN:
-        return f"your token does not allow this: {_line(error)}"
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return "too many requests to the Hub (429); wait, or log in"
-    if _is_its_own(status):
-        phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
-        return f"the Hub has an internal error ({status} {phrase}); try again later"
-    return f"the Hub refused: {_line(error)}"
-
-
-def _of_this_machine(error: BaseException) -> str:
-    from huggingface_hub import constants, errors
-
-    if isinstance(error, errors.OfflineModeIsEnabled):
-        return "offline mode is on (HF_HUB_OFFLINE)"
-    if isinstance(error, errors.HTTPError):
-        return f"the Hub cannot be reached ({_line(error)})"
-    if isinstance(error, OSError) and error.errno is not None:
-        place = PurePath(error.filename or constants.HF_HUB_CACHE)
-        return (
-            f"{error.strerror} ({place}); the client needs free space and write permission there; "
-            "or set HF_HOME to another folder"
-        )
-    return f"the Hub refused: {_line(error)}"
-
-
-def _is_its_own(status: int) -> bool:
-    return status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    if status is None:
+        return not isinstance(error, ValueError)  # a name that the Hub does not allow
+    return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def _status_of(error: BaseException) -> int | None:
     return getattr(getattr(error, "response", None), "status_code", None)
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -1,7 +1,7 @@
 """Upload of files to a repository on the Hugging Face Hub."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,15 +47,13 @@ def check_target(target: Target) -> None:
         raise InputError(explain(target, error)) from error
 
 
-def push(
-    files: Mapping[str, Path | bytes], target: Target, *, replaces: Collection[str] = ()
-) -> str:
-    """Uploads files as one commit; unchanged files are not sent again.
+def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str:
+    """Uploads the files of a folder as one commit; unchanged files are not sent again.
 
     Args:
-        files: Local path or content, by name in the repository.
+        folder: Of the files.
         target: Destination.
-        replaces: Names of files to remove from the repository unless they are in `files`.
+        replaces: Names of files to remove from the repository unless they are in the folder.
 
     Returns:
         The commit: a new one, or the last one if nothing has changed.
@@ -75,7 +73,13 @@ def push(
     try:
         with bars_for_people():
             before = _prepare(api, target)
-            commit = _commit(api, target, files, before, replaces)
+            commit = api.upload_folder(
+                repo_id=target.repository,
+                folder_path=folder,
+                revision=target.branch,
+                commit_message=target.message,
+                delete_patterns=list(replaces),
+            ).oid
     except InputError:
         raise
     except (errors.HFValidationError, errors.HTTPError, OSError, ValueError) as error:
@@ -98,28 +102,3 @@ def _prepare(api: "HfApi", target: Target) -> "ModelInfo":
             f"{target}: exists and is public; make it private on its page, or choose another name"
         )
     return info
-
-
-def _commit(
-    api: "HfApi",
-    target: Target,
-    files: Mapping[str, Path | bytes],
-    before: "ModelInfo",
-    replaces: Collection[str],
-) -> str:
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-
-    there = {file.rfilename for file in before.siblings or ()}
-    stale = sorted(there & set(replaces) - set(files))
-    for name in stale:
-        get_logger(__name__).info("%s: removed, left by an earlier push", name)
-    commit = api.create_commit(
-        target.repository,
-        [
-            *(CommitOperationAdd(name, source) for name, source in files.items()),
-            *(CommitOperationDelete(name) for name in stale),
-        ],
-        commit_message=target.message,
-        revision=target.branch,
-    )
-    return commit.oid

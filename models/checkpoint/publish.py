@@ -1,18 +1,18 @@
 """Publishes an experiment: its files on the Hugging Face Hub, or in a folder of its own."""
 
-import hashlib
-import json
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from safetensors.torch import save
 
 from models.base.assets import ASSET_FILES
 from models.base.result_files import SCORES
-from models.checkpoint.folders import MANIFEST
+from models.checkpoint.folders import MANIFEST, write_manifest
 from models.checkpoint.history import History
 from models.checkpoint.loading import (
     CONFIG,
@@ -24,8 +24,8 @@ from models.checkpoint.loading import (
 )
 from models.checkpoint.model_card import UNKNOWN, Card, card_text, licences_of, notes_in
 from utils.errors import InputError
-from utils.files import new_folder, read_json, sha256_of
-from utils.hub_push import Target, push
+from utils.files import new_folder, read_json, write_json
+from utils.hub_push import Target, check_target, push
 from utils.logging import get_logger
 
 CARD = "README.md"
@@ -35,37 +35,28 @@ _REPLACED = {*_NETWORKS, CONFIG, *ASSET_FILES, MANIFEST, CARD, SCORES}
 _LICENCE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 
 
-class Package(NamedTuple):
-    """The files that are published."""
-
-    files: Mapping[str, Path | bytes]  # by name: where the file is, or its content
-    warnings: tuple[str, ...]  # for the user to read first
-
-    def size_of(self, name: str) -> int:
-        """Size of a file in bytes."""
-        source = self.files[name]
-        return len(source) if isinstance(source, bytes) else source.stat().st_size
-
-
-def collect(
+def export(
     experiment: Path,
+    target: Path,
     name: str,
     *,
     licence: str | None,
     with_discriminators: bool = False,
     half: bool = False,
-) -> Package:
-    """Collects the files of an experiment to publish: tensors and text, nothing pickled.
+) -> None:
+    """Writes the files of an experiment to publish: tensors and text, nothing pickled.
 
     Args:
         experiment: Its folder (the newest whole checkpoint is taken), or one checkpoint in it.
+        target: Folder to make, completely or not at all; empty or missing.
         name: `org/name` or the name of a folder, for the card.
         licence: Of the weights, an identifier of the Hub; None: unknown.
         with_discriminators: Whether to include the networks that only training needs.
         half: Whether to store the weights in 16 bits, for inference only.
 
     Raises:
-        InputError: If it cannot be loaded, is of another project, or the licence is malformed.
+        InputError: If it cannot be loaded, is of another project, the licence is malformed, or
+            `target` is not empty or cannot be written.
     """
     if licence is not None and not _LICENCE.fullmatch(licence):
         raise InputError(
@@ -73,25 +64,70 @@ def collect(
             "apache-2.0 or cc0-1.0"
         )
     model = _load(experiment)
-    files: dict[str, Path | bytes] = {WEIGHTS: model.weights}
-    if half:
-        files[WEIGHTS] = _half(model)
-    if with_discriminators:
-        files |= _other_networks(model.folder)
-    files[CONFIG] = _json(_published_config(model.home / CONFIG))
-    files |= {name: model.home / name for name in ASSET_FILES if (model.home / name).is_file()}
-    files[MANIFEST] = _json({name: _digest(source) for name, source in files.items()})
-    history = History.load(model.home)
-    card = Card(name, model.config, model.assets, history.at(model.step), licence or UNKNOWN)
-    # scores are of the newest checkpoint, which stages 3 and 4 take by default
-    is_newest = history.step in (None, model.step) or model.step is None
-    places = (model.home / SCORES, model.home / "result" / SCORES)
-    if is_newest and (path := next(filter(Path.is_file, places), None)) is not None:
-        report = without_local_paths(read_json(path))
-        files[SCORES] = _json(report)
-        card = replace(card, scores=_listed(report, path))
-    files[CARD] = card_text(card, notes_in(model.home / CARD)).encode()
-    return Package(files, _warnings(model, licence))
+    with new_folder(target) as folder:
+        if half:
+            (folder / WEIGHTS).write_bytes(_half(model))
+        else:
+            shutil.copyfile(model.weights, folder / WEIGHTS)
+        copied = [model.home / name for name in ASSET_FILES]
+        if with_discriminators:
+            copied += _other_networks(model.folder)
+        for path in filter(Path.is_file, copied):
+            shutil.copyfile(path, folder / path.name)
+        write_json(folder / CONFIG, _published_config(model.home / CONFIG))
+        write_manifest(folder, sorted(path.name for path in folder.iterdir()))
+        card = _write_scores(folder, model, licence or UNKNOWN, name)
+        (folder / CARD).write_text(card_text(card, notes_in(model.home / CARD)), encoding="utf-8")
+        files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    log = get_logger(__name__)
+    for file, size in files.items():
+        log.info("%-26s %10.1f kB", file, size / 1e3)
+    if licence is None:
+        log.warning("no --license: the card says that the licence of the weights is unknown")
+    if unknown := [name for name, known in licences_of(model.config).items() if not known]:
+        log.warning(
+            "the licence of the recordings of %s is unknown, and the card says so; if you know it,"
+            " set preprocess.corpus.%s.licence in %s",
+            ", ".join(unknown),
+            unknown[0],
+            model.home / CONFIG,
+        )
+
+
+def publish(
+    experiment: Path,
+    target: Target,
+    *,
+    licence: str | None,
+    with_discriminators: bool = False,
+    dry_run: bool = False,
+) -> None:
+    """Pushes the files of an experiment as one commit.
+
+    Args:
+        experiment: As for `export`.
+        target: Repository and branch.
+        licence: As for `export`.
+        with_discriminators: As for `export`.
+        dry_run: Whether to list the files only.
+
+    Raises:
+        InputError: As for `export`, or if the Hub cannot be reached or refuses.
+    """
+    check_target(target)
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "files"
+        export(
+            experiment,
+            folder,
+            target.repository,
+            licence=licence,
+            with_discriminators=with_discriminators,
+        )
+        if dry_run:
+            get_logger(__name__).info("--dry_run: nothing was sent to %s", target)
+        else:
+            push(folder, target, replaces=_REPLACED)
 
 
 def _load(experiment: Path) -> LoadedModel:
@@ -104,46 +140,19 @@ def _load(experiment: Path) -> LoadedModel:
     return load_model(experiment)
 
 
-def publish(package: Package, target: Target, *, dry_run: bool) -> None:
-    """Lists the files of a package, and pushes them as one commit.
-
-    Args:
-        package: The files.
-        target: Repository and branch.
-        dry_run: Whether to list the files only.
-
-    Raises:
-        InputError: If the Hub cannot be reached or refuses.
-    """
-    log = get_logger(__name__)
-    for name in package.files:
-        log.info("%-26s %10.1f kB", name, package.size_of(name) / 1e3)
-    for warning in package.warnings:
-        log.warning("%s", warning)
-    if dry_run:
-        log.info("--dry_run: nothing was sent to %s", target)
-    else:
-        push(package.files, target, replaces=_REPLACED)
-
-
-def write(package: Package, target: Path) -> None:
-    """Writes a package into a folder, completely or not at all.
-
-    Args:
-        package: The files.
-        target: Folder to make; empty or missing.
-
-    Raises:
-        InputError: If `target` is not empty, or cannot be written.
-    """
-    with new_folder(target) as folder:
-        for name, source in package.files.items():
-            content = source if isinstance(source, bytes) else source.read_bytes()
-            (folder / name).write_bytes(content)
-    for warning in package.warnings:
-        get_logger(__name__).warning("%s", warning)
-    size = sum(package.size_of(name) for name in package.files)
-    get_logger(__name__).info("written: %s, %.2f MB", target, size / 1e6)
+def _write_scores(folder: Path, model: LoadedModel, licence: str, name: str) -> Card:
+    """Writes the scores of the published weights, if there are any, and gives the card."""
+    history = History.load(model.home)
+    card = Card(name, model.config, model.assets, history.at(model.step), licence)
+    # scores are of the newest checkpoint, which stages 3 and 4 take by default
+    is_newest = history.step in (None, model.step) or model.step is None
+    places = (model.home / SCORES, model.home / "result" / SCORES)
+    path = next(filter(Path.is_file, places), None)
+    if path is None or not is_newest:
+        return card
+    report = without_local_paths(read_json(path))
+    write_json(folder / SCORES, report)
+    return replace(card, scores=_listed(report, path))
 
 
 def without_local_paths(value: Any) -> Any:  # noqa: ANN401  (JSON)
@@ -190,16 +199,12 @@ def _half(model: LoadedModel) -> bytes:
     return save(short)
 
 
-def _other_networks(folder: Path) -> dict[str, Path | bytes]:
+def _other_networks(folder: Path) -> list[Path]:
     files = sorted(folder.glob("*.safetensors"))
     networks = [path for path in files if path.name not in (WEIGHTS, RAW_WEIGHTS)]
     if not networks:
         raise InputError(f"{folder}: no networks for --with_discriminators in it")
-    return {path.name: path for path in networks}
-
-
-def _digest(source: Path | bytes) -> str:
-    return hashlib.sha256(source).hexdigest() if isinstance(source, bytes) else sha256_of(source)
+    return networks
 
 
 def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
@@ -218,20 +223,3 @@ def _line(name: str, score: Mapping[str, Any]) -> str:
     known = score["low"] is not None
     interval = f"{score['low']:.4g} to {score['high']:.4g}, " if known else ""
     return f"{name} {score['mean']:.4g}{unit} ({interval}{score['n']} utterances)"
-
-
-def _warnings(model: LoadedModel, licence: str | None) -> tuple[str, ...]:
-    found = []
-    if licence is None:
-        found.append("no --license: the card says that the licence of the weights is unknown")
-    if unknown := [name for name, known in licences_of(model.config).items() if not known]:
-        found.append(
-            f"the licence of the recordings of {', '.join(unknown)} is unknown, and the card says "
-            f"so; if you know it, set preprocess.corpus.{unknown[0]}.licence in "
-            f"{model.home / 'config.json'}"
-        )
-    return tuple(found)
-
-
-def _json(value: object) -> bytes:
-    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -13,7 +13,7 @@ from models.base.registry import load_config
 from models.checkpoint.folders import fault_of, write_checkpoint
 from models.checkpoint.history import History
 from models.checkpoint.loading import load_model
-from models.checkpoint.publish import collect, publish, without_local_paths, write
+from models.checkpoint.publish import export, publish, without_local_paths
 from models.training.experiment import train
 from models.training.initialisation.finetune import initialise
 from tests.models.training.small_tasks import make_processed, write_voice_config
@@ -69,10 +69,13 @@ def owner(monkeypatch, hub):
 
 
 def send(experiment, target=TARGET, *, dry_run=False, licence="mit", with_discriminators=False):
-    package = collect(
-        experiment, target.repository, licence=licence, with_discriminators=with_discriminators
+    publish(
+        experiment,
+        target,
+        licence=licence,
+        with_discriminators=with_discriminators,
+        dry_run=dry_run,
     )
-    publish(package, target, dry_run=dry_run)
 
 
 def synthesise(model):
@@ -360,7 +363,7 @@ def test_weights_that_the_hub_does_not_take(owner, voice, monkeypatch):
 
 def test_an_export_in_16_bits_sounds_nearly_the_same(vocoder, tmp_path):
     target = tmp_path / "exported"
-    write(collect(vocoder, "exported", licence="mit", half=True), target)
+    export(vocoder, target, "exported", licence="mit", half=True)
     assert {path.name for path in target.iterdir()} == {
         *("model.safetensors", "config.json", "audio.json", "speakers.json", "README.md"),
         "manifest.json",
@@ -375,20 +378,19 @@ def test_an_export_in_16_bits_sounds_nearly_the_same(vocoder, tmp_path):
     torch.testing.assert_close(short.infer(mel), whole.infer(mel), atol=1e-3, rtol=1e-2)
 
 
-def test_weights_too_large_for_16_bits_are_not_exported(vocoder):
+def test_weights_too_large_for_16_bits_are_not_exported(vocoder, tmp_path):
     weights = next(vocoder.rglob("model.safetensors"))
     (weights.parent / "manifest.json").unlink()
     tensors = load_file(weights)
     tensors["conv_post.bias"] = torch.tensor([1e6])
     save_file(tensors, weights)
     with pytest.raises(InputError, match=r"conv_post\.bias holds numbers too large for 16 bits"):
-        collect(weights.parent, "exported", licence="mit", half=True)
+        export(weights.parent, tmp_path / "out", "exported", licence="mit", half=True)
 
 
 def test_an_export_leaves_a_folder_with_content_alone(voice, tmp_path):
-    package = collect(voice, "exported", licence="mit")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="mine exists and is not empty"):
-        write(package, tmp_path / "mine")
+        export(voice, tmp_path / "mine", "exported", licence="mit")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]

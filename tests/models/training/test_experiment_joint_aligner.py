@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from models.base.registry import find, load_config
 from models.checkpoint.folders import latest_checkpoint, step_folder
 from models.checkpoint.loading import load_model
-from models.checkpoint.publish import collect
+from models.checkpoint.publish import export
 from models.teacher_forcing.learned_durations import duration_finder, load_joint_aligner
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from models.training.experiment import train
@@ -138,16 +138,15 @@ def test_durations_of_the_trained_aligner_fill_the_recordings(root):
 
 
 def test_a_published_voice_loads_without_the_aligner(root, tmp_path):
-    package = collect(root / "ckpts" / "voice", "voice", licence=None)
-    assert "aligner.safetensors" not in package.files
-    for name, source in package.files.items():
-        content = source if isinstance(source, bytes) else source.read_bytes()
-        (tmp_path / name).write_bytes(content)
-    assert load_model(tmp_path).network is not None
+    published = tmp_path / "published"
+    export(root / "ckpts" / "voice", published, "voice", licence=None)
+    assert not (published / "aligner.safetensors").exists()
+    assert load_model(published).network is not None
     with pytest.raises(InputError, match=r"aligner\.safetensors is missing.*--with_discriminators"):
-        load_joint_aligner(load_model(tmp_path))
-    whole = collect(root / "ckpts" / "voice", "voice", licence=None, with_discriminators=True)
-    assert "aligner.safetensors" in whole.files
+        load_joint_aligner(load_model(published))
+    whole = tmp_path / "whole"
+    export(root / "ckpts" / "voice", whole, "voice", licence=None, with_discriminators=True)
+    assert (whole / "aligner.safetensors").exists()
 
 
 def test_weights_of_a_voice_without_an_aligner_leave_the_aligner_randomly_initialised(root, caplog):
