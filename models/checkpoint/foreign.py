@@ -40,7 +40,7 @@ class ImportedModel:
     # when the network is filled
     tensors: dict[str, Tensor]
     weights: Path  # the file of the tensors; its folder is LoadedModel.folder
-    source: str  # model, project and checkpoint in one line, for the model card
+    source: str = ""  # model, project and checkpoint in one line, for the model card
     vocabulary: Vocabulary | None = None  # None for a vocoder
     speakers: tuple[Speaker, ...] = ()  # in the order of their ids
     stats: CorpusStats | None = None  # of pitch and energy, if the model has them

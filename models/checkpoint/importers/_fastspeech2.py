@@ -157,7 +157,6 @@ def assemble(
         tree=tree_of("tts", {**settings, **own, **quantization, **positions}, path, names),
         tensors=weights.tensors | norms,
         weights=weights.path,
-        source="",
         vocabulary=weights.vocabulary(),
         speakers=tuple(Speaker(name, language) for name in speakers),
         # one kind of statistics serves for phones and frames

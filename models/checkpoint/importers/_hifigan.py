@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -51,12 +51,8 @@ def assemble(
     names: Table,
     weights: Path,
     key: str,
-    *,
-    source: str,
-    step: int | None,
-    training_networks: Callable[[], TrainingNetworks],
 ) -> ImportedModel:
-    """Reads the generator, and puts a checkpoint together.
+    """Reads the generator, and puts a checkpoint together; the importer adds its source and step.
 
     Args:
         settings: By Arion's dotted keys. `train.adam.b1` and `b2` give the betas.
@@ -64,9 +60,6 @@ def assemble(
         names: Keys in that file by Arion's keys.
         weights: The file of the generator.
         key: Under which the file holds the generator.
-        source: For the model card.
-        step: Updates of training, if known.
-        training_networks: Reads the discriminators.
 
     Raises:
         InputError: If the file or the settings are broken, or do not fit each other.
@@ -97,10 +90,7 @@ def assemble(
         tree=tree_of("vocoder", own, path, names),
         tensors=tensors,
         weights=weights,
-        source=source,
         unused=unused,
-        step=step,
-        training_networks=training_networks,
     )
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from models.checkpoint.foreign import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._files import FileNames
-from models.checkpoint.importers._settings import Table, tree_of
+from models.checkpoint.importers._settings import tree_of
 from models.checkpoint.importers._tensors import TensorNames, size_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.text.letters.nvidia import nvidia_vocabulary
@@ -24,14 +24,15 @@ _MODELS = {  # names of tensors that only this model has
     "WaveGlow": r"convinv\.|WN\.\d",
 }
 _SYMBOL_SETS = ("nvidia_english", "nvidia_english_lowercase")  # of different sizes
-_MEL = {  # of LJSpeech in NVIDIA's recipes, by the keys of Arion and of `train_setup`
-    "sample_rate": ("sampling_rate", 22050),
-    "n_fft": ("filter_length", 1024),
-    "win_size": ("win_length", 1024),
-    "hop_size": ("hop_length", 256),
-    "fmin": ("mel_fmin", 0.0),
-    "fmax": ("mel_fmax", 8000.0),
+MEL = {  # by the keys of NVIDIA's code
+    "preprocess.sample_rate": "sampling_rate",
+    "preprocess.n_fft": "filter_length",
+    "preprocess.win_size": "win_length",
+    "preprocess.hop_size": "hop_length",
+    "preprocess.fmin": "mel_fmin",
+    "preprocess.fmax": "mel_fmax",
 }
+_LJSPEECH = dict(zip(MEL, (22050, 1024, 1024, 256, 0.0, 8000.0), strict=True))
 
 
 def file_names(model: str) -> FileNames:
@@ -58,44 +59,29 @@ class NvidiaCheckpoint:
     step: int | None  # updates of training
     unused: tuple[str, ...]  # a line for each other part of the file, with the reason
 
-    def mel(self) -> dict[str, object]:
-        """Arion's `preprocess` section; NVIDIA's for LJSpeech where the file has none."""
-        mel = {f"preprocess.{k}": self.setup.get(name, usual) for k, (name, usual) in _MEL.items()}
-        n_mels = self.config.get("n_mel_channels", 80)
-        return {**mel, "preprocess.n_mel": n_mels, "preprocess.mel_padding": "centre"}
-
     def size(self, name: str, axis: int = 0) -> int:
-        """Looks up one size of a tensor.
-
-        Raises:
-            InputError: If there is no such tensor, or if it has fewer axes.
-        """
+        """Looks up one size of a tensor, as `size_of`."""
         return size_of(self.tensors, name, axis, self.path)
 
     def imported(
-        self,
-        settings: Mapping[str, object],
-        tensors: dict[str, Tensor],
-        names: TensorNames,
-        described_by: Path | None = None,
-        setting_names: Table | None = None,
+        self, settings: Mapping[str, object], tensors: dict[str, Tensor], names: TensorNames
     ) -> ImportedModel:
         """Puts a model together.
 
         Args:
-            settings: By Arion's dotted keys; those of the mel are NVIDIA's unless given.
+            settings: By Arion's dotted keys. Of the mel, those that neither these nor the file
+                give are those of NVIDIA's recipe for LJSpeech.
             tensors: By Arion's names.
             names: Of tensors.
-            described_by: The file of the mel, for messages.
-            setting_names: Keys of NVIDIA by Arion's keys, for messages.
         """
-        task = "vocoder" if self.model == "WaveGlow" else "tts"
+        mel = {own: self.setup.get(key, _LJSPEECH[own]) for own, key in MEL.items()}
+        mel["preprocess.n_mel"] = self.config.get("n_mel_channels", 80)
+        mel["preprocess.mel_padding"] = "centre"
         epoch = "" if self.epoch is None else f", epoch {self.epoch}"
         averaged = ", weights averaged over updates" if self.averaged else ""
+        task = "vocoder" if self.model == "WaveGlow" else "tts"
         return ImportedModel(
-            tree=tree_of(
-                task, {**self.mel(), **settings}, described_by or self.path, setting_names or {}
-            ),
+            tree=tree_of(task, {**mel, **settings}, self.path, {}),
             tensors=tensors,
             original_name=names.original,
             weights=self.path,
@@ -105,7 +91,7 @@ class NvidiaCheckpoint:
         )
 
     def text(self, symbols: str) -> tuple[dict[str, object], Vocabulary]:
-        """Arion's `preprocess.text` section, and the vocabulary.
+        """Arion's settings of the text, and the vocabulary.
 
         The embeddings of other sets than the two English ones keep their places under names that no
         text contains: such a model loads, and cannot read text.
@@ -114,15 +100,15 @@ class NvidiaCheckpoint:
             symbols: Name of the symbol embedding.
         """
         n_rows = self.size(symbols)
-        for name in _SYMBOL_SETS:
-            if len(vocabulary := nvidia_vocabulary(name)) == n_rows:
-                # before 2022, words were always in letters
-                return _text(name, self.setup.get("p_arpabet", 0.0)), vocabulary
-        return _text(_SYMBOL_SETS[0], 0.0), unnamed_symbols(n_rows)
-
-
-def _text(extractor: str, p_arpabet: object) -> dict[str, object]:
-    return {"preprocess.text.phone_extractor": extractor, "preprocess.text.p_arpabet": p_arpabet}
+        sets = {name: nvidia_vocabulary(name) for name in _SYMBOL_SETS}
+        name = next((name for name in sets if len(sets[name]) == n_rows), None)
+        # before 2022, words were always in letters
+        p_arpabet = self.setup.get("p_arpabet", 0.0) if name else 0.0
+        settings = {
+            "preprocess.text.phone_extractor": name or _SYMBOL_SETS[0],
+            "preprocess.text.p_arpabet": p_arpabet,
+        }
+        return settings, sets[name] if name else unnamed_symbols(n_rows)
 
 
 def unnamed_symbols(n_rows: int) -> Vocabulary:

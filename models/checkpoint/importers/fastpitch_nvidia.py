@@ -5,7 +5,6 @@ is then that of NVIDIA's recipe for LJSpeech, and nothing of the symbols but the
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,7 +93,11 @@ def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint."""
     checkpoint = open_checkpoint(weights)
     stored = checkpoint.tensors
-    left_out = {name: why for name in stored if (why := _reason_for_leaving(name)) is not None}
+    groups = {
+        why: [name for name in stored if re.match(pattern, name)]
+        for pattern, why in _LEFT_OUT.items()
+    }
+    left_out = {name for names in groups.values() for name in names}
     tensors = _NAMES.renamed({n: tensor for n, tensor in stored.items() if n not in left_out})
     text, vocabulary = checkpoint.text(_SYMBOLS)
     stat = _pitch_of(checkpoint)
@@ -109,13 +112,8 @@ def read(weights: Path) -> ImportedModel:
         vocabulary=vocabulary,
         speakers=tuple(Speaker(name, "en-us") for name in names),
         stats=CorpusStats(dict.fromkeys(names, speaker)),
-        unused=_unused(left_out),
+        unused=tuple(f"{listed(names)}: {why}" for why, names in groups.items() if why and names),
     )
-
-
-def _reason_for_leaving(name: str) -> str | None:
-    """Why a tensor is not one of Arion's network; None if it is."""
-    return next((why for pattern, why in _LEFT_OUT.items() if re.match(pattern, name)), None)
 
 
 def _settings(checkpoint: NvidiaCheckpoint) -> dict[str, object]:
@@ -164,12 +162,3 @@ def _number(checkpoint: NvidiaCheckpoint, name: str) -> float:
             "the file whole?"
         )
     return tensor.item()
-
-
-def _unused(left_out: Mapping[str, str]) -> tuple[str, ...]:
-    """A line for each group of tensors that the network does not use."""
-    groups: dict[str, list[str]] = {}
-    for name, why in left_out.items():
-        if why:
-            groups.setdefault(why, []).append(name)
-    return tuple(f"{listed(names)}: {why}" for why, names in groups.items())

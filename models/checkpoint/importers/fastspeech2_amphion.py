@@ -18,6 +18,7 @@ from models.checkpoint.importers._fastspeech2 import (
     stat_of,
     translate,
 )
+from models.checkpoint.importers._files import beside
 from models.checkpoint.importers._settings import existing, required, value_at
 from models.checkpoint.tensors import named_tensors, read_weights
 from processors.dataset.statistics import Stat
@@ -46,11 +47,8 @@ _FOLDERS = {  # of the statistics: the key that names it, and its usual name
 def recognises(weights: Path) -> bool:
     """Whether args.json belongs to FastSpeech 2."""
     path = _amphion.args_of(weights)
-    return path is not None and _is_of_fastspeech2(path)
-
-
-def _is_of_fastspeech2(path: Path) -> bool:
-    return str(_amphion.read(path).get("model_type")).lower() == "fastspeech2"
+    args = {} if path is None else _amphion.read(path)
+    return str(args.get("model_type")).lower() == "fastspeech2"
 
 
 def read(weights: Path) -> ImportedModel:
@@ -118,20 +116,15 @@ def _speakers(args: Mapping[str, object], path: Path, n_speakers: int) -> dict[s
             "data that Amphion prepared (processed_dir): "
             + "; ".join(f"{Path(*file.parts[-3:])} to {file}" for file in missing)
         )
-    pitch, energy = (read_json(file) for file in files)
-    whole, prefix = f"{dataset}_{dataset}", f"{dataset}_"
-    keys = [whole]
+    contents = {file: read_json(file) for file in files}
+    whole, prefix, pitch = f"{dataset}_{dataset}", f"{dataset}_", contents[files[0]]
     if n_speakers > 1:
-        keys = _speaker_keys(path.parent, n_speakers)
-    elif isinstance(pitch, dict) and len(pitch) == 1:
-        keys = list(pitch)
+        ids = beside(path, _SPEAKERS)
+        keys = by_id(read_json(ids), n_speakers, ids)
+    else:
+        keys = list(pitch) if isinstance(pitch, dict) and len(pitch) == 1 else [whole]
     stats = [
-        Contours(
-            *(
-                _stat(values, (key, whole), file)
-                for values, file in zip((pitch, energy), files, strict=True)
-            )
-        )
+        Contours(*(_stat(values, (key, whole), file) for file, values in contents.items()))
         for key in keys
     ]
     if all(key.startswith(prefix) and key != prefix for key in keys):
@@ -150,13 +143,3 @@ def _stat(values: object, keys: tuple[str, str], path: Path) -> Stat:
     voiced, every = (value_at(speakers[key], f"{part}_positions") for part in ("voiced", "total"))
     numbers = [value_at(voiced, "mean"), value_at(voiced, "std")]
     return stat_of([*numbers, value_at(every, "min"), value_at(every, "max")], path, key)
-
-
-def _speaker_keys(home: Path, n_speakers: int) -> list[str]:
-    path = home / _SPEAKERS
-    if not path.is_file():
-        raise InputError(
-            f"{home}: the weights are of {n_speakers} speakers, and {_SPEAKERS} with their "
-            "names is missing; copy it there from the data that Amphion prepared (processed_dir)"
-        )
-    return by_id(read_json(path), n_speakers, path)

@@ -6,6 +6,7 @@ its five layers): it is another network, and listed as unused.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -77,18 +78,11 @@ def read(weights: Path) -> ImportedModel:
     if value_at(args, "preprocess.mel_extract_mode") == "taco":
         settings["preprocess.mel_padding"] = "centre"
     names = value_at(args, "model.discriminators")
-    name = _amphion.name_of(weights)
-    return assemble(
-        settings,
-        path,
-        _REQUIRED | _OPTIONAL,
-        weights,
-        "generator_state_dict",
-        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {name}",
+    return replace(
+        assemble(settings, path, _REQUIRED | _OPTIONAL, weights, "generator_state_dict"),
+        source=f"HiFi-GAN trained by Amphion (open-mmlab/Amphion), {_amphion.name_of(weights)}",
         step=FILES.number_in(weights),
-        training_networks=partial(
-            _discriminators, weights, names if isinstance(names, list) else []
-        ),
+        training_networks=partial(_discriminators, weights, names or []),
     )
 
 
@@ -115,7 +109,7 @@ def _discriminators(weights: Path, names: Sequence[object]) -> TrainingNetworks:
     for file in sorted(weights.parent.iterdir()):
         match = _NUMBERED.fullmatch(file.name)
         number = int(match[1]) - 1 if match else -1
-        name = names[number] if 0 <= number < len(names) else "unnamed"
+        name = str(names[number]) if 0 <= number < len(names) else "unnamed"
         if name == "msd":
             networks = discriminators_in({"msd": read_weights(file)}, file)
             tensors |= networks.tensors

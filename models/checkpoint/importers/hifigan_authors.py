@@ -6,6 +6,7 @@ same folder. Published are such folders, and files called `generator_<name>`.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -69,12 +70,8 @@ def read(weights: Path) -> ImportedModel:
     segment, hop = settings.get("train.cut_mel_frame"), settings["preprocess.hop_size"]
     if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
         settings["train.cut_mel_frame"] = segment // hop  # theirs is in samples
-    return assemble(
-        settings,
-        path,
-        _REQUIRED | _TRAINING,
-        weights,
-        "generator",
+    return replace(
+        assemble(settings, path, _REQUIRED | _TRAINING, weights, "generator"),
         source=f"HiFi-GAN trained by its authors' implementation (jik876/hifi-gan), {weights.name}",
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights),

@@ -5,7 +5,6 @@ the dropout. The mel is not in the checkpoint: it is that of NVIDIA's code.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,42 +37,23 @@ _NAMES = TensorNames(
         ("decoder.gate_layer.linear_layer.", "decoder.gate_linear."),
     )
 )
+_QUERY = f"{_ATTENTION}.query_layer.linear_layer.weight"
+_LOCATION_CONV = f"{_LOCATION}.location_conv.conv.weight"
+_ENCODER, _POSTNET = (f"{part}.convolutions.0.0.conv.weight" for part in ("encoder", "postnet"))
+_ATTENTION_LSTM = "decoder.attention_rnn.weight_hh"
+_PRENET = "decoder.prenet.layers.0.linear_layer.weight"
 _SIZES = {  # Arion's key, the name in the config of a file, and the axis of the tensor
-    "preprocess.n_mel": ("n_mel_channels", "postnet.convolutions.0.0.conv.weight", 1),
+    "preprocess.n_mel": ("n_mel_channels", _POSTNET, 1),
     "model.encoder.hidden": ("encoder_embedding_dim", "embedding.weight", 1),
-    "model.encoder.kernel_size": (
-        "encoder_kernel_size",
-        "encoder.convolutions.0.0.conv.weight",
-        2,
-    ),
-    "model.decoder.prenet_size": (
-        "prenet_dim",
-        "decoder.prenet.layers.0.linear_layer.weight",
-        0,
-    ),
-    "model.decoder.attention_lstm_size": (
-        "attention_rnn_dim",
-        "decoder.attention_rnn.weight_hh",
-        1,
-    ),
+    "model.encoder.kernel_size": ("encoder_kernel_size", _ENCODER, 2),
+    "model.decoder.prenet_size": ("prenet_dim", _PRENET, 0),
+    "model.decoder.attention_lstm_size": ("attention_rnn_dim", _ATTENTION_LSTM, 1),
     "model.decoder.decoder_lstm_size": ("decoder_rnn_dim", "decoder.decoder_rnn.weight_hh", 1),
-    "model.decoder.attention_size": (
-        "attention_dim",
-        f"{_ATTENTION}.query_layer.linear_layer.weight",
-        0,
-    ),
-    "model.decoder.location_filters": (
-        "attention_location_n_filters",
-        f"{_LOCATION}.location_conv.conv.weight",
-        0,
-    ),
-    "model.decoder.location_kernel_size": (
-        "attention_location_kernel_size",
-        f"{_LOCATION}.location_conv.conv.weight",
-        2,
-    ),
-    "model.postnet.channels": ("postnet_embedding_dim", "postnet.convolutions.0.0.conv.weight", 0),
-    "model.postnet.kernel_size": ("postnet_kernel_size", "postnet.convolutions.0.0.conv.weight", 2),
+    "model.decoder.attention_size": ("attention_dim", _QUERY, 0),
+    "model.decoder.location_filters": ("attention_location_n_filters", _LOCATION_CONV, 0),
+    "model.decoder.location_kernel_size": ("attention_location_kernel_size", _LOCATION_CONV, 2),
+    "model.postnet.channels": ("postnet_embedding_dim", _POSTNET, 0),
+    "model.postnet.kernel_size": ("postnet_kernel_size", _POSTNET, 2),
 }
 _COUNTS = {  # Arion's key, the name in the config, and the part with the convolutions
     "model.encoder.n_convolutions": ("encoder_n_convolutions", "encoder"),
@@ -121,14 +101,10 @@ def _sizes(checkpoint: NvidiaCheckpoint) -> dict[str, int]:
             " the import, know only one"
         )
     by_name = {names[0]: sizes[own] for own, names in (_SIZES | _COUNTS).items()}
-    _check(by_name | {"n_symbols": checkpoint.size("embedding.weight")}, checkpoint)
-    return sizes
-
-
-def _check(sizes: Mapping[str, int], checkpoint: NvidiaCheckpoint) -> None:
+    by_name["n_symbols"] = checkpoint.size("embedding.weight")
     wrong = [
         f"{name} is {checkpoint.config[name]} in its config and {size} in its tensors"
-        for name, size in sizes.items()
+        for name, size in by_name.items()
         if checkpoint.config.get(name, size) != size
     ]
     if wrong:
@@ -136,3 +112,4 @@ def _check(sizes: Mapping[str, int], checkpoint: NvidiaCheckpoint) -> None:
             f"{checkpoint.path}: {'; '.join(wrong)}: the parts of this file are not of one model;"
             " get it again from its source"
         )
+    return sizes

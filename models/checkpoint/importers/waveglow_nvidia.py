@@ -16,10 +16,10 @@ from pathlib import Path
 from torch import Tensor
 
 from models.checkpoint.foreign import ImportedModel
-from models.checkpoint.importers._nvidia import file_names, holds, open_checkpoint
+from models.checkpoint.importers._nvidia import MEL, file_names, holds, open_checkpoint
 from models.checkpoint.importers._settings import required, value_at
 from models.checkpoint.importers._tensors import TensorNames, join
-from utils.config import read_values
+from utils.config import plain_tree, read_values
 
 KIND = "WaveGlow of NVIDIA (one file of torch.save or safetensors)"
 FILES = file_names("waveglow")
@@ -33,14 +33,7 @@ _SIZES = {
     "model.layers": "config.WN_config.n_layers",
     "model.kernel_size": "config.WN_config.kernel_size",
 }
-_AUDIO = {  # in config.json of NVIDIA/waveglow
-    "preprocess.sample_rate": "data_config.sampling_rate",
-    "preprocess.n_fft": "data_config.filter_length",
-    "preprocess.win_size": "data_config.win_length",
-    "preprocess.hop_size": "data_config.hop_length",
-    "preprocess.fmin": "data_config.mel_fmin",
-    "preprocess.fmax": "data_config.mel_fmax",
-}
+_AUDIO = {own: f"data_config.{key}" for own, key in MEL.items()}  # of NVIDIA/waveglow
 _TRAIN = {
     "train.batch_size": 10,
     "train.cut_mel_frame": 32,
@@ -88,9 +81,12 @@ def read(weights: Path) -> ImportedModel:
         **sizes,
         **_TRAIN,
     }
-    imported = checkpoint.imported(settings, tensors, _NAMES, path if audio else weights, _AUDIO)
-    mel = f"the mel of {path.name}" if audio else "the mel of NVIDIA's recipe"
-    return replace(imported, source=f"{imported.source}, with {mel}")
+    imported = checkpoint.imported(settings, tensors, _NAMES)
+    if not audio:
+        return replace(imported, source=f"{imported.source}, with the mel of NVIDIA's recipe")
+    source = f"{imported.source}, with the mel of {path.name}"
+    tree = plain_tree(imported.tree.values, path, _AUDIO)
+    return replace(imported, source=source, tree=tree)
 
 
 def _converted(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
