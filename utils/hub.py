@@ -70,8 +70,15 @@ def recorded_as(reference: str | Path) -> str:
     match = _HUB_NAME.fullmatch(str(reference))
     if match is None or _existing(reference) is not None:
         return str(reference)
-    folder = _snapshot(Repository(match["repo"], match["revision"]))
-    return str(reference) if folder is None else origin_of(folder) or str(reference)
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        folder = snapshot_download(
+            match["repo"], revision=match["revision"], local_files_only=True, allow_patterns=[]
+        )
+    except errors.LocalEntryNotFoundError:
+        return str(reference)
+    return origin_of(Path(folder)) or str(reference)
 
 
 class Repository(NamedTuple):
@@ -103,17 +110,65 @@ def _why_local(path: Path) -> str:
 def _fetch(repository: Repository, choose: Choice) -> Path:
     """The folder of the files in the Hub's cache, after downloading those that are missing."""
     try:
-        from huggingface_hub import HfApi, errors
+        from huggingface_hub import errors, snapshot_download
     except ImportError as error:
         raise InputError(
             f"{repository}: not a local path, and a name on the Hub needs: pip install "
             "huggingface_hub"
         ) from error
-    if _COMMIT.fullmatch(repository.revision or ""):  # immutable
-        folder, lacking = _cached(repository, choose)
-        if folder is not None and not lacking:
-            get_logger(__name__).info("%s: from the Hub's cache", repository)
-            return folder
+    listing = _list(repository)
+    try:
+        chosen = choose(list(listing.sizes))
+    except InputError as error:
+        raise InputError(f"{repository}: {error}") from error
+    if not listing.unreachable:
+        _log_missing(repository, listing, chosen)
+    try:
+        with bars_for_people():
+            folder = snapshot_download(
+                repository.name,
+                # not the commit: so that the cache records which commit the revision is
+                revision=repository.revision,
+                allow_patterns=[glob.escape(name) for name in chosen],
+                local_files_only=bool(listing.unreachable),
+            )
+    except errors.IncompleteSnapshotError as error:
+        copy = Path(error.snapshot_path)
+        lacking = [name for name in chosen if not (copy / name).is_file()]
+        more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+        raise InputError(
+            f"{listing.unreachable or repository}, and its copy in the Hub's cache, {copy}, lacks "
+            f"{', '.join(lacking[:_SHOWN])}{more}: an earlier download was interrupted; run again "
+            "online"
+        ) from error
+    except (errors.HTTPError, OSError) as error:
+        raise InputError(explain(repository, error)) from error
+    if listing.unreachable:
+        get_logger(__name__).warning(
+            "%s; using the copy in the cache, commit %s", listing.unreachable, Path(folder).name
+        )
+    return Path(folder)
+
+
+class _Listing(NamedTuple):
+    """The files of a repository."""
+
+    sizes: dict[str, int]  # bytes, by name
+    commit: str = ""  # empty if the Hub cannot be reached
+    unreachable: str = ""  # the reason why the Hub cannot be reached, and the cache is used
+
+
+def _list(repository: Repository) -> _Listing:
+    """Lists the files on the Hub, or those of an earlier list if the Hub cannot be reached."""
+    from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
+
+    try:
+        tree = get_cached_repo_tree(repository.name, revision=repository.revision)
+        cached = {file.path: file.size for file in tree}
+    except (errors.CachedRepoTreeNotFoundError, errors.HFValidationError):
+        cached = {}
+    if cached and _COMMIT.fullmatch(repository.revision or ""):  # immutable
+        return _Listing(cached, repository.revision or "")
     try:
         info = HfApi().model_info(
             repository.name,
@@ -125,99 +180,29 @@ def _fetch(repository: Repository, choose: Choice) -> Path:
         reason = explain(repository, error)
         if not _may_pass(error):
             raise InputError(reason) from error
-        return _without_the_hub(repository, choose, reason)
-    sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
-    chosen = _choose(repository, choose, list(sizes))
-    return _download(repository, info.sha or "", {name: sizes[name] for name in chosen})
+        if not cached:
+            raise InputError(
+                f"{reason}, and the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it; give "
+                "a local folder, or fetch it once online"
+            ) from error
+        return _Listing(cached, unreachable=reason)
+    return _Listing({f.rfilename: f.size or 0 for f in info.siblings or ()}, info.sha or "")
 
 
-def _choose(repository: Repository, choose: Choice, names: Sequence[str]) -> Sequence[str]:
-    try:
-        return choose(names)
-    except InputError as error:
-        raise InputError(f"{repository}: {error}") from error
-
-
-def _download(repository: Repository, commit: str, sizes: dict[str, int]) -> Path:
-    """Fetches files, given their sizes in bytes; the client continues interrupted downloads."""
-    from huggingface_hub import errors, snapshot_download, try_to_load_from_cache
+def _log_missing(repository: Repository, listing: _Listing, chosen: Sequence[str]) -> None:
+    """Logs the commit, and the size of the files that are not in the cache."""
+    from huggingface_hub import try_to_load_from_cache
 
     missing = [
-        size
-        for name, size in sizes.items()
-        if not isinstance(try_to_load_from_cache(repository.name, name, revision=commit), str)
+        listing.sizes[name]
+        for name in chosen
+        if not isinstance(
+            try_to_load_from_cache(repository.name, name, revision=listing.commit), str
+        )
     ]
     fetched = f"fetching {len(missing)} files, {sum(missing) / 1e6:.1f} MB"
     where = fetched if missing else "in the cache"
-    get_logger(__name__).info("%s: from the Hub, commit %s, %s", repository, commit, where)
-    try:
-        # by revision, not by commit: so that the cache records which commit the revision is
-        with bars_for_people():
-            return Path(
-                snapshot_download(
-                    repository.name,
-                    revision=repository.revision,
-                    allow_patterns=[glob.escape(name) for name in sizes],
-                )
-            )
-    except (errors.HTTPError, OSError) as error:
-        raise InputError(explain(repository, error)) from error
-
-
-def _without_the_hub(repository: Repository, choose: Choice, reason: str) -> Path:
-    """The files of an earlier download, if complete.
-
-    Raises:
-        InputError: If not; `reason` is why they cannot be fetched.
-    """
-    from huggingface_hub import constants
-
-    folder, lacking = _cached(repository, choose)
-    if folder is None:
-        raise InputError(
-            f"{reason}, and the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it; give a "
-            "local folder, or fetch it once online"
-        )
-    if lacking:
-        raise InputError(
-            f"{reason}, and its copy in the Hub's cache, {folder}, lacks {lacking}: an earlier "
-            "download was interrupted; run again online"
-        )
-    get_logger(__name__).warning("%s; using the copy in the cache, commit %s", reason, folder.name)
-    return folder
-
-
-def _cached(repository: Repository, choose: Choice) -> tuple[Path | None, str]:
-    """The folder of this revision in the cache, and the chosen files that it lacks."""
-    from huggingface_hub import errors, get_cached_repo_tree
-
-    folder = _snapshot(repository)
-    try:
-        tree = get_cached_repo_tree(repository.name, revision=folder.name) if folder else []
-    except errors.CachedRepoTreeNotFoundError:  # the cache of an old version of the client
-        return None, ""
-    names = [file.path for file in tree]
-    return folder, _lacking(folder, _choose(repository, choose, names)) if folder else ""
-
-
-def _snapshot(repository: Repository) -> Path | None:
-    """The folder of this revision in the cache, complete or not."""
-    from huggingface_hub import errors, snapshot_download
-
-    try:
-        folder = snapshot_download(
-            repository.name, revision=repository.revision, local_files_only=True, allow_patterns=[]
-        )
-    except errors.LocalEntryNotFoundError:
-        return None
-    return Path(folder)
-
-
-def _lacking(folder: Path, names: Sequence[str]) -> str:
-    """The first few files that are missing in a folder; empty if it is complete."""
-    lacking = [name for name in names if not (folder / name).is_file()]
-    more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
-    return ", ".join(lacking[:_SHOWN]) + more
+    get_logger(__name__).info("%s: from the Hub, commit %s, %s", repository, listing.commit, where)
 
 
 @contextmanager
