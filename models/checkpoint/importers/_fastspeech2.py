@@ -233,7 +233,8 @@ def _take_positions(tensors: dict[str, Tensor]) -> tuple[int | None, tuple[str, 
     """Removes tables of sinusoids; gives the number of positions and what was removed."""
     names = [f"{part}.positions" for part in ("encoder", "decoder")]
     # The last row of a table, (1, L + 1, H), is never read: further positions are computed.
-    tables = {n: tensors[n][0, :-1] for n in names if n in tensors and tensors[n].ndim == 3}
+    stored = {n: tensors[n] for n in names if n in tensors and tensors[n].ndim == 3}
+    tables = {n: table[0, :-1] for n, table in stored.items() if len(table)}
     tensors |= tables
     sinusoidal = [
         torch.allclose(table, sinusoids(*table.shape), rtol=0, atol=_TOLERANCE)
@@ -250,7 +251,7 @@ def _take_positions(tensors: dict[str, Tensor]) -> tuple[int | None, tuple[str, 
 def _take_speakers(tensors: dict[str, Tensor]) -> int:
     """The number of speakers; a single one's vector is added to the encoder's last bias."""
     table = tensors.get("speaker_embedding.weight")  # (n_speakers, H)
-    if table is None or table.ndim != 2 or len(table) > 1:
+    if table is None or table.ndim != 2 or len(table) != 1:
         return 1 if table is None or table.ndim != 2 else len(table)
     matches = [re.match(r"encoder\.layers\.(\d+)\.conv_norm\.bias", name) for name in tensors]
     last = max((int(match[1]) for match in matches if match), default=0)

@@ -122,8 +122,11 @@ _EPS, _OWN_EPS = 1e-3, 1e-5  # of batch normalisation in Keras and here
 
 def recognises(weights: Path) -> bool:
     """Whether it is a file of Keras with its yaml file."""
-    with weights.open("rb") as file:
-        is_hdf5 = file.read(len(_SIGNATURE)) == _SIGNATURE
+    try:
+        with weights.open("rb") as file:
+            is_hdf5 = file.read(len(_SIGNATURE)) == _SIGNATURE
+    except OSError:  # not readable: the message is that of reading it
+        return False
     return is_hdf5 and _settings_of(weights).is_file()
 
 
@@ -180,7 +183,8 @@ def _settings(path: Path) -> dict[str, object]:
     values = read_yaml(path)
     # Arion has one activation
     both = {f"{part}_act": f"{_PARAMS}.{part}_hidden_act" for part in ("encoder", "decoder")}
-    if len(set(required(values, both, path).values())) > 1:
+    encoder, decoder = required(values, both, path).values()
+    if encoder != decoder:
         raise InputError(f"{path}: encoder_hidden_act and decoder_hidden_act must be equal")
     return required(values, _SETTINGS, path)
 
@@ -257,7 +261,9 @@ def _translated(
         )
     # kernels: (in, out) or (K, in, out) -> (out, in) or (out, in, K)
     tensors = {
-        own_name(name): t.permute(*reversed(range(t.ndim))) if name.endswith("/kernel:0") else t
+        own_name(name): t.permute(tuple(reversed(range(t.ndim))))
+        if name.endswith("/kernel:0")
+        else t
         for name, t in stored.items()
     }
     if len(tensors) < len(stored):

@@ -11,6 +11,7 @@ NVIDIA/waveglow next to the file gives another.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from torch import Tensor
@@ -18,7 +19,7 @@ from torch import Tensor
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._nvidia import MEL, file_names, holds, open_checkpoint
 from models.checkpoint.importers._settings import required, value_at
-from models.checkpoint.importers._tensors import TensorNames, join
+from models.checkpoint.importers._tensors import TensorNames, join, size_of
 from utils.config import plain_tree, read_values
 
 KIND = "WaveGlow of NVIDIA (one file of torch.save or safetensors)"
@@ -69,7 +70,7 @@ def read(weights: Path) -> ImportedModel:
     checkpoint = open_checkpoint(weights)
     tensors = _converted(checkpoint.tensors)
     config = {"config": checkpoint.config}
-    sizes = required(config, _SIZES, weights) if checkpoint.config else _sizes_of(tensors)
+    sizes = required(config, _SIZES, weights) if checkpoint.config else _sizes_of(tensors, weights)
     path = weights.with_name("config.json")
     values = read_values(path) if path.is_file() else {}
     audio = required(values, _AUDIO, path) if value_at(values, "data_config") else {}
@@ -102,28 +103,23 @@ def _converted(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return tensors
 
 
-def _sizes_of(tensors: Mapping[str, Tensor]) -> dict[str, object]:
+def _sizes_of(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
     """The `model` section from the shapes of tensors by Arion's names."""
-    channels = [
-        tensors[name].shape[0]
-        for step in range(len(tensors))
-        if (name := f"flows.{step}.mixing.weight") in tensors
-    ]
+    size, first = partial(size_of, tensors, path=path), "flows.0.coupling."
+    channels = []
+    while (name := f"flows.{len(channels)}.mixing.weight") in tensors or not channels:
+        channels.append(size(name, 0))
     early = [step for step in range(1, len(channels)) if channels[step] < channels[step - 1]]
-    first = "flows.0.coupling."
     layers = [name for name in tensors if re.fullmatch(rf"{first}dilated_convs\.\d+\.bias", name)]
-    kernels = [
-        tensor.shape[2]
-        for name, tensor in tensors.items()
-        if re.fullmatch(rf"{first}dilated_convs\.0\..*weight(_v|\.original1)?", name)
-    ]
+    pattern = re.compile(rf"{first}dilated_convs\.0\..*weight(_v|\.original1)?")
+    kernel = next(filter(pattern.fullmatch, tensors), f"{first}dilated_convs.0.weight")
     sizes: dict[str, object] = {
         "model.flows": len(channels),
-        "model.groups": channels[0] if channels else 0,
-        "model.early_every": early[0] if early else max(1, len(channels)),
-        "model.channels": len(tensors.get(f"{first}start.bias", ())),
+        "model.groups": channels[0],
+        "model.early_every": early[0] if early else len(channels),
+        "model.channels": size(f"{first}start.bias", 0),
         "model.layers": len(layers),
-        "model.kernel_size": kernels[0] if kernels else 0,
+        "model.kernel_size": size(kernel, 2),
     }
     if early:
         sizes["model.early_size"] = channels[early[0] - 1] - channels[early[0]]

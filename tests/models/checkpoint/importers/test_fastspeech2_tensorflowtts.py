@@ -4,6 +4,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from models.checkpoint.importers.fastspeech2_tensorflowtts import own_name
 from models.checkpoint.loading import load_model
@@ -83,6 +84,7 @@ def test_other_symbols_keep_their_rows_and_read_no_text(tmp_path, arrays):
             {"encoder/layer_._0/intermediate/conv1d_1/kernel:0": None},
             "conv_1.weight is missing",
         ),
+        ({"mel_before/kernel:0": np.array(1, "f4")}, r"mel_linear.weight is of the shape \(\)"),
         ({"mel_before/bias:0": np.full(10, np.nan, "f4")}, "NaN"),
         ({"mel_before/kernel:0": np.ones(8, "f4")}, "mel_linear.weight has 8 mel bands"),
         ({"mel_before/bias:0": np.ones(9, "f4")}, "linear.bias has 9 mel bands, and stats.npy 10"),
@@ -122,6 +124,24 @@ def test_the_newest_of_several_is_read(tmp_path, arrays):
     (tmp_path / "model-5000.h5").rename(tmp_path / "b.h5")
     with pytest.raises(InputError, match="several models"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("decoder_hidden_act", "relu", "encoder_hidden_act and decoder_hidden_act must be equal"),
+        ("decoder_hidden_act", ["relu"], "must be equal"),
+        ("encoder_num_attention_heads", None, r"encoder_num_attention_heads is missing"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(checkpoint, key, value, message):
+    path = checkpoint.with_name("config.yml")
+    settings = yaml.safe_load(path.read_text())
+    params = {**settings["fastspeech2_params"], key: value}
+    settings["fastspeech2_params"] = {k: v for k, v in params.items() if v is not None}
+    path.write_text(yaml.safe_dump(settings))
+    with pytest.raises(InputError, match=rf"config\.yml: .*{message}"):
+        load_model(checkpoint)
 
 
 def test_without_h5py_the_message_names_the_package(checkpoint, monkeypatch):

@@ -139,6 +139,17 @@ def test_sizes_follow_from_the_tensors(tmp_path, changes, mel):
     assert network.config.channels == sizes["WN_config"]["n_channels"]
 
 
+@pytest.mark.parametrize(
+    "name", ["convinv.0.conv.weight", "WN.0.start.bias", "WN.0.in_layers.0.weight_v"]
+)
+def test_a_tensor_without_the_axis_of_a_size_is_named(tmp_path, state, name):
+    path = write(tmp_path, {"state_dict": state | {name: torch.tensor(1.0)}})
+    with pytest.raises(
+        InputError, match=r"waveglow\.pt: the tensor flows\.0\..* of the shape \(\)"
+    ):
+        load_model(path)
+
+
 def test_the_mel_is_that_of_the_recipe_unless_a_config_says_otherwise(tmp_path, caplog):
     state = random_checkpoint(SIZES, kernel=1024)
     path = tmp_path / "a" / "waveglow.pt"
