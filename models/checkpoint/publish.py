@@ -102,17 +102,17 @@ def publish(
     with_discriminators: bool = False,
     dry_run: bool = False,
 ) -> None:
-    """Pushes the files of an experiment as one commit.
+    """Pushes the files that `export` writes as one commit.
 
     Args:
-        experiment: As for `export`.
+        experiment: Its folder, or one checkpoint in it.
         target: Repository and branch.
-        licence: As for `export`.
-        with_discriminators: As for `export`.
+        licence: Of the weights, an identifier of the Hub; None: unknown.
+        with_discriminators: Whether to include the networks that only training needs.
         dry_run: Whether to list the files only.
 
     Raises:
-        InputError: As for `export`, or if the Hub cannot be reached or refuses.
+        InputError: If `export` refuses, or the Hub cannot be reached or refuses.
     """
     check_target(target)
     with TemporaryDirectory() as temporary:

@@ -189,13 +189,13 @@ def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
     Raises:
         InputError: If the ids are not 0 to n_speakers - 1.
     """
-    names = {number: name for name, number in ids.items()} if isinstance(ids, dict) else {}
-    ordered = [names.get(number) for number in range(n_speakers)]
-    if len(names) != n_speakers or None in ordered:
+    by_name: dict[str, object] = ids if isinstance(ids, dict) else {}
+    names = {number: name for name, number in by_name.items() if isinstance(number, int)}
+    if sorted(names) != list(range(n_speakers)) or len(by_name) > n_speakers:
         raise InputError(
             f"{path}: expected names with the ids 0 to {n_speakers - 1}, found {str(ids)[:80]}"
         )
-    return [str(name) for name in ordered]
+    return [names[number] for number in range(n_speakers)]
 
 
 def stat_of(numbers: object, path: Path, name: str) -> Stat:

@@ -106,7 +106,7 @@ def _converted(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _sizes_of(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
     """The `model` section from the shapes of tensors by Arion's names."""
     size, first = partial(size_of, tensors, path=path), "flows.0.coupling."
-    channels = []
+    channels: list[int] = []
     while (name := f"flows.{len(channels)}.mixing.weight") in tensors or not channels:
         channels.append(size(name, 0))
     early = [step for step in range(1, len(channels)) if channels[step] < channels[step - 1]]

@@ -102,7 +102,10 @@ def test_names_are_in_the_order_of_their_ids():
     assert by_id({"b": 1, "c": 2, "a": 0}, 3, FILE) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("ids", [{"a": 0, "b": 2}, {"a": 0, "b": "1"}, {"a": 0}, ["a", "b"]])
+@pytest.mark.parametrize(
+    "ids",
+    [{"a": 0, "b": 2}, {"a": 0, "b": "1"}, {"a": 0}, {"a": 0, "b": 1, "c": 1}, {"a": [0]}, ["a"]],
+)
 def test_ids_with_gaps_or_of_other_types_are_refused(ids):
     with pytest.raises(InputError, match=r"^stats.json: expected names with the ids 0 to 1, found"):
         by_id(ids, 2, FILE)
