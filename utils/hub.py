@@ -257,7 +257,7 @@ def explain(name: object, error: BaseException) -> str:
     if reason is None and status is not None:
         reason = statuses.get(status, f"the Hub refused: {text}")
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            phrase = {int(known): f" {known.phrase}" for known in HTTPStatus}.get(status, "")
+            phrase = {int(code): f" {code.phrase}" for code in HTTPStatus}.get(status, "")
             reason = f"the Hub has an internal error ({status}{phrase}); try again later"
     if reason is None and isinstance(error, errors.HTTPError):
         reason = f"the Hub cannot be reached ({text})"

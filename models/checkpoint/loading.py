@@ -328,8 +328,8 @@ def _find_weights(path: Path) -> Path:
             )
         return latest_checkpoint(checkpoints, (WEIGHTS,))
     # weights of an experiment that were copied next to its other files are in no manifest
-    known = step_of(path) is not None or WEIGHTS in checksums_in(path)
-    if (path / MANIFEST).is_file() and known and (fault := fault_of(path, (WEIGHTS,))):
+    is_listed = step_of(path) is not None or WEIGHTS in checksums_in(path)
+    if (path / MANIFEST).is_file() and is_listed and (fault := fault_of(path, (WEIGHTS,))):
         raise InputError(f"{path}: {fault}; use another checkpoint")
     return path
 

@@ -214,8 +214,8 @@ def _mels_of(history: History) -> str:
     """The origin of the mels that a vocoder was trained on."""
     if history.mels_from:
         return f"predicted by {history.mels_from} from the true durations, pitch and energy"
-    known = history.step is not None and not history.imported_from
-    return "of the recordings" if known else ""
+    is_own = history.step is not None and not history.imported_from
+    return "of the recordings" if is_own else ""
 
 
 def _averaging(config: Config) -> str:

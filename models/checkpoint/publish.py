@@ -84,7 +84,7 @@ def export(
         log.info("%-26s %10.1f kB", file, size / 1e3)
     if licence is None:
         log.warning("no --license: the card says that the licence of the weights is unknown")
-    if unknown := [name for name, known in licences_of(model.config).items() if not known]:
+    if unknown := [name for name, licence in licences_of(model.config).items() if not licence]:
         log.warning(
             "the licence of the recordings of %s is unknown, and the card says so; if you know it,"
             " set preprocess.corpus.%s.licence in %s",
@@ -220,6 +220,6 @@ def _listed(report: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401  (JSON)
 
 def _line(name: str, score: Mapping[str, Any]) -> str:
     unit = f" {score['unit']}" if score["unit"] else ""
-    known = score["low"] is not None
-    interval = f"{score['low']:.4g} to {score['high']:.4g}, " if known else ""
+    has_interval = score["low"] is not None
+    interval = f"{score['low']:.4g} to {score['high']:.4g}, " if has_interval else ""
     return f"{name} {score['mean']:.4g}{unit} ({interval}{score['n']} utterances)"

@@ -147,14 +147,14 @@ def assemble(
         norms[f"{quantity}.norm.mean"] = torch.tensor([stat.mean for stat in stats])
         norms[f"{quantity}.norm.std"] = torch.tensor([stat.std for stat in stats])
     positions = {} if weights.n_positions is None else {"model.max_seq_len": weights.n_positions}
-    own = {
+    fixed = {
         "model_type": "FastSpeech2",
         "preprocess.text.pauses": "sp",
         "model.use_postnet": any(name.startswith("postnet.") for name in weights.tensors),
         "model.stored_positions": any(name.endswith(".positions") for name in weights.tensors),
     }
     return ImportedModel(
-        tree=tree_of("tts", {**settings, **own, **quantization, **positions}, path, names),
+        tree=tree_of("tts", {**settings, **fixed, **quantization, **positions}, path, names),
         tensors=weights.tensors | norms,
         weights=weights.path,
         vocabulary=weights.vocabulary(),

@@ -73,21 +73,21 @@ def assemble(
             f'{json.dumps(settings[_RESBLOCK], default=str)}, expected "{true_kind}": the residual '
             "blocks of the weights are of that type"
         )
-    own = {
+    values = {
         "model_type": "HiFiGAN",
         "preprocess.processed_dir": "data/vocoder",
         "preprocess.mel_padding": "hifigan",
         **_TRAIN,
     }
-    own |= {name: value for name, value in settings.items() if name not in _BETAS}
+    values |= {name: value for name, value in settings.items() if name not in _BETAS}
     if settings.keys() >= set(_BETAS):
-        own["train.adam.betas"] = [settings[name] for name in _BETAS]
-    own[_RESBLOCK] = kind
+        values["train.adam.betas"] = [settings[name] for name in _BETAS]
+    values[_RESBLOCK] = kind
     if isinstance(rows := settings[_DILATIONS], list):
         n = _N_DILATIONS[kind]
-        own[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
+        values[_DILATIONS] = [row[:n] if isinstance(row, list) else row for row in rows]
     return ImportedModel(
-        tree=tree_of("vocoder", own, path, names),
+        tree=tree_of("vocoder", values, path, names),
         tensors=tensors,
         weights=weights,
         unused=unused,
@@ -105,13 +105,13 @@ def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetwor
         InputError: If a part holds other things than tensors.
     """
     with torch.random.fork_rng([]):  # the random numbers of training do not depend on it
-        own = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
+        shapes = {name: t.shape for name, t in WaveDiscriminator().state_dict().items()}
     fitting: dict[str, Tensor] = {}
     unused: list[str] = []
     for part, value in parts.items():
         stored = _with_new_names(named_tensors(value, f"{path}: {part}"))
-        tensors = adapt_weight_norm({f"{part}.{name}": t for name, t in stored.items()}, own)
-        wanted = {name: shape for name, shape in own.items() if name.startswith(f"{part}.")}
+        tensors = adapt_weight_norm({f"{part}.{name}": t for name, t in stored.items()}, shapes)
+        wanted = {name: shape for name, shape in shapes.items() if name.startswith(f"{part}.")}
         if {name: tensor.shape for name, tensor in tensors.items()} == wanted:
             fitting |= tensors
         else:
@@ -133,8 +133,8 @@ def _generator_in(value: object, key: str, path: Path) -> tuple[dict[str, Tensor
         return named_tensors(value[key], f"{path}: {key}"), unused
     if any(str(name).endswith("conv_pre.bias") for name in value):
         return named_tensors(value, str(path)), ()
-    found = ", ".join(sorted(map(str, value))[:10])
-    raise InputError(f"{path}: no {key!r} in it, and no layer of a generator; found {found}")
+    names = ", ".join(sorted(map(str, value))[:10])
+    raise InputError(f"{path}: no {key!r} in it, and no layer of a generator; found {names}")
 
 
 def _with_new_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
