@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -198,8 +197,8 @@ def _of_an_experiment(path: Path, overrides: Sequence[str]) -> _Stored:
         file = weights if name == INFERENCE_NETWORK else folder / f"{name}.safetensors"
         return read_tensors(file) if file.is_file() else None
 
-    inference = partial(read_tensors, weights)
-    return _Stored(tree, config, load_assets(home), weights, step_of(folder), inference, network)
+    assets, step = load_assets(home), step_of(folder)
+    return _Stored(tree, config, assets, weights, step, lambda: read_tensors(weights), network)
 
 
 def _imported(checkpoint: Foreign) -> _Stored:
