@@ -25,7 +25,7 @@ from utils.errors import InputError
 
 KIND = "HiFi-GAN of its authors (g_* with config.json)"
 FILES = FileNames(  # as training leaves it, or published under a name
-    re.compile(r"g_\d{8,}|generator[^.]*(\.pt|\.pth(\.tar)?|\.safetensors)?"),
+    re.compile(r"g_\d{8,}|generator(?!.*\.(zip|py)$).*"),
     re.compile(r"^g_(\d{8,})$"),
     re.compile(r"config\.json"),
     r"do_{number}",

@@ -95,9 +95,10 @@ def test_the_authors_hifigan_is_its_newest_generator():
     assert trained == ["config.json", "do_02500000", "g_02500000"]
 
 
-def test_a_generator_that_was_published_under_a_name():
-    names = ["config.json", "generator_v1", "README.md", "generator_v1.zip"]
-    assert needed_files(names) == ["config.json", "generator_v1"]
+@pytest.mark.parametrize("name", ["generator_v1", "generator_v1.0", "generator_all.pth.tar"])
+def test_a_generator_that_was_published_under_a_name(name):
+    names = ["config.json", name, "README.md", "generator_v1.zip", "generator.py"]
+    assert needed_files(names) == ["config.json", name]
 
 
 @pytest.mark.parametrize(
