@@ -137,7 +137,8 @@ def read(weights: Path) -> ImportedModel:
     tensors = _translated(_read_hdf5(weights), *stats["stats"], path=weights)
     for contour, name in {"pitch": "stats_f0", "energy": "stats_energy"}.items():
         tensors[f"{contour}.norm.mean"], tensors[f"{contour}.norm.std"] = stats[name]
-    vocabulary, n_rows = nvidia_vocabulary(_SYMBOLS), len(tensors["phone_embedding.weight"])
+    vocabulary = nvidia_vocabulary(_SYMBOLS)
+    n_rows = size_of(tensors, "phone_embedding.weight", 0, weights)
     reads_text = len(vocabulary) == n_rows
     pitch, energy = _stat(*stats["stats_f0"]), _stat(*stats["stats_energy"])
     settings = _FIXED | _settings(path) | _sizes(tensors, weights)

@@ -85,6 +85,10 @@ def test_other_symbols_keep_their_rows_and_read_no_text(tmp_path, arrays):
             "conv_1.weight is missing",
         ),
         ({"mel_before/kernel:0": np.array(1, "f4")}, r"mel_linear.weight is of the shape \(\)"),
+        (
+            {"embeddings/charactor_embeddings/weight:0": np.array(1, "f4")},
+            r"phone_embedding.weight is of the shape \(\)",
+        ),
         ({"mel_before/bias:0": np.full(10, np.nan, "f4")}, "NaN"),
         ({"mel_before/kernel:0": np.ones(8, "f4")}, "mel_linear.weight has 8 mel bands"),
         ({"mel_before/bias:0": np.ones(9, "f4")}, "linear.bias has 9 mel bands, and stats.npy 10"),
