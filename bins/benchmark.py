@@ -4,7 +4,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from utils.cli import Parser, UsageError, add_config_arguments, check_at_least, print_text, run
+from bins._flags.parsers import add_config_arguments
+from utils.cli import Parser, UsageError, check_at_least, print_text, run
 
 
 def parser() -> Parser:

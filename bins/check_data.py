@@ -1,6 +1,7 @@
 """Checks recordings before stage 1: python -m bins.check_data --config FILE [--dataset NAME]."""
 
-from utils.cli import Parser, add_config_arguments, check_at_least, print_text, run
+from bins._flags.parsers import add_config_arguments
+from utils.cli import Parser, check_at_least, print_text, run
 from utils.parallel import n_cores
 
 

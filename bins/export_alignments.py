@@ -11,8 +11,9 @@ Speech of stage 3:
 import argparse
 from pathlib import Path
 
+from bins._flags.parsers import add_config_arguments
 from processors.durations import EXPORT_FORMATS
-from utils.cli import Parser, UsageError, add_config_arguments, run
+from utils.cli import Parser, UsageError, run
 
 
 def arguments() -> argparse.Namespace:

@@ -3,23 +3,29 @@
 python -m bins.fetch --config egs/tts/FastSpeech2/exp_config.json
 """
 
-from config.preprocess import CorpusConfig
-from models.base.registry import load_config
-from preprocessors.corpora import archive_of, dataset_folder
-from preprocessors.fetch import fetch_archive
-from utils import cli
+from collections.abc import Sequence
+
+from bins._flags.parsers import arguments
+from utils.cli import run
 from utils.logging import get_logger, setup_logging
 
 _log = get_logger(__name__)
 
 
-def main() -> None:
-    """Fetches each dataset of the config that is published as an archive."""
-    parser = cli.Parser("Stage 0: fetch the corpora of an experiment.")
-    cli.add_config_arguments(parser)
-    arguments = parser.parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    """Fetches each dataset of the config that is published as an archive.
+
+    Args:
+        words: The command line; None: that of this process.
+    """
+    given = arguments("fetch", words)
+    from config.preprocess import CorpusConfig
+    from models.base.registry import load_config
+    from preprocessors.corpora import archive_of, dataset_folder
+    from preprocessors.fetch import fetch_archive
+
     setup_logging()
-    config = load_config(arguments.config, arguments.overrides)
+    config = load_config(given.config, given.set)
     for dataset in config.dataset:
         archive = archive_of(dataset, config.preprocess.corpus.get(dataset, CorpusConfig()))
         folder = dataset_folder(dataset, config.dataset_path)
@@ -32,4 +38,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    run(main)

@@ -7,8 +7,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bins._flags.parsers import add_config_arguments
 from processors.durations import ATTENTION_PATHS, IMPORT_FORMATS, LAYOUTS
-from utils.cli import Parser, UsageError, add_config_arguments, check_at_least, run
+from utils.cli import Parser, UsageError, check_at_least, run
 
 if TYPE_CHECKING:
     from processors.durations.formats import ModelSource, Source

@@ -3,7 +3,8 @@
 import argparse
 from pathlib import Path
 
-from utils.cli import Parser, add_config_arguments, check_at_least, run
+from bins._flags.parsers import add_config_arguments
+from utils.cli import Parser, check_at_least, run
 
 
 def parser() -> Parser:

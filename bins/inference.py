@@ -2,14 +2,11 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from processors.durations import EXPORT_FORMATS
-from utils.cli import Parser, UsageError, run
-from utils.control_flags import add_control_arguments, check_control_arguments
+from bins._flags.parsers import arguments
+from utils.cli import UsageError, run
 from utils.errors import InputError
-from utils.inference_flags import add_inference_arguments, check_inference_arguments
 from utils.logging import setup_logging
 
 if TYPE_CHECKING:
@@ -17,58 +14,14 @@ if TYPE_CHECKING:
     from models.synthesizer.text.text_files import InputText
     from modules.pitch_transform import PitchTransform
 
-_SINGLE = ("infer_text", "infer_text_file")
 
+def main(words: Sequence[str] | None = None) -> None:
+    """Runs stage 3.
 
-def parser() -> Parser:
-    """Builds the parser of stage 3."""
-    flags = Parser("Synthesises texts with a trained model.")
-    add_inference_arguments(flags, "a text", "the sentences of a data set")
-    add = flags.add_argument
-    add("--infer_text", help="single: the text")
-    add(
-        "--infer_text_file",
-        type=Path,
-        help="single: a UTF-8 file with one text a line, or a .tsv table with the columns text and"
-        " optionally pitch (file of Hz per phone), output (name of the wav), speaker",
-    )
-    add(
-        "--vocoder_dir",
-        help="vocoder, given as for --infer_expt_dir, or griffin_lim; default: the bundled one",
-    )
-    add(
-        "--resample",
-        action="store_true",
-        help="convert mels for a vocoder of another mel or sample rate, at some cost of quality",
-    )
-    add("--speaker", help="name of the speaker; batch: default as recorded")
-    add_control_arguments(flags)
-    add("--seed", type=int, default=0, help="for models that draw random numbers")
-    add(
-        "--save_alignment",
-        choices=EXPORT_FORMATS,
-        help="also write the times of phones and words, next to the wavs",
-    )
-    return flags
-
-
-def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If they contradict each other; the message names them.
+    Args:
+        words: The command line; None: that of this process.
     """
-    given = parser().parse_args(words)
-    check_inference_arguments(given, _SINGLE)
-    if given.resample and given.vocoder_dir is None:
-        raise UsageError("--resample goes with --vocoder_dir")
-    check_control_arguments(given)
-    return given
-
-
-def main() -> None:
-    """Runs stage 3."""
-    given = arguments()
+    given = arguments("inference", words)
     setup_logging()
 
     from models.synthesizer.runs import text_synthesis
@@ -76,21 +29,21 @@ def main() -> None:
 
     transform = _pitch_transform(given)
     texts = _texts(given)
-    reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.overrides)
+    reference = given.infer_expt_dir or experiment_of(given.config, given.name, given.set)
     settings = text_synthesis.Settings(
         speaker=given.speaker,
         pitch_control=given.pitch_control,
         energy_control=given.energy_control,
         duration_control=given.duration_control,
-        seed=given.seed,
+        seed=given.seed or 0,
         pitch_transform=transform,
         fade_out=given.fade_out,
     )
     synthesis = text_synthesis.load_text_synthesis(
         reference,
         given.vocoder_dir,
-        given.infer_output_dir,
-        given.overrides,
+        next(iter(given.infer_output_dir), None),
+        given.set,
         resample=given.resample,
     )
     # --infer_text is never skipped

@@ -6,11 +6,10 @@ import errno
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from utils.config import nearest
 from utils.errors import InputError, printable
 
 
@@ -19,10 +18,17 @@ class UsageError(InputError):
 
 
 class Parser(argparse.ArgumentParser):
-    """Argument parser without abbreviations, whose errors are one line."""
+    """Parser whose errors are one line. A flag takes the word after it, whatever that begins with.
+
+    Attributes:
+        free_text: Flags whose values may also look like a flag.
+        elsewhere: Flags of other commands, with the reason why they are refused here.
+    """
 
     def __init__(self, description: str) -> None:
         super().__init__(description=description, allow_abbrev=False)
+        self.free_text: set[str] = set()
+        self.elsewhere: dict[str, str] = {}
 
     def parse_known_args(  # type: ignore[override]  # of one signature, where argparse has three
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -33,45 +39,59 @@ class Parser(argparse.ArgumentParser):
             args: Words of the command line; None: those of this process.
             namespace: Takes the values; None: a new one.
         """
-        words = sys.argv[1:] if args is None else list(args)
-        known = self._option_string_actions
-        for word in words[: words.index("--")] if "--" in words else words:
-            flag = word.partition("=")[0]
-            # a word with a space is a value: argparse sees it so, too
-            if flag.startswith("--") and " " not in word and flag not in known:
-                self.error(f"unknown flag {flag}{nearest(flag, known)}")
-        return super().parse_known_args(words, namespace)
+        words = self._joined(sys.argv[1:] if args is None else args)
+        given, surplus = super().parse_known_args(words, namespace)
+        if surplus:
+            self.error(f"unexpected argument '{surplus[0]}'; quote a value that holds spaces")
+        return given, []
+
+    def _joined(self, words: Sequence[str]) -> list[str]:
+        """Joins each flag and its value to one word, in which argparse sees no other flag."""
+        joined, left = [], deque(words)
+        while left:
+            word = left.popleft()
+            flag, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+            action = self._option_string_actions.get(flag)
+            if action is None:
+                if word.startswith("-"):
+                    self._refuse(flag)
+                joined.append(word)
+            elif action.nargs == 0:
+                if equals:
+                    self.error(f"{flag} takes no value")
+                joined.append(flag)
+            else:
+                value = value if equals else self._next_value(flag, left)
+                several = action.nargs is not None and not equals  # argparse takes the others
+                joined += [flag, value] if several else [f"{action.option_strings[-1]}={value}"]
+        return joined
+
+    def _next_value(self, flag: str, left: deque[str]) -> str:
+        if not left:
+            self.error(f"{flag} needs a value")
+        value = left.popleft()
+        # a forgotten value must not swallow the next flag
+        if value.startswith("--") and " " not in value and flag not in self.free_text:
+            self.error(f"{flag} needs a value, found the flag {value}")
+        return value
+
+    def _refuse(self, flag: str) -> NoReturn:
+        from utils.config import nearest
+
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        self.error(self.elsewhere.get(flag, f"unknown flag {flag}{nearest(flag, known)}"))
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401
+        if action.option_strings and arg_strings == ["--"]:  # Python 3.11 drops this value
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value if action.nargs is None else [value]
+        return super()._get_values(action, arg_strings)
 
     def error(self, message: str) -> NoReturn:
         """Prints one line and exits with 2."""
-        self.exit(2, f"error: {printable(message)} ({self.prog} --help lists the flags)\n")
-
-
-def add_config_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Adds `--config FILE` and `--set key.path=value` (repeatable, in `overrides`).
-
-    Args:
-        parser: Parser to extend.
-        required: Whether `--config` must be given.
-    """
-    parser.add_argument(
-        "--config", type=Path, required=required, metavar="FILE", help="experiment configuration"
-    )
-    parser.add_argument(
-        "--set",
-        dest="overrides",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override one key of the configuration, such as train.batch_size=8; may be repeated",
-    )
-
-
-def add_task_argument(parser: Parser) -> None:
-    """Adds `--task`, by which a recipe refuses a configuration of the other task."""
-    parser.add_argument(
-        "--task", choices=("tts", "vocoder"), help="task that the configuration must have"
-    )
+        command = f"{self.prog} --help".strip()
+        self.exit(2, f"error: {printable(message)} ({command} lists the flags)\n")
 
 
 def check_at_least(given: argparse.Namespace, least: int, *names: str) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from config.controls import CONTROL_RANGE, MOST_SHIFT_HZ
 from models.base.acoustic import Control
 from models.synthesizer.prosody.contours import PitchContour, Transform, record_of, transform_of
 from models.synthesizer.prosody.given_pitch import checked_pitch
 from modules.pitch_transform import PitchTransform
 from utils.config import nearest
-from utils.control_flags import CONTROL_RANGE, MOST_SHIFT_HZ
 from utils.errors import InputError
 
 _MOST_SEED = 2**63 - 1  # PyTorch's largest

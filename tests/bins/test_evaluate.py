@@ -1,65 +1,11 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bins.evaluate import arguments, main
+from bins.evaluate import main
 from processors.audio.files import write_wav
-from utils.cli import UsageError
 from utils.errors import InputError
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [
-        ["--infer_expt_dir", "m"],
-        ["--infer_expt_dir", "m", "--infer_mode", "single", "--recordings", "r"],
-        ["--config", "c", "--name", "n", "--infer_dataset", "A", "--infer_testing_set", "test"],
-        ["--config", "c", "--infer_output_dir", "o", "--metrics", "wer", "--num_workers", "3"],
-    ],
-)
-def test_flags_that_go_together_are_accepted(flags):
-    given = arguments(flags)
-    assert given.infer_mode in ("single", "batch")
-    assert given.num_workers >= 1
-    assert given.metrics in ("all", "wer")
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ([], "give --infer_expt_dir, or --config"),
-        (["--infer_output_dir", "o"], "give --infer_expt_dir, or --config"),
-        (["--config", "c"], "give --infer_expt_dir, --name or --infer_output_dir"),
-        (["--infer_expt_dir", "m", "--config", "c"], "--infer_expt_dir and --config exclude"),
-        (["--infer_expt_dir", "m", "--name", "n"], "--infer_expt_dir and --name exclude each"),
-        (["--infer_expt_dir", "m", "--infer_testing_set", "test"], "needs --infer_dataset"),
-        (["--infer_expt_dir", "m", "--num_workers", "0"], "--num_workers 0: expected 1 or more"),
-        (["--infer_expt_dir", "m", "--metrics="], "--metrics '': expected names .*all, .*mel_l1"),
-        (["--infer_expt_dir", "m", "--checks=dc,"], "--checks 'dc,': expected .*none, .*silence"),
-        (["--infer_expt_dir", "m", "--resample"], "--resample needs --vocoder_dir"),
-    ],
-)
-def test_flags_that_do_not_go_together_are_named(flags, message):
-    with pytest.raises(UsageError, match=message):
-        arguments(flags)
-
-
-def test_help_does_not_wait_for_torch():
-    code = (
-        "import sys; from bins.evaluate import parser; parser().format_help();"
-        "sys.exit('torch' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_several_folders_are_named_at_once_or_one_by_one():
-    folders = [Path("a"), Path("b"), Path("c")]
-    assert arguments(["--config", "f", "--infer_output_dir", *"abc"]).infer_output_dir == folders
-    one_by_one = ["--infer_output_dir=a", "--infer_output_dir", "b", "--infer_output_dir=c"]
-    assert arguments(["--config", "f", *one_by_one]).infer_output_dir == folders
 
 
 def write_noise(folder: Path, **levels: float) -> str:

@@ -1,6 +1,5 @@
 """The command of stage 1."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 
 from bins.preprocess import main
 from tests.processors.small_corpus import copy_corpus
-from utils.cli import UsageError
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -62,22 +60,3 @@ def test_mels_of_an_acoustic_model_are_for_vocoders_only(tmp_path, monkeypatch):
     config = f"{ROOT}/egs/tts/FastSpeech2/exp_config_demo.json"
     with pytest.raises(InputError, match="--from_acoustic prepares the training data of a vocoder"):
         call(monkeypatch, "--config", config, "--from_acoustic", str(tmp_path))
-
-
-def test_a_number_of_workers_below_one_is_wrong_usage(monkeypatch):
-    with pytest.raises(UsageError, match="--num_workers 0: expected 1 or more"):
-        call(monkeypatch, "--config", "missing.json", "--num_workers", "0")
-
-
-def test_help_does_not_wait_for_pytorch():
-    code = (
-        "import sys; sys.argv = ['preprocess', '--help']\n"
-        "from bins.preprocess import main\n"
-        "try: main()\n"
-        "except SystemExit: print('torch' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert "--num_workers" in done.stdout
-    assert done.stdout.endswith("False\n")

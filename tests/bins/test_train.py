@@ -68,15 +68,6 @@ def test_a_flag_that_a_setting_takes_back_is_refused(root, flag, setting):
     assert not (root / "ckpts").exists()
 
 
-def test_help_does_not_wait_for_torch():
-    code = "import sys, bins.train; print('torch' in sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-
-    assert result.stdout.strip() == "False"
-
-
 def test_two_processes_train_one_experiment(root):
     """Saving, validation, scores and resuming with random states of both processes."""
     write_corpus(root, FeatureStore(root / "data" / "mini"))

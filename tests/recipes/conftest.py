@@ -17,44 +17,86 @@ SHELLS = {
     "bash": ["bash"],
     "bash-posix": ["bash", "--posix"],
 }
-LISTENER = """#!{python} -IS
+# In place of the command of each stage, and of what starts processes: it only records its call.
+STAGE = """
 import json, os, signal, sys
 
-if sys.argv[1] == "-c":
-    print(os.environ.get("FAKE_GPUS", "0"))
-    raise SystemExit
+def main(words=None):
+    words = sys.argv[1:] if words is None else words
+    with open(os.environ["RECORD"], "a") as file:
+        call = ["bins.{name}", words, os.getcwd(), dict(os.environ), os.getpid(), sys.orig_argv]
+        file.write(json.dumps(call) + "\\n")
 
-with open(os.environ["RECORD"], "a") as file:
-    file.write(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]) + "\\n")
+    if "READY" in os.environ:  # works until it is stopped, saves, and leaves
 
-if "READY" in os.environ:  # works until it is stopped, saves, and leaves
+        def leave(*_):
+            with open(os.environ["RECORD"], "w") as file:
+                file.write("saved")
+            raise SystemExit(143)
 
-    def leave(*_):
-        with open(os.environ["RECORD"], "w") as file:
-            file.write("saved")
-        raise SystemExit(143)
+        signal.signal(signal.SIGTERM, leave)
+        signal.signal(signal.SIGHUP, leave)
+        with open(os.environ["READY"], "w") as ready:
+            ready.write("ready")
+        while True:
+            signal.pause()
 
-    signal.signal(signal.SIGTERM, leave)
-    with open(os.environ["READY"], "w") as ready:
-        ready.write("ready")
-    while True:
-        signal.pause()
+    if code := int(os.environ.get("FAKE_EXIT", "0")):
+        raise SystemExit(code)
 
-raise SystemExit(int(os.environ.get("FAKE_EXIT", "0")))
+if __name__ == "__main__":
+    main()
 """
+LAUNCHER = """
+import runpy, sys
+
+module = sys.argv.index("bins.train")
+sys.argv = ["train", *sys.argv[module + 1 :]]
+runpy.run_module("bins.train", run_name="__main__")
+"""
+TORCH = """
+import os
+
+class cuda:
+    device_count = staticmethod(lambda: int(os.environ.get("FAKE_GPUS", "0")))
+"""
+READINESS = """
+import os
+
+def empty_splits(config, overrides):
+    return [split for split in [os.environ.get("FAKE_EMPTY")] if split]
+
+def last_speaker(config, overrides, name):
+    return os.environ.get("FAKE_SPEAKER")
+"""
+COPIED = (
+    *("egs/_shared", "egs/tts", "egs/vocoder", "bins", "utils", "config"),
+    *("processors/__init__.py", "processors/durations/__init__.py", "processors/scoring"),
+    *("models/__init__.py", "models/training/__init__.py", "models/training/processes"),
+)
+FAKES = {
+    **{
+        f"bins/{name}.py": STAGE.replace("{name}", name)
+        for name in ("fetch", "preprocess", "train", "inference", "vocode", "evaluate")
+    },
+    "accelerate/__init__.py": "",
+    "accelerate/commands/__init__.py": "",
+    "accelerate/commands/launch.py": LAUNCHER,
+    "torch.py": TORCH,
+    "json5.py": "",
+    "models/training/readiness.py": READINESS,
+}
 
 
 class Call(NamedTuple):
-    """What the listening Python was called with."""
+    """How a stage was called."""
 
+    module: str
     arguments: list[str]
     folder: str
     environment: dict[str, str]
-
-    @property
-    def module(self):
-        modules = [a for a in self.arguments if a.startswith("bins.")]
-        return modules[0] if modules else None
+    process: int
+    command: list[str]  # of that process
 
 
 class Result(NamedTuple):
@@ -72,19 +114,23 @@ def shell(request):
 
 @pytest.fixture
 def clone(tmp_path):
-    """A clone in a folder with spaces and quotes in its name."""
+    """A clone in a folder with spaces and quotes in its name, whose stages only record."""
     root = tmp_path / "my clone's $HOME *"
-    scorers = ("processors/scoring/metrics", "processors/scoring/checks")
-    for folder in ("egs/_shared", "egs/tts", "egs/vocoder", *scorers):
-        shutil.copytree(REPOSITORY / folder, root / folder)
+    for name in COPIED:
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        copy(REPOSITORY / name, root / name)
+    for name, text in FAKES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
     return root
 
 
 @pytest.fixture
 def listening(tmp_path):
-    """Environment in which run.sh finds the listening Python."""
+    """Environment of a clone whose stages only record."""
     python = tmp_path / "python"
-    python.write_text(LISTENER.format(python=sys.executable))
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     ignored = {"CUDA_VISIBLE_DEVICES", "PYTHONPATH", "OMP_NUM_THREADS", "ACCELERATE_USE_CPU"}
     kept = {name: value for name, value in os.environ.items() if name not in ignored}

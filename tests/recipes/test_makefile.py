@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from bins._flags.parsers import recipe_arguments
+
 REPOSITORY = Path(__file__).parents[2]
 LISTENER = """#!{python} -IS
 import json, sys
-if sys.argv[1] != "-c":  # what a recipe asks about this Python
-    with open({record!r}, "a") as file:
-        file.write(json.dumps(sys.argv[1:]) + "\\n")
+with open({record!r}, "a") as file:
+    file.write(json.dumps(sys.argv[1:]) + "\\n")
 """
+RECIPE = ["-m", "bins.recipe", "tts/FastSpeech2"]
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
@@ -24,10 +26,6 @@ def make(tmp_path):
     root = tmp_path / "my clone's"
     shutil.copytree(REPOSITORY / "egs" / "_shared", root / "egs" / "_shared")
     shutil.copytree(REPOSITORY / "egs" / "tts", root / "egs" / "tts")
-    for kind in ("metrics", "checks"):
-        folder = Path("processors", "scoring", kind)
-        shutil.copytree(REPOSITORY / folder, root / folder)
-    (root / "egs" / "tts" / "FastSpeech2" / "exp_config_demo.json").touch()
     (root / "egs" / "_demo" / "LJSpeech-mini").mkdir(parents=True)
     for name in ("Makefile", "setup.py", "constraints.txt"):
         shutil.copy(REPOSITORY / name, root)
@@ -52,44 +50,46 @@ def make(tmp_path):
     return run
 
 
-def modules(calls):
-    return [argument for call in calls for argument in call if argument.startswith("bins.")]
-
-
-DEMO = ["bins.inference", "bins.preprocess", "bins.train", "bins.inference"]
+def stages(calls):
+    assert all(call[:3] == RECIPE for call in calls)
+    return [call[call.index("--stage") + 1] for call in calls]
 
 
 def test_the_demo_speaks_with_the_bundled_voice_and_runs_stages_1_to_3(make):
     calls = make("demo")
-    assert modules(calls) == DEMO
-    assert any(word.endswith("egs/_voices/kathleen") for word in calls[0])
-    assert "--resume" not in calls[2]
+    assert stages(calls) == ["3", "1-3"]
+    assert "egs/_voices/kathleen" in calls[0]
+    assert "--resume" not in calls[1]
 
 
 def test_a_second_demo_goes_on_where_the_first_one_was(make):
     calls = make("demo", voice=True)
-    assert modules(calls) == DEMO
-    assert "--resume" in calls[2]
+    assert stages(calls) == ["3", "1-3"]
+    assert "--resume" in calls[1]
 
 
 @pytest.mark.parametrize("text", ["Hi.", 'It\'s $5 $(x) `y` "two  spaces" * # \\', "-a\nb"])
 def test_a_text_of_ones_own_arrives_byte_exact(make, text):
     calls = make("demo", f"TEXT={text}", voice=True)
-    assert modules(calls) == ["bins.inference"]
-    assert f"--infer_text={text}" in calls[0]
+    assert stages(calls) == ["3"]
+    assert calls[0][-2:] == ["--infer_text", text]
 
 
 def test_a_text_without_a_voice_trains_one_first(make):
     calls = make("demo", "TEXT=Hi.")
-    assert modules(calls) == [*DEMO, "bins.inference"]
-    assert "--infer_text=Hi." in calls[-1]
+    assert stages(calls) == ["3", "1-3", "3"]
+    assert calls[-1][-2:] == ["--infer_text", "Hi."]
+
+
+def test_the_flags_of_the_demo_are_those_of_its_recipe(make):
+    for call in [*make("demo", "TEXT=Hi."), *make("bench-demo", voice=True)]:
+        recipe_arguments("tts", call[3:])
 
 
 def test_the_word_error_of_the_demo_is_its_stage_4(make):
     (call,) = make("bench-demo", voice=True)
-    assert call[:2] == ["-m", "bins.evaluate"]
-    recordings, metrics, config, name = call[2:]
-    assert recordings.startswith("--recordings=")
-    assert recordings.endswith("egs/_demo/LJSpeech-mini")
-    assert config.endswith("exp_config_demo.json")
-    assert (metrics, name) == ("--metrics=wer", "--name=demo")
+    flags = dict(zip(call[3::2], call[4::2], strict=True))
+    assert flags["--stage"] == "4"
+    assert flags["--recordings"].endswith("egs/_demo/LJSpeech-mini")
+    assert flags["--config"].endswith("exp_config_demo.json")
+    assert (flags["--metrics"], flags["--name"]) == ("wer", "demo")

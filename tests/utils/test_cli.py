@@ -6,7 +6,7 @@ from argparse import Namespace
 
 import pytest
 
-from utils.cli import Parser, UsageError, add_config_arguments, check_at_least, print_text, run
+from utils.cli import Parser, UsageError, check_at_least, print_text, run
 from utils.errors import InputError
 
 
@@ -59,18 +59,10 @@ def test_a_command_that_ends_well_returns(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_config_flags_are_read_and_may_be_repeated():
-    parser = Parser("A command.")
-    add_config_arguments(parser)
-    args = parser.parse_args(["--config", "a b.json", "--set", "x=1", "--set", "y=-2"])
-    assert str(args.config) == "a b.json"
-    assert args.overrides == ["x=1", "y=-2"]
-
-
 @pytest.mark.parametrize("flags", [[], ["--conf", "x"], ["--config", "x", "--what"]])
 def test_wrong_flags_and_abbreviations_are_one_line_and_exit_code_2(capsys, flags):
     parser = Parser("A command.")
-    add_config_arguments(parser)
+    parser.add_argument("--config", required=True)
     with pytest.raises(SystemExit) as caught:
         parser.parse_args(flags)
     assert caught.value.code == 2
@@ -88,11 +80,59 @@ def test_wrong_flags_and_abbreviations_are_one_line_and_exit_code_2(capsys, flag
 def test_an_unknown_flag_is_answered_by_the_nearest(capsys, flags, said):
     parser = Parser("A command.")
     parser.prog = "x"
-    add_config_arguments(parser)
+    parser.add_argument("--config")
+    parser.add_argument("--set")
     with pytest.raises(SystemExit) as caught:
         parser.parse_args(flags)
     assert caught.value.code == 2
     assert capsys.readouterr().err.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--fast=1"], "error: --fast takes no value"),
+        (["--text"], "error: --text needs a value"),
+        (["--text", "--fast"], "error: --text needs a value, found the flag --fast"),
+        (["--text", "a", "b c"], "error: unexpected argument 'b c'; quote a value that holds"),
+        (["--text", "a", "--"], "error: unknown flag -- ("),
+        (["--text", "a", "--other"], "error: --other is of another command ("),
+        (["-n", "3"], "error: unknown flag -n ("),
+    ],
+)
+def test_words_that_do_not_fit_are_one_line(capsys, words, said):
+    parser = Parser("A command.")
+    parser.add_argument("--text")
+    parser.add_argument("--fast", action="store_true")
+    parser.elsewhere = {"--other": "--other is of another command"}
+    with pytest.raises(SystemExit) as caught:
+        parser.parse_args(words)
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith(said)
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["--", "-", "--text", "-1", "", "a=b", "two\nlines", " "])
+def test_a_value_arrives_as_it_was_typed(text):
+    parser = Parser("A command.")
+    parser.free_text = {"--text"}
+    parser.add_argument("place")
+    parser.add_argument("-t", "--text")
+    parser.add_argument("--repeated", action="append")
+    parser.add_argument("--many", nargs="+", action="extend")
+    for words in ([f"--text={text}", "p"], ["p", "--text", text]):
+        given = parser.parse_args([*words, f"--repeated={text}", f"--many={text}"])
+        assert (given.place, given.text) == ("p", text)
+        assert given.repeated == given.many == [text]
+
+
+def test_a_value_that_is_no_choice_is_refused(capsys):
+    parser = Parser("A command.")
+    parser.add_argument("--device", choices=("cpu", "cuda"))
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--device=--"])
+    assert "argument --device: invalid choice: '--'" in capsys.readouterr().err
 
 
 def test_flags_that_are_too_small_are_named_and_missing_ones_are_not_checked():

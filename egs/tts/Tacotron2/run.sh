@@ -2,6 +2,6 @@
 # Tacotron 2, from a corpus to speech. `sh run.sh --help` lists the stages and the flags.
 set -eu
 recipe_dir=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-# shellcheck source=egs/_shared/recipe.sh
-. "$recipe_dir/../../_shared/recipe.sh"
+# shellcheck source=egs/_shared/python.sh
+. "$recipe_dir/../../_shared/python.sh"
 run_recipe "$recipe_dir" "$@"

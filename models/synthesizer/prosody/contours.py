@@ -10,9 +10,9 @@ from typing import Literal, cast
 import torch
 from torch import Tensor
 
+from config.controls import CONTROL_RANGE
 from modules.pitch_transform import PitchTransform
 from utils.arrays import parse_number, read_numbers
-from utils.control_flags import CONTROL_RANGE
 from utils.errors import InputError
 from utils.files import user_path
 

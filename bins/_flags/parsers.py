@@ -1,0 +1,144 @@
+"""Parsers of the recipes and of the commands of their stages, made from the table of flags."""
+
+from argparse import Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bins._flags.checks import check_together
+from bins._flags.table import (
+    ALL,
+    COMMANDS,
+    FLAGS,
+    KIND_NAMES,
+    Flag,
+    Kind,
+    command_of,
+    flags_of_command,
+    flags_of_recipe,
+)
+from utils.cli import Parser
+
+_ACTIONS = {"": "store", "repeated": "append", "words": "extend"}
+_PATHS = """\
+A relative path that does not start with a dot is looked for in the folder you are in, then at the
+root of the repository. --infer_output_dir is below the folder you are in; data and ckpts are at
+that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYTHON, or that of
+.venv, or python3. Without sh: python -m bins.recipe tts/FastSpeech2 and so on, then the flags."""
+
+
+def arguments(command_name: str, words: Sequence[str] | None = None) -> Namespace:
+    """Parses and checks the flags of the command of a stage.
+
+    Args:
+        command_name: Module of `bins`.
+        words: The command line; None: that of this process.
+
+    Returns:
+        The value of each flag by its name; of those not given, the default.
+
+    Raises:
+        UsageError: If a value is wrong, or flags contradict each other; the message names them.
+    """
+    command = next(c for c in COMMANDS if c.name == command_name)
+    flags = flags_of_command(command)
+    parser = Parser(f"Stage {command.stage}: {command.help}.")
+    parser.prog = f"python -m bins.{command_name}"
+    _add(parser, flags)
+    parser.elsewhere = {
+        f"--{flag.name}": f"--{flag.name} goes with "
+        + ("recipes (run.sh)" if flag.scope == "recipe" else flag.place)
+        for flag in FLAGS
+        if flag not in flags
+    }
+    texts = vars(parser.parse_args(words))
+    given = Namespace(**{flag.name: _value(flag, texts[flag.name]) for flag in flags})
+    check_together(command, given)
+    return given
+
+
+def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
+    """Parses the flags of a recipe, without reading their values.
+
+    Args:
+        kind: Of the recipe.
+        words: The command line.
+
+    Returns:
+        The text of each flag that is given, by its name; a list of flags that may be given several
+        times, True of switches.
+    """
+    parser = Parser("")
+    parser.prog = ""
+    parser.usage = "sh run.sh --stage STAGES [flags]"
+    stages = [f"  {stage}  {command_of(stage, kind).help}" for stage in ALL]
+    parser.description = "\n".join(["Stages: N, a range A-B, or all", *stages])
+    parser.epilog = _PATHS
+    parser.formatter_class = partial(RawDescriptionHelpFormatter, max_help_position=30)
+    flags = flags_of_recipe(kind)
+    _add(parser, flags)
+    parser.elsewhere = {
+        f"--{flag.name}": f"--{flag.name} goes with {KIND_NAMES[flag.kinds[0]]} recipes; this is a"
+        f" {KIND_NAMES[kind]} recipe"
+        for flag in FLAGS
+        if kind not in flag.kinds
+    }
+    texts = vars(parser.parse_args(words))
+    kept = {flag.name for flag in flags if flag.value is not None and flag.value.may_be_empty}
+    return {
+        name: text
+        for name, text in texts.items()
+        if text or (text == "" and name in kept)  # not: None, False
+    }
+
+
+def add_config_arguments(parser: Parser, *, required: bool = True) -> None:
+    """Adds `--config` and `--set` (in `overrides`) to the parser of a command that is no stage.
+
+    Args:
+        parser: Parser to extend.
+        required: Whether `--config` must be given.
+    """
+    helps = {flag.name: flag.help for flag in FLAGS}
+    add = parser.add_argument
+    add("--config", type=Path, required=required, metavar="FILE", help=helps["config"])
+    add(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help=helps["set"],
+    )
+
+
+def _add(parser: Parser, flags: Iterable[Flag]) -> None:
+    """Adds flags to a parser, which returns their text, grouped by their stages."""
+    groups = {}
+    for flag in flags:
+        title = "all stages" if flag.stages == ALL else flag.place
+        if title not in groups:
+            groups[title] = parser.add_argument_group(title)
+        names = [f"--{flag.name}"] if not flag.short else [f"-{flag.short}", f"--{flag.name}"]
+        text = flag.help.replace("%", "%%")
+        if flag.value is None:
+            groups[title].add_argument(*names, action="store_true", help=text)
+            continue
+        groups[title].add_argument(
+            *names,
+            action=_ACTIONS[flag.several],
+            nargs="+" if flag.several == "words" else None,
+            metavar=flag.metavar or flag.value.metavar,
+            help=text,
+        )
+        if flag.value.free:
+            parser.free_text.update(names)
+
+
+def _value(flag: Flag, text: Any) -> Any:  # noqa: ANN401  (of any type)
+    if flag.value is None:
+        return text
+    if flag.several:
+        return [flag.read(item) for item in text or ()]
+    return flag.default if text is None else flag.read(text)

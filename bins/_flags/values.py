@@ -1,0 +1,165 @@
+"""What the value of a flag may be."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from config.controls import CONTROL_RANGE, MOST_SHIFT_HZ
+from utils.files import user_path
+
+
+@dataclass(frozen=True)
+class Value:
+    """How the text of a flag is read.
+
+    In a recipe, a relative path "here" is below the caller's folder; one to be "found" is looked
+    for there and then at the root of the repository.
+    """
+
+    read: Callable[[str], Any]  # raises ValueError for wrong text, with a reason or without one
+    metavar: str  # in the help
+    expected: str = ""  # the reason of a ValueError without one
+    path: Literal["", "here", "found"] = ""
+    free: bool = False  # may look like a flag
+    may_be_empty: bool = False  # in a recipe; otherwise empty text counts as no flag
+
+
+def choice(*names: str) -> Value:
+    """One of several names."""
+    names_or = "|".join(names)
+    return matching(names_or, names_or, f"{', '.join(names[:-1])} or {names[-1]}")
+
+
+def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = False) -> Value:
+    """Text of a given form.
+
+    Args:
+        metavar: For the help.
+        pattern: Regular expression of the whole text.
+        expected: For messages.
+        may_be_empty: As in `Value`.
+    """
+
+    def read(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError
+        return text
+
+    return Value(read, metavar, expected, may_be_empty=may_be_empty)
+
+
+def whole(least: int, most: int | None = None) -> Value:
+    """A whole number.
+
+    Args:
+        least: The smallest.
+        most: The largest; None: any of up to 19 digits.
+    """
+
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) < least:
+            raise ValueError
+        if most is not None and int(text) > most:
+            raise ValueError
+        return int(text)
+
+    return Value(read, "N", f"a whole number from {least}{'' if most is None else f' to {most}'}")
+
+
+def number(example: str, least: float = -math.inf, most: float = math.inf) -> Value:
+    """A finite number in plain decimals.
+
+    Args:
+        example: For messages.
+        least: The smallest.
+        most: The largest.
+    """
+
+    def read(text: str) -> float:
+        if not re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)", text):
+            raise ValueError
+        value = float(text)
+        if not least <= value <= most or math.isinf(value):
+            raise ValueError
+        return value
+
+    limits = "" if math.isinf(most) else f" from {least:g} to {most:g},"
+    return Value(read, "X", f"a number{limits} such as {example}")
+
+
+def _existing(kind: Literal["file", "folder", "file or folder"]) -> Callable[[str], Path]:
+    def read(text: str) -> Path:
+        path = user_path(text)
+        if not ((path.is_file() and "file" in kind) or (path.is_dir() and "folder" in kind)):
+            raise ValueError(f"no such {kind}")
+        return path
+
+    return read
+
+
+def _named(text: str) -> Path:
+    if not text:
+        raise ValueError("expected a folder")
+    return user_path(text)
+
+
+def _report_folder(text: str) -> Path:
+    if (path := user_path(text)).is_file():
+        raise ValueError("is a file, expected a folder")
+    return path
+
+
+def _contour(text: str) -> str:
+    if not re.fullmatch(r"ramp:[0-9.]+:[0-9.]+", text) and not user_path(text).is_file():
+        raise ValueError
+    return text
+
+
+def _stages(text: str) -> range:
+    if not re.fullmatch(r"all|[0-9](-[0-9])?", text):
+        raise ValueError
+    first, last = ("0", "4") if text == "all" else (text[0], text[-1])
+    if first > last:
+        raise ValueError("the range runs backwards")
+    if last > "4":
+        raise ValueError("the last stage is 4")
+    return range(int(first), int(last) + 1)
+
+
+TEXT = Value(str, "TEXT", free=True)
+WORD = Value(str, "NAME")
+YES_OR_NO = choice("yes", "no")
+COUNT = whole(1)
+SEED = whole(0, 2**63 - 1)  # the range of every generator
+FACTOR = number("1.2", *CONTROL_RANGE)
+SHIFT = number("-50", -MOST_SHIFT_HZ, MOST_SHIFT_HZ)
+NUMBER = number("1.5")
+STAGES = Value(_stages, "STAGES", "a stage from 0 to 4, a range such as 1-3, or all")
+GPU = r"([0-9]+|(GPU|MIG)-[\w-]+)"  # also the names that nvidia-smi -L prints
+GPUS = matching(
+    "LIST", f"({GPU}(,{GPU})*)?", "numbers and commas, as in 0 or 0,1,2,3", may_be_empty=True
+)
+EXPERIMENT = matching(
+    "NAME",
+    r"(?a)(?![-.])[\w.-]{1,100}",
+    "letters, digits, dots, dashes and underscores, 100 at most",
+)
+SETTING = matching("KEY=VALUE", r"(?s)[^=]+=.*", "key.path=value")
+NAMES = matching(
+    "LIST",
+    r"[a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*",
+    "names and commas, as in mcd,wer",
+    may_be_empty=True,
+)
+FUNCTION = matching("FUNCTION", r"[^\s/:]+:[^\s/:]+", "module:function, as in my_package.asr:hear")
+MODEL = Value(str, "MODEL", path="found")  # a folder, or a name on the Hub
+FILE = Value(_existing("file"), "FILE", path="found")
+CONFIG = Value(_existing("file"), "FILE", path="found", may_be_empty=True)
+FOLDER = Value(_existing("folder"), "DIR", path="found")
+INPUT = Value(_existing("file or folder"), "PATH", path="found")
+OUTPUTS = Value(_named, "DIR", path="here", may_be_empty=True)
+REPORT = Value(_report_folder, "DIR", path="here")
+CONTOUR = Value(_contour, "SPEC", "ramp:A:B, such as ramp:0.5:1.5, or a file", path="found")

@@ -1,0 +1,53 @@
+"""Runs the stages of a recipe: python -m bins.recipe tts/FastSpeech2 --stage 1 [flags]."""
+
+import importlib
+import os
+import sys
+
+from bins._flags.parsers import recipe_arguments
+from bins._recipe.next_command import next_command
+from bins._recipe.places import ROOT, find_recipe
+from bins._recipe.steps import Step, plan
+from utils.cli import run
+from utils.commands import run_command
+from utils.errors import printable
+
+
+def main() -> None:
+    """Checks all flags, then runs the stages.
+
+    The last stage runs in this process, unless it trains in several. Earlier ones have their own,
+    so that the next one finds all memory free.
+    """
+    name, *words = sys.argv[1:] or ("",)
+    recipe = find_recipe(name, os.environ.pop("RECIPE_CALLER_DIR", None))  # set by run.sh
+    os.chdir(ROOT)
+    texts = recipe_arguments(recipe.kind, words)
+    *steps, last = plan(recipe, texts)
+    for step in steps:
+        _run_apart(step)
+    if last.launcher:
+        _run_apart(last)
+    else:
+        _log(last.title)
+        os.environ.update(last.environment)
+        importlib.import_module(f"bins.{last.command.name}").main(last.words)
+    if last.command.stage in (1, 2) and "synthetic" not in texts:  # that voice makes noise
+        _log(f"next: {next_command(recipe, last.command.stage, texts)}")
+
+
+def _run_apart(step: Step) -> None:
+    """Runs a stage in a process of its own; if it fails, this one ends with the same code."""
+    _log(step.title)
+    words = [sys.executable, *step.launcher, "-m", f"bins.{step.command.name}", *step.words]
+    if code := run_command(words, os.environ | step.environment):
+        raise SystemExit(code)
+
+
+def _log(line: str) -> None:
+    sys.stderr.write(printable(f"{line}\n"))
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    run(main)

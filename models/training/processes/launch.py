@@ -1,0 +1,132 @@
+"""How training is started: one process per GPU, on one machine or several."""
+
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from utils.cli import UsageError
+from utils.errors import InputError
+from utils.files import read_text
+
+_LAUNCHER = (
+    # --quiet: the trainer reports errors; a traceback of the launcher adds nothing
+    *("-m", "accelerate.commands.launch", "--quiet"),
+    *("--mixed_precision", "no", "--dynamo_backend", "no"),
+)
+_MOST = 65535
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The machines that train one experiment: a number of them, or a file of `accelerate config`.
+
+    Raises:
+        UsageError: If the file is not for several processes; the message names the key.
+    """
+
+    count: int = 1
+    rank: int | None = None  # number of this one
+    address: str = ""  # of machine 0
+    port: int = 29500
+    config: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.config is not None:
+            self._processes_in_file()
+
+    def launcher(self, n_gpus: int) -> list[str]:
+        """Arguments of Python before `-m MODULE`; none for a single process.
+
+        `accelerate launch` would end before a single process that saves does.
+
+        Args:
+            n_gpus: GPUs of this machine that are used; 0: one process on the CPU.
+
+        Raises:
+            UsageError: If the file asks for another number of processes than this machine has.
+        """
+        local = max(n_gpus, 1)
+        if self.config is not None:
+            if (expected := self._processes_in_file()) != local:
+                raise UsageError(
+                    f"--accelerate_config {self.config}: {expected} processes a machine, found"
+                    f" {local} (the GPUs in --gpu; 1 for the CPU)"
+                )
+            rank = [] if self.rank is None else ["--machine_rank", str(self.rank)]
+            return [*_LAUNCHER, "--config_file", str(self.config), *rank]
+        if self.count * local == 1:
+            return []
+        counts = ("--num_processes", str(self.count * local), "--num_machines", str(self.count))
+        if self.count == 1:
+            return [*_LAUNCHER, "--multi_gpu", *counts, "--main_process_port", "0"]
+        place = ("--main_process_ip", self.address, "--main_process_port", str(self.port))
+        rank = ["--machine_rank", str(self.rank), "--same_network"]
+        return [*_LAUNCHER, "--multi_gpu", *counts, *rank, *place]
+
+    def check_meeting_point(self) -> None:
+        """Makes sure that machine 0 has an address, and on machine 0 that its port is free.
+
+        Raises:
+            UsageError: If not; the message names the flag.
+        """
+        try:
+            family, *_ = socket.getaddrinfo(self.address, self.port, type=socket.SOCK_STREAM)[0]
+        except (OSError, UnicodeError) as error:
+            raise UsageError(f"--main_process_ip {self.address}: {error}") from error
+        with socket.socket(family, socket.SOCK_STREAM) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                if self.rank == 0:
+                    listener.bind(("", self.port))
+            except OSError as error:
+                raise UsageError(
+                    f"--main_process_port {self.port}: {error.strerror}; give another one on every"
+                    " machine"
+                ) from error
+
+    def _processes_in_file(self) -> int:
+        """Processes of each machine in the file of `accelerate config`."""
+        import yaml
+
+        assert self.config is not None
+        flag = f"--accelerate_config {self.config}"
+        try:
+            keys: Any = yaml.safe_load(read_text(self.config))
+        except yaml.YAMLError as error:
+            raise InputError(f"{self.config}: no YAML ({error})") from error
+        keys = keys if isinstance(keys, dict) else {}
+        if (found := keys.get("distributed_type")) != "MULTI_GPU":
+            raise UsageError(
+                f"{flag}: distributed_type is {found!r}, expected MULTI_GPU (also for CPUs)"
+            )
+        numbers = []
+        for key in ("num_processes", "num_machines"):
+            number = keys.get(key)
+            if not isinstance(number, int) or not 1 <= number <= _MOST:
+                raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MOST}")
+            numbers.append(number)
+        return numbers[0] // numbers[1]
+
+
+def count_gpus(names: str) -> int:
+    """How many GPUs PyTorch finds, in a process of its own: this one keeps its memory.
+
+    Args:
+        names: As in CUDA_VISIBLE_DEVICES, which is set to them; "" for none.
+
+    Raises:
+        UsageError: If there are some, but fewer than `names` lists.
+    """
+    if not names:
+        return 0
+    script = "import torch; print(torch.cuda.device_count())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    if done.returncode:
+        raise UsageError(f"{sys.executable} cannot import torch; run make venv, or set PYTHON")
+    n_gpus = int(done.stdout)
+    if n_gpus not in (0, names.count(",") + 1):
+        raise UsageError(f"--gpu {names}: this machine has only {n_gpus} of these")
+    return n_gpus

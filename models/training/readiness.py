@@ -1,0 +1,39 @@
+"""What the output of stages 1 and 2 lacks, or needs to be told, before the next stage."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from models.base.assets import Assets
+from models.base.registry import load_config
+from preprocessors.split import read_splits
+from processors.dataset.store import processed_folder
+from utils.files import user_path
+
+
+def empty_splits(config_path: Path, overrides: Sequence[str]) -> list[str]:
+    """Lists the splits in which stage 1 left no utterance, as "valid of LJSpeech".
+
+    Args:
+        config_path: Of the experiment.
+        overrides: `key.path=value`.
+    """
+    config = load_config(config_path, overrides)
+    return [
+        f"{name} of {dataset}"
+        for dataset in config.dataset
+        for name, ids in read_splits(processed_folder(config.preprocess, dataset))._asdict().items()
+        if not ids and name != "golden_test"
+    ]
+
+
+def last_speaker(config_path: Path, overrides: Sequence[str], name: str) -> str | None:
+    """Returns the speaker that was added last to a trained voice; None if it has only one.
+
+    Args:
+        config_path: Of the experiment.
+        overrides: `key.path=value`.
+        name: Of the experiment.
+    """
+    folder = user_path(load_config(config_path, overrides).log_dir) / name
+    speakers = Assets.load(folder).speakers
+    return speakers[-1].name if len(speakers) > 1 else None

@@ -1,0 +1,276 @@
+"""`python -m bins.recipe`: flags that are wrong, missing, or go with another stage or recipe."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bins.recipe import main
+from utils.cli import UsageError
+
+ROOT = Path(__file__).parents[2]
+SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
+SPEAK = (*SINGLE, "--infer_text", "Hi.")
+BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
+
+
+@pytest.fixture
+def refusal(monkeypatch, tmp_path, capsys):
+    """The message with which a recipe ends before any work, called from an empty folder."""
+
+    def refusal_of(recipe, *words):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["recipe", recipe, *words])
+        with pytest.raises((UsageError, SystemExit)) as stop:
+            main()
+        if isinstance(stop.value, UsageError):
+            return str(stop.value)
+        assert stop.value.code == 2
+        return capsys.readouterr().err.removeprefix("error: ").removesuffix("\n")
+
+    return refusal_of
+
+
+TTS_FAULTS = [
+    ((), "--stage is required"),
+    (("--stage", "5"), "--stage '5': the last stage is 4"),
+    (("--stage", "one"), "--stage 'one': expected a stage from 0 to 4"),
+    (("--stage", "3-1"), "--stage '3-1': the range runs backwards"),
+    (("--stage", "1-9"), "--stage '1-9': the last stage is 4"),
+    (("--stage", "1-"), "--stage '1-': expected"),
+    (("--stage", "-1"), "--stage '-1': expected"),
+    (("--stage", "1 2"), "--stage '1 2': expected"),
+    (("--stage",), "--stage needs a value"),
+    (("-s",), "-s needs a value"),
+    (("--stage", "--gpu", "0"), "--stage needs a value, found the flag --gpu"),
+    (("--stage", "1", "--resum"), "--resum; did you mean --resume? (--help lists the flags)"),
+    (("--stge", "1"), "unknown flag --stge; did you mean --stage? (--help lists the flags)"),
+    (("-stage", "1"), "unknown flag -stage; did you mean --stage? (--help"),
+    (("--infer-mode=single", "--stage", "3"), "--infer-mode; did you mean --infer_mode?"),
+    (("--stage", "1", "--what=1"), "unknown flag --what (--help lists the flags)"),
+    (("--stage", "1", "--$(touch X)\\n"), "unknown flag --$(touch X)\\n (--help lists the flags)"),
+    (("--stage", "1", "-x"), "unknown flag -x (--help lists the flags)"),
+    (("--stage", "1", "--from_acoustic", "a"), "--from_acoustic goes with vocoder recipes"),
+    ((*SPEAK, "--resample"), "--resample goes with --vocoder_dir"),
+    (("--stage", "2", "-n", "a", "--overwrite"), "--overwrite goes with stage 3"),
+    ((*SPEAK, "--overwrite=yes"), "--overwrite takes no value"),
+    ((*SPEAK, "--vocoder_dir", "a/b", "--resample=1"), "--resample takes no value"),
+    ((*SPEAK, "--infer_audio_dir=a"), "--infer_audio_dir goes with vocoder recipes"),
+    ((*SPEAK, "--infer_feature_dir"), "--infer_feature_dir goes with vocoder recipes"),
+    (("--stage", "1", "--"), "unknown flag --"),
+    (("--stage", "2", "-n", "a", "--resume", "true"), "unexpected argument 'true'"),
+    (("--stage", "2", "-n", "a", "--resume=true"), "--resume takes no value"),
+    (("--stage", "1", "a b"), "unexpected argument 'a b'; quote a value that holds spaces"),
+    (("--stage", "1", "--config", "none.json"), "--config 'none.json': no such file"),
+    (("--stage", "1", "--config", ""), "--config '': no such file"),
+    (("--stage", "1", "--set", "a"), "--set 'a': expected key.path=value"),
+    (("--stage", "1", "--set", "=1"), "--set '=1': expected key.path=value"),
+    (("--stage", "1", "--gpu", "0 1"), "--gpu '0 1': expected numbers and commas"),
+    (("--stage", "1", "--gpu", "abc"), "--gpu 'abc': expected numbers and commas"),
+    (("--stage", "1", "--gpu", "0,,1"), "--gpu '0,,1': expected numbers and commas"),
+    (("--stage", "1", "--num_workers", "0"), "--num_workers '0': expected a whole number"),
+    (("--stage", "1", "--num_workers", "2.5"), "--num_workers '2.5': expected a whole number"),
+    (("--stage", "1-2"), "stage 2 needs --name"),
+    (("--stage", "2", "--name", "../a"), "--name '../a': expected letters"),
+    (("--stage", "2", "--name", ".a"), "--name '.a': expected letters"),
+    (("--stage", "2", "--name", "-a"), "--name '-a': expected letters"),
+    (("--stage", "2", "--name", "a b"), "--name 'a b': expected letters"),
+    (("--stage", "2", "--name", "a" * 101), "underscores, 100 at most"),
+    (("--stage", "2", "-n", "a", "--seed", "x"), "--seed 'x': expected a whole number"),
+    (("--stage", "2", "-n", "a", "--resume", "--restart"), "--resume cannot be combined with"),
+    (("--stage", "2", "-n", "a", "--resume", "--init_from", "b/c"), "cannot be combined with"),
+    (("--stage", "1-2", "-n", "a", "--synthetic"), "replaces the data of stages 0 and 1"),
+    (("--stage", "1", "--profile"), "--profile goes with stage 2"),
+    (("--stage", "1-3", "-n", "a"), "stage 3 needs --infer_mode single|batch"),
+    (("--stage", "3", "--infer_mode", "single"), "stage 3 needs --infer_expt_dir, or --name"),
+    ((*SINGLE[:-1], "both"), "--infer_mode 'both': expected single or batch"),
+    (SINGLE, "--infer_mode single needs --infer_text or --infer_text_file"),
+    ((*SINGLE, "--infer_text", ""), "--infer_mode single needs --infer_text"),
+    ((*SINGLE, "--infer_text_file", "none"), "--infer_text_file 'none': no such file"),
+    ((*SPEAK, "--infer_dataset", "A"), "--infer_dataset goes with --infer_mode batch"),
+    ((*SPEAK, "--infer_testing_set", "test"), "--infer_testing_set goes with"),
+    (
+        (*SPEAK, "--pitch_control", "high"),
+        "--pitch_control 'high': expected a number from 0.1 to 10",
+    ),
+    (
+        (*SPEAK, "--energy_control", "0.0"),
+        "--energy_control '0.0': expected a number from 0.1 to 10",
+    ),
+    ((*SPEAK, "--duration_control", "-1"), "--duration_control '-1': expected a number"),
+    ((*SPEAK, "--duration_control", "1.0.0"), "--duration_control '1.0.0': expected"),
+    ((*SPEAK, "--pace", "0"), "--pace '0': expected a number from 0.1 to 10, such as 1.2"),
+    ((*SPEAK, "--pace", "-1"), "--pace '-1': expected a number from 0.1 to 10"),
+    ((*SPEAK, "--pace", "nan"), "--pace 'nan': expected a number from 0.1 to 10"),
+    ((*SPEAK, "--pace", "1", "--duration_control", "1"), "--pace and --duration_control exclude"),
+    ((*SPEAK, "--pitch_transform_shift", "high"), "--pitch_transform_shift 'high': expected a num"),
+    ((*SPEAK, "--pitch_transform_shift", "-"), "--pitch_transform_shift '-': expected a number"),
+    ((*SPEAK, "--pitch_transform_amplify", "nan"), "--pitch_transform_amplify 'nan': expected a"),
+    ((*SPEAK, "--pitch_transform_amplify", "1.0.0"), "amplify '1.0.0': expected a number such as"),
+    ((*SPEAK, "--pitch_transform_flatten=1"), "--pitch_transform_flatten takes no value"),
+    ((*SPEAK, "--pitch_transform_flaten"), "did you mean --pitch_transform_flatten?"),
+    (
+        (*SPEAK, "--pitch_transform_custom", "none"),
+        "_custom 'none': expected ramp:A:B, such as ramp:0.5:1.5, or a file",
+    ),
+    ((*SPEAK, "--pitch_transform_custom", "ramp:1"), "'ramp:1': expected ramp:A:B, such as"),
+    ((*SPEAK, "--pitch_transform_custom", "ramp:1:"), "'ramp:1:': expected ramp:A:B, such as"),
+    ((*SPEAK, "--pitch_transform_custom", "ramp:a:2"), "'ramp:a:2': expected ramp:A:B, such as"),
+    ((*SPEAK, "--pitch_transform_custom", "ramp:1:2:3"), "'ramp:1:2:3': expected ramp:A:B, such"),
+    (
+        (*SPEAK, "--pitch_transform_custom", "ramp:1:2", "--pitch_transform_invert"),
+        "--pitch_transform_custom and --pitch_transform_invert exclude each other",
+    ),
+    ((*SPEAK, "--fade_out", "1.5"), "--fade_out '1.5': expected a whole number from 0"),
+    ((*SPEAK, "--fade_out", "-1"), "--fade_out '-1': expected a whole number from 0"),
+    ((*SPEAK, "--save_alignment", "srt"), "--save_alignment 'srt': expected ctm, json, npy or"),
+    (BATCH, "--infer_mode batch needs --infer_dataset"),
+    ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),
+    (
+        (*BATCH, "--infer_dataset", "A", "--infer_testing_set", "valid"),
+        "--infer_testing_set 'valid': expected train, test or golden_test",
+    ),
+    ((*BATCH, "--infer_text", "Hi."), "--infer_text goes with --infer_mode single"),
+    (("-s", "4"), "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"),
+    (("-s", "4", "-n", "a", "--infer_mode", "both"), "--infer_mode 'both': expected single or"),
+    (("-s", "4", "-n", "a", "--infer_testing_set", "test"), "--infer_testing_set needs --infer_da"),
+    (
+        ("-s", "4", "-n", "a", "--infer_dataset", "b", "--infer_testing_set", "all"),
+        "--infer_testing_set 'all': expected train, test or golden_test",
+    ),
+    (("-s", "4", "--infer_output_dir", "none"), "--infer_output_dir 'none': no such folder"),
+    (("-s", "4", "--infer_output_dir", "egs", "b c"), "--infer_output_dir 'b c': no such folder"),
+    (("-s", "4", "--infer_output_dir=egs", "b"), "unexpected argument 'b'"),
+    (("-s", "4", "--infer_output_dir", "egs", "--page", "no", "b"), "unexpected argument 'b'"),
+    (("-s", "4", "-n", "a", "--infer_output_dir"), "--infer_output_dir needs a value"),
+    (("-s", "4", "-n", "a", "--infer_output_dir", ""), "--infer_output_dir '': expected a folder"),
+    (("-s", "4", "--infer_output_dir", "--page", "no"), "needs a value, found the flag --page"),
+    ((*SPEAK, "--infer_output_dir", "a", "b"), "writes into one --infer_output_dir, found 2"),
+    ((*SPEAK, "-s", "3-4", "--infer_output_dir=a", "--infer_output_dir=b"), "into one --infer_"),
+    (("-s", "4", "-n", "a", "--recordings", "none"), "--recordings 'none': no such folder"),
+    (("-s", "4", "-n", "a", "--recordings", "my wavs"), "--recordings 'my wavs': no such folder"),
+    (("-s", "4", "-n", "a", "--natural", "2 nd"), "--natural '2 nd': no such folder"),
+    (("-s", "4", "-n", "a", "--natural"), "--natural needs a value"),
+    (("-s", "4", "-n", "a", "--transcripts=none"), "--transcripts 'none': no such folder"),
+    (("-s", "4", "-n", "a", "--texts", "egs"), "--texts 'egs': no such file"),
+    (("-s", "4", "-n", "a", "--report_dir", "--page"), "needs a value, found the flag --page"),
+    (("-s", "4", "-n", "a", "--page", "off"), "--page 'off': expected yes or no"),
+    (("-s", "4", "-n", "a", "--recogniser", "a.py"), "--recogniser 'a.py': expected module:func"),
+    (("-s", "4", "-n", "a", "--recogniser", "a:b c"), "--recogniser 'a:b c': expected module:fu"),
+    (("-s", "4", "-n", "a", "--speaker_encoder", ":b"), "--speaker_encoder ':b': expected module"),
+    (
+        ("-s", "4", "-n", "a", "--metrics", "wer,mel"),
+        "--metrics mel: no such metric; did you mean mel_l1? (known: all, ",
+    ),
+    (("-s", "4", "-n", "a", "--metrics", "wre"), "no such metric; did you mean wer? (known: all, "),
+    (("-s", "4", "-n", "a", "--metrics", "../wer"), "--metrics '../wer': expected names and"),
+    (("-s", "4", "-n", "a", "--metrics", "wer,"), "--metrics 'wer,': expected names and commas"),
+    (("-s", "4", "-n", "a", "--metrics", ","), "--metrics ',': expected names and commas"),
+    (("-s", "4", "-n", "a", "--metrics="), "--metrics '': expected names and commas"),
+    (("-s", "4", "-n", "a", "--checks="), "--checks '': expected names and commas"),
+    (
+        ("-s", "4", "-n", "a", "--report_dir", __file__),
+        "test_recipe.py': is a file, expected a folder",
+    ),
+    (("-s", "4", "-n", "a", "--metrics", "none"), "--metrics none: no such metric"),
+    (
+        ("-s", "4", "-n", "a", "--checks", "words,quiet"),
+        "--checks quiet: no such check (known: ",
+    ),
+    (("-s", "4", "-n", "a", "--checks", "dc,none"), "--checks none: no such check"),
+]
+VOCODER_FAULTS = [
+    ((*SINGLE, "--infer_text", "Hi."), "--infer_text goes with text-to-speech recipes"),
+    ((*SINGLE, "--infer_text=Hi."), "--infer_text goes with text-to-speech recipes"),
+    ((*SINGLE, "--infer_text_file", "a"), "--infer_text_file goes with text-to-speech recipes"),
+    ((*SINGLE, "--vocoder_dir", "a/b"), "--vocoder_dir goes with text-to-speech recipes"),
+    ((*SINGLE, "--resample"), "--resample goes with text-to-speech recipes"),
+    ((*SINGLE, "--speaker", "a"), "--speaker goes with text-to-speech recipes"),
+    ((*SINGLE, "--pitch_control", "2"), "--pitch_control goes with text-to-speech recipes"),
+    ((*SINGLE, "--energy_control", "2"), "--energy_control goes with text-to-speech recipes"),
+    ((*SINGLE, "--duration_control", "2"), "--duration_control goes with text-to-speech recipes"),
+    ((*SINGLE, "--pace", "2"), "--pace goes with text-to-speech recipes"),
+    ((*SINGLE, "--pitch_transform_flatten"), "--pitch_transform_flatten goes with text-to-speech"),
+    ((*SINGLE, "--fade_out", "2"), "--fade_out goes with text-to-speech recipes"),
+    ((*SINGLE, "--save_alignment", "ctm"), "--save_alignment goes with text-to-speech recipes"),
+    ((*SINGLE, "--infer_audio", "a"), "--infer_audio; did you mean --infer_audio_dir?"),
+    (SINGLE[:4], "stage 3 needs --infer_mode single|batch"),
+    (
+        (*SINGLE[:4], "--infer_mode", "infer_from_audio"),
+        "'infer_from_audio': expected single or batch",
+    ),
+    (("-s", "3", "--infer_mode", "single"), "stage 3 needs --infer_expt_dir, or --name"),
+    (SINGLE, "--infer_mode single needs --infer_audio_dir or --infer_feature_dir"),
+    ((*SINGLE, "--infer_audio_dir", ""), "--infer_mode single needs --infer_audio_dir or"),
+    ((*SINGLE, "--infer_audio_dir", "none"), "--infer_audio_dir 'none': no such file or folder"),
+    (
+        (*SINGLE, "--infer_feature_dir", "none"),
+        "--infer_feature_dir 'none': no such file or folder",
+    ),
+    (
+        (*SINGLE, "--infer_audio_dir", "egs", "--infer_feature_dir", "egs"),
+        "--infer_audio_dir and --infer_feature_dir exclude each other",
+    ),
+    ((*SINGLE, "--infer_dataset", "A"), "--infer_dataset goes with --infer_mode batch"),
+    ((*SINGLE, "--infer_testing_set", "test"), "--infer_testing_set goes with --infer_mode batch"),
+    (BATCH, "--infer_mode batch needs --infer_dataset"),
+    ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),
+    (
+        (*BATCH, "--infer_dataset", "A", "--infer_testing_set", "all"),
+        "--infer_testing_set 'all': expected train, test or golden_test",
+    ),
+    ((*BATCH, "--infer_audio_dir", "egs"), "--infer_audio_dir goes with --infer_mode single"),
+    (("-s", "2", "-n", "a", "--from_acoustic", "a/b"), "--from_acoustic goes with stage 1"),
+    (("-s", "1", "--from_acoustic"), "--from_acoustic needs a value"),
+    (("-s", "1-2"), "stage 2 needs --name"),
+    (("-s", "2", "-n", "a", "--resume", "--init_from", "b/c"), "cannot be combined with"),
+    (("-s", "5"), "--stage '5': the last stage is 4"),
+    (("-s", "4", "-n", "a", "--vocoder_dir", "a/b"), "--vocoder_dir goes with text-to-speech"),
+]
+TRAIN = ("--stage", "2", "-n", "a")
+LAST = ("--machine_rank", "2", "--main_process_ip", "127.0.0.1")
+MACHINE_FAULTS = [
+    (("--num_machines", "0"), "--num_machines '0': expected a whole number from 1 to 65535"),
+    (("--num_machines", "999999"), "--num_machines '999999': expected a whole number"),
+    (("--num_machines", "2", *LAST), "--machine_rank 2: --num_machines 2 has the ranks 0 to 1"),
+    (("--num_machines", "2"), "--num_machines 2 needs --machine_rank"),
+    (("--num_machines", "2", "--machine_rank", "0"), "2 needs --main_process_ip: the address"),
+    (LAST, "--machine_rank needs --num_machines"),
+    (("--num_machines", "3", *LAST, "-s", "1-2"), "3 goes with --stage 2; run the other"),
+    (
+        ("--num_machines", "3", *LAST, "--main_process_port", "70000"),
+        "--main_process_port '70000': expected a whole number from 1 to 65535",
+    ),
+    (("--accelerate_config", "none.yaml"), "--accelerate_config 'none.yaml': no such file"),
+    (("--accelerate_config", __file__, "-s", "1-2"), "--accelerate_config goes with --stage 2"),
+    (
+        ("--accelerate_config", "a", "--num_machines", "2"),
+        "names the machines: of their flags, only --machine_rank goes with it",
+    ),
+]
+FAULTS = [("tts/FastSpeech2", *fault) for fault in TTS_FAULTS]
+FAULTS += [("vocoder/HiFiGAN", (*TRAIN, *flags), message) for flags, message in MACHINE_FAULTS]
+FAULTS += [("vocoder/HiFiGAN", *fault) for fault in VOCODER_FAULTS]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "flags", "message"), FAULTS, ids=[" ".join(flags)[:60] for _, flags, _ in FAULTS]
+)
+def test_a_wrong_flag_is_one_line_before_any_work(refusal, recipe, flags, message):
+    line = refusal(recipe, *flags)
+    assert "\n" not in line
+    assert message in line
+
+
+def test_a_recipe_that_does_not_exist_is_answered_by_the_nearest(refusal):
+    assert "no recipe 'tts/FastSpeech'; did you mean tts/FastSpeech2? (known: " in refusal(
+        "tts/FastSpeech", "--stage", "1"
+    )
+
+
+def test_a_python_that_is_too_old_is_named():
+    old = "import sys; sys.version_info = (3, 9, 1); import bins"
+    done = subprocess.run([sys.executable, "-c", old], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "is Python 3.9, expected 3.10 or newer; run make venv, or set PYTHON" in done.stderr
