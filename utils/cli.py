@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from utils.errors import InputError, printable
+from utils.errors import InputError, nearest, printable
 
 
 class UsageError(InputError):
@@ -76,8 +76,6 @@ class Parser(argparse.ArgumentParser):
         return value
 
     def _refuse(self, flag: str) -> NoReturn:
-        from utils.config import nearest
-
         known = [name for name in self._option_string_actions if name.startswith("--")]
         self.error(self.elsewhere.get(flag, f"unknown flag {flag}{nearest(flag, known)}"))
 

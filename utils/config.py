@@ -1,7 +1,6 @@
 """Configurations as typed dataclasses, with errors that name the file, the key and the remedy."""
 
 import dataclasses
-import difflib
 import json
 import math
 import re
@@ -21,6 +20,7 @@ from utils.config_tree import (
     read_tree,
     read_values,
 )
+from utils.errors import nearest
 
 __all__ = [
     "ConfigError",
@@ -236,18 +236,6 @@ def _plain_of(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain_of(item) for item in value]
     return value
-
-
-def nearest(name: str, known: typing.Iterable[str]) -> str:
-    """Text `; did you mean ...?` with the most similar known name; empty if none is similar.
-
-    Args:
-        name: The unknown name.
-        known: Valid names.
-    """
-    lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), lower, n=1)
-    return f"; did you mean {lower[close[0]]}?" if close else ""
 
 
 def _is_required(field: "dataclasses.Field[Any]") -> bool:

@@ -1,6 +1,8 @@
 """Exceptions for wrong input, and their text."""
 
+import difflib
 import re
+from collections.abc import Iterable
 
 # all control characters except line feeds and tabs
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -30,3 +32,15 @@ def described(error: Exception) -> str:
     """An error as one line, like the last line of a traceback."""
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Text `; did you mean ...?` with the most similar known name; empty if none is similar.
+
+    Args:
+        name: The unknown name.
+        known: Valid names.
+    """
+    lower = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    return f"; did you mean {lower[close[0]]}?" if close else ""

@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 
 from bins._flags.table import FLAGS, Command
 from utils.cli import UsageError
-from utils.config import nearest
+from utils.errors import nearest
 
 _USAGE = {flag.name: flag.usage for flag in FLAGS if flag.value is not None}
 _BATCH = ("infer_dataset", "infer_testing_set")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bins._flags.table import KINDS, Kind
 from utils.cli import UsageError
-from utils.config import nearest
+from utils.errors import nearest
 from utils.files import user_path
 
 ROOT = Path(__file__).parents[2]

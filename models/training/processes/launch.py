@@ -1,6 +1,5 @@
 """How training is started: one process per GPU, on one machine or several."""
 
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -72,6 +71,8 @@ class Machines:
         Raises:
             UsageError: If not; the message names the flag.
         """
+        import socket  # a tenth of all that a recipe would import at once
+
         try:
             family, *_ = socket.getaddrinfo(self.address, self.port, type=socket.SOCK_STREAM)[0]
         except (OSError, UnicodeError) as error:

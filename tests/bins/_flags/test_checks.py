@@ -97,7 +97,7 @@ def test_pace_is_the_inverse_of_the_duration_control():
 
 
 def test_the_flags_of_every_stage_are_checked_without_torch():
-    commands = ["fetch", "preprocess", "train", "inference", "vocode", "evaluate"]
+    commands = ["recipe", "fetch", "preprocess", "train", "inference", "vocode", "evaluate"]
     imports = "; ".join(f"import bins.{command}" for command in commands)
     code = (
         f"import sys; {imports}; from bins._flags.parsers import arguments;"

@@ -69,7 +69,7 @@ def test_a_port_must_be_free_on_machine_0_and_an_address_known_on_all():
         with pytest.raises(UsageError, match=f"--main_process_port {port}: Address already in use"):
             Machines(2, 0, "127.0.0.1", port).check_meeting_point()
         Machines(2, 1, "127.0.0.1", port).check_meeting_point()
-    with pytest.raises(UsageError, match="--main_process_ip n{64}: "):
+    with pytest.raises(UsageError, match=r"--main_process_ip n{64}: "):
         Machines(2, 1, "n" * 64).check_meeting_point()
 
 
