@@ -3,11 +3,15 @@
 import ast
 import inspect
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bins._flags.parsers import recipe_arguments
+from bins._flags.table import FLAGS
+from bins._flags.values import STAGES
 from processors.durations import EXPORT_FORMATS, IMPORT_FORMATS
 from processors.scoring.checks import check_names
 from processors.scoring.metrics import find, metric_names
@@ -73,6 +77,19 @@ def test_commands_that_a_page_names_exist(page):
     commands = re.findall(r"python -m ((?:bins|tests)(?:\.\w+)+)", text)
     files = [REPOSITORY / f"{command.replace('.', '/')}.py" for command in commands]
     assert [path for path in files if not path.exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_calls_of_recipes_on_a_page_have_flags_of_their_stages(page):
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    calls = re.findall(r"^(?:\w+=\S+ )*sh (\S*)run\.sh (.*?)(?: \.\.\. |$)", text, re.MULTILINE)
+    for folder, flags in calls:
+        kind = "vocoder" if "vocoder" in (folder or str(page)) else "tts"
+        words = shlex.split(flags, comments=True)
+        texts = {"stage": "all"} if words == ["--help"] else recipe_arguments(kind, words)
+        stages = {*STAGES.read(texts["stage"])}
+        foreign = [flag.name for flag in FLAGS if not stages & {*flag.stages}]
+        assert not {*texts} & {*foreign}, flags
 
 
 def test_the_tables_of_durations_hold_each_format():

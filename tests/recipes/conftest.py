@@ -36,6 +36,7 @@ def main(words=None):
 
         signal.signal(signal.SIGTERM, leave)
         signal.signal(signal.SIGHUP, leave)
+        signal.signal(signal.SIGINT, leave)
         with open(os.environ["READY"], "w") as ready:
             ready.write("ready")
         while True:

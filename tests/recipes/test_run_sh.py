@@ -264,10 +264,18 @@ def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):
     assert [call.module for call in result.calls] == ["bins.preprocess"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("stages", ["2", "2-3"])
+@pytest.mark.parametrize(
+    ("stages", "number"),
+    [
+        ("2", signal.SIGTERM),
+        ("2", signal.SIGHUP),
+        ("2", signal.SIGINT),
+        ("2-3", signal.SIGTERM),
+        ("2-3", signal.SIGHUP),
+    ],
+)
 def test_training_that_is_stopped_may_save_before_the_script_ends(
-    clone, shell, listening, tmp_path, number, stages
+    clone, shell, listening, tmp_path, stages, number
 ):
     ready = tmp_path / "ready"
     os.mkfifo(ready)
