@@ -3,33 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bins._flags.values import (
-    CONFIG,
-    CONTOUR,
-    COUNT,
-    EXPERIMENT,
-    FACTOR,
-    FILE,
-    FOLDER,
-    FUNCTION,
-    GPUS,
-    INPUT,
-    MODEL,
-    NAMES,
-    NUMBER,
-    OUTPUTS,
-    REPORT,
-    SEED,
-    SETTING,
-    SHIFT,
-    STAGES,
-    TEXT,
-    WORD,
-    YES_OR_NO,
-    Value,
-    choice,
-    whole,
-)
+from bins._flags import values as v
+from bins._flags.values import choice, whole
 from processors.durations import EXPORT_FORMATS
 from utils.cli import UsageError
 
@@ -51,34 +26,19 @@ class Command:
     kinds: tuple[Kind, ...] = KINDS
 
 
+# fmt: off
 COMMANDS = (
     Command("fetch", 0, "corpus", "fetch the corpus, where its licence allows that", ("config",)),
-    Command(
-        "preprocess",
-        1,
-        "data",
-        "prepare the data: text, alignment, features; finished work is kept",
-        ("config",),
-    ),
+    Command("preprocess", 1, "data",
+            "prepare the data: text, alignment, features; finished work is kept", ("config",)),
     Command("train", 2, "training", "train", ("config", "name")),
-    Command(
-        "inference", 3, "speech", "synthesise speech from text", ("infer_mode",), kinds=("tts",)
-    ),
-    Command(
-        "vocode",
-        3,
-        "speech",
-        "synthesise speech from recordings (by their mels) or from mels",
-        ("infer_mode",),
-        kinds=("vocoder",),
-    ),
-    Command(
-        "evaluate",
-        4,
-        "scores",
-        "score the speech of stage 3, or any wavs, against recordings of the same utterances",
-    ),
+    Command("inference", 3, "speech", "synthesise speech from text", ("infer_mode",), ("tts",)),
+    Command("vocode", 3, "speech", "synthesise speech from recordings (by their mels) or from mels",
+            ("infer_mode",), ("vocoder",)),
+    Command("evaluate", 4, "scores",
+            "score the speech of stage 3, or any wavs, against recordings of the same utterances"),
 )
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -86,7 +46,7 @@ class Flag:
     """One flag, as `--name VALUE`."""
 
     name: str
-    value: Value | None  # None: a switch
+    value: v.Value | None  # None: a switch
     stages: tuple[int, ...]
     help: str
     metavar: str = ""  # if another than that of the value
@@ -129,25 +89,25 @@ VOCODER: tuple[Kind, ...] = ("vocoder",)
 
 # fmt: off
 FLAGS = (
-    Flag("stage", STAGES, ALL, "stages to run: N, a range A-B, or all", short="s", scope="recipe"),
-    Flag("config", CONFIG, ALL,
+    Flag("stage", v.STAGES, ALL, "stages: N, a range A-B, or all", short="s", scope="recipe"),
+    Flag("config", v.CONFIG, ALL,
          "experiment configuration (recipes: default exp_config.json next to run.sh)", short="c"),
-    Flag("set", SETTING, ALL,
-         "override one key of the configuration, as in --set"
-         " train.batch_size=8; may be repeated", several="repeated"),
-    Flag("gpu", GPUS, ALL,
+    Flag("set", v.SETTING, ALL,
+         "override one key of the configuration, as in --set train.batch_size=8; may be repeated",
+         several="repeated"),
+    Flag("gpu", v.GPUS, ALL,
          'GPUs by number, as in 0 or 0,1,2,3; "" is the CPU (default: 0, or CUDA_VISIBLE_DEVICES;'
          ' without a GPU: the CPU)', scope="recipe"),
     Flag("task", choice(*KINDS), (1, 2), "task that the configuration must have", scope="command"),
-    Flag("from_acoustic", MODEL, (1,),
+    Flag("from_acoustic", v.MODEL, (1,),
          "store mels that this acoustic model predicts for its own data, instead of the mels of"
-         " recordings; in one process with --num_workers threads; MODEL as"
-         " for --infer_expt_dir", kinds=VOCODER),
-    Flag("num_workers", COUNT, (1, 4), "processes (default: one per core)"),
-    Flag("name", EXPERIMENT, (2, 3, 4), "name of the experiment; stage 2 requires it", short="n"),
+         " recordings; in one process with --num_workers threads; MODEL as for --infer_expt_dir",
+         kinds=VOCODER),
+    Flag("num_workers", v.COUNT, (1, 4), "processes (default: one per core)"),
+    Flag("name", v.EXPERIMENT, (2, 3, 4), "name of the experiment; stage 2 requires it", short="n"),
     Flag("resume", None, (2,), "continue from the newest checkpoint of the experiment"),
     Flag("restart", None, (2,), "delete the checkpoints of the experiment and start again"),
-    Flag("init_from", MODEL, (2,), "start from the weights of another experiment or Hub model"),
+    Flag("init_from", v.MODEL, (2,), "start from the weights of another experiment or Hub model"),
     Flag("synthetic", None, (2,),
          "train on generated data with the lengths of LJSpeech, without a corpus and stages 0 and"
          " 1; to try and to measure training"),
@@ -158,80 +118,80 @@ FLAGS = (
          "train on N machines: start the same command on each (docs/scale.md)", scope="recipe"),
     Flag("machine_rank", whole(0, 65534), (2,),
          "number of this machine, from 0", "R", scope="recipe"),
-    Flag("main_process_ip", WORD, (2,), "address of machine 0", "HOST", scope="recipe"),
+    Flag("main_process_ip", v.WORD, (2,), "address of machine 0", "HOST", scope="recipe"),
     Flag("main_process_port", whole(1, 65535), (2,),
          "a free port of machine 0 (default: 29500)", "P", scope="recipe"),
-    Flag("accelerate_config", FILE, (2,),
+    Flag("accelerate_config", v.FILE, (2,),
          "the machines as `accelerate config` writes them, instead of these flags; --machine_rank"
          " overrides that of the file", scope="recipe"),
-    Flag("seed", SEED, (2, 3),
+    Flag("seed", v.SEED, (2, 3),
          "seed of all randomness (default: train.random_seed in stage 2, 0 in stage 3)"),
-    Flag("infer_expt_dir", MODEL, (3, 4),
+    Flag("infer_expt_dir", v.MODEL, (3, 4),
          "experiment, a checkpoint in it, or org/name[@revision] on the Hub (default: the one"
          " --name)"),
     Flag("infer_mode", choice("single", "batch"), (3, 4),
          "single: input of your own; batch: a split of a dataset; stage 3 requires it, stage 4"
          " scores what batch wrote by default"),
-    Flag("infer_text", TEXT, (3,), "single: the text; never skipped", kinds=TTS),
-    Flag("infer_text_file", FILE, (3,),
+    Flag("infer_text", v.TEXT, (3,), "single: the text; never skipped", kinds=TTS),
+    Flag("infer_text_file", v.FILE, (3,),
          "single: a UTF-8 file with one text a line, or a .tsv table with the columns text and"
-         " optionally pitch (a file of Hz per phone), output (name of the wav)"
-         " and speaker", kinds=TTS),
-    Flag("infer_audio_dir", INPUT, (3,), "single: a recording, or a folder of them", kinds=VOCODER),
-    Flag("infer_feature_dir", INPUT, (3,),
+         " optionally pitch (a file of Hz per phone), output (name of the wav) and speaker",
+         kinds=TTS),
+    Flag("infer_audio_dir", v.INPUT, (3,), "single: a recording, or a folder", kinds=VOCODER),
+    Flag("infer_feature_dir", v.INPUT, (3,),
          "single: a log-mel (M, T) in a .npy file, or a folder of them", kinds=VOCODER),
-    Flag("infer_dataset", WORD, (3, 4), "batch: the dataset"),
+    Flag("infer_dataset", v.WORD, (3, 4), "batch: the dataset"),
     Flag("infer_testing_set", choice("train", "test", "golden_test"), (3, 4), "batch: the split"),
-    Flag("infer_output_dir", OUTPUTS, (3, 4),
+    Flag("infer_output_dir", v.OUTPUTS, (3, 4),
          "folder of the wavs (default: <infer_expt_dir>/result); stage 4 compares several, as in"
          " --infer_output_dir A B C", several="words"),
     Flag("overwrite", None, (3,),
          "repeat finished wavs of the same model and settings (default: skip them)"),
-    Flag("vocoder_dir", MODEL, (3, 4),
+    Flag("vocoder_dir", v.MODEL, (3, 4),
          "vocoder, given as for --infer_expt_dir, or griffin_lim (default: the bundled one); stage"
          " 4 also scores recordings resynthesised by it, to isolate its error (default: that of"
          " stage 3, if built in)", kinds=TTS),
     Flag("resample", None, (3, 4),
          "accept a vocoder of another mel or sample rate, at lower quality", kinds=TTS),
-    Flag("speaker", WORD, (3,),
+    Flag("speaker", v.WORD, (3,),
          "speaker (default: the only one; batch: that of the recording)", kinds=TTS),
-    Flag("pitch_control", FACTOR, (3,), "1.2 is 20 % higher", kinds=TTS, default=1.0),
-    Flag("energy_control", FACTOR, (3,), "1.2 is 20 % louder", kinds=TTS, default=1.0),
-    Flag("duration_control", FACTOR, (3,), "1.2 is 20 % slower", kinds=TTS),
-    Flag("pace", FACTOR, (3,), "1.25 is 25 % faster: --duration_control 1/R", "R", kinds=TTS),
+    Flag("pitch_control", v.FACTOR, (3,), "1.2 is 20 % higher", kinds=TTS, default=1.0),
+    Flag("energy_control", v.FACTOR, (3,), "1.2 is 20 % louder", kinds=TTS, default=1.0),
+    Flag("duration_control", v.FACTOR, (3,), "1.2 is 20 % slower", kinds=TTS),
+    Flag("pace", v.FACTOR, (3,), "1.25 is 25 % faster: --duration_control 1/R", "R", kinds=TTS),
     Flag("pitch_transform_flatten", None, (3,),
          "the pitch is the speaker's mean; the four transforms are done in this order", kinds=TTS),
     Flag("pitch_transform_invert", None, (3,), "mirror the pitch at the mean", kinds=TTS),
-    Flag("pitch_transform_amplify", NUMBER, (3,),
+    Flag("pitch_transform_amplify", v.NUMBER, (3,),
          "multiply the difference between pitch and mean by X", kinds=TTS, default=1.0),
-    Flag("pitch_transform_shift", SHIFT, (3,),
+    Flag("pitch_transform_shift", v.SHIFT, (3,),
          "add HZ, from -500 to 500", "HZ", kinds=TTS, default=0.0),
-    Flag("pitch_transform_custom", CONTOUR, (3,),
+    Flag("pitch_transform_custom", v.CONTOUR, (3,),
          "multiply the pitch by a contour over the text, instead: ramp:A:B, from factor A to B, or"
          " a file of one factor a line, interpolated linearly", kinds=TTS),
     Flag("fade_out", whole(0), (3,),
-         "fade the end of each wav linearly over so many"
-         " mel frames (default: 0)", "FRAMES", kinds=TTS, default=0),
+         "fade the end of each wav linearly over so many mel frames (default: 0)", "FRAMES",
+         kinds=TTS, default=0),
     Flag("save_alignment", choice(*EXPORT_FORMATS), (3,),
          "write the times of words and phones next to the wavs", kinds=TTS),
-    Flag("metrics", NAMES, (4,), "scores, as in mcd,wer (default: all that can be computed)"),
-    Flag("checks", NAMES, (4,),
+    Flag("metrics", v.NAMES, (4,), "scores, as in mcd,wer (default: all that can be computed)"),
+    Flag("checks", v.NAMES, (4,),
          "checks for typical failures, all or none (default: all, and none with --metrics)"),
-    Flag("recordings", FOLDER, (4,), "recordings, named by id (default: those of stages 1 and 3)"),
-    Flag("natural", FOLDER, (4,),
+    Flag("recordings", v.FOLDER, (4,), "recordings named by id (default: those of stages 1 and 3)"),
+    Flag("natural", v.FOLDER, (4,),
          "second readings by the same speaker, named by the id of what they repeat: how much two"
          " readings by the same speaker differ"),
-    Flag("texts", FILE, (4,), "the texts: id|text lines (default: as in stages 1 and 3)"),
-    Flag("copies", YES_OR_NO, (4,), "no: no resynthesised recordings", default="yes"),
-    Flag("transcripts", FOLDER, (4,),
+    Flag("texts", v.FILE, (4,), "the texts: id|text lines (default: as in stages 1 and 3)"),
+    Flag("copies", v.YES_OR_NO, (4,), "no: no resynthesised recordings", default="yes"),
+    Flag("transcripts", v.FOLDER, (4,),
          "transcripts of your own recogniser: <id>.txt, recorded/<id>.txt"),
-    Flag("recogniser", FUNCTION, (4,),
+    Flag("recogniser", v.FUNCTION, (4,),
          "your own recogniser, as in my_asr:hear (default: pocketsphinx)"),
-    Flag("speaker_encoder", FUNCTION, (4,), "your own speaker encoder, as in my_voices:encode"),
-    Flag("report_dir", REPORT, (4,),
+    Flag("speaker_encoder", v.FUNCTION, (4,), "your own speaker encoder, as in my_voices:encode"),
+    Flag("report_dir", v.REPORT, (4,),
          "folder of the page and the comparison (default: next to the wavs; several folders:"
          " comparison/ in the first)"),
-    Flag("page", YES_OR_NO, (4,), "no: do not write report.html", default="yes"),
+    Flag("page", v.YES_OR_NO, (4,), "no: do not write report.html", default="yes"),
 )
 # fmt: on
 

@@ -34,14 +34,7 @@ def choice(*names: str) -> Value:
 
 
 def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = False) -> Value:
-    """Text of a given form.
-
-    Args:
-        metavar: For the help.
-        pattern: Regular expression of the whole text.
-        expected: For messages.
-        may_be_empty: As in `Value`.
-    """
+    """Text of which a regular expression matches the whole."""
 
     def read(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -52,31 +45,18 @@ def matching(metavar: str, pattern: str, expected: str, *, may_be_empty: bool = 
 
 
 def whole(least: int, most: int | None = None) -> Value:
-    """A whole number.
-
-    Args:
-        least: The smallest.
-        most: The largest; None: any of up to 19 digits.
-    """
+    """A whole number of up to 19 digits."""
 
     def read(text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) < least:
-            raise ValueError
-        if most is not None and int(text) > most:
+        if not re.fullmatch(r"[0-9]{1,19}", text) or not least <= int(text) <= (most or math.inf):
             raise ValueError
         return int(text)
 
-    return Value(read, "N", f"a whole number from {least}{'' if most is None else f' to {most}'}")
+    return Value(read, "N", f"a whole number from {least}{f' to {most}' if most else ''}")
 
 
 def number(example: str, least: float = -math.inf, most: float = math.inf) -> Value:
-    """A finite number in plain decimals.
-
-    Args:
-        example: For messages.
-        least: The smallest.
-        most: The largest.
-    """
+    """A finite number in plain decimals; the example is for messages."""
 
     def read(text: str) -> float:
         if not re.fullmatch(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)", text):
@@ -138,7 +118,7 @@ FACTOR = number("1.2", *CONTROL_RANGE)
 SHIFT = number("-50", -MOST_SHIFT_HZ, MOST_SHIFT_HZ)
 NUMBER = number("1.5")
 STAGES = Value(_stages, "STAGES", "a stage from 0 to 4, a range such as 1-3, or all")
-GPU = r"([0-9]+|(GPU|MIG)-[\w-]+)"  # also the names that nvidia-smi -L prints
+GPU = r"(-?[0-9]+|(GPU|MIG)-[\w-]+)"  # also the names that nvidia-smi -L prints
 GPUS = matching(
     "LIST", f"({GPU}(,{GPU})*)?", "numbers and commas, as in 0 or 0,1,2,3", may_be_empty=True
 )
