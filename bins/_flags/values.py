@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from config.controls import CONTROL_RANGE, MOST_SHIFT_HZ
+from config.controls import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
 from utils.files import user_path
 
 
@@ -113,7 +113,7 @@ TEXT = Value(str, "TEXT", free=True)
 WORD = Value(str, "NAME")
 YES_OR_NO = choice("yes", "no")
 COUNT = whole(1)
-SEED = whole(0, 2**63 - 1)  # the range of every generator
+SEED = whole(0, MOST_SEED)
 FACTOR = number("1.2", *CONTROL_RANGE)
 SHIFT = number("-50", -MOST_SHIFT_HZ, MOST_SHIFT_HZ)
 NUMBER = number("1.5")

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from config.controls import CONTROL_RANGE, MOST_SHIFT_HZ
+from config.controls import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
 from models.base.acoustic import Control
 from models.synthesizer.prosody.contours import PitchContour, Transform, record_of, transform_of
 from models.synthesizer.prosody.given_pitch import checked_pitch
 from modules.pitch_transform import PitchTransform
 from utils.config import nearest
 from utils.errors import InputError
-
-_MOST_SEED = 2**63 - 1  # PyTorch's largest
 
 
 def _needs(control: Control) -> dict[str, Control]:
@@ -76,7 +74,7 @@ class Settings:
         for name in ("pitch_control", "energy_control", "duration_control"):
             _check_factor(name, getattr(self, name))
         _check_whole("fade_out", self.fade_out)
-        seed = _check_whole("seed", self.seed, _MOST_SEED)
+        seed = _check_whole("seed", self.seed, MOST_SEED)
         transform = transform_of(self.pitch_transform)
         if isinstance(transform, PitchTransform) and abs(transform.shift_hz) > MOST_SHIFT_HZ:
             raise InputError(
