@@ -39,7 +39,8 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
     scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
     known = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
     if name not in known:
-        raise UsageError(f"no recipe '{name}'{nearest(name, known)} (known: {', '.join(known)})")
+        near, names = nearest(name, known), ", ".join(known)
+        raise UsageError(f"no recipe '{name}'{near} (expected one of {names}, then its flags)")
     typed: tuple[str, ...] = ("python", "-m", "bins.recipe", name)
     if shell_caller is not None:
         typed = ("sh", str(known[name]))

@@ -264,7 +264,7 @@ def test_a_wrong_flag_is_one_line_before_any_work(refusal, recipe, flags, messag
 
 
 def test_a_recipe_that_does_not_exist_is_answered_by_the_nearest(refusal):
-    assert "no recipe 'tts/FastSpeech'; did you mean tts/FastSpeech2? (known: " in refusal(
+    assert "no recipe 'tts/FastSpeech'; did you mean tts/FastSpeech2? (expected " in refusal(
         "tts/FastSpeech", "--stage", "1"
     )
 

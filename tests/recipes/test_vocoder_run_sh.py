@@ -76,4 +76,4 @@ def test_a_recipe_of_an_unknown_kind_is_refused(run_sh, clone):
     (clone / "egs" / "vocoder").rename(clone / "egs" / "music")
     result = run_sh("egs/music/HiFiGAN", "--stage", "1")
     assert (result.code, result.calls) == (2, [])
-    assert "error: no recipe 'music/HiFiGAN' (known: tts/FastPitch, " in result.output
+    assert "error: no recipe 'music/HiFiGAN' (expected one of tts/FastPitch, " in result.output
