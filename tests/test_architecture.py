@@ -41,7 +41,7 @@ ROOMS = {
         "extraction": {"records", "audio", "text", "dataset", "alignment"},
         "durations": {"records", "text", "dataset", "alignment", "extraction"},
         "tensorflowtts": {"records", "audio", "text", "dataset", "extraction"},
-        "scoring": {"records", "audio", "text"},
+        "metrics": {"records", "audio", "text"},
     },
 }
 # Each of these takes a good part of a second, or more, to import.

@@ -2,8 +2,6 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
-from pkgutil import iter_modules
 
 from bins._flags.table import FLAGS, Command
 from utils.cli import UsageError
@@ -105,14 +103,20 @@ def _check_evaluation(given: Namespace) -> None:
     if given.infer_testing_set is not None:
         _require("--infer_testing_set", ("infer_dataset",), given)
     _check_vocoder(given)
-    for flag, names in (("metrics", given.metrics), ("checks", given.checks)):
-        folder = Path(__file__).parents[2] / "processors" / "scoring" / flag
-        known = ["all", *(module.name for module in iter_modules([str(folder)]))]
-        for name in (
-            () if names is None or (flag, names) == ("checks", "none") else names.split(",")
-        ):
+    if given.metrics or (given.checks and given.checks != "none"):
+        _check_names(given)
+
+
+def _check_names(given: Namespace) -> None:
+    from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
+
+    for flag, names, known in (
+        ("metric", given.metrics, ["all", *METRICS]),
+        ("check", given.checks, ["all", "none", *CHECKS]),
+    ):
+        for name in names.split(",") if names else ():
             if name not in known:
                 raise UsageError(
-                    f"--{flag} {name}: no such {flag.removesuffix('s')}{nearest(name, known)}"
+                    f"--{flag}s {name}: no such {flag}{nearest(name, known)}"
                     f" (known: {', '.join(known)})"
                 )

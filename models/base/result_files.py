@@ -7,4 +7,3 @@ SCORES = "scores.json"
 UTTERANCES = "scores.jsonl"
 PAGE = "report.html"
 COMPARISON = "comparison"
-UNFINISHED = "unfinished"  # of an evaluation that was interrupted

@@ -4,16 +4,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from models.base.result_files import UNFINISHED
-from models.evaluation.cache import ScoreCache
 from models.evaluation.inputs import input_checks
-from models.evaluation.inputs.evaluation_set import EvaluationSet, build_evaluation_set
+from models.evaluation.inputs.evaluation_set import (
+    EvaluationSet,
+    SystemTraits,
+    build_evaluation_set,
+    log_formats,
+    user_models_by_system,
+)
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.metric_selection import MetricSelection, check_wanted
+from models.evaluation.metric_selection import MetricSelection
 from models.evaluation.output import write_results
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
-from processors.scoring.user_models import UserFunctionError
-from processors.scoring.utterance_scorer import (
+from processors.metrics.recognition.user_models import UserFunctionError
+from processors.metrics.utterance_scorer import (
     EvaluatedUtterance,
     ScoringTask,
     UtteranceScores,
@@ -45,34 +49,44 @@ def evaluate(
     """
     options = options or EvaluationOptions()
     preprocess, user_models = inputs.references.preprocess, options.user_models
-    check_applicable = partial(check_wanted, options.metrics, user_models)
-    data = build_evaluation_set(inputs, options, check_applicable)
-    own = list(data.vocoders)
-    selection = MetricSelection(options.metrics, options.checks, data.traits(), user_models)
-    names = list(data.folders)
-    of_systems = input_checks.user_models_by_system(names, own, data.items, user_models)
-    for name in own:
-        input_checks.log_formats(name, data.items, preprocess.mel.sample_rate)
-    task = ScoringTask(selection.metrics, preprocess.mel, selection.checks, user_models, of_systems)
-    cache = ScoreCache(data.output / UNFINISHED, task)
-    scored = _score_all(data.items, cache, n_jobs or n_cores(), preprocess.backend)
+
+    def select(systems: Mapping[str, SystemTraits]) -> MetricSelection:
+        return MetricSelection(options.metrics, options.checks, systems, user_models)
+
+    data = build_evaluation_set(inputs, options, select)
+    selection = select(data.traits())
+    selection.log_skipped()
+    user_models_of = user_models_by_system(data, user_models)
+    log_formats(data, preprocess.mel.sample_rate)
+    task = ScoringTask(
+        selection.metrics, preprocess.mel, selection.checks, user_models, user_models_of
+    )
+    scored = _score_all(data.items, task, n_jobs or n_cores(), preprocess.backend)
     selection.skip_unscored(scored)
-    systems = _systems(data, selection, scored)
+    selection.log_skipped()
+    systems, references = _systems(data, selection, scored)
     evaluation = Evaluation(
         systems,
-        tuple(item for item in data.items if own[0] in item.spoken),
+        tuple(item for item in data.items if systems[0].name in item.spoken),
         preprocess.mel,
-        compare(systems[: len(own)], selection.own_columns),
+        compare(systems, selection.compared_columns),
         data.output,
+        references,
     )
     write_results(evaluation)
     warn_of_language(evaluation, inputs.references.datasets)
-    cache.clear()
     return evaluation
 
 
+class _Outcome(NamedTuple):
+    """The scores of an utterance by system, or why there are none."""
+
+    scored: dict[str, UtteranceScores]
+    fault: str = ""
+
+
 def _score_all(
-    items: Sequence[EvaluatedUtterance], cache: ScoreCache, n_jobs: int, backend: Backend
+    items: Sequence[EvaluatedUtterance], task: ScoringTask, n_jobs: int, backend: Backend
 ) -> dict[str, list[UtteranceScores]]:
     """Scores by system, in the order of ids.
 
@@ -83,15 +97,14 @@ def _score_all(
     scored: dict[str, list[UtteranceScores]] = {}
     faults: list[str] = []
     warned: set[str] = set()
-    n_cached = n_tried = 0
+    n_tried = 0
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
-        for chunk in run_chunks(partial(_score_chunk, cache=cache), chunks, n_jobs, backend):
+        for chunk in run_chunks(partial(_score_chunk, task=task), chunks, n_jobs, backend):
             for outcome in chunk.result:
-                n_cached += outcome.was_cached
-                for system, one in outcome.scored.items():
-                    scored.setdefault(system, []).append(one)
-                    _warn_of_first_failures(system, one, warned)
+                for system, scores in outcome.scored.items():
+                    scored.setdefault(system, []).append(scores)
+                    _warn_of_first_failures(system, scores, warned)
             faults += [outcome.fault for outcome in chunk.result if outcome.fault]
             faults += [_crash(item) for item in chunk.lost]
             n_tried += 1
@@ -99,9 +112,7 @@ def _score_all(
             if len(faults) >= input_checks.SHOWN:
                 break
     input_checks.refuse(sorted(faults), "utterances could not be scored", n_tried)
-    if n_cached:
-        _log.info("%d of %d were scored by an interrupted run", n_cached, len(items))
-    return {system: sorted(ones, key=lambda one: one.id) for system, ones in scored.items()}
+    return {system: sorted(rows, key=lambda scores: scores.id) for system, rows in scored.items()}
 
 
 def _warn_of_first_failures(system: str, scored: UtteranceScores, warned: set[str]) -> None:
@@ -120,81 +131,60 @@ def _crash(item: EvaluatedUtterance) -> str:
     )
 
 
-class _Outcome(NamedTuple):
-    """The scores of an utterance by system, or why there are none."""
-
-    scored: dict[str, UtteranceScores]
-    fault: str = ""
-    was_cached: bool = False
-
-
-def _score_chunk(_: str, items: Sequence[EvaluatedUtterance], cache: ScoreCache) -> list[_Outcome]:
+def _score_chunk(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -> list[_Outcome]:
     """The work of one process."""
-    return [_score_one(item, cache) for item in items]
+    return [_outcome(item, task) for item in items]
 
 
-def _score_one(item: EvaluatedUtterance, cache: ScoreCache) -> _Outcome:
+def _outcome(item: EvaluatedUtterance, task: ScoringTask) -> _Outcome:
     try:
-        key = cache.key_of(item)
-        cached = cache.read(key)
-        if cached is not None:
-            return _Outcome(cached, was_cached=True)
-        scored = score_utterance(item, cache.task)
+        return _Outcome(score_utterance(item, task))
     except UserFunctionError as error:
         raise InputError(f"{item.id}: {error}") from error
     except InputError as error:
         return _Outcome({}, str(error))
-    cache.write(key, scored)
-    return _Outcome(scored)
 
 
 def _systems(
     data: EvaluationSet, selection: MetricSelection, scored: Mapping[str, Sequence[UtteranceScores]]
-) -> tuple[System, ...]:
-    """Systems with the scores of references in their reports, then the references."""
+) -> tuple[tuple[System, ...], tuple[System, ...]]:
+    """Systems, with the scores of references in their reports, and references."""
     traits = data.traits()
     scores = {name: mean_scores(selection.columns(name), scored[name]) for name in data.folders}
     references = {name: scores[name] for name in data.folders if traits[name].is_reference}
     systems = []
     for name, folder in data.folders.items():
-        ones = scored[name]
-        flags = selection.count_flags(name, [one.flags for one in ones])
-        recorded = selection.count_flags(name, [one.recorded_flags for one in ones])
+        rows = scored[name]
+        recorded = selection.count_flags(name, [row.recorded_flags for row in rows])
         report = SystemReport(
-            utterances=len(ones),
-            seconds=round(sum(one.seconds for one in ones), 3),
+            utterances=len(rows),
+            seconds=round(sum(row.seconds for row in rows), 3),
             vocoder=data.vocoders.get(name, ""),
             scores=scores[name],
             skipped=selection.skipped[name],
-            flags=flags,
+            flags=selection.count_flags(name, [row.flags for row in rows]),
             recorded_flags=recorded if traits[name].recorded else {},
             references={} if name in references else references,
         )
-        by_id = {one.id: one for one in ones}
+        by_id = {row.id: row for row in rows}
         systems.append(System(name, folder, report, by_id, name in references))
-    return tuple(systems)
+    n = len(data.vocoders)
+    return tuple(systems[:n]), tuple(systems[n:])
 
 
 def warn_of_language(evaluation: Evaluation, datasets: Sequence[str]) -> None:
-    """Warns if the recogniser misreads even the recordings.
-
-    Args:
-        evaluation: Results.
-        datasets: Data sets of the configuration, which may state the wrong language.
-    """
-    for system in evaluation.own:
-        score = system.report.scores.get("wer_recorded")
-        if score is None or score.mean <= MOST_MISREAD:
-            continue
+    """Warns if the recogniser misreads even the recordings."""
+    scores = [system.report.scores.get("wer_recorded") for system in evaluation.systems]
+    misread = next((score.mean for score in scores if score and score.mean > MOST_MISREAD), None)
+    if misread is not None:
         languages = {item.language for item in evaluation.items if item.language}
         _log.warning(
             "the recogniser misreads %.0f %% of the words of the recordings: is their language %s? "
             "Set it by --set preprocess.corpus.%s.language=de or such, or give a --recogniser",
-            score.mean,
+            misread,
             ", ".join(sorted(languages)) or "unknown",
             datasets[0] if len(datasets) == 1 else "<name>",
         )
-        return
 
 
 _log = get_logger(__name__)

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from models.evaluation.inputs.evaluation_set import SystemTraits
 from models.evaluation.inputs.options import ALL
-from processors.scoring.checks import Flag, check_names
-from processors.scoring.checks import find as find_check
-from processors.scoring.metrics import Metric, find, metric_names
-from processors.scoring.user_models import UserModels
-from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores, columns_of
+from processors.metrics.recognition.user_models import UserModels
+from processors.metrics.records import AnyMetric, CopyMetric, Flag, SpeechMetric
+from processors.metrics.registry import CHECKS, METRICS, find_check, find_metric
+from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores, columns_of
 from utils.errors import InputError
 from utils.logging import get_logger
 
@@ -28,7 +27,7 @@ class MetricSelection:
 
     Attributes:
         metrics: Those that apply to any system.
-        checks: Those that are installed.
+        checks: Names.
         skipped: Reasons by system and name.
 
     Raises:
@@ -44,35 +43,32 @@ class MetricSelection:
         user_models: UserModels,
     ) -> None:
         self._systems = systems
-        self._own = [name for name, traits in systems.items() if not traits.is_reference]
+        self._compared = [name for name, traits in systems.items() if not traits.is_reference]
         self.skipped: dict[str, dict[str, str]] = {name: {} for name in systems}
         self._unlogged: dict[str, list[str]] = {}  # names by reason
         self._chosen = [] if ALL in wanted else list(dict.fromkeys(wanted))
-        names = self._chosen or metric_names()
+        names = self._chosen or list(METRICS)
         for name in names:
-            metric = find(name).METRIC
-            self._skip(
-                name, {s: _lack(metric, traits, user_models) for s, traits in systems.items()}
-            )
+            metric = find_metric(name)
+            self._skip(name, {s: _lack(metric, t, user_models) for s, t in systems.items()})
         self.metrics = tuple(name for name in names if self._applies(name, systems))
         self._need_one()
         if checks is None:
             checks = () if self._chosen else (ALL,)
-        names = check_names() if ALL in checks else list(dict.fromkeys(checks))
-        self.checks = tuple(name for name in names if self._is_installed(name))
-        self._log_skipped()
+        names = list(CHECKS) if ALL in checks else list(dict.fromkeys(checks))
+        self.checks = tuple(find_check(name).name for name in names)
 
     def columns(self, system: str) -> list[ScoreColumn]:
         """The columns of scores of a system."""
         return columns_of([name for name in self.metrics if name not in self.skipped[system]])
 
     @property
-    def own_columns(self) -> list[ScoreColumn]:
+    def compared_columns(self) -> list[ScoreColumn]:
         """The columns that differ between systems: without those that concern recordings."""
         return [column for column in columns_of(self.metrics) if column.name in self.metrics]
 
     def skip_unscored(self, scored: Mapping[str, Sequence[UtteranceScores]]) -> None:
-        """Skips and logs metrics and checks that had no utterance to score.
+        """Skips metrics and checks that had no utterance to score.
 
         Args:
             scored: All utterances by system.
@@ -87,9 +83,9 @@ class MetricSelection:
             }
             for system in (system for system, lack in lacks.items() if not lack):
                 failed = self._warn_of_failed(name, system, scored[system])
-                without = [one.id for one in scored[system] if name not in one.values]
+                without = [scores.id for scores in scored[system] if name not in scores.values]
                 ids = [id for id in without if id not in failed]
-                reason = f"have no score, for lack of {find(name).METRIC.needs}"
+                reason = f"have no score, for lack of {find_metric(name).needs}"
                 self._warn(name, system, ids, len(scored[system]), reason)
             self._skip(name, lacks)
         self._need_one()
@@ -97,7 +93,6 @@ class MetricSelection:
             for system in scored:
                 self._warn_of_failed(name, system, scored[system])
             self._skip(_CHECK + name, {s: _unchecked(name, scored[s]) for s in scored})
-        self._log_skipped()
 
     def count_flags(self, system: str, flags: Iterable[Sequence[Flag]]) -> dict[str, int]:
         """Counts flagged utterances by check, without skipped checks.
@@ -106,9 +101,16 @@ class MetricSelection:
             system: Its name.
             flags: Of each utterance.
         """
-        found = Counter(flag.check for one in flags for flag in one)
+        counts = Counter(flag.check for row in flags for flag in row)
         skipped = self.skipped[system]
-        return {name: found[name] for name in self.checks if _CHECK + name not in skipped}
+        return {name: counts[name] for name in self.checks if _CHECK + name not in skipped}
+
+    def log_skipped(self) -> None:
+        """Logs what was skipped since the last call, one line for each reason."""
+        for reason, names in self._unlogged.items():
+            log = _log.warning if set(names) & set(self._chosen) else _log.info
+            log("without %s%s", ", ".join(names), reason)
+        self._unlogged.clear()
 
     def _applies(self, name: str, systems: Iterable[str]) -> list[str]:
         return [system for system in systems if name not in self.skipped[system]]
@@ -122,35 +124,19 @@ class MetricSelection:
         for system, reason in lacks.items():
             if reason:
                 self.skipped[system][name] = reason
-        reasons = list(dict.fromkeys(lacks[system] for system in self._own if lacks.get(system)))
-        if reasons and name in self._chosen and not self._applies(name, self._own):
+        reasons = dict.fromkeys(lacks[system] for system in self._compared if lacks.get(system))
+        if reasons and name in self._chosen and not self._applies(name, self._compared):
             raise InputError(f"--metrics {name}: {'; '.join(reasons)}")
         for reason in reasons:
-            these = [system for system in self._own if lacks.get(system) == reason]
-            which = f" of {', '.join(these)}" if len(these) < len(self._own) else ""
-            if name in self._chosen:
-                _log.warning("without %s%s: %s", name, which, reason)
-            else:
-                self._unlogged.setdefault(f"{which}: {reason}", []).append(name)
-
-    def _log_skipped(self) -> None:
-        """Logs what was skipped since the last call, one line for each reason."""
-        for reason, names in self._unlogged.items():
-            _log.info("without %s%s", ", ".join(names), reason)
-        self._unlogged.clear()
-
-    def _is_installed(self, name: str) -> bool:
-        missing = find_check(name).CHECK.missing()
-        if missing:
-            reason = f"not installed (pip install {' '.join(missing)})"
-            self._skip(_CHECK + name, dict.fromkeys(self._systems, reason))
-        return not missing
+            lacking = [system for system in self._compared if lacks.get(system) == reason]
+            which = f" of {', '.join(lacking)}" if len(lacking) < len(self._compared) else ""
+            self._unlogged.setdefault(f"{which}: {reason}", []).append(name)
 
     def _warn_of_failed(
         self, name: str, system: str, scored: Sequence[UtteranceScores]
     ) -> list[str]:
         """Logs and returns the utterances at which a metric or check raised an error."""
-        failed = [one.id for one in scored if name in dict(one.failed)]
+        failed = [scores.id for scores in scored if name in dict(scores.failed)]
         self._warn(name, system, failed, len(scored), "failed")
         return failed
 
@@ -161,62 +147,45 @@ class MetricSelection:
             _log.warning("%s: %d of %d %s: %s", label, len(ids), n, what, listed)
 
     def _need_one(self) -> None:
-        if not any(self._applies(name, self._own) for name in self.metrics):
-            self._log_skipped()
+        if not any(self._applies(name, self._compared) for name in self.metrics):
+            self.log_skipped()
             raise InputError("no metric is left that could be computed")
 
 
-def check_wanted(
-    wanted: Sequence[str], user_models: UserModels, systems: Mapping[str, SystemTraits]
-) -> None:
-    """Refuses metrics that were asked for and apply to no system.
-
-    Args:
-        wanted: Names of metrics, or `all`.
-        user_models: Functions and transcripts of the user.
-        systems: Properties of each system, by name; without references.
-
-    Raises:
-        InputError: If a name is unknown, or a metric applies to no system.
-    """
-    for name in () if ALL in wanted else wanted:
-        metric = find(name).METRIC
-        lacks = [_lack(metric, traits, user_models) for traits in systems.values()]
-        if all(lacks):
-            raise InputError(f"--metrics {name}: {'; '.join(dict.fromkeys(lacks))}")
-
-
-def _lack(metric: Metric, traits: SystemTraits, user_models: UserModels) -> str:
+def _lack(metric: AnyMetric, traits: SystemTraits, user_models: UserModels) -> str:
     """Why a metric does not apply to a system; empty if it does."""
     if missing := metric.missing():
         return f"not installed (pip install {' '.join(missing)})"
-    if metric.user_model and getattr(user_models, metric.user_model) is None:
-        return f"needs your own function: --speaker_{metric.user_model} package.module:function"
-    if metric.input == "copy" and not traits.copies:
+    if metric.needs_encoder and user_models.encoder is None:
+        return "needs your own function: --speaker_encoder package.module:function"
+    if isinstance(metric, CopyMetric) and not traits.copies:
         return "compares copies with their recordings; this speech has its own timing"
-    if metric.input != "speech" and not traits.recorded:
+    if not isinstance(metric, SpeechMetric) and not traits.recorded:
         return "there are no recordings to compare with; give them by --recordings"
     return ""
 
 
 def _without_score(name: str, scored: Sequence[UtteranceScores], traits: SystemTraits) -> str:
     """Why a metric gave no utterance a score; empty if it did."""
-    if any(name in one.values for one in scored):
+    if any(name in scores.values for scores in scored):
         return ""
-    errors = [error for one in scored for failed, error in one.failed if failed == name]
-    if errors:
+    if errors := _notes(name, (scores.failed for scores in scored)):
         return f"it fails: {errors[0]}"
-    needs = find(name).METRIC.needs
+    needs = find_metric(name).needs
     hint = "; give --texts" if needs.startswith("a text") and not traits.texts else ""
     return f"no utterance has {needs}{hint}"
 
 
 def _unchecked(name: str, scored: Sequence[UtteranceScores]) -> str:
     """Why a check applied to no utterance; empty if it did."""
-    errors = [error for one in scored for failed, error in one.failed if failed == name]
+    errors = _notes(name, (scores.failed for scores in scored))
     reasons = [f"it fails: {error}" for error in errors]
-    reasons += [flag.note for one in scored for flag in one.unchecked if flag.check == name]
+    reasons += _notes(name, (scores.unchecked for scores in scored))
     return reasons[0] if len(reasons) == len(scored) else ""
+
+
+def _notes(name: str, rows: Iterable[Sequence[Flag]]) -> list[str]:
+    return [flag.note for row in rows for flag in row if flag.check == name]
 
 
 _log = get_logger(__name__)

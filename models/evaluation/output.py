@@ -13,7 +13,7 @@ from models.evaluation.results import (
     System,
     verdict_of,
 )
-from processors.scoring.utterance_scorer import UtteranceScores
+from processors.metrics.utterance_scorer import UtteranceScores
 from utils.files import write_json, write_jsonl
 
 _INTERVAL = f"{CONFIDENCE:.0%} interval"
@@ -23,12 +23,12 @@ _VERDICTS = {"unclear": "no clear difference", "too few": "too few utterances to
 
 def write_results(evaluation: Evaluation) -> None:
     """Writes the scores of each system to its folder, and the comparison of several."""
-    for system in evaluation.own:
+    for system in evaluation.systems:
         (system.folder / SCORES).unlink(missing_ok=True)  # does not belong to the new lines
         write_jsonl(system.folder / UTTERANCES, map(_line, system.scored.values()))
         report = {"confidence": CONFIDENCE, **asdict(system.report)}
         write_json(system.folder / SCORES, report)
-    if len(evaluation.own) > 1:
+    if len(evaluation.systems) > 1:
         write_json(evaluation.folder / f"{COMPARISON}.json", _comparison_json(evaluation))
 
 
@@ -37,7 +37,7 @@ def _line(scored: UtteranceScores) -> dict[str, object]:
     flags = {
         "flags": scored.flags,
         "recorded_flags": scored.recorded_flags,
-        "unjudged": scored.unchecked,
+        "unchecked": scored.unchecked,
         "failed": scored.failed,
     }
     return {
@@ -46,7 +46,7 @@ def _line(scored: UtteranceScores) -> dict[str, object]:
         **{name: round(value.value, DIGITS) for name, value in values.items()},
         "weights": {name: value.weight for name, value in values.items() if value.weight != 1},
         "notes": {name: value.note for name, value in values.items() if value.note},
-        **{kind: {flag.check: flag.note for flag in found} for kind, found in flags.items()},
+        **{kind: {flag.check: flag.note for flag in row} for kind, row in flags.items()},
     }
 
 
@@ -56,18 +56,18 @@ def _comparison_json(evaluation: Evaluation) -> dict[str, object]:
             "folder": str(system.folder),
             "means": {name: score.mean for name, score in system.report.scores.items()},
         }
-        for system in evaluation.systems
+        for system in (*evaluation.systems, *evaluation.references)
     }
     comparisons = [
         {
-            "first": one.first,
-            "second": one.second,
+            "first": comparison.first,
+            "second": comparison.second,
             "differences": {
                 name: {**asdict(score), "first_is": verdict_of(score)}
-                for name, score in one.differences.items()
+                for name, score in comparison.differences.items()
             },
         }
-        for one in evaluation.comparisons
+        for comparison in evaluation.comparisons
     ]
     counts = {"confidence": CONFIDENCE, "utterances": len(evaluation.items)}
     return {**counts, "systems": systems, "comparisons": comparisons}
@@ -75,7 +75,7 @@ def _comparison_json(evaluation: Evaluation) -> dict[str, object]:
 
 def tables_of(evaluation: Evaluation) -> str:
     """Tables of the means of each system, the differences of every two, and the failures."""
-    systems = evaluation.own
+    systems = evaluation.systems
     means = _means_of_several(systems) if len(systems) > 1 else _means(systems[0])
     differences = [_differences(comparison) for comparison in evaluation.comparisons]
     return "\n".join(part for part in (means, *differences, _flags(systems)) if part)
@@ -88,7 +88,7 @@ def _means(system: System) -> str:
     for name, (unit, better) in _units([scores, *references.values()]).items():
         score = scores.get(name)
         interval, n = (_interval(score), str(score.n)) if score is not None else ("", "")
-        cells = [_cell(one.get(name), system.report.utterances) for one in references.values()]
+        cells = [_cell(row.get(name), system.report.utterances) for row in references.values()]
         rows.append((name, _mean(score), interval, unit, n, better, *cells))
     return _aligned(rows)
 
@@ -133,10 +133,10 @@ def _flags(systems: Sequence[System]) -> str:
     names = [system.name for system in systems]
     rows = [("failures", *names, *(["recordings"] if recorded else []))]
     for name in checks:
-        cells = [
-            _count(one.report.flags.get(name), one.report.utterances - one.unchecked(name))
-            for one in systems
-        ]
+        cells = []
+        for system in systems:
+            n_checked = system.report.utterances - system.unchecked(name)
+            cells.append(_count(system.report.flags.get(name), n_checked))
         if recorded:
             cells.append(_count(recorded.get(name), systems[0].report.utterances))
         rows.append((name, *cells))

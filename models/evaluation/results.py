@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from models.evaluation.bootstrap import FEWEST, Estimate, estimate_differences, estimate_means
+from models.evaluation.bootstrap import FEWEST, Estimate, estimate_difference, estimate_mean
 from modules.mel import MelConfig
-from processors.scoring.utterance_scorer import EvaluatedUtterance, ScoreColumn, UtteranceScores
+from processors.metrics.utterance_scorer import EvaluatedUtterance, ScoreColumn, UtteranceScores
 
 DIGITS = 6
 Verdict = Literal["better", "worse", "differs", "unclear", "too few"]
@@ -54,7 +54,8 @@ class System:
 
     def unchecked(self, check: str) -> int:
         """Counts the utterances that a check did not apply to."""
-        return sum(flag.check == check for one in self.scored.values() for flag in one.unchecked)
+        rows = self.scored.values()
+        return sum(flag.check == check for scores in rows for flag in scores.unchecked)
 
 
 @dataclass(frozen=True)
@@ -70,44 +71,35 @@ class Comparison:
 class Evaluation:
     """Results of a run of stage 4."""
 
-    systems: tuple[System, ...]  # then references, which may have other utterances
+    systems: tuple[System, ...]
     items: tuple[EvaluatedUtterance, ...]  # of the systems, ordered by id
     mel: MelConfig  # of the copies; its sample rate is that of the recordings
-    comparisons: tuple[Comparison, ...] = ()  # of every two systems, without references
+    comparisons: tuple[Comparison, ...] = ()  # of every two systems
     folder: Path = Path()  # of files about all systems
-
-    @property
-    def own(self) -> list[System]:
-        """The systems without the references."""
-        return [system for system in self.systems if not system.is_reference]
+    references: tuple[System, ...] = ()  # may have other utterances
 
 
 def mean_scores(
     columns: Sequence[ScoreColumn], scored: Sequence[UtteranceScores]
 ) -> dict[str, MeanScore]:
-    """Computes the mean of each column that has a value.
-
-    Args:
-        columns: Names and units.
-        scored: Utterances.
-    """
-    return _rounded(columns, estimate_means(*_arrays(columns, scored)))
+    """Computes the mean of each column that has a value."""
+    estimates = {column: estimate_mean(*_values(column, scored)) for column in columns}
+    return {c.name: _rounded(c, estimate) for c, estimate in estimates.items() if estimate}
 
 
 def compare(systems: Sequence[System], columns: Sequence[ScoreColumn]) -> tuple[Comparison, ...]:
-    """Estimates paired differences of every two systems.
-
-    Args:
-        systems: They have the same utterances.
-        columns: The scores to compare.
-    """
+    """Estimates paired differences of every two systems, over the utterances of both."""
     comparisons = []
     for first, second in combinations(systems, 2):
+        differences = {}
         ids = [id for id in first.scored if id in second.scored]
-        values, weights = _arrays(columns, [first.scored[id] for id in ids])
-        others, other_weights = _arrays(columns, [second.scored[id] for id in ids])
-        estimates = estimate_differences(values, others, weights, other_weights)
-        comparisons.append(Comparison(first.name, second.name, _rounded(columns, estimates)))
+        rows = [[system.scored[id] for id in ids] for system in (first, second)]
+        for column in columns:
+            sides = [_values(column, row) for row in rows]
+            values, weights = zip(*sides, strict=True)
+            if estimate := estimate_difference(*values, *weights):
+                differences[column.name] = _rounded(column, estimate)
+        comparisons.append(Comparison(first.name, second.name, differences))
     return tuple(comparisons)
 
 
@@ -126,31 +118,18 @@ def verdict_of(difference: MeanScore) -> Verdict:
     return "better" if (difference.mean < 0) == (difference.better == "lower") else "worse"
 
 
-def _arrays(
-    columns: Sequence[ScoreColumn], scored: Sequence[UtteranceScores]
+def _values(
+    column: ScoreColumn, scored: Sequence[UtteranceScores]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values and weights, (n, K) each; NaN and 1 where there is no value."""
-    shape = len(scored), len(columns)
-    values, weights = np.full(shape, np.nan), np.ones(shape)
-    for row, one in enumerate(scored):
-        for k, column in enumerate(columns):
-            if column.name in one.values:
-                values[row, k], weights[row, k] = one.values[column.name][:2]
-    return values, weights
+    """Values and weights of a column, (n,) each; NaN and 1 where there is no value."""
+    cells = [scores.values.get(column.name) for scores in scored]
+    values = np.array([np.nan if cell is None else cell.value for cell in cells])
+    return values, np.array([1.0 if cell is None else cell.weight for cell in cells])
 
 
-def _rounded(
-    columns: Sequence[ScoreColumn], estimates: Sequence[Estimate | None]
-) -> dict[str, MeanScore]:
-    return {
-        column.name: MeanScore(
-            column.unit,
-            column.better,
-            round(estimate.mean, DIGITS),
-            None if estimate.low is None else round(estimate.low, DIGITS),
-            None if estimate.high is None else round(estimate.high, DIGITS),
-            estimate.n,
-        )
-        for column, estimate in zip(columns, estimates, strict=True)
-        if estimate is not None
-    }
+def _rounded(column: ScoreColumn, estimate: Estimate) -> MeanScore:
+    low, high = (
+        None if end is None else round(end, DIGITS) for end in (estimate.low, estimate.high)
+    )
+    mean = round(estimate.mean, DIGITS)
+    return MeanScore(column.unit, column.better, mean, low, high, estimate.n)

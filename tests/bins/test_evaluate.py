@@ -46,13 +46,20 @@ def test_two_plain_folders_are_compared_with_recordings(tmp_path, monkeypatch, c
     half = write_noise(tmp_path / "half", x=0.1, y=0.2)
     tenth = write_noise(tmp_path / "tenth", x=0.02, y=0.04)
     what = ["--infer_output_dir", half, tenth, "--recordings", recordings, "--metrics", "mstft"]
-    there = ["--report_dir", str(tmp_path / "there"), "--checks", "level,dc", "--page", "no"]
+    there = [
+        "--report_dir",
+        str(tmp_path / "there"),
+        "--checks",
+        "silence,clipping",
+        "--page",
+        "no",
+    ]
     evaluate(monkeypatch, *what, *there)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["metric", "unit", "better", "half", "tenth"]
     assert lines[1].split()[:3] == ["mstft", "lower", "1.193"]  # 1 - 0.5 + ln 2
     assert "half minus tenth, by utterance" in lines
     assert lines[5].endswith("  2  too few utterances to say")
-    assert lines[-2:] == ["level     0 of 2  2 of 2  0 of 2", "dc        0 of 2  0 of 2  0 of 2"]
+    assert lines[-2:] == ["silence   0 of 2  0 of 2  0 of 2", "clipping  0 of 2  0 of 2  0 of 2"]
     assert (tmp_path / "there" / "comparison.json").is_file()
     assert (tmp_path / "half" / "scores.json").is_file()

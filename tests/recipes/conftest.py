@@ -72,7 +72,7 @@ def last_speaker(config, overrides, name):
 """
 COPIED = (
     *("egs/_shared", "egs/tts", "egs/vocoder", "bins", "utils", "config"),
-    *("processors/__init__.py", "processors/durations/__init__.py", "processors/scoring"),
+    *("processors/__init__.py", "processors/durations/__init__.py", "processors/metrics"),
     *("models/__init__.py", "models/training/__init__.py", "models/training/processes"),
 )
 FAKES = {

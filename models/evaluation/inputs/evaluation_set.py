@@ -1,5 +1,6 @@
 """The evaluation set: utterances with the files of all systems and their references."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +27,12 @@ from models.evaluation.inputs.systems import (
     vocoder_of,
 )
 from modules.mel import MelConfig
-from processors.scoring.utterance_scorer import TOLERANCE_FRAMES, EvaluatedUtterance, SpeechFile
+from processors.metrics.recognition.labelled_speech import transcript_of
+from processors.metrics.recognition.user_models import UserModels
+from processors.metrics.utterance_scorer import TOLERANCE_FRAMES, EvaluatedUtterance, SpeechFile
 from utils.errors import InputError
 from utils.files import user_path
+from utils.logging import get_logger
 
 NATURAL = "natural"  # second readings, as a system
 
@@ -54,12 +58,12 @@ class EvaluationSet(NamedTuple):
         """Properties of each system and reference, by name."""
         traits = {}
         for name in self.folders:
-            own = [item for item in self.items if name in item.spoken]
+            items = [item for item in self.items if name in item.spoken]
             traits[name] = SystemTraits(
-                copies=all(item.spoken[name].is_copy for item in own),
-                recorded=all(item.recorded is not None for item in own),
+                copies=all(item.spoken[name].is_copy for item in items),
+                recorded=all(item.recorded is not None for item in items),
                 is_reference=name not in self.vocoders,
-                texts=any(item.text for item in own),
+                texts=any(item.text for item in items),
             )
         return traits
 
@@ -67,7 +71,7 @@ class EvaluationSet(NamedTuple):
 def build_evaluation_set(
     inputs: EvaluationInputs,
     options: EvaluationOptions,
-    check: Callable[[Mapping[str, SystemTraits]], None] = lambda _traits: None,
+    check: Callable[[Mapping[str, SystemTraits]], object] = lambda _traits: None,
 ) -> EvaluationSet:
     """Finds the files of all systems and their references; resynthesises recordings if needed.
 
@@ -80,11 +84,11 @@ def build_evaluation_set(
         InputError: If a file or recording is missing, systems differ in their utterances, or a
             folder is not writable.
     """
-    first, sources = inputs.folders[0], inputs.references
+    sources = inputs.references
     folders = dict(zip(system_names(inputs.folders, (COPY, NATURAL)), inputs.folders, strict=True))
-    output = options.folder or (first / COMPARISON if len(folders) > 1 else first)
-    processed = user_path(sources.preprocess.processed_dir)
-    split = options.dataset, options.testing_set, processed
+    several = inputs.folders[0] / COMPARISON
+    output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
+    split = options.dataset, options.testing_set, user_path(sources.preprocess.processed_dir)
     files = {
         name: select_files(read_system_files(folder), *split) for name, folder in folders.items()
     }
@@ -95,23 +99,19 @@ def build_evaluation_set(
     with_copies = add_copies(items, set(vocoders.values()), inputs, options, output / COPY)
     if with_copies is not items:
         folders[COPY] = output / COPY
-    if options.natural is None:
-        return EvaluationSet(folders, vocoders, with_copies, output)
-    folders[NATURAL] = options.natural
-    readings = sound_files(options.natural, options.dataset or "")
-    named = {one.dataset for several in files.values() for one in several} - {""}
-    wider = replace(sources, datasets=tuple(sorted({*sources.datasets, *named})))
-    return EvaluationSet(folders, vocoders, add_natural(with_copies, readings, wider), output)
+    if options.natural is not None:
+        folders[NATURAL] = options.natural
+        datasets = {file.dataset for rows in files.values() for file in rows} - {""}
+        wider = replace(sources, datasets=tuple(sorted({*sources.datasets, *datasets})))
+        readings = sound_files(options.natural, options.dataset or "")
+        with_copies = add_natural(with_copies, readings, wider)
+    return EvaluationSet(folders, vocoders, with_copies, output)
 
 
 def pair_files(
     systems: Mapping[str, Sequence[SystemFile]], sources: ReferenceSources
 ) -> list[EvaluatedUtterance]:
     """Pairs the files of systems with each other and with their references, by id.
-
-    Args:
-        systems: Files by the name of the system.
-        sources: Where references are.
 
     Returns:
         Items in the order of their ids. Either all have a recording, or none has.
@@ -120,7 +120,7 @@ def pair_files(
         InputError: If a file or recording is missing, systems differ in their utterances, or two
             files of a system have the same id; lists them.
     """
-    input_checks.check_sounds([one for files in systems.values() for one in files])
+    input_checks.check_sounds([file for files in systems.values() for file in files])
     by_id = {name: _by_id(files) for name, files in systems.items()}
     input_checks.check_same_utterances(by_id)
     input_checks.check_texts(by_id, sources.texts)
@@ -145,15 +145,15 @@ def add_natural(
     Raises:
         InputError: If a reading has no recording to compare with, or is that recording itself.
     """
-    finder, own = ReferenceFinder(sources), {one.id: {NATURAL: one} for one in readings}
-    paired = _paired(own, finder, sources.preprocess.mel, "files of --natural")
+    finder, by_id = ReferenceFinder(sources), {file.id: {NATURAL: file} for file in readings}
+    paired = _paired(by_id, finder, sources.preprocess.mel, "files of --natural")
     alone = [item.id for item in paired if item.recorded is None]
-    input_checks.refuse(alone, "second readings have no data set; use --recordings", len(own))
+    input_checks.refuse(alone, "second readings have no data set; use --recordings", len(by_id))
     added = {}
-    for one, item in zip(readings, paired, strict=True):
-        if (audio := finder.find(one).audio) and audio.samefile(one.file):
-            raise InputError(f"{one.file} is the recording itself, not a second reading")
-        added[one.id] = replace(item, spoken={NATURAL: SpeechFile(one.file)})
+    for file, item in zip(readings, paired, strict=True):
+        if (audio := finder.find(file).audio) and audio.samefile(file.file):
+            raise InputError(f"{file.file} is the recording itself, not a second reading")
+        added[file.id] = replace(item, spoken={NATURAL: SpeechFile(file.file)})
     both = []
     for item in items:
         reading = added.pop(item.id).spoken if item.id in added else {}
@@ -163,10 +163,10 @@ def add_natural(
 
 def _by_id(files: Sequence[SystemFile]) -> dict[str, SystemFile]:
     by_id: dict[str, SystemFile] = {}
-    for one in files:
-        other = by_id.setdefault(one.id, one)
-        if other is not one:
-            raise InputError(f"{other.file} and {one.file}: one id, {one.id}; run stage 3")
+    for file in files:
+        other = by_id.setdefault(file.id, file)
+        if other is not file:
+            raise InputError(f"{other.file} and {file.file}: one id, {file.id}; run stage 3")
     return by_id
 
 
@@ -181,45 +181,97 @@ def _paired(
     Raises:
         InputError: If some have no recording; lists them.
     """
-    found: dict[str, Reference] = {}
+    references: dict[str, Reference] = {}
     missing = []
     for id, files in by_utterance.items():
         # a copy matches one recording sample by sample, as stage 1 cut it
-        main = min(files.values(), key=lambda one: one.kind != "copy")
+        main = min(files.values(), key=lambda file: file.kind != "copy")
         try:
-            found[id] = finder.find(main)
+            references[id] = finder.find(main)
         except MissingRecordingError as error:
             missing.append(f"{id}: {error}")
-    if missing or any(one.recorded is not None for one in found.values()):
-        alone = [id for id, one in found.items() if one.recorded is None]
+    alone = [id for id, reference in references.items() if reference.recorded is None]
+    if missing or len(alone) < len(references):
         missing += [f"{id}: of no data set; give --recordings" for id in alone]
     n = len(by_utterance)
     input_checks.refuse(missing, f"{what} have no recording to be compared with", n)
     copying = {
         name
         for name in next(iter(by_utterance.values()))
-        if all(_is_copy(files[name], found[id], mel) for id, files in by_utterance.items())
+        if all(_is_copy(files[name], references[id], mel) for id, files in by_utterance.items())
     }
     items = []
-    for id, one in found.items():
+    for id, reference in references.items():
         spoken = {
             name: SpeechFile(file.file, file.phones, name in copying)
             for name, file in by_utterance[id].items()
         }
-        facts = one.text, one.language, one.speaker, one.phones, spoken, one.written
-        items.append(EvaluatedUtterance(id, one.recorded, *facts))
+        recorded, _, text, language, speaker, phones, written = reference
+        facts = id, recorded, text, language, speaker, phones, spoken, written
+        items.append(EvaluatedUtterance(*facts))
     return items
 
 
-def _is_copy(one: SystemFile, reference: Reference, mel: MelConfig) -> bool:
+def _is_copy(file: SystemFile, reference: Reference, mel: MelConfig) -> bool:
     """Whether a file was resynthesised by stage 3, or is as long as its recording."""
-    if one.kind != "file" or reference.audio is None:
-        return one.kind == "copy"
+    if file.kind != "file" or reference.audio is None:
+        return file.kind == "copy"
     try:
-        sound, recording = soundfile.info(one.file), soundfile.info(reference.audio)
+        sound, recording = soundfile.info(file.file), soundfile.info(reference.audio)
     except soundfile.LibsndfileError:  # reported when it is read
         return False
     # one sample less than a copy may differ by: resampling rounds
     tolerance_s = (TOLERANCE_FRAMES * mel.hop_length - 1) / mel.sample_rate
     as_long = abs(sound.duration - recording.duration) <= tolerance_s
     return bool(sound.samplerate == mel.sample_rate and as_long)
+
+
+def user_models_by_system(data: EvaluationSet, user_models: UserModels) -> dict[str, UserModels]:
+    """Gives each of several systems its own folder of transcripts.
+
+    Raises:
+        InputError: If the folder of a system is missing, or transcripts of utterances with a text
+            are; lists them.
+    """
+    root = user_models.transcripts
+    if root is None:
+        return {}
+    alone = len(data.vocoders) == 1
+    folders = {
+        name: root if alone and name in data.vocoders else root / name for name in data.folders
+    }
+    for name in data.vocoders:
+        if not folders[name].is_dir():
+            raise InputError(f"--transcripts: {folders[name]} is missing, for the system {name}")
+    paths = []
+    for item in (item for item in data.items if item.text):
+        paths += [transcript_of(folders[name], item.id, recorded=False) for name in item.spoken]
+        if item.recorded is not None:
+            paths.append(transcript_of(root, item.id, recorded=True))
+    missing = [str(path) for path in paths if path.parent.exists() and not path.is_file()]
+    message = f"--transcripts: {len(missing)} are missing, of utterances with a text"
+    input_checks.refuse(missing, message)
+    return {name: replace(user_models, transcripts=path) for name, path in folders.items()}
+
+
+def log_formats(data: EvaluationSet, sample_rate: int) -> None:
+    """Logs how many files of each system will be resampled or mixed down for comparison."""
+    for system in data.vocoders:
+        items = [item for item in data.items if system in item.spoken]
+        n_mixed, n_of_rate = 0, Counter[int]()
+        for item in items:
+            sound = soundfile.info(item.spoken[system].file)
+            n_mixed += sound.channels > 1
+            if item.recorded is not None and sound.samplerate != sample_rate:
+                n_of_rate[sound.samplerate] += 1
+        for rate, n in sorted(n_of_rate.items()):
+            _log.info(
+                "%s: %d of %d have %d Hz, and recordings %d Hz: pairs are compared at the lower "
+                "rate",
+                *(system, n, len(items), rate, sample_rate),
+            )
+        if n_mixed:
+            _log.info("%s: channels of %d of %d are averaged to mono", system, n_mixed, len(items))
+
+
+_log = get_logger(__name__)

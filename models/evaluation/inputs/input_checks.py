@@ -1,19 +1,13 @@
-"""Checks of files, texts, transcripts and folders before hours of scoring."""
+"""Checks of files, texts and folders before hours of scoring."""
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import soundfile
 
 from models.evaluation.inputs.systems import SystemFile
-from processors.scoring.recognition import transcript_of
-from processors.scoring.user_models import UserModels
-from processors.scoring.utterance_scorer import EvaluatedUtterance
 from utils.errors import InputError
-from utils.logging import get_logger
 
 SHOWN = 20  # lines of a list in a message
 
@@ -43,9 +37,9 @@ def check_sounds(files: Sequence[SystemFile]) -> None:
     Raises:
         InputError: If not; lists them.
     """
-    missing = [str(one.file) for one in files if not one.file.is_file()]
+    missing = [str(sound.file) for sound in files if not sound.file.is_file()]
     refuse(missing, "files that stage 3 wrote cannot be found; run it again", len(files))
-    broken = [f"{one.file}: {fault}" for one in files if (fault := _fault(one.file))]
+    broken = [f"{sound.file}: {fault}" for sound in files if (fault := _fault(sound.file))]
     refuse(broken, "files cannot be read as audio; make them again", len(files))
 
 
@@ -78,10 +72,10 @@ def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> No
         "--infer_dataset and --infer_testing_set; missing by system",
     )
     for name in others:
-        for id, one in systems[name].items():
+        for id, file in systems[name].items():
             text = systems[first][id].text
-            if text and one.text and text != one.text:
-                lines.append(f"{id}: {first} {text!r}, {name} {one.text!r}")
+            if text and file.text and text != file.text:
+                lines.append(f"{id}: {first} {text!r}, {name} {file.text!r}")
     refuse(lines, "systems with different texts under the same id cannot be compared")
 
 
@@ -90,16 +84,13 @@ def check_texts(
 ) -> None:
     """Makes sure that the table of texts, if any, holds all files of unknown origin.
 
-    Args:
-        systems: Files by system and id.
-        texts: By id; None: there is no table.
-
     Raises:
         InputError: If not; lists the ids.
     """
     if texts is None:
         return
-    ids = {one.id for files in systems.values() for one in files.values() if one.kind == "file"}
+    sounds = [file for files in systems.values() for file in files.values()]
+    ids = {file.id for file in sounds if file.kind == "file"}
     lacking = sorted(ids - texts.keys())
     refuse(lacking, "files without a text in the table of --texts", len(ids))
 
@@ -107,94 +98,19 @@ def check_texts(
 def check_folders(folders: Sequence[Path], report_folder: Path | None) -> None:
     """Makes sure that results can be written, and makes the folder of --report_dir.
 
-    Args:
-        folders: Of systems.
-        report_folder: That of --report_dir, if given.
-
     Raises:
         InputError: If a folder is not writable or cannot be made.
     """
+    if report_folder is not None:
+        try:
+            report_folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            what = f"cannot be created ({error.strerror}); name another"
+            if report_folder.is_file():
+                what = "is a file, expected a folder"
+            raise InputError(f"--report_dir {report_folder}: {what}") from error
+        folders = (*folders, report_folder)
     for folder in folders:
-        _check_writable(folder)
-    if report_folder is None:
-        return
-    try:
-        report_folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise InputError(f"--report_dir {report_folder}: is a file, expected a folder") from None
-    except OSError as error:
-        raise InputError(
-            f"--report_dir {report_folder}: cannot be created ({error.strerror}); name another"
-        ) from error
-    _check_writable(report_folder)
-
-
-def _check_writable(folder: Path) -> None:
-    """Raises an error if a folder, or where it will be made, is not writable."""
-    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    if not os.access(existing, os.W_OK):
-        raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")
-
-
-def user_models_by_system(
-    names: Sequence[str],
-    own: Sequence[str],
-    items: Sequence[EvaluatedUtterance],
-    user_models: UserModels,
-) -> Mapping[str, UserModels]:
-    """Gives each of several systems its own folder of transcripts.
-
-    Args:
-        names: Of systems and references.
-        own: Of the systems only.
-        items: What is scored.
-        user_models: The user's, with the folder of all transcripts.
-
-    Raises:
-        InputError: If the folder of a system is missing, or transcripts of utterances with a text
-            are; lists them.
-    """
-    root = user_models.transcripts
-    if root is None:
-        return {}
-    folders = {name: root if [name] == list(own) else root / name for name in names}
-    for name in own:
-        if not folders[name].is_dir():
-            raise InputError(f"--transcripts: {folders[name]} is missing, for the system {name}")
-    paths = []
-    for item in (one for one in items if one.text):
-        spoken = [folder for name, folder in folders.items() if name in item.spoken]
-        paths += [transcript_of(folder, item.id, recorded=False) for folder in spoken]
-        if item.recorded is not None:
-            paths.append(transcript_of(root, item.id, recorded=True))
-    missing = [str(path) for path in paths if path.parent.exists() and not path.is_file()]
-    refuse(missing, f"--transcripts: {len(missing)} are missing, of utterances with a text")
-    return {name: replace(user_models, transcripts=one) for name, one in folders.items()}
-
-
-def log_formats(system: str, items: Sequence[EvaluatedUtterance], sample_rate: int) -> None:
-    """Logs how many files of a system will be resampled or mixed down for comparison.
-
-    Args:
-        system: Its name.
-        items: What is scored.
-        sample_rate: Of recordings, Hz.
-    """
-    own = [item for item in items if system in item.spoken]
-    n_mixed, n_of_rate = 0, Counter[int]()
-    for item in own:
-        sound = soundfile.info(item.spoken[system].file)
-        n_mixed += sound.channels > 1
-        n_of_rate[sound.samplerate] += item.recorded is not None
-    for rate, n in sorted(n_of_rate.items()):
-        if n and rate != sample_rate:
-            _log.info(
-                "%s: %d of %d have %d Hz, and recordings %d Hz: pairs are compared at the lower "
-                "rate",
-                *(system, n, len(own), rate, sample_rate),
-            )
-    if n_mixed:
-        _log.info("%s: channels of %d of %d are averaged to mono", system, n_mixed, len(own))
-
-
-_log = get_logger(__name__)
+        parents = (folder, *folder.absolute().parents)
+        if not os.access(next(parent for parent in parents if parent.exists()), os.W_OK):
+            raise InputError(f"{folder} is not writable, and scores go there; copy it elsewhere")

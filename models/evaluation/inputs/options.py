@@ -13,7 +13,7 @@ from models.checkpoint.loading import load_model
 from models.evaluation.inputs.references import ReferenceSources
 from models.evaluation.inputs.systems import read_texts
 from models.synthesizer.runs.synthesis_run import TestingSet, default_output
-from processors.scoring.user_models import UserModels
+from processors.metrics.recognition.user_models import UserModels
 from utils.config import overridden
 
 ALL = "all"
@@ -87,12 +87,6 @@ def inputs_of_config(
     recordings: Path | None = None,
 ) -> EvaluationInputs:
     """Builds the inputs for speech whose model is not available.
-
-    Args:
-        config: Configuration file: data sets and mel.
-        outputs: Folders of files to score.
-        overrides: `key.path=value` for the configuration.
-        recordings: Folder of recordings; None: those that stage 1 read.
 
     Raises:
         InputError: If the configuration is wrong.

@@ -83,8 +83,8 @@ class ReferenceFinder:
         elif file.kind == "copy":
             recorded = partial(_read_stored, folder, preprocess.mel, file.id)
         if file.kind != "copy" and audio is not None and utterance is not None:
-            known = audio.resolve() == utterance.audio.resolve()
-            if known and file.id in self._aligned(folder):
+            is_aligned = audio.resolve() == utterance.audio.resolve()
+            if is_aligned and file.id in self._aligned(folder):
                 phones = partial(_read_phones, folder, file.id)
         speaker = file.speaker or (utterance.speaker if utterance else "")
         language = utterance.language if utterance else self._sources.languages.get(speaker, "")
@@ -103,7 +103,7 @@ class ReferenceFinder:
         holding = [folder for folder in folders if file.id in self._manifest(folder)]
         if len(holding) > 1:
             raise InputError(
-                f"{file.file}: an utterance of {' and '.join(one.name for one in holding)}; say "
+                f"{file.file}: an utterance of {' and '.join(path.name for path in holding)}; say "
                 "which by --infer_dataset"
             )
         return (holding or folders or [processed])[0]

@@ -18,7 +18,7 @@ from models.synthesizer.vocoders import BUILT_IN, OpenedVocoder, open_vocoder
 from modules.mel import MelSpectrogram
 from processors.audio.files import AudioError, write_wav
 from processors.audio.frames import mel_of
-from processors.scoring.utterance_scorer import EvaluatedUtterance, SpeechFile
+from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile
 from utils.errors import InputError
 from utils.files import read_json, write_json
 from utils.logging import get_logger, progress

@@ -1,4 +1,4 @@
-"""Systems: folders of synthesised speech, what is known of their files, and their names."""
+"""Systems: folders of synthesised speech, their files and their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -66,10 +66,6 @@ def read_system_files(folder: Path) -> list[SystemFile]:
 def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
     """Lists the sound files of a folder, each named by the id of its utterance.
 
-    Args:
-        folder: Holds the files.
-        dataset: Data set of the utterances; empty if unknown.
-
     Raises:
         InputError: If there is none.
     """
@@ -95,21 +91,15 @@ def select_files(
 ) -> Sequence[SystemFile]:
     """Selects the files of a data set or split; files of unknown origin count as part of it.
 
-    Args:
-        files: All files of a folder.
-        dataset: Name of the data set; None: all files.
-        testing_set: Name of the split; None: all of the data set.
-        processed: Where stage 1 writes.
-
     Raises:
         InputError: If there is none, or an utterance of the split is missing.
     """
     if dataset is None:
         return files
-    named = [replace(one, dataset=dataset) if one.kind == "file" else one for one in files]
-    of_dataset = {one.id: one for one in named if one.dataset == dataset}
+    named = [replace(file, dataset=dataset) if file.kind == "file" else file for file in files]
+    of_dataset = {file.id: file for file in named if file.dataset == dataset}
     if not of_dataset:
-        others = ", ".join(sorted({one.dataset for one in files if one.dataset})) or "none"
+        others = ", ".join(sorted({file.dataset for file in files if file.dataset})) or "none"
         raise InputError(
             f"stage 3 synthesised nothing of the data set {dataset!r} (synthesised: {others}); "
             "run it, or correct --infer_dataset"
@@ -128,14 +118,10 @@ def select_files(
 def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
     """Returns the name of the vocoder of all files; empty if unknown.
 
-    Args:
-        folder: Where the files are, for the message.
-        files: At least one.
-
     Raises:
         InputError: If there are several: a mean over both would describe neither.
     """
-    vocoder, *others = sorted({one.vocoder for one in files})
+    vocoder, *others = sorted({file.vocoder for file in files})
     if others:
         raise InputError(
             f"{folder} holds files of several vocoders: {', '.join([vocoder, *others])}; choose "
@@ -168,30 +154,26 @@ def system_names(folders: Sequence[Path], taken: Sequence[str] = ()) -> list[str
 
     `result` and `single` are left out where possible: every experiment has them.
 
-    Args:
-        folders: At least one.
-        taken: Names that are used otherwise.
-
     Raises:
         InputError: If a folder is given twice.
     """
     parts = [folder.resolve().parts for folder in folders]
-    for n, one in enumerate(parts):
-        if one in parts[:n]:
+    for n, path in enumerate(parts):
+        if path in parts[:n]:
             raise InputError(f"--infer_output_dir names {folders[n]} twice")
-    shorter = [_without_result(one) for one in parts]
+    shorter = [_without_result(path) for path in parts]
     if len(set(shorter)) == len(parts):
         parts = shorter
     names = []
-    for n, one in enumerate(parts):
+    for n, path in enumerate(parts):
         others = [other for m, other in enumerate(parts) if m != n]
         length = next(
             length
-            for length in range(1 + one[-1:].count(SINGLE), len(one) + 1)
-            if all(other[-length:] != one[-length:] for other in others)
-            and "/".join(one[-length:]) not in taken
+            for length in range(1 + path[-1:].count(SINGLE), len(path) + 1)
+            if all(other[-length:] != path[-length:] for other in others)
+            and "/".join(path[-length:]) not in taken
         )
-        names.append("/".join(one[-length:]))
+        names.append("/".join(path[-length:]))
     return names
 
 

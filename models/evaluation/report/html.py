@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from models.evaluation.report.contents import Contents, ordered, transcripts_of
-from models.evaluation.report.tables import difference_rows, flag_rows, meanings_of, score_rows
+from models.evaluation.report.tables import (
+    columns_of,
+    difference_rows,
+    flag_rows,
+    meanings_of,
+    score_rows,
+    shown_systems,
+    voices_of,
+)
 from models.evaluation.report.tracks import RECORDING, Track
+from models.evaluation.report.utterances import shown_utterance, transcripts_of
 from models.evaluation.results import Evaluation, System
 from modules.mel import MelConfig
-from processors.scoring.utterance_scorer import EvaluatedUtterance
+from processors.metrics.utterance_scorer import EvaluatedUtterance
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -26,6 +34,7 @@ _STATIC = Path(__file__).parent / "static"
 # one script, in this order
 _SCRIPTS = ("base.js", "draw.js", "player.js", "findings.js", "card.js", "list.js")
 _TYPES = {".flac": "audio/flac", ".png": "image/png"}
+_SORT = ("mcd", "mel_l1")  # the first of these in the page sorts the list at first
 _EXPLAINED = {
     "natural": "second readings by the same speaker; no system is expected to score better",
     "copy": "resynthesised recordings: the error of mel and vocoder alone",
@@ -64,17 +73,9 @@ def data_of(
     mel: MelConfig,
     media: MediaFolder,
 ) -> "Markup":
-    """Formats an utterance as JSON, which the page reads when it scrolls near the window.
-
-    Args:
-        item: The utterance.
-        tracks: Its tracks.
-        systems: In the order in which they are shown.
-        mel: Of the frames.
-        media: Where the files of the tracks are.
-    """
+    """Formats an utterance as JSON, which the page reads when it scrolls near the window."""
     order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
-    shown = sorted((one for one in tracks if one.system in order), key=lambda t: order[t.system])
+    tracks = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
     return script_json(
         {
             "frame_s": mel.hop_length / mel.sample_rate,
@@ -89,9 +90,9 @@ def data_of(
                     "f0": _tenths(track.f0),
                     "warped": None if track.warped is None else _tenths(track.warped),
                 }
-                for track in shown
+                for track in tracks
             ],
-            "heard": [one._asdict() for one in transcripts_of(item, systems)],
+            "heard": [heard._asdict() for heard in transcripts_of(item, systems)],
         }
     )
 
@@ -101,20 +102,12 @@ def _tenths(f0: np.ndarray) -> list[float]:
     return [round(hz, 1) or 0 for hz in f0.astype(float).tolist()]
 
 
-def render(
-    path: Path,
-    evaluation: Evaluation,
-    contents: Contents,
-    data: Iterable["Markup"],
-    *,
-    embedded: bool,
-) -> None:
+def render(path: Path, evaluation: Evaluation, data: Iterable["Markup"], *, embedded: bool) -> None:
     """Writes the page, with one utterance of `data` at a time in memory.
 
     Args:
         path: File to write.
         evaluation: Results.
-        contents: What is shown of them.
         data: JSON of each utterance.
         embedded: Whether sounds and pictures are in the data.
     """
@@ -125,12 +118,8 @@ def render(
     environment = Environment(loader=files, undefined=strict, autoescape=True, trim_blocks=True)
     environment.filters["breakable"] = _breakable
     script = "".join(_part(name) for name in _SCRIPTS)
-    systems = ordered(evaluation.systems)
     stream = environment.get_template("template.html").stream(
-        **_tables(systems, evaluation.own, contents),
-        comparisons=evaluation.comparisons,
-        differences=difference_rows(contents.columns, contents.systems, evaluation.comparisons),
-        mel=evaluation.mel,
+        **_variables(evaluation),
         policy=_policy(script, embedded=embedded),
         style=Markup(_part("style.css")),
         script=Markup(script),
@@ -140,42 +129,40 @@ def render(
         file.writelines(stream)
 
 
-def _tables(
-    systems: Sequence[System], own: Sequence[System], contents: Contents
-) -> dict[str, object]:
-    """Variables of the template for the tables above the utterances."""
-    shown, flags = contents.systems, flag_rows(systems)
-    rows = score_rows(contents.columns, shown, systems)
+def _variables(evaluation: Evaluation) -> dict[str, object]:
+    """Variables of the template."""
+    systems, evaluated = shown_systems(evaluation), evaluation.systems
+    voices, columns, flags = voices_of(systems), columns_of(systems), flag_rows(systems)
+    rows = score_rows(columns, systems)
     # systems before references: a narrow window shows them without scrolling
-    order = sorted(range(len(shown)), key=lambda n: shown[n].is_reference)
+    order = sorted(range(len(voices)), key=lambda n: voices[n].is_reference)
+    names = [column.name for column in columns]
+    directed = (n for n, column in enumerate(columns) if column.better)
+    utterances = (shown_utterance(item, systems, columns) for item in evaluation.items)
+    index = {
+        "voices": [voice._asdict() for voice in voices],
+        "checks": {row.check: row.label for row in flags},
+        "columns": [asdict(column) for column in columns],
+        "utterances": [utterance._asdict() for utterance in utterances],
+    }
     return {
-        "title": _title(own),
+        "title": _title(evaluated),
         "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
         "systems": systems,
-        "own": own,
-        "n_references": len(systems) - len(own),
-        "voices": shown,
-        "columns": contents.columns,
-        "sort": contents.sort,
+        "evaluated": evaluated,
+        "voices": voices,
+        "columns": columns,
+        "sort": next((names.index(n) for n in _SORT if n in names), next(directed, None)),
         "rows": rows,
         "with_scores": [n for n in order if any(row.cells[n] for row in rows)],
         "explained": _EXPLAINED,
-        "flags": [row for row in flags if any(row.counts)],
-        "not_found": [
-            f"{row.label} ({row.unchecked} not checked)" if row.unchecked else row.label
-            for row in flags
-            if not any(row.counts)
-        ],
+        "comparisons": evaluation.comparisons,
+        "differences": difference_rows(columns, voices, evaluation.comparisons),
+        "flags": flags,
         "with_flags": [n for n in order if n > 0 or any(row.counts[n] for row in flags)],
-        "meanings": meanings_of(contents.columns, flags),
-        "index": script_json(
-            {
-                "voices": [one._asdict() for one in shown],
-                "checks": {row.check: row.label for row in flags},
-                "columns": [asdict(column) for column in contents.columns],
-                "utterances": [utterance._asdict() for utterance in contents.utterances],
-            }
-        ),
+        "meanings": meanings_of(columns, flags),
+        "mel": evaluation.mel,
+        "index": script_json(index),
     }
 
 
@@ -186,10 +173,10 @@ def _breakable(name: str) -> "Markup":
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
 
 
-def _title(own: Sequence[System]) -> str:
-    if len(own) == 1 and "/" not in own[0].name:
-        return "/".join(own[0].folder.parts[-2:])
-    return ", ".join(system.name for system in own)
+def _title(systems: Sequence[System]) -> str:
+    if len(systems) == 1 and "/" not in systems[0].name:
+        return "/".join(systems[0].folder.parts[-2:])
+    return ", ".join(system.name for system in systems)
 
 
 def _policy(script: str, *, embedded: bool) -> str:

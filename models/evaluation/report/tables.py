@@ -1,60 +1,67 @@
 """Tables at the top of the page: scores, differences, flagged utterances, explanations."""
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from itertools import cycle
+from typing import NamedTuple
 
-from models.evaluation.report.contents import (
-    RECORDED,
-    ShownColumn,
-    ShownSystem,
-    digits_for,
-    ends_of,
-)
-from models.evaluation.results import Comparison, MeanScore, System, verdict_of
-from processors.scoring import checks, metrics
+from models.evaluation.results import Comparison, Evaluation, MeanScore, System, verdict_of
+from processors.metrics.registry import CHECKS, METRICS
 
+RECORDED = "_recorded"  # ends the names of columns that concern the recording only
+_DIFFERENCE = "_difference"  # ends those of synthesised speech minus recording
 _ARROWS = {"lower": "↓", "higher": "↑", "": ""}
 _MARGIN = 0.08  # of the width of a chart, left free at both ends
+_MOST_DIGITS = 4  # after the point
+_SIGNIFICANT = 4  # of the largest number
+_N_COLOURS = 6  # of systems; a seventh has that of the first
 _UNDECIDED = {
     "too few": "too few utterances",
     "unclear": "no clear difference",
     "differs": "they differ",
 }
-C = TypeVar("C")
+
+
+class Voice(NamedTuple):
+    """The recording or a system, with its name and colour."""
+
+    name: str
+    slot: str  # of the style sheet: "recorded", "copy", "natural", "system-1" and so on
+    is_reference: bool
 
 
 @dataclass(frozen=True)
-class PageRow(Generic[C]):
+class Column:
+    """A score of the page."""
+
+    name: str
+    label: str
+    unit: str
+    better: str
+    digits: int  # after the decimal point
+
+
+class Cell(NamedTuple):
+    """A mean of a system and its place in the chart of its row, or the difference of two."""
+
+    mean: str
+    interval: str  # empty of a single utterance
+    n: int
+    slot: str  # colour of the system, or of the better one; empty if none is
+    x: float = 0.0  # percent of the width of the chart
+    low: float = 0.0
+    high: float = 0.0
+    verdict: str = ""
+
+
+class Row(NamedTuple):
     """A row of a table: one score of all systems, or its differences in all comparisons."""
 
     label: str
     unit: str
     arrow: str  # which way is better
-    cells: list[C | None]  # by system or comparison; None where there is no such score
-
-
-class MeanCell(NamedTuple):
-    """A mean, and its place in the chart of its row."""
-
-    slot: str  # colour of the system
-    mean: str
-    interval: str  # empty of a single utterance
-    n: int
-    x: float  # percent of the width of the chart
-    low: float
-    high: float
-
-
-class DifferenceCell(NamedTuple):
-    """The difference of two systems."""
-
-    mean: str
-    interval: str
-    n: int
-    verdict: str
-    slot: str  # of the better one; empty if none is
+    cells: list[Cell | None]  # by voice or comparison; None where there is no such score
 
 
 class FlagRow(NamedTuple):
@@ -66,138 +73,153 @@ class FlagRow(NamedTuple):
     unchecked: int = 0  # utterances that it did not apply to, of the system that has most
 
 
-def score_rows(
-    columns: Sequence[ShownColumn], shown: Sequence[ShownSystem], systems: Sequence[System]
-) -> list[PageRow[MeanCell]]:
-    """Builds a row for each column.
+def shown_systems(evaluation: Evaluation) -> list[System]:
+    """The systems in the order of the page: references first."""
+    return [*evaluation.references, *evaluation.systems]
 
-    Args:
-        columns: The scores.
-        shown: The recording and the systems.
-        systems: The same without the recording.
+
+def voices_of(systems: Iterable[System]) -> list[Voice]:
+    """The recording, whether there is one or not, and the systems."""
+    voices, colours = [Voice("recording", "recorded", True)], cycle(range(_N_COLOURS))
+    for system in systems:
+        slot = system.name if system.is_reference else f"system-{next(colours) + 1}"
+        voices.append(Voice(system.name, slot, system.is_reference))
+    return voices
+
+
+def columns_of(systems: Iterable[System]) -> list[Column]:
+    """Columns of systems, then those of references only, without those of the recording."""
+    scores: dict[str, list[MeanScore]] = {}
+    for system in sorted(systems, key=lambda system: system.is_reference):
+        for name, score in system.report.scores.items():
+            scores.setdefault(name, []).append(score)
+    columns = []
+    for name, row in scores.items():
+        if name.endswith(RECORDED) and name.removesuffix(RECORDED) in scores:
+            continue
+        base = name.removesuffix(_DIFFERENCE)
+        label = f"{base} difference" if base != name and base in scores else name
+        columns.append(Column(name, label, row[0].unit, row[0].better, digits_for(row)))
+    return columns
+
+
+def digits_for(scores: Iterable[MeanScore]) -> int:
+    """Digits after the point: one or two of half the narrowest interval, three of other means.
+
+    No number has more than four significant ones.
     """
+    needed, largest = [0], 0.0
+    for score in scores:
+        low, high = _ends_of(score)
+        largest = max(largest, abs(score.mean), abs(low), abs(high))
+        if high > low:
+            needed.append(-math.floor(math.log10((high - low) / 4)))
+        elif score.mean:
+            needed.append(2 - math.floor(math.log10(abs(score.mean))))
+    before = math.floor(math.log10(largest)) + 1 if largest >= 1 else 0
+    return max(0, min(max(needed), _MOST_DIGITS, _SIGNIFICANT - before))
+
+
+def _ends_of(score: MeanScore) -> tuple[float, float]:
+    """The ends of the interval; the mean twice if there is none."""
+    if score.low is None or score.high is None:
+        return score.mean, score.mean
+    return score.low, score.high
+
+
+def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Row]:
+    """Builds a row for each column, with a cell for each voice."""
+    # a reference may have recordings of other sentences
+    evaluated_first = sorted(systems, key=lambda system: system.is_reference)
     rows = []
     for column in columns:
-        scores = [
-            _recorded_score(column, systems),
-            *(system.report.scores.get(column.name) for system in systems),
-        ]
+        recorded = (s.report.scores.get(column.name + RECORDED) for s in evaluated_first)
+        scores = [next((score for score in recorded if score), None)]
+        scores += [system.report.scores.get(column.name) for system in systems]
         place = _scale([score for score in scores if score is not None])
-        cells = [
-            None if score is None else _mean_cell(score, one.slot, column.digits, place)
-            for score, one in zip(scores, shown, strict=True)
-        ]
-        rows.append(PageRow(column.label, column.unit, _ARROWS[column.better], cells))
+        cells: list[Cell | None] = []
+        for score, voice in zip(scores, voices_of(systems), strict=True):
+            if score is None:
+                cells.append(None)
+                continue
+            x, low, high = (place(value) for value in (score.mean, *_ends_of(score)))
+            mean, interval = format_number(score.mean, column.digits), _interval(score, column)
+            cells.append(Cell(mean, interval, score.n, voice.slot, x, low, high))
+        rows.append(Row(column.label, column.unit, _ARROWS[column.better], cells))
     return rows
 
 
-def _recorded_score(column: ShownColumn, systems: Sequence[System]) -> MeanScore | None:
-    """The score of the recordings; a reference may have those of other sentences."""
-    own = sorted(systems, key=lambda system: system.is_reference)
-    name = column.name + RECORDED
-    return next((s.report.scores[name] for s in own if name in s.report.scores), None)
-
-
-def _mean_cell(
-    score: MeanScore, slot: str, digits: int, place: Callable[[float], float]
-) -> MeanCell:
-    low, high = ends_of(score)
-    mean, interval = format_number(score.mean, digits), _format_interval(score, digits)
-    return MeanCell(slot, mean, interval, score.n, place(score.mean), place(low), place(high))
-
-
 def format_number(value: float, digits: int) -> str:
-    """Formats a number for display; its minus sign is as wide as a digit.
-
-    Args:
-        value: The number.
-        digits: After the point.
-    """
+    """Formats a number for display; its minus sign is as wide as a digit."""
     text = f"{value:,.{digits}f}".replace(",", "\u202f").replace("-", "−")
     return text.removeprefix("−") if not text.strip("−0.") else text
 
 
-def _format_interval(score: MeanScore, digits: int) -> str:
+def _interval(score: MeanScore, column: Column) -> str:
     if score.low is None:
         return ""
-    return " … ".join(format_number(end, digits) for end in ends_of(score))
+    return " … ".join(format_number(end, column.digits) for end in _ends_of(score))
 
 
 def _scale(scores: Sequence[MeanScore]) -> Callable[[float], float]:
     """Returns a function from values to percent of the width of a chart."""
-    ends = [end for score in scores for end in ends_of(score)]
+    ends = [end for score in scores for end in _ends_of(score)]
     low, high = min(ends, default=0.0), max(ends, default=0.0)
-    width = (high - low) or 1.0
-    start = low - _MARGIN * width if high > low else low - 0.5
-    whole = width * (1 + 2 * _MARGIN) if high > low else 1.0
+    width = high - low
+    start, whole = (low - _MARGIN * width, width * (1 + 2 * _MARGIN)) if width else (low - 0.5, 1.0)
     return lambda value: round(100 * (value - start) / whole, 2)
 
 
 def difference_rows(
-    columns: Sequence[ShownColumn],
-    shown: Sequence[ShownSystem],
-    comparisons: Sequence[Comparison],
-) -> list[PageRow[DifferenceCell]]:
-    """Builds a row for each column that any comparison has.
-
-    Args:
-        columns: The scores.
-        shown: The recording and the systems.
-        comparisons: Of every two systems.
-    """
+    columns: Sequence[Column], voices: Sequence[Voice], comparisons: Sequence[Comparison]
+) -> list[Row]:
+    """Builds a row for each column that any comparison has."""
     rows = []
     for column in columns:
-        found = [comparison.differences.get(column.name) for comparison in comparisons]
-        digits = digits_for(score for score in found if score is not None)
+        scores = [comparison.differences.get(column.name) for comparison in comparisons]
+        digits = digits_for(score for score in scores if score is not None)
+        column = Column(column.name, column.label, column.unit, column.better, digits)
         cells = [
-            None if score is None else _difference_cell(score, digits, comparison, shown)
-            for score, comparison in zip(found, comparisons, strict=True)
+            None if score is None else _difference_cell(score, column, comparison, voices)
+            for score, comparison in zip(scores, comparisons, strict=True)
         ]
         if any(cells):
-            rows.append(PageRow(column.label, column.unit, _ARROWS[column.better], cells))
+            rows.append(Row(column.label, column.unit, _ARROWS[column.better], cells))
     return rows
 
 
 def _difference_cell(
-    score: MeanScore, digits: int, comparison: Comparison, shown: Sequence[ShownSystem]
-) -> DifferenceCell:
-    mean = ("+" if score.mean > 0 else "") + format_number(score.mean, digits)
-    interval, verdict = _format_interval(score, digits), verdict_of(score)
+    score: MeanScore, column: Column, comparison: Comparison, voices: Sequence[Voice]
+) -> Cell:
+    mean = ("+" if score.mean > 0 else "") + format_number(score.mean, column.digits)
+    verdict, slot = verdict_of(score), ""
     if verdict in _UNDECIDED:
-        return DifferenceCell(mean, interval, score.n, _UNDECIDED[verdict], "")
-    winner = comparison.first if verdict == "better" else comparison.second
-    slot = next(one.slot for one in shown if one.name == winner)
-    return DifferenceCell(mean, interval, score.n, f"{winner} is better", slot)
+        text = _UNDECIDED[verdict]
+    else:
+        winner = comparison.first if verdict == "better" else comparison.second
+        text, slot = f"{winner} is better", next(v.slot for v in voices if v.name == winner)
+    return Cell(mean, _interval(score, column), score.n, slot, verdict=text)
 
 
 def flag_rows(systems: Sequence[System]) -> list[FlagRow]:
     """Builds a row for each check that was made, whether it flagged anything or not."""
-    own = next((system for system in systems if not system.is_reference), None)
-    recorded: Mapping[str, int] = own.report.recorded_flags if own else {}
+    recorded = next((s.report.recorded_flags for s in systems if not s.is_reference), {})
     counts = [recorded, *(system.report.flags for system in systems)]
-    known = checks.check_names()
-    return [
-        FlagRow(
-            name,
-            checks.find(name).CHECK.finds if name in known else name,
-            [count.get(name, 0) for count in counts],
-            max((one.unchecked(name) for one in systems if name in one.report.flags), default=0),
+    rows = []
+    for name in sorted({name for count in counts for name in count}):
+        label = CHECKS[name].finds if name in CHECKS else name
+        unchecked = [system.unchecked(name) for system in systems if name in system.report.flags]
+        rows.append(
+            FlagRow(
+                name, label, [count.get(name, 0) for count in counts], max(unchecked, default=0)
+            )
         )
-        for name in sorted({name for count in counts for name in count})
+    return rows
+
+
+def meanings_of(columns: Sequence[Column], flags: Sequence[FlagRow]) -> list[tuple[str, str]]:
+    """Pairs labels of metrics and checks with what they mean."""
+    metrics = [(c.label, METRICS[c.name].meaning) for c in columns if c.name in METRICS]
+    return metrics + [
+        (row.label, CHECKS[row.check].meaning) for row in flags if row.check in CHECKS
     ]
-
-
-def meanings_of(columns: Sequence[ShownColumn], flags: Sequence[FlagRow]) -> list[tuple[str, str]]:
-    """Pairs labels of metrics and checks with the first line of their docstrings.
-
-    Args:
-        columns: The scores.
-        flags: The checks.
-    """
-    known_metrics, known_checks = metrics.metric_names(), checks.check_names()
-    modules: list[tuple[str, object]] = [
-        (one.label, metrics.find(one.name)) for one in columns if one.name in known_metrics
-    ]
-    modules += [(row.label, checks.find(row.check)) for row in flags if row.check in known_checks]
-    docs = [(label, inspect.getdoc(module) or "") for label, module in modules]
-    return [(label, doc.partition("\n\n")[0].replace("\n", " ")) for label, doc in docs]

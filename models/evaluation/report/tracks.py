@@ -1,24 +1,34 @@
-"""Tracks of the page: sound, picture of the mel, phones and pitch, of each system by utterance."""
+"""Tracks of the page: sound, picture of the mel, phones and pitch, of each system by utterance.
+
+Sounds are FLAC, in which browsers can seek; mels are small PNG pictures.
+"""
 
 import functools
+import io
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import soundfile
 import soxr
 import torch
 
 from models.base.plots import colour_limits
-from models.evaluation.report.media import write_flac, write_mel_picture
 from modules.mel import MelConfig, MelSpectrogram
+from processors.audio.pcm import to_pcm16
 from processors.audio.pitch import extract_f0
+from processors.metrics.signals.dtw import dtw_path
+from processors.metrics.utterance_scorer import EvaluatedUtterance, Waveform, read_waveform
 from processors.records import TimedPhone
-from processors.scoring.dtw import dtw_path
-from processors.scoring.utterance_scorer import EvaluatedUtterance, Waveform, read_waveform
 
 RECORDING = ""  # the system of the recording; others have names
+_INFO = slice(4, 42)  # the first block of FLAC metadata, STREAMINFO: 4 bytes of header and 34 more
+_LAST = 0x80  # in the first byte of a header: no other block follows
+_SEEK_TABLE = 3  # kind of block
+_COLOURS = 64  # with 256 the files are half as large again, and look the same
 _CEPSTRA = 13  # coefficients of the mel: its spectral envelope, without the level
 
 
@@ -138,3 +148,44 @@ def _cepstra(mel: np.ndarray) -> np.ndarray:
     cosines = np.cos(np.pi * order * (np.arange(M) + 0.5) / M)  # (12, M)
     cepstra = (cosines @ mel).T  # (T, 12)
     return cepstra - cepstra.mean(axis=0)
+
+
+def write_flac(path: Path, wav: np.ndarray, sample_rate: int) -> None:
+    """Writes a FLAC file of 16 bits with a seek table (RFC 9639).
+
+    libsndfile writes no seek table, and without one Chromium cannot seek in sounds of a few frames
+    ("demuxer seek failed") and falls silent. An entry for the start is enough.
+
+    Args:
+        path: File to write.
+        wav: Mono audio, (S,) floats; clipped to [-1, 1].
+        sample_rate: Hz.
+    """
+    buffer = io.BytesIO()
+    soundfile.write(buffer, to_pcm16(np.clip(wav, -1, 1)), sample_rate, "PCM_16", format="FLAC")
+    content = buffer.getvalue()
+    kind, info = content[_INFO.start], content[_INFO.start + 1 : _INFO.stop]
+    first_frame = struct.pack(">QQ2s", 0, 0, info[3:5])  # sample, byte, largest block
+    table = bytes([_SEEK_TABLE | kind & _LAST]) + len(first_frame).to_bytes(3, "big") + first_frame
+    head = content[: _INFO.start] + bytes([kind & ~_LAST]) + info
+    path.write_bytes(head + table + content[_INFO.stop :])
+
+
+def write_mel_picture(path: Path, mel: np.ndarray, low: float, high: float) -> None:
+    """Writes a mel as a PNG, a pixel per band and frame, lowest band at the bottom.
+
+    Args:
+        path: File to write.
+        mel: Log-mel, (M, T), at least one of each.
+        low: Level of black.
+        high: Level of the brightest colour.
+    """
+    from matplotlib import colormaps
+    from PIL import Image
+
+    level = ((mel - low) / (high - low)).clip(0, 1)
+    pixels = np.rint(level * (_COLOURS - 1)).astype(np.uint8)[::-1]  # (M, T), highest band first
+    colours = np.rint(255 * colormaps["magma"](np.linspace(0, 1, _COLOURS))[:, :3])  # (C, 3)
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    picture.putpalette(colours.astype(np.uint8).tobytes())
+    picture.save(path, format="PNG", optimize=True)

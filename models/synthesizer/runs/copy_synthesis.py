@@ -33,8 +33,7 @@ from models.synthesizer.speech import limiting_gain, log_gain
 from models.synthesizer.vocoders import vocoder_for_inference
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import write_wav_blocks
-from processors.scoring.metrics import piece_spans
-from processors.scoring.metrics.mel_l1 import mel_l1
+from processors.metrics.families.copies import mel_l1, piece_spans
 from utils.config import overridden
 from utils.errors import InputError
 from utils.files import user_path

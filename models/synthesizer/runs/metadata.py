@@ -1,12 +1,11 @@
 """Results folders of stage 3: sound files, and `metadata.jsonl` with a line for each."""
 
-import shutil
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UNFINISHED, UTTERANCES
+from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UTTERANCES
 from models.synthesizer.settings import RECORDED, Settings
 from processors.records import TimedPhone
 from utils.errors import InputError
@@ -140,8 +139,6 @@ class ResultFolder(Generic[L]):
             (self.folder / name).unlink(missing_ok=True)
         for name in (f"{COMPARISON}.json", PAGE):
             (self.folder / COMPARISON / name).unlink(missing_ok=True)
-        for folder in (self.folder, self.folder / COMPARISON):
-            shutil.rmtree(folder / UNFINISHED, ignore_errors=True)
 
     def announce(self, line: L) -> None:
         """Appends the line about a new file that is about to be written, as unfinished."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,38 +20,21 @@ from models.training.scoring.utterances import (
     UnavailableError,
     ValidationUtterance,
     choose_utterances,
-    missing_audio_packages,
 )
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch, VocoderBatch
-from processors.scoring.metrics import Value, find, metric_names
-from utils.config import nearest
+from processors.metrics.recognition.labelled_speech import LabelledSpeech
+from processors.metrics.records import CopyMetric, Value
+from processors.metrics.registry import find_metric
 from utils.errors import InputError, UtteranceError
 from utils.logging import get_logger
-
-if TYPE_CHECKING:  # it imports packages that training does not need
-    from processors.scoring.utterance_scorer import ReferenceSpeech
 
 _LONGEST = 3.0  # times the recording, plus a second; the rest of endless speech is cut
 _FIRST_FACTOR = 1.5  # on the budget of the first scoring, which also reads the recordings
 # Of the utterances that fit, if not all do; otherwise small variations would drop more each time.
 _KEPT = 0.8
-# Other processes wait with a timeout of ten minutes, so the longest scoring must stay far below.
-_SLOWEST = 5.0  # ratio of elapsed to CPU time beyond which elapsed time counts, by a fifth
 
 Synthesise = Callable[[TtsBatch | VocoderBatch], Sample]
-Stopwatch = Callable[[], float]  # seconds since it was started
-
-
-def start_stopwatch() -> Stopwatch:
-    """Measures the CPU time of this process, between a fifth of the elapsed time and all of it."""
-    began, cpu_began = time.monotonic(), time.process_time()
-
-    def seconds() -> float:
-        elapsed = time.monotonic() - began
-        return max(min(elapsed, time.process_time() - cpu_began), elapsed / _SLOWEST)
-
-    return seconds
 
 
 class ScoringResult(NamedTuple):
@@ -75,7 +58,6 @@ class PeriodicScoring:
         metrics: Names.
         mel: Input of vocoders; its sample rate is that of all audio.
         seconds: Budget of one scoring; the first has half as much again.
-        start: Starts a stopwatch.
 
     Attributes:
         metrics: Names.
@@ -88,15 +70,13 @@ class PeriodicScoring:
         metrics: Sequence[str],
         mel: MelConfig,
         seconds: float,
-        start: Callable[[], Stopwatch] = start_stopwatch,
     ) -> None:
         self.metrics = tuple(metrics)
         self.utterances = list(utterances)
         self._mel = mel
         self._seconds = seconds
         self._limit = _FIRST_FACTOR * seconds
-        self._start = start
-        self._originals: dict[str, ReferenceSpeech] = {}
+        self._recorded: dict[str, LabelledSpeech] = {}  # by id
 
     def run(self, synthesise: Synthesise) -> ScoringResult | None:
         """Scores the utterances.
@@ -108,9 +88,9 @@ class PeriodicScoring:
             None if no utterance is left. After an error scoring stops for the rest of the run; it
             is logged, with a traceback unless it comes from the user's input.
         """
-        watch = self._start()
+        start = time.monotonic()
         try:
-            rows = self._rows(synthesise, watch)
+            rows = self._rows(synthesise, start)
         except Exception as error:  # noqa: BLE001  (no metric may end days of training)
             is_bug = not isinstance(error, InputError | UtteranceError | OSError)
             get_logger(__name__).warning(
@@ -121,21 +101,19 @@ class PeriodicScoring:
         if not rows:
             return None
         self._limit = self._seconds
-        return self._summarise(rows, watch())
+        return self._summarise(rows, time.monotonic() - start)
 
-    def _rows(self, synthesise: Synthesise, watch: Stopwatch) -> list[Mapping[str, Value]]:
+    def _rows(self, synthesise: Synthesise, start: float) -> list[Mapping[str, Value]]:
         """The values of each utterance within the budget, by column."""
         rows: list[Mapping[str, Value]] = []
         for utterance in self.utterances:
             # the next one takes as long as the mean of the others
-            if rows and watch() * (1 + 1 / len(rows)) > self._limit:
+            if rows and (time.monotonic() - start) * (1 + 1 / len(rows)) > self._limit:
                 n = max(1, int(_KEPT * len(rows)))
                 get_logger(__name__).info(
                     "scores: train.score_seconds %g is enough for %d of %d utterances; the others "
                     "are left out for the rest of this run",
-                    self._seconds,
-                    n,
-                    len(self.utterances),
+                    *(self._seconds, n, len(self.utterances)),
                 )
                 self.utterances = self.utterances[:n]
                 return rows[:n]
@@ -144,41 +122,34 @@ class PeriodicScoring:
 
     def _score(self, utterance: ValidationUtterance, sample: Sample) -> Mapping[str, Value]:
         """The values of one utterance, by column; none for audio that is not finite."""
-        from processors.scoring.utterance_scorer import ReferenceSpeech, UtteranceScorer
+        from processors.metrics.utterance_scorer import UtteranceScorer
 
-        if utterance.id not in self._originals:
-            self._originals[utterance.id] = ReferenceSpeech(utterance.read_recording(), checks=())
-        original = self._originals[utterance.id]
-        recorded = original.speech
+        if utterance.id not in self._recorded:
+            self._recorded[utterance.id] = utterance.read_recording()
+        recorded = self._recorded[utterance.id]
         limit = round(_LONGEST * len(recorded.wav)) + recorded.sample_rate
         wav = sample.audio["synthesised"].numpy()[:limit]
         if not np.isfinite(wav).all():
             return {}
         is_copy = isinstance(utterance.batch, VocoderBatch)
         spoken = replace(recorded, wav=wav, phones=sample.phones, recorded=False)
-        scorer = UtteranceScorer(Path(utterance.id), spoken, original, is_copy, self._mel)
-        values = {c: value for name in self.metrics for c, value in scorer.values(name).items()}
-        return {c: value for c, value in values.items() if value and math.isfinite(value.value)}
+        scorer = UtteranceScorer(Path(utterance.id), spoken, recorded, is_copy, self._mel)
+        return {c: value for name in self.metrics for c, value in scorer.values(name).items()}
 
     def _summarise(self, rows: Sequence[Mapping[str, Value]], seconds: float) -> ScoringResult:
-        from processors.scoring.utterance_scorer import columns_of
+        from processors.metrics.utterance_scorer import columns_of
 
-        columns = columns_of(self.metrics)
-        means = {}
-        for column in columns:
-            found = [row[column.name] for row in rows if column.name in row]
-            values, weights = [value.value for value in found], [value.weight for value in found]
-            means[column.name] = float(np.average(values, weights=weights)) if found else math.nan
-        units = {column.name: column.unit for column in columns}
+        means, units = {}, {}
+        for name, unit, _ in columns_of(self.metrics):
+            values = [row[name] for row in rows if name in row]
+            total = sum(value.value * value.weight for value in values)
+            means[name] = total / sum(value.weight for value in values) if values else math.nan
+            units[name] = unit
         return ScoringResult(means, units, len(rows), seconds)
 
 
 def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
     """Builds the scoring of an experiment; logs the number of utterances and the metrics.
-
-    Args:
-        config: The experiment.
-        data: Its validation utterances.
 
     Returns:
         None if the config asks for none or the data are generated, or, with the reason in one log
@@ -195,26 +166,21 @@ def build_scoring(config: Config, data: TrainingData) -> PeriodicScoring | None:
         return None
     log.info(
         "scores every %d updates, %g s at most: %s of %d validation utterances",
-        train.score_steps,
-        train.score_seconds,
-        ", ".join(metrics),
-        len(utterances),
+        *(train.score_steps, train.score_seconds, ", ".join(metrics), len(utterances)),
     )
     return PeriodicScoring(utterances, metrics, config.preprocess.mel, train.score_seconds)
 
 
 def _installed(names: Sequence[str]) -> list[str]:
     """The metrics whose packages are installed; logs the others."""
-    missing = {name: find(name).METRIC.missing() for name in names}
-    lacking = [name for name in names if missing[name]]
-    packages = " ".join(dict.fromkeys(package for name in lacking for package in missing[name]))
-    if len(lacking) == len(names):
-        raise UnavailableError(f"{', '.join(names)}: not installed (pip install {packages})")
-    if lacking:
-        get_logger(__name__).info(
-            "scores without %s: not installed (pip install %s)", ", ".join(lacking), packages
-        )
-    return [name for name in names if name not in lacking]
+    missing = {name: lacking for name in names if (lacking := find_metric(name).missing())}
+    if missing:
+        packages = " ".join(dict.fromkeys(name for row in missing.values() for name in row))
+        reason = f"{', '.join(missing)}: not installed (pip install {packages})"
+        if len(missing) == len(names):
+            raise UnavailableError(reason)
+        get_logger(__name__).info("scores without %s", reason)
+    return [name for name in names if name not in missing]
 
 
 def check_score_metrics(config: Config) -> None:
@@ -224,22 +190,18 @@ def check_score_metrics(config: Config) -> None:
         InputError: If one is unknown or listed twice, compares resynthesis while an acoustic model
             is trained, or needs the user's own function.
     """
-    names, known = config.train.score_metrics, metric_names()
+    names = config.train.score_metrics
     for name in names:
-        if name not in known:
-            listed = ", ".join(known)
-            _refuse(f"no metric {name!r}{nearest(name, known)} (known: {listed})")
+        try:
+            metric = find_metric(name)
+        except InputError as error:
+            raise InputError(f"train.score_metrics: {error}") from error
+        fault = ""
         if names.count(name) > 1:
-            _refuse(f"{name} is listed twice")
-    if missing_audio_packages():
-        return  # metric files cannot be imported without them, nor used
-    for name in names:
-        metric = find(name).METRIC
-        if metric.input == "copy" and config.task != "vocoder":
-            _refuse(f"{name} needs resynthesised recordings; an acoustic model has its own timing")
-        if metric.user_model:
-            _refuse(f"{name} needs your own function, which only stage 4 accepts")
-
-
-def _refuse(fault: str) -> None:
-    raise InputError(f"train.score_metrics: {fault}")
+            fault = "is listed twice"
+        elif isinstance(metric, CopyMetric) and config.task != "vocoder":
+            fault = "needs resynthesised recordings; an acoustic model has its own timing"
+        elif metric.needs_encoder:
+            fault = "needs your own function, which only stage 4 accepts"
+        if fault:
+            raise InputError(f"train.score_metrics: {name} {fault}")

@@ -11,17 +11,17 @@ from config.schema import Config
 from models.training.data.loading import TrainingData
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch
+from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.records import Features
-from processors.scoring.recognition import LabelledSpeech
 from utils.seed import derived_seed
 
-_AUDIO_PACKAGES = ("soundfile", "soxr", "parselmouth")
+_AUDIO_PACKAGES = ("soundfile", "soxr", "parselmouth")  # training needs none of them
 
 
 class ValidationUtterance(NamedTuple):
     """A validation utterance that is scored."""
 
-    id: str  # its id
+    id: str
     batch: TtsBatch | VocoderBatch  # a batch of it alone
     # reads its recording, cut to the span of its features
     read_recording: Callable[[], LabelledSpeech]
@@ -29,11 +29,6 @@ class ValidationUtterance(NamedTuple):
 
 class UnavailableError(Exception):
     """Utterances cannot be scored on this machine; the message says why."""
-
-
-def missing_audio_packages() -> list[str]:
-    """Packages that read and analyse audio and are not installed; training needs none of them."""
-    return [name for name in _AUDIO_PACKAGES if importlib.util.find_spec(name) is None]
 
 
 def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtterance]:
@@ -48,7 +43,7 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
     Raises:
         UnavailableError: If there are none, or a recording or a package to read it is missing.
     """
-    if missing := missing_audio_packages():
+    if missing := [p for p in _AUDIO_PACKAGES if importlib.util.find_spec(p) is None]:
         raise UnavailableError(f"not installed: {', '.join(missing)}")
     ids = data.validation.ids
     order = sorted(range(len(ids)), key=lambda item: derived_seed("score", ids[item]))
@@ -72,23 +67,18 @@ def _utterance(
     batch, utterance = data.validation_batch(item), manifests[store.folder].get(id)
     if isinstance(batch, VocoderBatch):
         is_whole = batch.mel.shape[2] == store.frames[store.index_of(id)]
-        read = partial(_speech_of_batch, batch, preprocess, utterance if is_whole else None)
-        return ValidationUtterance(id, batch, read)
+        text, language = "", ""  # unknown if it was cut
+        if utterance is not None and is_whole:
+            text, language = utterance.text, utterance.language
+        wav, rate = batch.wav[0].numpy(), preprocess.sample_rate
+        speech = LabelledSpeech(wav, rate, text, language, id=id, recorded=True)
+        return ValidationUtterance(id, batch, lambda: speech)
     if utterance is None:
         raise UnavailableError(f"{id} is not in {store.folder / MANIFEST}")
     if not utterance.audio.is_file():
         raise UnavailableError(f"{utterance.audio} is missing")
     features = cast("Features", store.read(id))
     return ValidationUtterance(id, batch, partial(_read_span, features, utterance, preprocess))
-
-
-def _speech_of_batch(
-    batch: VocoderBatch, preprocess: PreprocessConfig, utterance: Utterance | None
-) -> LabelledSpeech:
-    """The recording of a vocoder's validation batch; its text is unknown if it was cut."""
-    text, language = ("", "") if utterance is None else (utterance.text, utterance.language)
-    wav, rate = batch.wav[0].numpy(), preprocess.sample_rate
-    return LabelledSpeech(wav, rate, text, language, id=batch.ids[0], recorded=True)
 
 
 def _read_span(

@@ -3,6 +3,7 @@ import math
 import os
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,21 +11,16 @@ import pytest
 import soundfile
 
 from models.evaluation import evaluate as evaluation
-from models.evaluation import metric_selection
 from models.evaluation.evaluate import warn_of_language
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import ReferenceSources
 from models.evaluation.results import Evaluation, MeanScore, System, SystemReport
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
-from processors.scoring.metrics import Copy, Value, fpc, mel_l1, pesq
-from processors.scoring.user_models import UserModels, load_function
-from processors.scoring.utterance_scorer import (
-    EvaluatedUtterance,
-    ScoringTask,
-    UtteranceScores,
-    score_utterance,
-)
+from processors.metrics.recognition.user_models import UserModels, load_function
+from processors.metrics.records import Copy, Value
+from processors.metrics.registry import METRICS
+from processors.metrics.utterance_scorer import EvaluatedUtterance
 from tests.models.stage_3 import (
     RATE,
     copy_line,
@@ -48,7 +44,7 @@ def recogniser(monkeypatch):
         return "one two three" if np.abs(wav).max() > 0.25 else "one"
 
     pytest.importorskip("jiwer")
-    monkeypatch.setattr("processors.scoring.recognition.recognise", recognise)
+    monkeypatch.setattr("processors.metrics.recognition.labelled_speech.recognise", recognise)
 
 
 @pytest.fixture
@@ -87,6 +83,10 @@ def test_copies_are_scored_by_known_answers_and_the_files_say_so(copies):
     assert [row["id"] for row in rows] == ["rec-008", "rec-009"]
     assert rows[0]["notes"] == {"wer": "one", "wer_recorded": "one two three"}
     assert rows[1]["weights"]["mel_l1"] == 70
+
+
+def set_score(monkeypatch, name: str, score) -> None:
+    monkeypatch.setitem(METRICS, name, replace(METRICS[name], score=score))
 
 
 def without_pesq(monkeypatch) -> None:
@@ -167,8 +167,8 @@ def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
 
 
 def test_utterances_without_a_score_are_logged(copies, monkeypatch, caplog):
-    score = mel_l1.score
-    monkeypatch.setattr(mel_l1, "score", lambda copy: None if len(copy.wav) < 4000 else score(copy))
+    score = METRICS["mel_l1"].score
+    set_score(monkeypatch, "mel_l1", lambda copy: None if len(copy.wav) < 4000 else score(copy))
     with caplog.at_level("WARNING", "arion"):
         report = evaluate(copies, only("mel_l1"), n_jobs=1)
     assert report.scores["mel_l1"].n == 1
@@ -176,8 +176,8 @@ def test_utterances_without_a_score_are_logged(copies, monkeypatch, caplog):
 
 
 def test_nothing_that_could_be_computed_is_an_error(copies, monkeypatch):
-    monkeypatch.setattr(metric_selection, "metric_names", lambda: ["pesq"])
-    monkeypatch.setattr(pesq, "METRIC", pesq.METRIC.__class__("", "higher", "copy", "", ("none",)))
+    for name, metric in METRICS.items():
+        monkeypatch.setitem(METRICS, name, replace(metric, packages=("none",)))
     with pytest.raises(InputError, match="no metric is left that could be computed"):
         evaluate(copies, EvaluationOptions(), n_jobs=1)
 
@@ -306,7 +306,7 @@ def test_second_readings_are_scored_as_a_reference(tmp_path):
     options = EvaluationOptions(("wer",), natural=tmp_path / "again")
     inputs = EvaluationInputs((tmp_path / "out",), references)
     found = evaluation.evaluate(inputs, options, 1)
-    own, copy, natural = found.systems
+    (own,), (copy, natural) = found.systems, found.references
     assert (own.is_reference, copy.is_reference, natural.is_reference) == (False, True, True)
     assert (natural.name, list(natural.scored)) == ("natural", ["rec-001", "rec-008"])
     assert [item.id for item in found.items] == ["rec-008", "rec-009"]
@@ -335,7 +335,7 @@ def test_texts_of_the_users_own_are_scored_without_recordings(tmp_path, caplog):
     assert report.scores["wer"].mean == pytest.approx(100 * 2 / 6, abs=1e-4)
     assert not {"wer_recorded", "wer_difference", "mcd"} & set(report.scores)
     assert "mcd, mcd_frames, speech_rate, v_uv_f1: there are no recordings to" in caplog.text
-    assert "dc" in report.flags
+    assert "silence" in report.flags
     assert report.recorded_flags == {}
     with pytest.raises(InputError, match="--metrics mcd: there are no recordings"):
         evaluate(EvaluationInputs((tmp_path / "single",), references), only("mcd"), n_jobs=1)
@@ -345,14 +345,14 @@ def test_failures_are_found_and_counted(tmp_path):
     store = make_store(tmp_path)
     (folder,) = write_levels(tmp_path, store, loud=0.5)
     wav, _ = soundfile.read(folder / "rec-009.wav")
-    write_wav(folder / "rec-009.wav", wav * 0.2 + 0.3, RATE)
+    write_wav(folder / "rec-009.wav", 0 * wav, RATE)
     inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
-    selection = EvaluationOptions(("mel_l1",), checks=("dc",))
+    selection = EvaluationOptions(("mel_l1",), checks=("silence",))
     report = evaluate(inputs, selection, n_jobs=1)
-    assert (report.flags, report.recorded_flags) == ({"dc": 1}, {"dc": 0})
+    assert (report.flags, report.recorded_flags) == ({"silence": 1}, {"silence": 0})
     rows = read_jsonl(folder / "scores.jsonl")
     assert rows[0]["flags"] == {}
-    assert list(rows[1]["flags"]) == ["dc"]
+    assert list(rows[1]["flags"]) == ["silence"]
 
 
 @pytest.mark.usefixtures("recogniser")
@@ -360,13 +360,13 @@ def test_a_metric_that_fails_leaves_all_other_scores(copies, monkeypatch, caplog
     def fail(copy: Copy) -> Value:
         raise IndexError("list index out of range")
 
-    score = mel_l1.score
-    monkeypatch.setattr(
-        mel_l1, "score", lambda copy: fail(copy) if len(copy.wav) < 4000 else score(copy)
+    score = METRICS["mel_l1"].score
+    set_score(
+        monkeypatch, "mel_l1", lambda copy: fail(copy) if len(copy.wav) < 4000 else score(copy)
     )
-    monkeypatch.setattr(fpc, "score", fail)
+    set_score(monkeypatch, "fpc", fail)
     with caplog.at_level("WARNING", "arion"):
-        report = evaluate(copies, EvaluationOptions(checks=("dc",)), n_jobs=1)
+        report = evaluate(copies, EvaluationOptions(checks=("silence",)), n_jobs=1)
     assert report.scores["mel_l1"].n == 1
     assert report.scores["mstft"].n == 2
     assert caplog.text.count("mel_l1 fails at rec-008 of out: IndexError: list index") == 1
@@ -376,34 +376,6 @@ def test_a_metric_that_fails_leaves_all_other_scores(copies, monkeypatch, caplog
     assert list(rows[0]["failed"]) == ["fpc", "mel_l1"]
     with pytest.raises(InputError, match="--metrics fpc: it fails: IndexError"):
         evaluate(copies, only("fpc"), n_jobs=1)
-
-
-def test_a_run_that_was_stopped_goes_on(copies, monkeypatch, caplog):
-    """The second utterance interrupts the first run; the next one scores that alone."""
-    folder, scored = copies.folders[0], []
-
-    def interrupted(item: EvaluatedUtterance, task: ScoringTask) -> dict[str, UtteranceScores]:
-        if scored:
-            raise KeyboardInterrupt
-        return watched(item, task)
-
-    def watched(item: EvaluatedUtterance, task: ScoringTask) -> dict[str, UtteranceScores]:
-        scored.append(item.id)
-        return score_utterance(item, task)
-
-    whole = evaluate(copies, only("mel_l1", "mstft"), n_jobs=1)
-    rows = read_jsonl(folder / "scores.jsonl")
-    assert not (folder / "unfinished").exists()
-    monkeypatch.setattr(evaluation, "score_utterance", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        evaluate(copies, only("mel_l1", "mstft"), n_jobs=1)
-    monkeypatch.setattr(evaluation, "score_utterance", watched)
-    with caplog.at_level("INFO", "arion"):
-        assert evaluate(copies, only("mel_l1", "mstft"), n_jobs=1) == whole
-    assert scored == ["rec-008", "rec-009"]
-    assert "1 of 2 were scored by an interrupted run" in caplog.text
-    assert read_jsonl(folder / "scores.jsonl") == rows
-    assert not (folder / "unfinished").exists()
 
 
 def boom(wav: np.ndarray, sample_rate: int, language: str) -> str:
@@ -435,18 +407,18 @@ def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):
     assert not (folder / "scores.json").exists()
 
 
-def system_of(wer_recorded: float, *, is_reference: bool = False) -> System:
+def system_of(wer_recorded: float) -> System:
     score = MeanScore("%", "", wer_recorded, None, None, 1)
     report = SystemReport(1, 1.0, "", {"wer_recorded": score}, {})
-    return System("a", Path("a"), report, {}, is_reference)
+    return System("a", Path("a"), report, {})
 
 
 def test_recordings_that_the_recogniser_misreads_are_logged_once_with_the_language(caplog):
-    def found(*systems: System) -> Evaluation:
+    def found(*systems: System, references=()) -> Evaluation:
         items = (EvaluatedUtterance("x", None, "Guten Tag.", "en-us", "", None, {}),)
-        return Evaluation(systems, items, MelConfig())
+        return Evaluation(systems, items, MelConfig(), references=references)
 
-    warn_of_language(found(system_of(80), system_of(188, is_reference=True)), ["Anna"])
+    warn_of_language(found(system_of(80), references=(system_of(188),)), ["Anna"])
     assert caplog.records == []
     warn_of_language(found(system_of(188), system_of(190)), ["Anna"])
     (record,) = caplog.records

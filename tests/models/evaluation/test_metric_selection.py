@@ -1,37 +1,36 @@
-from types import SimpleNamespace
-
 import pytest
 
 from models.evaluation import metric_selection
 from models.evaluation.inputs.evaluation_set import SystemTraits
 from models.evaluation.metric_selection import MetricSelection
-from processors.scoring import utterance_scorer as scoring
-from processors.scoring.checks import Check, Flag
-from processors.scoring.metrics import Metric, Value
-from processors.scoring.user_models import UserModels
-from processors.scoring.utterance_scorer import UtteranceScores
+from processors.metrics import registry
+from processors.metrics.recognition.user_models import UserModels
+from processors.metrics.records import Check, CopyMetric, Flag, PairMetric, SpeechMetric, Value
+from processors.metrics.utterance_scorer import UtteranceScores
 from utils.errors import InputError
 
-METRICS = {
-    "copied": Metric("nats", "lower", "copy", "a whole frame"),
-    "paired": Metric("dB", "lower", "pair", "sound"),
-    "spoken": Metric("%", "lower", "speech", "a text"),
-    "distant": Metric("%", "lower", "speech", "a text", packages=("no-such-package",)),
-    "encoded": Metric("", "higher", "pair", "sound", user_model="encoder"),
-}
-CHECKS = {"quiet": Check("quiet speech"), "gone": Check("", packages=("no-such-package",))}
+
+def unscored(_: object) -> None:
+    raise AssertionError("scored")
+
+
+METRICS = (
+    CopyMetric(name="copied", unit="nats", better="lower", needs="a whole frame", score=unscored),
+    PairMetric(name="paired", unit="dB", better="lower", needs="sound", score=unscored),
+    SpeechMetric(name="spoken", unit="%", better="lower", needs="a text", score=unscored),
+    SpeechMetric(name="distant", better="lower", packages=("no-such-package",), score=unscored),
+    PairMetric(name="encoded", better="higher", needs_encoder=True, score=unscored),
+)
+CHECKS = (Check(name="quiet", finds="quiet speech", check=lambda *_: None),)
 SPEECH, COPIES = SystemTraits(copies=False, recorded=True), SystemTraits(copies=True, recorded=True)
 
 
 @pytest.fixture(autouse=True)
-def _known(monkeypatch):
-    found = {name: SimpleNamespace(METRIC=metric) for name, metric in METRICS.items()}
-    checks = {name: SimpleNamespace(CHECK=check) for name, check in CHECKS.items()}
-    monkeypatch.setattr(metric_selection, "metric_names", lambda: list(METRICS))
-    monkeypatch.setattr(metric_selection, "check_names", lambda: list(CHECKS))
-    monkeypatch.setattr(metric_selection, "find_check", checks.__getitem__)
-    for module in (metric_selection, scoring):
-        monkeypatch.setattr(module, "find", found.__getitem__)
+def _records(monkeypatch):
+    metrics, checks = ({record.name: record for record in row} for row in (METRICS, CHECKS))
+    for module in (registry, metric_selection):
+        monkeypatch.setattr(module, "METRICS", metrics)
+        monkeypatch.setattr(module, "CHECKS", checks)
 
 
 def selection_of(
@@ -49,20 +48,21 @@ def test_each_system_has_what_can_be_computed_of_it_and_reasons_for_the_rest(cap
         found = selection_of(
             speech=SPEECH, copies=COPIES, alone=SystemTraits(copies=False, recorded=False)
         )
+        found.log_skipped()
     assert found.metrics == ("copied", "paired", "spoken")
     assert {system: sorted(reasons) for system, reasons in found.skipped.items()} == {
-        "speech": ["check gone", "copied", "distant", "encoded"],
-        "copies": ["check gone", "distant", "encoded"],
-        "alone": ["check gone", "copied", "distant", "encoded", "paired"],
+        "speech": ["copied", "distant", "encoded"],
+        "copies": ["distant", "encoded"],
+        "alone": ["copied", "distant", "encoded", "paired"],
     }
-    assert "without distant, check gone: not installed (pip install no-such-package)" in caplog.text
+    assert "without distant: not installed (pip install no-such-package)" in caplog.text
     assert "without encoded: needs your own function: --speaker_encoder" in caplog.text
     assert "without copied of speech, alone: compares copies with their" in caplog.text
     assert "without paired of alone: there are no recordings to compare with" in caplog.text
     assert [column.name for column in found.columns("alone")] == [
         "spoken", "spoken_recorded", "spoken_difference",
     ]  # fmt: skip
-    assert [column.name for column in found.own_columns] == ["copied", "paired", "spoken"]
+    assert [column.name for column in found.compared_columns] == ["copied", "paired", "spoken"]
 
 
 def test_the_users_encoder_is_used():
@@ -86,6 +86,7 @@ def test_a_metric_that_was_asked_for_must_be_possible(metric, message):
 def test_references_need_not_have_what_was_asked_for(caplog):
     with caplog.at_level("INFO", "arion"):
         found = selection_of("copied", mine=COPIES, natural=SPEECH._replace(is_reference=True))
+        found.log_skipped()
     assert found.metrics == ("copied",)
     assert "copied" in found.skipped["natural"]
     assert caplog.text == ""
@@ -106,6 +107,7 @@ def test_what_had_nothing_to_score_is_logged(caplog):
                 "two": [scored("a", "paired"), scored("b", "paired")],
             }
         )
+        found.log_skipped()
     assert "paired of one: 1 of 2 have no score, for lack of sound: b" in caplog.text
     assert "without spoken of two: no utterance has a text" in caplog.text
     assert found.skipped["two"]["spoken"] == "no utterance has a text"
@@ -120,8 +122,10 @@ def test_a_metric_that_was_asked_for_must_have_something_to_score():
 
 def test_a_metric_that_was_asked_for_may_be_missing_in_one_of_several_systems(caplog):
     found = selection_of("spoken", "copied", one=SPEECH, two=COPIES)
+    found.log_skipped()
     assert "without copied of one: compares copies with their recordings" in caplog.text
     found.skip_unscored({"one": [scored("a")], "two": [scored("a", "copied", "spoken")]})
+    found.log_skipped()
     assert "without spoken of one: no utterance has a text" in caplog.text
     assert found.columns("one") == []
     with pytest.raises(InputError, match="--metrics spoken: no utterance has a text"):
@@ -187,6 +191,7 @@ def test_a_check_that_applied_to_no_utterance_counts_no_failures(caplog):
         found.skip_unscored(
             {"one": [scored("a", "paired", unchecked=(Flag("quiet", "needs sound"),))]}
         )
+        found.log_skipped()
     assert found.count_flags("one", [()]) == {}
     assert found.skipped["one"]["check quiet"] == "needs sound"
     assert "without check quiet: needs sound" in caplog.text

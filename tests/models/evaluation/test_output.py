@@ -11,9 +11,8 @@ from models.evaluation.results import (
     mean_scores,
 )
 from modules.mel import MelConfig
-from processors.scoring.checks import Flag
-from processors.scoring.metrics import Value
-from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores
+from processors.metrics.records import Flag, Value
+from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 from utils.files import read_json
 
 MCD = MeanScore("dB", "lower", 5.25, 5.0, 5.5, 20)
@@ -62,8 +61,8 @@ def test_no_recordings_have_no_failures():
 
 
 def test_unchecked_utterances_are_not_counted_as_good():
-    unjudged = UtteranceScores("u", 1.0, {}, unchecked=(Flag("words", "no text"),))
-    one = System("a", Path("a"), report(flags={"words": 0, "dc": 1}), {"u": unjudged})
+    skipped_check = UtteranceScores("u", 1.0, {}, unchecked=(Flag("words", "no text"),))
+    one = System("a", Path("a"), report(flags={"words": 0, "dc": 1}), {"u": skipped_check})
     assert tables_of(Evaluation((one,), (), MelConfig())).splitlines()[-2:] == [
         "words     0 of 19",
         "dc        1 of 20",
@@ -73,7 +72,8 @@ def test_unchecked_utterances_are_not_counted_as_good():
 def test_a_single_system_has_a_table_and_its_failures():
     one = system("a", flags={"silence": 2, "dc": 0}, recorded_flags={"silence": 1, "dc": 0})
     natural = System("natural", Path("n"), report(), {}, is_reference=True)
-    assert tables_of(Evaluation((one, natural), (), MelConfig())).splitlines() == [
+    evaluation = Evaluation((one,), (), MelConfig(), references=(natural,))
+    assert tables_of(evaluation).splitlines() == [
         "metric  mean  95% interval  unit  n   better",
         "mcd     5.25  5 .. 5.5      dB    20  lower",
         "",
@@ -112,9 +112,9 @@ def test_systems_are_compared_in_plain_words():
 def test_files_say_what_the_table_says_and_more(tmp_path):
     value = {"mel_l1": Value(0.12345678, 7), "wer": Value(50.0, 2, "hello word")}
     flags = (Flag("silence", "2 s of it"),), (Flag("dc", "an offset"),)
-    unjudged = (Flag("words", "no text"),)
+    skipped_check = (Flag("words", "no text"),)
     failed = (Flag("pesq", "ValueError: no"),)
-    scored = [UtteranceScores("a", 1.23456, value, *flags, unjudged, failed)]
+    scored = [UtteranceScores("a", 1.23456, value, *flags, skipped_check, failed)]
     nats, percent = ScoreColumn("mel_l1", "nats", "lower"), ScoreColumn("wer", "%", "lower")
     scores = mean_scores([nats, percent], scored)
     report = SystemReport(
@@ -139,7 +139,7 @@ def test_files_say_what_the_table_says_and_more(tmp_path):
             "notes": {"wer": "hello word"},
             "flags": {"silence": "2 s of it"},
             "recorded_flags": {"dc": "an offset"},
-            "unjudged": {"words": "no text"},
+            "unchecked": {"words": "no text"},
             "failed": {"pesq": "ValueError: no"},
         }
     ]

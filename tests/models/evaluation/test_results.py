@@ -12,8 +12,8 @@ from models.evaluation.results import (
     mean_scores,
     verdict_of,
 )
-from processors.scoring.metrics import Value
-from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores
+from processors.metrics.records import Value
+from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 
 NATS = ScoreColumn("mel_l1", "nats", "lower")
 WER = ScoreColumn("wer", "%", "lower")

@@ -4,25 +4,20 @@
 const index = JSON.parse(document.getElementById("index").textContent);
 const narrow = matchMedia("(max-width: 640px)");
 
-/** An element; `on...` attributes are listeners, null and false ones are left out. */
-function el(name, attributes = {}, ...children) {
-  return dressed(document.createElement(name), attributes, children);
-}
-
-/** The same in SVG. */
-function svg(name, attributes = {}, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  return dressed(element, attributes, children);
-}
-
-function dressed(element, attributes, children) {
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
-  }
-  element.append(...children.filter((child) => child !== null));
-  return element;
-}
+/** Makes elements; `on...` attributes are listeners, null and false ones are left out. */
+const maker =
+  (namespace) =>
+  (name, attributes = {}, ...children) => {
+    const element = document.createElementNS(`http://www.w3.org/${namespace}`, name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+      else if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
+    }
+    element.append(...children.filter((child) => child !== null));
+    return element;
+  };
+const el = maker("1999/xhtml");
+const svg = maker("2000/svg");
 
 /** A name that may be broken after its signs. */
 function breakable(name) {
@@ -30,15 +25,13 @@ function breakable(name) {
   return parts.flatMap((part, n) => (n === 0 ? [part] : [el("wbr"), part]));
 }
 
-function number(value, digits) {
-  // a true minus sign is as wide as a digit
-  return value.toFixed(digits).replace("-", "−");
-}
+// a true minus sign is as wide as a digit
+const number = (value, digits) => value.toFixed(digits).replace("-", "−");
 
-function clock(seconds) {
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
-}
+const clock = (seconds) =>
+  seconds < 60
+    ? `${seconds.toFixed(1)} s`
+    : `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
 
 /** How bad a value is: the larger the worse; NaN where there is none. */
 function badness(value, column) {
@@ -48,9 +41,7 @@ function badness(value, column) {
 }
 
 /** The value of an utterance, or null. */
-function valueOf(utterance, voice, column) {
-  return utterance.values[voice]?.[column] ?? null;
-}
+const valueOf = (utterance, voice, column) => utterance.values[voice]?.[column] ?? null;
 
 /** From where on a value is among the worst tenth of its voice; Infinity where ten are not there. */
 const limits = index.voices.map((_, voice) =>

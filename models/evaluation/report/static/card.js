@@ -5,8 +5,6 @@ const MEL_HEIGHT = 96; // pixels, as in the style sheet
 const LABEL_WIDTH = 192;
 const SLOWEST = 70; // pixels a second at scale 1: phones can be told apart
 const FASTEST = 320;
-const PLAY = "M6 3.5v13l11-6.5z";
-const PAUSE = "M5 4h3.5v12H5zM11.5 4H15v12h-3.5z";
 const view = { zoom: 1, warped: false };
 
 /** A card with its head; `position` finds its data. */
@@ -62,22 +60,13 @@ function empty(card) {
 function trackOf(card, track, k) {
   const { name } = index.voices[track.voice];
   const audio = el("audio", { src: track.audio, preload: "none" });
-  const button = el(
-    "button",
-    {
-      class: "play",
-      type: "button",
-      "aria-label": `Play ${name}`,
-      title: `Key ${k + 1}`,
-      onclick: () => toggle(card, k),
-    },
-    svg(
-      "svg",
-      { viewBox: "0 0 20 20", "aria-hidden": "true" },
-      svg("path", { class: "go", d: PLAY }),
-      svg("path", { class: "halt", d: PAUSE }),
-    ),
-  );
+  const button = el("button", {
+    class: "play",
+    type: "button",
+    "aria-label": `Play ${name}`,
+    title: `Key ${k + 1}`,
+    onclick: () => toggle(card, k),
+  });
   const length = el("span", { class: "length" }, clock(track.seconds));
   const who = el("span", { class: "who" }, nameOf(track.voice), length);
   return { ...track, name, audio, button, label: el("div", { class: "label" }, button, who) };

@@ -9,9 +9,7 @@ function nameOf(voice) {
 }
 
 /** What a check looks for, in words. */
-function failureOf(check) {
-  return index.checks[check] ?? check;
-}
+const failureOf = (check) => index.checks[check] ?? check;
 
 /** A chip for each check that found something. */
 function chipsOf({ flags }) {
@@ -37,8 +35,8 @@ function heardOf(heard) {
     const same = words.length > 0 && words.every(([, kind]) => kind === "");
     const marked = words.flatMap(([word, kind]) => [kind ? el(MARKS[kind], {}, word) : word, " "]);
     if (words.length === 0) marked.push("nothing");
-    const line = el("dd", { class: same ? "same" : null }, ...(same ? ["as written"] : marked));
-    return [el("dt", {}, nameOf(voice)), line];
+    const content = same ? ["as written"] : marked;
+    return [el("dt", {}, nameOf(voice)), el("dd", { class: same ? "same" : null }, ...content)];
   });
   const summary = el("summary", {}, "Heard");
   return [el("details", { class: "heard", open: !narrow.matches }, summary, el("dl", {}, ...rows))];

@@ -23,10 +23,6 @@ function play(card, k, seconds = null) {
   requestAnimationFrame(follow);
 }
 
-function pause() {
-  player.audio?.pause();
-}
-
 /** Stops for good: the cursor goes. */
 function stop() {
   if (player.audio === null) return;
@@ -36,12 +32,10 @@ function stop() {
   showState(card, k);
 }
 
-function isPlaying() {
-  return player.audio !== null && !player.audio.paused && !player.audio.ended;
-}
+const isPlaying = () => player.audio !== null && !player.audio.paused && !player.audio.ended;
 
 function toggle(card, k) {
-  if (isPlaying() && player.card === card && player.k === k) pause();
+  if (isPlaying() && player.card === card && player.k === k) player.audio.pause();
   else play(card, k);
 }
 
@@ -55,9 +49,7 @@ function switchTo(card, k) {
 
 /** Moves the place in a track; plays on where it was playing. */
 function seek(card, k, seconds) {
-  const track = card.tracks[k];
-  const place = Math.min(Math.max(seconds, 0), track.seconds - 0.01);
-  play(card, k, place);
+  play(card, k, Math.min(Math.max(seconds, 0), card.tracks[k].seconds - 0.01));
 }
 
 function follow() {

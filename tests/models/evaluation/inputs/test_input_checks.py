@@ -1,13 +1,20 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import soundfile
 
 from models.evaluation.evaluate import evaluate
-from models.evaluation.inputs.input_checks import log_formats, refuse, user_models_by_system
+from models.evaluation.inputs.evaluation_set import (
+    EvaluationSet,
+    log_formats,
+    user_models_by_system,
+)
+from models.evaluation.inputs.input_checks import refuse
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.evaluation.inputs.references import ReferenceSources
-from processors.scoring.user_models import UserModels
-from processors.scoring.utterance_scorer import EvaluatedUtterance, SpeechFile
+from processors.metrics.recognition.user_models import UserModels
+from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile
 from tests.models.stage_3 import make_store, preprocess_of, text_line, write_results
 from utils.errors import InputError
 
@@ -29,7 +36,7 @@ def item_of(tmp_path):
 
 def logged(items, caplog) -> list[str]:
     with caplog.at_level("INFO", "arion"):
-        log_formats("a", items, 22050)
+        log_formats(EvaluationSet({"a": Path("a")}, {"a": ""}, items, Path()), 22050)
     return [record.getMessage() for record in caplog.records]
 
 
@@ -57,9 +64,13 @@ def test_a_long_list_of_faults_is_cut():
 def test_transcripts_of_several_systems_are_in_folders_of_their_names(tmp_path):
     user_models = UserModels(transcripts=tmp_path)
 
-    def folders(names, own):
-        found = user_models_by_system(names, own, [], user_models)
-        return {name: str(one.transcripts.relative_to(tmp_path)) for name, one in found.items()}
+    def data_of(names, systems):
+        folders = {name: tmp_path / name for name in names}
+        return EvaluationSet(folders, dict.fromkeys(systems, ""), [], tmp_path)
+
+    def folders(names, systems):
+        by_system = user_models_by_system(data_of(names, systems), user_models)
+        return {name: str(m.transcripts.relative_to(tmp_path)) for name, m in by_system.items()}
 
     assert folders(["a", "natural"], ["a"]) == {"a": ".", "natural": "natural"}
     with pytest.raises(InputError, match=r"--transcripts: .*a is missing, for the system a"):
@@ -67,7 +78,7 @@ def test_transcripts_of_several_systems_are_in_folders_of_their_names(tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
     assert folders(["a", "b", "copy"], ["a", "b"]) == {"a": "a", "b": "b", "copy": "copy"}
-    assert user_models_by_system(["a"], ["a"], [], UserModels()) == {}
+    assert user_models_by_system(data_of(["a"], ["a"]), UserModels()) == {}
 
 
 def test_transcripts_that_are_missing_are_listed_before_anything_is_scored(tmp_path, monkeypatch):

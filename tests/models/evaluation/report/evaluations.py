@@ -7,19 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from models.evaluation.report import write_page
+from models.evaluation.report.page import write_page
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
-from processors.records import TimedPhone
-from processors.scoring.checks import Flag
-from processors.scoring.metrics import Value
-from processors.scoring.utterance_scorer import (
+from processors.metrics.records import Flag, Value
+from processors.metrics.utterance_scorer import (
     EvaluatedUtterance,
     ScoreColumn,
     SpeechFile,
     UtteranceScores,
 )
+from processors.records import TimedPhone
 
 MEL = MelConfig(sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=20, f_max=4000.0)
 COLUMNS = (
@@ -97,8 +96,10 @@ def evaluation_of(
         )
         for name, found in scored.items()
     )
-    own = [system for system in systems if not system.is_reference]
-    return Evaluation(systems, tuple(items), MEL, compare(own, COLUMNS))
+    references = tuple(system for system in systems if system.is_reference)
+    systems = tuple(system for system in systems if not system.is_reference)
+    comparisons = compare(systems, COLUMNS)
+    return Evaluation(systems, tuple(items), MEL, comparisons, references=references)
 
 
 def _report_of(found: list[UtteranceScores]) -> SystemReport:

@@ -1,7 +1,7 @@
 import re
 
-from models.evaluation.report import write_page
-from processors.scoring.checks import Flag
+from models.evaluation.report.page import write_page
+from processors.metrics.records import Flag
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, page_of, scored_of
 
 HOSTILE = "</script><b onclick=alert(1)>\u2028 & <!-- ü"

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from models.evaluation import report
-from models.evaluation.report import write_page
-from processors.scoring.checks import Flag
-from processors.scoring.metrics import Value
-from processors.scoring.utterance_scorer import ScoreColumn, UtteranceScores
+from models.evaluation.report import page as page_writer
+from models.evaluation.report.page import write_page
+from processors.metrics.records import Flag, Value
+from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 from tests.models.evaluation.report import evaluations
 from tests.models.evaluation.report.browser import Browser, find_browser
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of, tone
@@ -208,7 +207,7 @@ def test_a_larger_scale_makes_room_and_pitch_goes_over_to_the_time_of_the_record
 
 
 def test_sounds_and_pictures_next_to_a_large_page_are_found(browser, tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "EMBEDDED_BYTES", 1000)
+    monkeypatch.setattr(page_writer, "EMBEDDED_BYTES", 1000)
     browser.open(page_in(tmp_path))
     wait_for(browser, "shown[0].filled && shown[0].tracks[0].view.firstChild.naturalWidth")
     browser.press("j")

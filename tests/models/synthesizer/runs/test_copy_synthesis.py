@@ -134,7 +134,7 @@ def test_the_distance_of_pieces_is_that_of_the_whole(tmp_path, store, monkeypatc
     noise = np.random.default_rng(0).normal(scale=0.02, size=len(wav))
     write_wav(tmp_path / "a.wav", wav + noise, 8000)
     whole = mel_distance(tmp_path / "a.wav", wav, MelSpectrogram(MEL))
-    monkeypatch.setattr("processors.scoring.metrics._PIECE_FRAMES", 32)
+    monkeypatch.setattr("processors.metrics.families.copies._PIECE_FRAMES", 32)
     assert mel_distance(tmp_path / "a.wav", wav, MelSpectrogram(MEL)) == pytest.approx(
         whole, rel=0.05
     )

@@ -19,7 +19,7 @@ from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.resuming.state import random_states, restore_random_states
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.utterances import ValidationUtterance
-from processors.scoring.recognition import LabelledSpeech
+from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from tests.models.training.small_tasks import (
     PREPROCESS,
     TinyGan,

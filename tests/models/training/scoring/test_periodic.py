@@ -12,15 +12,15 @@ from models.training.scoring.periodic import (
     PeriodicScoring,
     build_scoring,
     check_score_metrics,
-    start_stopwatch,
 )
 from models.training.scoring.utterances import ValidationUtterance
 from modules.mel import MelConfig
 from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch
+from processors.metrics.recognition.labelled_speech import LabelledSpeech
+from processors.metrics.records import Copy, Value
+from processors.metrics.registry import METRICS
 from processors.records import TimedPhone
-from processors.scoring.metrics import Copy, Value, mel_l1, v_uv_f1
-from processors.scoring.recognition import LabelledSpeech
 from tests.models.training.small_tasks import PREPROCESS, train_config
 from utils.errors import InputError
 
@@ -44,10 +44,23 @@ def utterance(seed, batch="a batch"):
 UTTERANCES = [utterance(seed) for seed in range(4)]
 
 
-def scoring(*metrics, utterances=UTTERANCES, seconds=10.0, times=((0,) * 9,) * 9):
-    """`times`: successive readings of the stopwatch of each scoring."""
-    watches = (iter(seen).__next__ for seen in times)
-    return PeriodicScoring(utterances, metrics, MEL, seconds, watches.__next__)
+def scoring(*metrics, utterances=UTTERANCES):
+    return PeriodicScoring(utterances, metrics, MEL, seconds=10.0)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Sets the seconds since its start that each scoring reads, one after another."""
+
+    def set_times(*times):
+        readings = iter([reading for row in times for reading in (0.0, *row)])
+        monkeypatch.setattr("models.training.scoring.periodic.time.monotonic", readings.__next__)
+
+    return set_times
+
+
+def set_score(monkeypatch, name, score):
+    monkeypatch.setitem(METRICS, name, replace(METRICS[name], score=score))
 
 
 class Speaker:
@@ -75,7 +88,7 @@ def test_speech_that_is_the_recording_has_the_best_scores():
 def test_scores_are_means_over_the_utterances_by_their_weights(monkeypatch):
     """Those without a value, or one that is no number, do not count."""
     values = iter([Value(1.0, 1), None, Value(4.0, 2), Value(math.nan), *[None] * 4])
-    monkeypatch.setattr(v_uv_f1, "score", lambda _pair: next(values))
+    set_score(monkeypatch, "v_uv_f1", lambda _pair: next(values))
     scorer = scoring("v_uv_f1")
 
     assert scorer.run(Speaker()).values == {"v_uv_f1": 3.0}
@@ -104,17 +117,22 @@ def test_resynthesis_is_compared_sample_by_sample():
     wav_hat = 0.5 * tone()[: 31 * 256]
     found = scoring("mel_l1", utterances=[utterance(0, batch)]).run(Speaker(lambda _wav: wav_hat))
 
-    assert found.values["mel_l1"] == mel_l1.score(Copy(tone()[: 31 * 256], wav_hat, MEL)).value
+    assert (
+        found.values["mel_l1"]
+        == METRICS["mel_l1"].score(Copy(tone()[: 31 * 256], wav_hat, MEL)).value
+    )
 
 
-def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(caplog):
+def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(clock, caplog):
     """An utterance takes 2.4 s, so that four fit into 10 s; one of them is left out as a reserve.
 
     The first scoring has 15 s, into which all five fit.
     """
     utterances = [utterance(seed) for seed in range(5)]
     looks = (2.4, 4.8, 7.2, 9.6, 12.0)
-    scorer = scoring("mcd", utterances=utterances, times=(looks, (*looks[:4], 9.9), looks, looks))
+    kept = (2.4, 4.8, 7.2)
+    clock(looks, (*looks[:4], 9.9), kept, kept)
+    scorer = scoring("mcd", utterances=utterances)
     with caplog.at_level(logging.INFO):
         found = [scorer.run(Speaker(n=5)) for _ in range(4)]
 
@@ -126,31 +144,21 @@ def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(caplo
     ]
 
 
-def test_a_scoring_that_takes_too_long_counts_only_the_utterances_that_are_kept(
-    monkeypatch,
-):
+def test_a_scoring_that_takes_too_long_counts_only_the_utterances_that_are_kept(monkeypatch, clock):
     values = iter([Value(1.0), Value(2.0), Value(90.0)])
-    monkeypatch.setattr(v_uv_f1, "score", lambda _pair: next(values))
-    scorer = scoring("v_uv_f1", times=((1, 2, 12, 12),))
+    set_score(monkeypatch, "v_uv_f1", lambda _pair: next(values))
+    clock((1, 2, 12, 12))
+    scorer = scoring("v_uv_f1")
 
     assert scorer.run(Speaker()).values == {"v_uv_f1": 1.5}
     assert [one.id for one in scorer.utterances] == ["s0", "s1"]
 
 
-def test_one_utterance_is_scored_however_long_it_takes():
-    scorer = scoring("mcd", times=((99, 99), (100, 100)))
+def test_one_utterance_is_scored_however_long_it_takes(clock):
+    clock((99, 99), (100, 100))
+    scorer = scoring("mcd")
 
     assert [scorer.run(Speaker()).n for _ in range(2)] == [1, 1]
-
-
-def test_elapsed_time_without_cpu_time_counts_by_a_fifth(monkeypatch):
-    passed, worked = iter([100.0, 109.0, 110.0, 200.0]), iter([5.0, 7.0, 65.0, 9.0])
-    monkeypatch.setattr("time.monotonic", lambda: next(passed))
-    monkeypatch.setattr("time.process_time", lambda: next(worked))
-    watch = start_stopwatch()
-
-    assert [watch(), watch()] == [2.0, 10.0]
-    assert watch() == 20.0  # a fifth of the elapsed time
 
 
 def test_the_utterances_are_the_same_each_time():
@@ -193,7 +201,7 @@ def test_audio_that_is_not_finite_has_no_score():
 
 def test_speech_that_never_ends_is_cut_before_it_is_scored(monkeypatch):
     spoken = []
-    monkeypatch.setattr(v_uv_f1, "score", lambda pair: spoken.append(pair.synthesised))
+    set_score(monkeypatch, "v_uv_f1", lambda pair: spoken.append(pair.synthesised))
     scoring("v_uv_f1", utterances=UTTERANCES[:1]).run(Speaker(lambda wav: np.tile(wav, 100)))
 
     assert len(spoken[0].wav) == 3 * len(tone()) + RATE
@@ -201,7 +209,7 @@ def test_speech_that_never_ends_is_cut_before_it_is_scored(monkeypatch):
 
 def test_phones_of_both_reach_the_metrics(monkeypatch):
     pairs = []
-    monkeypatch.setattr(v_uv_f1, "score", pairs.append)
+    set_score(monkeypatch, "v_uv_f1", pairs.append)
     phones = (TimedPhone("AA1", 0.0, 0.5),)
     recorded = LabelledSpeech(tone(), RATE, "", "", phones, recorded=True)
     one = ValidationUtterance("s", "a batch", lambda: recorded)
@@ -232,7 +240,7 @@ def test_metrics_that_do_not_fit_the_model_are_refused(metrics, fault):
 
 
 def test_a_metric_that_needs_the_users_function_is_refused(monkeypatch):
-    monkeypatch.setattr(v_uv_f1, "METRIC", replace(v_uv_f1.METRIC, user_model="encoder"))
+    monkeypatch.setitem(METRICS, "v_uv_f1", replace(METRICS["v_uv_f1"], needs_encoder=True))
     with pytest.raises(
         InputError, match="v_uv_f1 needs your own function, which only stage 4 accepts"
     ):

@@ -1,0 +1,1 @@
+"""Metrics and checks of single utterances (stage 4), the features and recognisers they use."""

@@ -1,0 +1,1 @@
+"""Checks for failures of speech; each file ends with the record of its check."""

@@ -1,0 +1,1 @@
+"""Metrics, one file per family, which ends with the records of its metrics."""

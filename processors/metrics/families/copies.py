@@ -1,0 +1,211 @@
+"""Metrics of copies: a recording and its resynthesis, compared sample by sample.
+
+Long signals are compared in pieces, whose mean is weighted by their lengths.
+"""
+
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from processors.metrics.records import Copy, CopyMetric, Value, value_of
+
+if TYPE_CHECKING:  # they import torch
+    from modules.losses import MultiResolutionStft
+    from modules.mel import MelConfig, MelSpectrogram
+
+PESQ_RATE = 16000  # Hz
+PESQ_SECONDS = 20  # the reference code crashes beyond 50 stretches of speech
+_PIECE_FRAMES = 2048  # about 24 s
+_STOI_SHORTEST_S = 0.4
+
+Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of its copy, (S,) each
+
+
+def score_mel_l1(copy: Copy) -> Value | None:
+    """L1 distance between the log-mels of recording and copy, nats: 0.1 is 10 % of a magnitude.
+
+    Lower is better; 0 is the same mel, whatever the phases. The mel is the vocoder's input; the
+    mean over utterances weights them by their frames. HiFi-GAN's generator is trained with this
+    distance (Kong et al. 2020, arXiv:2010.05646, eq. 3), there over the whole band.
+    """
+    distance = mel_l1(_pieces(copy), _spectrogram(copy.mel))
+    return value_of(distance, len(copy.wav) // copy.mel.hop_length)
+
+
+def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
+    """Mean absolute difference of two log-mels.
+
+    Args:
+        pieces: Parts of a recording and of its copy, (S,) float32 each, in whole frames.
+        mel: Computes the mels, on the device of its buffers.
+
+    Returns:
+        Nats; None if there is no piece.
+    """
+    import torch
+
+    def distance(wav: np.ndarray, wav_hat: np.ndarray) -> float:
+        both = torch.from_numpy(np.stack([wav, wav_hat])).to(mel.window.device)  # (2, S)
+        with torch.inference_mode():
+            log_mel, log_mel_hat = mel(both)  # (M, T) each
+        return float((log_mel_hat - log_mel).abs().mean())
+
+    return _mean_over(pieces, distance)
+
+
+def score_mstft(copy: Copy) -> Value | None:
+    """Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
+
+    Spectral convergence plus the mean of |ln magnitude - ln magnitude_hat|, averaged over windows
+    of 240, 600 and 1200 samples. Lower is better; 0 is equal magnitudes. Unlike a mel it covers the
+    band up to half the sample rate, with fine resolution in time and in frequency. It is also the
+    training loss `stft` of vocoders.
+    """
+    import torch
+
+    stft = _stft()
+    shortest = max(resolution.n_fft for resolution in stft.resolutions)
+
+    def distance(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
+        if len(wav) < shortest or not wav.any():  # half of a window is reflected at the ends
+            return None
+        with torch.inference_mode():
+            return float(stft(torch.from_numpy(wav_hat)[None], torch.from_numpy(wav)[None]))
+
+    return value_of(_mean_over(_pieces(copy), distance))
+
+
+def score_pesq(copy: Copy) -> Value | None:
+    """Perceptual evaluation of speech quality, wide-band (ITU-T P.862.2, 2007).
+
+    The predicted mean opinion score at 16 kHz: 1.0 to 4.64, which is a perfect copy. Higher is
+    better. Computed by the package `pesq`, which wraps the reference code, over at most the first
+    20 seconds.
+    """
+    import soxr
+    from pesq import PesqError, pesq
+
+    signals = (copy.wav, copy.wav_hat)
+    if not all(np.isfinite(signal).all() and signal.any() for signal in signals):
+        return None
+    rate = copy.mel.sample_rate
+    resampled = [soxr.resample(wav[: PESQ_SECONDS * rate], rate, PESQ_RATE) for wav in signals]
+    try:
+        return Value(float(pesq(PESQ_RATE, *resampled, "wb")))
+    except PesqError:  # no speech was found, or it is too short
+        return None
+
+
+def score_stoi(copy: Copy) -> Value | None:
+    """Short-time objective intelligibility (Taal et al. 2011, doi:10.1109/TASL.2011.2114881).
+
+    The mean correlation of the envelopes of 15 third-octave bands from 150 Hz over 0.4 s, at
+    10 kHz, where the recording is not silent: up to 1, which is a perfect copy. Higher is better;
+    above 0.9 nearly every word is understood. Computed by pystoi.
+    """
+
+    def compare(wav: np.ndarray, wav_hat: np.ndarray) -> float | None:
+        return stoi(wav, wav_hat, copy.mel.sample_rate)
+
+    return value_of(_mean_over(_pieces(copy), compare))
+
+
+def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None:
+    """Intelligibility of a copy.
+
+    Args:
+        wav: Recording, (S,) float32 in [-1, 1].
+        wav_hat: Its copy, (S,).
+        sample_rate: Hz, of both.
+
+    Returns:
+        At most 1; None where less than 0.4 s of the recording is not silent.
+    """
+    from pystoi import stoi as reference_code
+
+    if len(wav) < _STOI_SHORTEST_S * sample_rate or not wav.any():
+        return None
+    with warnings.catch_warnings():
+        # pystoi warns and returns 1e-5 where too little speech is left
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            return float(reference_code(wav, wav_hat, sample_rate))
+        except RuntimeWarning:
+            return None
+
+
+def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:
+    """Consecutive ranges of samples of nearly equal length that cover all whole frames.
+
+    Args:
+        n_samples: Length of the signal.
+        hop_length: Samples per frame; all edges are multiples of it.
+    """
+    T = n_samples // hop_length
+    n_pieces = -(-T // _PIECE_FRAMES)
+    edges = np.linspace(0, T, 1 + n_pieces).astype(int) * hop_length
+    yield from map(slice, edges[:-1].tolist(), edges[1:].tolist())
+
+
+def _pieces(copy: Copy) -> Pieces:
+    """Parts of both at the same samples, short enough to bound the memory of a metric."""
+    for span in piece_spans(len(copy.wav), copy.mel.hop_length):
+        yield copy.wav[span], copy.wav_hat[span]
+
+
+def _mean_over(
+    pieces: Pieces, compare: Callable[[np.ndarray, np.ndarray], float | None]
+) -> float | None:
+    """Mean of a comparison over pieces, weighted by their length; None if none has a value."""
+    total = weight = 0.0
+    for wav, wav_hat in pieces:
+        value = compare(wav, wav_hat)
+        if value is not None:
+            total += value * len(wav)
+            weight += len(wav)
+    return total / weight if weight else None
+
+
+@functools.lru_cache(maxsize=1)
+def _spectrogram(config: "MelConfig") -> "MelSpectrogram":
+    from modules.mel import MelSpectrogram
+
+    return MelSpectrogram(config)
+
+
+@functools.cache
+def _stft() -> "MultiResolutionStft":
+    from modules.losses import MultiResolutionStft
+
+    return MultiResolutionStft()
+
+
+METRICS = (
+    CopyMetric(
+        name="mel_l1", unit="nats", better="lower", needs="a whole frame", score=score_mel_l1
+    ),
+    CopyMetric(
+        name="mstft",
+        better="lower",
+        needs="samples for its longest window, recorded ones not silent",
+        score=score_mstft,
+    ),
+    CopyMetric(
+        name="pesq",
+        unit="MOS",
+        better="higher",
+        needs="a quarter of a second of speech, recorded and copied",
+        packages=("pesq", "soxr"),
+        score=score_pesq,
+    ),
+    CopyMetric(
+        name="stoi",
+        better="higher",
+        needs="0.4 s of recorded speech",
+        packages=("pystoi",),
+        score=score_stoi,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Speech with its text, recognisers, and the user's own models."""

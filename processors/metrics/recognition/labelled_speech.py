@@ -1,0 +1,196 @@
+"""Speech with its labels, and its recognition.
+
+The recogniser is pocketsphinx with the English model of its wheel, unless the user gives another or
+transcripts. It runs offline; it is old and misreads about a fifth of the words of clean recordings.
+"""
+
+import functools
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from processors.audio.speech_level import SpeechActivity, SpeechLevel, active_level, speech_activity
+from processors.metrics.recognition.user_models import (
+    Recogniser,
+    UserFunctionError,
+    UserModels,
+    name_of,
+)
+from processors.metrics.records import SpeechMetric, Value
+from processors.records import TimedPhone
+from processors.text.normalisation import clean_characters, is_english, normalise_english
+from utils.errors import InputError
+from utils.files import read_text
+
+if TYPE_CHECKING:  # it imports packages that training does not need
+    from processors.metrics.signals.acoustic_features import AcousticFeatures
+
+RECOGNISER_RATE = 16000  # Hz, of pocketsphinx's acoustic model
+RECORDED = "recorded"  # subfolder with the transcripts of recordings
+_LEVEL = 0.9  # peak: the same for quiet and loud recordings
+_SILENT_PEAK = 1e-6
+
+
+@dataclass(frozen=True)
+class LabelledSpeech:
+    """A signal with its text and phones; what several metrics and checks need is computed once."""
+
+    wav: np.ndarray  # (S,) float32 in [-1, 1]
+    sample_rate: int  # Hz
+    text: str  # as written; empty where unknown
+    language: str  # espeak language code; empty where unknown
+    phones: tuple[TimedPhone, ...] = ()  # phones and pauses with times; empty where unknown
+    id: str = ""
+    recorded: bool = False  # whether this is the recording
+    # the user's recogniser and speaker encoder
+    user_models: UserModels = field(default_factory=UserModels)
+    _values: dict[str, Value | None] = field(default_factory=dict, init=False, repr=False)
+
+    def score(self, metric: SpeechMetric) -> Value | None:
+        """Scores the signal by a metric, once."""
+        if metric.name not in self._values:
+            self._values[metric.name] = metric.score(self)
+        return self._values[metric.name]
+
+    @functools.cached_property
+    def words(self) -> str:
+        """The normalised text; empty where unknown."""
+        return words_of(self.text, self.language)
+
+    @functools.cached_property
+    def hypothesis(self) -> str | None:
+        """The text as a recogniser wrote it.
+
+        By the transcript where the user gives a folder of them, else by the user's recogniser, else
+        by pocketsphinx. None without a recogniser of the language (pocketsphinx has English only)
+        or a folder of transcripts for this kind of speech.
+
+        Raises:
+            InputError: If the transcript is missing or not readable.
+            UserFunctionError: If the user's recogniser raises, or does not return text.
+        """
+        models = self.user_models
+        if models.transcripts is not None:
+            return _transcript(models.transcripts, self)
+        if models.recogniser is not None:
+            return _checked_hypothesis(models.recogniser, self)
+        return recognise(self.wav, self.sample_rate) if is_english(self.language) else None
+
+    @functools.cached_property
+    def recognised_words(self) -> str | None:
+        """The normalised hypothesis; None without a recogniser."""
+        return None if self.hypothesis is None else words_of(self.hypothesis, self.language)
+
+    @functools.cached_property
+    def features(self) -> "AcousticFeatures":
+        """Acoustic features, for comparisons with another signal."""
+        from processors.metrics.signals.acoustic_features import AcousticFeatures
+
+        return AcousticFeatures(self.wav, self.sample_rate, self.phones, self.user_models.encoder)
+
+    @functools.cached_property
+    def level(self) -> SpeechLevel | None:
+        """Active speech level (ITU-T P.56); None for silence."""
+        return active_level(self.wav, self.sample_rate)
+
+    @functools.cached_property
+    def activity(self) -> SpeechActivity | None:
+        """Start, end and pauses of the speech; None for silence."""
+        return speech_activity(self.wav, self.sample_rate)
+
+
+def is_silent(wav: np.ndarray) -> bool:
+    """Whether a signal, (S,), holds no audible sample."""
+    return bool(np.abs(wav).max(initial=0) < _SILENT_PEAK)
+
+
+def words_of(text: str, language: str) -> str:
+    """Normalises a text for comparison: lower-case words without punctuation.
+
+    Args:
+        text: "It's $5." becomes "it's five dollars".
+        language: espeak language code; numbers and abbreviations are spelt out in English only.
+    """
+    if is_english(language):
+        try:
+            text = normalise_english(text)
+        except InputError:  # a letter that is not Latin, which a recogniser may return
+            text = clean_characters(text)
+    else:
+        text = clean_characters(text)
+    letters = (char if _is_in_word(char) else " " for char in text.lower())
+    return " ".join(word.strip("'") for word in "".join(letters).split() if word.strip("'"))
+
+
+def _is_in_word(char: str) -> bool:
+    """Whether a character is part of a word; apostrophes around words are stripped later."""
+    return char == "'" or unicodedata.category(char)[0] in "LMN"
+
+
+def recognise(wav: np.ndarray, sample_rate: int) -> str:
+    """Recognises English words with pocketsphinx.
+
+    Args:
+        wav: (S,) float32.
+        sample_rate: Hz.
+    """
+    if is_silent(wav):
+        return ""  # pocketsphinx returns "dog"
+    decoder = _decoder()
+    decoder.reinit_feat()  # forget the noise and level that it adapted to
+    decoder.start_utt()
+    decoder.process_raw(pcm_of(wav, sample_rate), full_utt=True)
+    decoder.end_utt()
+    hypothesis = decoder.hyp()
+    return hypothesis.hypstr if hypothesis is not None else ""
+
+
+@functools.cache
+def _decoder() -> Any:  # noqa: ANN401  # a type of pocketsphinx
+    """One per process: reading its model takes 0.3 s, a fifth of the work for a short sentence."""
+    from pocketsphinx import Config, Decoder
+
+    return Decoder(Config(samprate=RECOGNISER_RATE, loglevel="FATAL"))
+
+
+def pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
+    """A signal that is not silent as 16-bit samples at pocketsphinx's rate and a fixed peak.
+
+    Args:
+        wav: (S,) float32.
+        sample_rate: Hz.
+    """
+    import soxr
+
+    wav = soxr.resample(wav, sample_rate, RECOGNISER_RATE)  # another (S,)
+    return (wav * (_LEVEL * 32767 / np.abs(wav).max())).astype("<i2").tobytes()
+
+
+def transcript_of(folder: Path, id: str, *, recorded: bool) -> Path:
+    """Path of the transcript of an utterance."""
+    return (folder / RECORDED if recorded else folder) / f"{id}.txt"
+
+
+def _transcript(folder: Path, speech: LabelledSpeech) -> str | None:
+    path = transcript_of(folder, speech.id, recorded=speech.recorded)
+    if not path.parent.exists():
+        return None
+    try:
+        return read_text(path)
+    except InputError as error:
+        raise InputError(
+            f"{error}; the transcripts of {folder} must hold one of every utterance"
+        ) from error
+
+
+def _checked_hypothesis(recogniser: Recogniser, speech: LabelledSpeech) -> str:
+    hypothesis = recogniser(speech.wav, speech.sample_rate, speech.language)
+    if not isinstance(hypothesis, str):
+        raise UserFunctionError(
+            f"{name_of(recogniser)}: returned {type(hypothesis).__name__} for {speech.id}; a "
+            "recogniser returns the text as str"
+        )
+    return hypothesis

@@ -1,0 +1,115 @@
+"""Records of metrics and checks: what they are, what they need, and what they return.
+
+This file and those of the metrics import no package but numpy at their top: names can be checked,
+and training runs, without the others, and a missing one affects its metric alone.
+"""
+
+import importlib.util
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from modules.mel import MelConfig
+    from processors.metrics.recognition.labelled_speech import LabelledSpeech
+    from processors.metrics.signals.aligned_pair import AlignedPair  # noqa: F401  (as a string)
+
+Scored = TypeVar("Scored")
+
+
+class Value(NamedTuple):
+    """The score of one utterance."""
+
+    value: float
+    weight: float = 1.0  # of the utterance in the mean over all
+    note: str = ""  # details for the reader, such as the recognised words
+
+
+class Copy(NamedTuple):
+    """A recording and its copy, sample by sample."""
+
+    wav: "np.ndarray"  # (S,) float32 in [-1, 1]
+    wav_hat: "np.ndarray"  # (S,), the copy
+    mel: "MelConfig"  # mel that the copy was made from, with the sample rate of both
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scorer:
+    """What metrics and checks have in common."""
+
+    name: str
+    needs: str = ""  # what an utterance must have, besides its signal, for messages
+    # modules it imports that may not be installed, under their names in pip
+    packages: tuple[str, ...] = ()
+
+    def missing(self) -> tuple[str, ...]:
+        """The packages that are not installed."""
+        return tuple(name for name in self.packages if importlib.util.find_spec(name) is None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(_Scorer, Generic[Scored]):
+    """A metric; its subclasses say what it scores."""
+
+    unit: str = ""  # of its values; empty for plain numbers
+    better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
+    score: Callable[[Scored], Value | None]  # None where the metric is undefined
+    needs_encoder: bool = False  # whether it cannot score without the user's speaker encoder
+
+    @property
+    def meaning(self) -> str:
+        """The definition in one sentence: the first paragraph of the docstring of `score`."""
+        return _first_paragraph(self.score)
+
+
+class CopyMetric(Metric[Copy]):
+    """A metric of a recording and its copy, sample by sample."""
+
+
+class PairMetric(Metric["AlignedPair"]):
+    """A metric of a recording and the same sentence with its own timing, or a copy."""
+
+
+class SpeechMetric(Metric["LabelledSpeech"]):
+    """A metric of one signal, without a reference."""
+
+
+AnyMetric = CopyMetric | PairMetric | SpeechMetric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check(_Scorer):
+    """A check, which flags utterances with one kind of failure."""
+
+    finds: str  # the failure, in a few words, for messages and legends
+    # Given the speech and the recording of the same sentence, where there is one: what is wrong, in
+    # one line with numbers, or None. Raises NotApplicableError if the utterance lacks something.
+    check: "Callable[[LabelledSpeech, LabelledSpeech | None], str | None]"
+
+    @property
+    def meaning(self) -> str:
+        """The limits in one sentence: the first paragraph of the docstring of `check`."""
+        return _first_paragraph(self.check)
+
+
+class Flag(NamedTuple):
+    """A failure found in an utterance."""
+
+    check: str
+    note: str  # one line with numbers: "0.8 s of silence at 2.31 s, recorded: 0.2 s"
+
+
+class NotApplicableError(Exception):
+    """A check does not apply to this utterance; the message says what it lacks."""
+
+
+def value_of(number: float | None, weight: float = 1.0) -> Value | None:
+    """A number as a score; None stays None."""
+    return None if number is None else Value(number, weight)
+
+
+def _first_paragraph(function: Callable[..., object]) -> str:
+    return (inspect.getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")

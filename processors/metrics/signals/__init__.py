@@ -1,0 +1,1 @@
+"""Acoustic features of signals, and their alignment with those of the recording."""

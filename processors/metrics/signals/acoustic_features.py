@@ -1,0 +1,143 @@
+"""Acoustic features of a signal every 5 ms, for metrics that compare two signals."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import soxr
+
+from modules.mel import MelConfig
+from processors.audio.cheaptrick import log_envelopes
+from processors.audio.mel_cepstrum import mel_cepstra
+from processors.audio.pitch import extract_f0
+from processors.metrics.recognition.user_models import Encoder
+from processors.records import TimedPhone
+
+# Hz; the band above half of it is not compared. Most mels end at 8 kHz, and what a vocoder adds or
+# lacks above would dominate: copies by Griffin-Lim have a mel-cepstral distortion of 3.7 dB below
+# 8 kHz, and of 8.4 dB below 11 kHz.
+HIGHEST_RATE = 16000
+SILENCE_DB = -40.0  # relative to the loudest frame
+_SILENT_DB = -80.0  # relative to full scale: a signal without a louder frame is silent
+_FRAME_S = 0.005
+_MARGIN_FRAMES = 10  # of silence on either side, so that windows at the ends are complete
+_ENERGY_WINDOW_S = 0.025
+_NOISE_DB = -60.0  # of the white noise added to the envelope, relative to the speech
+
+
+class FrameRange(NamedTuple):
+    """Frames from `start` up to, but not including, `end`."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class AcousticFeatures:
+    """A signal and its features, each computed on first use.
+
+    There are T frames. The first ten and the last ten lie in silence that is added on either side;
+    `times_s` holds their times.
+    """
+
+    wav: np.ndarray  # (S,) in [-1, 1]
+    sample_rate: int  # Hz
+    phones: tuple[TimedPhone, ...] = ()  # phones and pauses with times; empty where unknown
+    encoder: Encoder | None = None  # the user's speaker encoder
+    _at_other_rates: dict[int, "AcousticFeatures"] = field(default_factory=dict, repr=False)
+
+    def at(self, sample_rate: int) -> "AcousticFeatures":
+        """The same signal at another sample rate, resampled once."""
+        if sample_rate == self.sample_rate:
+            return self
+        if sample_rate not in self._at_other_rates:
+            wav = soxr.resample(self.wav, self.sample_rate, sample_rate)  # another (S,)
+            self._at_other_rates[sample_rate] = AcousticFeatures(wav, sample_rate, self.phones)
+        return self._at_other_rates[sample_rate]
+
+    @cached_property
+    def embedding(self) -> np.ndarray | None:
+        """Speaker embedding, (D,); None without an encoder."""
+        return None if self.encoder is None else self.encoder(self.wav, self.sample_rate)
+
+    @property
+    def hop_length(self) -> int:
+        """Samples per frame: 5 ms, rounded."""
+        return round(_FRAME_S * self.sample_rate)
+
+    @property
+    def frame_s(self) -> float:
+        """Seconds per frame."""
+        return self.hop_length / self.sample_rate
+
+    @property
+    def n_frames(self) -> int:
+        """T, with ten frames on either side of the signal."""
+        return 2 * _MARGIN_FRAMES - (-len(self.wav) // self.hop_length)
+
+    @property
+    def times_s(self) -> np.ndarray:
+        """Times of the centres of the frames, (T,); 0 is the first sample of the signal."""
+        return (np.arange(self.n_frames) - _MARGIN_FRAMES) * self.frame_s
+
+    @cached_property
+    def samples(self) -> np.ndarray:
+        """The signal without offset and with silence on either side, (T * hop_length,).
+
+        Zeros if it is empty or not finite. Frame t is centred on sample t * hop_length.
+        """
+        samples = np.zeros(self.n_frames * self.hop_length)
+        if len(self.wav) and np.isfinite(self.wav).all():
+            centred = self.wav - np.mean(self.wav, dtype=np.float64)
+            samples[_MARGIN_FRAMES * self.hop_length :][: len(centred)] = centred
+        return samples
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        """Level of each frame, dB relative to full scale, (T,).
+
+        The root mean square under a Hann window of 25 ms. Values more than 40 dB below the loudest
+        frame are raised to that limit, so that the level of silence does not matter.
+        """
+        n = round(_ENERGY_WINDOW_S * self.sample_rate) // 2 * 2 + 1
+        window = np.hanning(n + 2)[1:-1]  # (n,)
+        squares = np.pad(self.samples**2, n // 2)
+        frames = np.lib.stride_tricks.sliding_window_view(squares, n)[:: self.hop_length]  # (T, n)
+        power = np.einsum("tn,n->t", frames, window / window.sum())
+        level = 10 * np.log10(np.maximum(power, np.finfo(np.float64).tiny))
+        return np.maximum(level, level.max() + SILENCE_DB)
+
+    @cached_property
+    def sound(self) -> FrameRange:
+        """From the first to the last frame that is not silent; empty where there is none.
+
+        Silent are frames 40 dB below the loudest, and signals below -80 dB of full scale.
+        """
+        loudest = self.energy.max()
+        if loudest < _SILENT_DB:
+            return FrameRange(0, 0)
+        loud = np.flatnonzero(self.energy > loudest + SILENCE_DB)
+        return FrameRange(int(loud[0]), int(loud[-1]) + 1)
+
+    @cached_property
+    def f0(self) -> np.ndarray:
+        """Fundamental frequency (processors.audio.pitch), Hz, 0 where unvoiced, (T,)."""
+        grid = MelConfig(
+            sample_rate=self.sample_rate, hop_length=self.hop_length, f_max=self.sample_rate / 2
+        )
+        return extract_f0(self.samples, grid, self.n_frames)
+
+    @cached_property
+    def cepstra(self) -> np.ndarray:
+        """Mel-cepstral coefficients 1 to 24 of CheapTrick's spectral envelope, (T, 24).
+
+        White noise 60 dB below the speech is added to the envelope: the coefficients hardly depend
+        on inaudible parts, and not at all on the level.
+        """
+        start, end = self.sound
+        sound = self.samples[start * self.hop_length : end * self.hop_length]
+        floor = np.mean(sound**2) * 10 ** (_NOISE_DB / 10)
+        envelopes = log_envelopes(self.samples, self.sample_rate, self.f0, self.hop_length, floor)
+        parts = [mel_cepstra(envelope, self.sample_rate)[:, 1:] for envelope in envelopes]
+        return np.concatenate(parts)

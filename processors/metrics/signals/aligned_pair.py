@@ -1,0 +1,123 @@
+"""A recording and synthesised speech of the same sentence, aligned frame by frame.
+
+Both are resampled to the lower of their sample rates, and to 16 kHz at most. Silence on either side
+is excluded: paths run from the first to the last frame that is at most 40 dB below the loudest.
+"""
+
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+
+import numpy as np
+
+from processors.metrics.signals.acoustic_features import HIGHEST_RATE, AcousticFeatures
+from processors.metrics.signals.dtw import dtw_path
+from processors.records import TimedPhone
+from processors.text.symbols import NOISE, PAUSES
+
+_SMALLEST_MATCH = 0.5  # of the phones of either; with fewer it is another sentence
+_FEWEST_VOICED = 10  # frames: 50 ms
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedPair:
+    """Two signals of the same sentence."""
+
+    recorded: AcousticFeatures  # the recording
+    synthesised: AcousticFeatures  # the speech that is scored
+    same_timing: bool = False  # whether it is a copy, sample by sample
+
+    @cached_property
+    def features(self) -> tuple[AcousticFeatures, AcousticFeatures]:
+        """Features of recording and synthesised speech at their common sample rate."""
+        rate = min(self.recorded.sample_rate, self.synthesised.sample_rate, HIGHEST_RATE)
+        return self.recorded.at(rate), self.synthesised.at(rate)
+
+    @cached_property
+    def dtw_path(self) -> np.ndarray:
+        """Corresponding frames by dynamic time warping of the mel-cepstra, (L, 2).
+
+        Indices into the recording and the synthesised speech; empty where either is silent.
+        """
+        if not self._has_sound:
+            return np.zeros((0, 2), dtype=int)
+        starts = np.array([side.sound.start for side in self.features])
+        return starts + dtw_path(*(side.cepstra[slice(*side.sound)] for side in self.features))
+
+    @cached_property
+    def path(self) -> np.ndarray:
+        """Corresponding frames, (L, 2): of the same time in a copy, else `dtw_path`."""
+        if not self.same_timing or not self._has_sound:
+            return self.dtw_path
+        start = min(side.sound.start for side in self.features)
+        sound_end = max(side.sound.end for side in self.features)
+        end = min(sound_end, *(side.n_frames for side in self.features))
+        return np.repeat(np.arange(start, end)[:, None], 2, axis=1)
+
+    @cached_property
+    def phones(self) -> tuple[tuple[TimedPhone, TimedPhone], ...]:
+        """Corresponding phones, recorded and synthesised, without pauses and untranscribed noise.
+
+        Matched by name and in order; empty where those of either are unknown, or fewer than half
+        of them match.
+        """
+        phones, phones_hat = (
+            [phone for phone in side.phones if phone.name not in (*PAUSES, NOISE)]
+            for side in (self.recorded, self.synthesised)
+        )
+        names, names_hat = ([phone.name for phone in row] for row in (phones, phones_hat))
+        blocks = SequenceMatcher(None, names, names_hat, autojunk=False).get_matching_blocks()
+        matched = [
+            (phones[block.a + i], phones_hat[block.b + i])
+            for block in blocks
+            for i in range(block.size)
+        ]
+        if len(matched) < _SMALLEST_MATCH * max(len(phones), len(phones_hat)):
+            return ()
+        return tuple(matched)
+
+    @cached_property
+    def phone_path(self) -> np.ndarray:
+        """Corresponding frames by the times of the phones, (L, 2); empty without such times.
+
+        The shorter of two corresponding phones is stretched linearly to the longer.
+        """
+        if not self._has_sound:
+            return np.zeros((0, 2), dtype=int)
+        parts = [np.zeros((0, 2), dtype=int)]
+        first = np.array([side.times_s[0] for side in self.features])
+        limits = np.array([side.n_frames - 1 for side in self.features])
+        frame_s = self.features[0].frame_s
+        for both in self.phones:
+            start, end = (
+                (np.array([phone[i] for phone in both]) - first) / frame_s for i in (1, 2)
+            )
+            n = int(np.rint(end - start).max())
+            shares = (np.arange(n)[:, None] + 0.5) / max(n, 1)  # (n, 1), the middle of each part
+            frames = np.floor(start + shares * (end - start)).astype(int)  # (n, 2)
+            parts.append(frames.clip(0, limits))
+        return np.concatenate(parts)
+
+    @cached_property
+    def f0(self) -> np.ndarray:
+        """Fundamental frequencies along the path, recorded and synthesised, Hz, (L, 2)."""
+        return self._along_path([side.f0 for side in self.features])
+
+    @cached_property
+    def voiced_f0(self) -> np.ndarray:
+        """The part of `f0` that is voiced in both, (V, 2); empty if it is less than 50 ms."""
+        voiced = self.f0[(self.f0 > 0).all(axis=1)]
+        return voiced if len(voiced) >= _FEWEST_VOICED else voiced[:0]
+
+    @cached_property
+    def energy(self) -> np.ndarray:
+        """Levels along the path, recorded and synthesised, dB, (L, 2)."""
+        return self._along_path([side.energy for side in self.features])
+
+    @property
+    def _has_sound(self) -> bool:
+        return all(side.sound.end for side in self.features)
+
+    def _along_path(self, features: list[np.ndarray]) -> np.ndarray:
+        """A feature (T,) of both along the path, (L, 2)."""
+        return np.stack([values[self.path[:, i]] for i, values in enumerate(features)], axis=1)

@@ -1,0 +1,133 @@
+from dataclasses import replace
+
+import pytest
+
+from models.evaluation.report.tables import columns_of, digits_for, shown_systems, voices_of
+from models.evaluation.report.utterances import mark_words, shown_utterance, transcripts_of
+from models.evaluation.results import MeanScore
+from processors.metrics.records import Flag, Value
+from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
+
+
+@pytest.fixture
+def evaluation(tmp_path):
+    """Two utterances by a voice; the copy has one of them."""
+    items = [item_of(tmp_path, "a", ("voice", "copy")), item_of(tmp_path, "b", ("voice",))]
+    flag = Flag("clipping", "at 0.1 s")
+    scored = {
+        "voice": [scored_of("a", 5.0, flags=(flag,)), scored_of("b", 7.0)],
+        "copy": [scored_of("a", 2.0)],
+    }
+    return evaluation_of(items, scored, references=("copy",))
+
+
+def utterances_of(evaluation, systems=None):
+    systems = shown_systems(evaluation) if systems is None else systems
+    return [shown_utterance(item, systems, columns_of(systems)) for item in evaluation.items]
+
+
+def test_references_come_between_the_recording_and_the_systems(evaluation):
+    assert voices_of(shown_systems(evaluation)) == [
+        ("recording", "recorded", True),
+        ("copy", "copy", True),
+        ("voice", "system-1", False),
+    ]
+
+
+def test_voices_have_six_colours_and_then_the_first_again(tmp_path):
+    names = [f"voice {n}" for n in range(7)]
+    scored = {name: [scored_of("a", 5.0)] for name in names}
+    evaluation = evaluation_of([item_of(tmp_path, "a", tuple(names))], scored)
+    slots = [voice.slot for voice in voices_of(shown_systems(evaluation))]
+    assert slots[1:] == [*(f"system-{n}" for n in range(1, 7)), "system-1"]
+
+
+def test_scores_of_recordings_are_values_of_the_recording_and_no_columns(evaluation):
+    columns = columns_of(shown_systems(evaluation))
+    names = [column.name for column in columns]
+    assert names == ["mcd", "pesq", "wer", "wer_difference"]
+    assert [column.label for column in columns][-1] == "wer difference"
+    a, b = utterances_of(evaluation)
+    assert a.values == [
+        [None, None, 0.0, None],
+        [2.0, 3.5, 50.0, 50.0],
+        [5.0, 2.75, 50.0, 50.0],
+    ]
+    assert b.values[1] is None
+
+
+def test_flags_say_whose_they_are(evaluation):
+    voice = evaluation.systems[0]
+    scored = {id: replace_recorded(one) for id, one in voice.scored.items()}
+    systems = [replace(voice, scored=scored)]
+    a, b = utterances_of(evaluation, systems)
+    assert a.flags == [(0, "silence", "too quiet"), (1, "clipping", "at 0.1 s")]
+    assert b.flags == [(0, "silence", "too quiet")]
+
+
+def replace_recorded(scored):
+    return scored._replace(recorded_flags=(Flag("silence", "too quiet"),))
+
+
+def test_texts_are_shown_as_written_and_transcripts_as_normalised_words(evaluation):
+    item = replace(evaluation.items[0], text="two cats", written="2 cats!")
+    systems = shown_systems(evaluation)
+    assert shown_utterance(item, systems, []).text == "2 cats!"
+    assert [word for word, _ in transcripts_of(item, systems)[0].words if word == "two"] == ["two"]
+
+
+def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
+    systems = shown_systems(evaluation)
+    assert [voice for voice, _ in transcripts_of(evaluation.items[0], systems)] == [0, 1, 2]
+    assert [voice for voice, _ in transcripts_of(evaluation.items[1], systems)] == [0, 2]
+
+
+def test_without_a_recogniser_there_are_no_transcripts(evaluation):
+    voice = evaluation.systems[0]
+    scored = {id: one._replace(values={"mcd": Value(5.0)}) for id, one in voice.scored.items()}
+    assert transcripts_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
+
+
+def test_the_widest_number_of_a_row_decides_how_many_digits_fit():
+    wide = MeanScore("", "lower", 26.7913, 20.9747, 32.2458, 10)
+    assert digits_for([wide, MeanScore("", "lower", 0.0421, 0.0418, 0.0424, 100)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high", "digits"),
+    [
+        (6.12, 5.9, 6.4, 1),
+        (6.123, 6.05, 6.19, 2),
+        (250.0, 200.0, 300.0, 0),
+        (0.5, None, None, 3),
+        (25.0, None, None, 1),
+        (0.0, 0.0, 0.0, 0),
+        (1e-9, 0.0, 2e-9, 4),
+        (26.7913, 26.79, 26.792, 2),
+        (12345.678, 12345.677, 12345.679, 0),
+    ],
+)
+def test_numbers_have_as_many_digits_as_they_are_sure_of(mean, low, high, digits):
+    assert digits_for([MeanScore("", "lower", mean, low, high, 20)]) == digits
+
+
+def test_correctly_recognised_words_have_no_mark():
+    assert mark_words("the cat sat", "the cat sat") == [("the", ""), ("cat", ""), ("sat", "")]
+
+
+def test_words_that_are_misread_repeated_and_left_out_are_marked_where_they_are():
+    assert mark_words("the cat sat on a mat", "the the hat sat on mat") == [
+        ("the", ""),
+        ("cat", "missing"),
+        ("the", "extra"),
+        ("hat", "extra"),
+        ("sat", ""),
+        ("on", ""),
+        ("a", "missing"),
+        ("mat", ""),
+    ]
+
+
+def test_silence_misses_every_word():
+    assert mark_words("the cat", "") == [("the", "missing"), ("cat", "missing")]
+    assert mark_words("", "") == []

@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from processors.metrics.families.recognition_errors import (
+    character_error,
+    score_cer,
+    score_wer,
+    word_error,
+)
+from processors.metrics.recognition.labelled_speech import LabelledSpeech
+from processors.metrics.recognition.user_models import UserModels
+
+pytest.importorskip("jiwer")
+WORDS = "the cat sat on the mat"
+SPEECH = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat on the mat.", "en-us")
+
+
+def edits(words: list[str], heard: list[str]) -> int:
+    """Fewest substitutions, deletions and insertions, by trying them."""
+    if not words or not heard:
+        return len(words) + len(heard)
+    if words[0] == heard[0]:
+        return edits(words[1:], heard[1:])
+    return 1 + min(edits(words[1:], heard[1:]), edits(words[1:], heard), edits(words, heard[1:]))
+
+
+def hearing(speech: LabelledSpeech, heard: str) -> LabelledSpeech:
+    return replace(speech, user_models=UserModels(recogniser=lambda *_: heard))
+
+
+@pytest.mark.parametrize(
+    ("heard", "errors"),
+    [
+        ("the cat sat on the mat", 0),
+        ("the cat sat on mat", 1),
+        ("a cat sat on on the mat", 2),
+        ("", 6),
+        ("dogs bark and bark at cats and rats", 8),
+    ],
+)
+def test_errors_are_counted_per_word(heard, errors):
+    assert errors == edits(WORDS.split(), heard.split())
+    assert word_error(WORDS, heard) == pytest.approx(errors / 6)
+
+
+def test_a_score_has_percent_its_words_as_weight_and_the_hypothesis():
+    value, weight, note = score_wer(hearing(SPEECH, "A CAT sat on the... mat?"))
+    assert (value, weight, note) == (pytest.approx(100 / 6), 6, "a cat sat on the mat")
+
+
+def test_numbers_are_compared_in_words():
+    five = replace(SPEECH, text="It is five dollars.")
+    assert score_wer(hearing(five, "It is $5"))[:2] == (0, 4)
+
+
+def test_pocketsphinx_recognises_no_word_in_silence():
+    assert score_wer(SPEECH) == (100, 6, "")
+
+
+def test_without_a_text_or_a_recogniser_there_is_no_score():
+    assert score_wer(replace(SPEECH, text="... -")) is None
+    assert score_wer(replace(SPEECH, text="12")).weight == 1
+    assert score_wer(replace(SPEECH, language="de")) is None
+    assert score_wer(hearing(replace(SPEECH, language="de", text="Ja, gut"), "ja gut")).value == 0
+
+
+def test_recordings_without_transcripts_have_no_score(tmp_path):
+    (tmp_path / "a.txt").write_text("the cat")
+    spoken = replace(SPEECH, id="a", user_models=UserModels(transcripts=tmp_path))
+    assert score_wer(spoken).value == pytest.approx(100 * 4 / 6)
+    assert score_wer(replace(spoken, recorded=True)) is None
+
+
+pytest.importorskip("jiwer")
+SPEECH = LabelledSpeech(np.zeros(1600, dtype=np.float32), 16000, "The cat sat.", "en-us")
+
+
+@pytest.mark.parametrize(
+    ("heard", "errors"),
+    [
+        ("the cat sat", 0),
+        ("the cats sat", 1),  # one letter more
+        ("the cat", 4),  # three letters and the space before them
+        ("th cat mat", 2),
+        ("", 11),
+    ],
+)
+def test_errors_are_counted_per_character(heard, errors):
+    assert character_error("the cat sat", heard) == pytest.approx(errors / 11)
+
+
+def test_a_score_has_percent_its_characters_as_weight_and_the_hypothesis():
+    speech = replace(SPEECH, user_models=UserModels(recogniser=lambda *_: "The Cats sat"))
+    assert score_cer(speech) == (pytest.approx(100 / 11), 11, "the cats sat")
+
+
+def test_words_without_spaces_between_them_are_compared():
+    speech = replace(SPEECH, text="今日は晴れ。", language="ja")
+    assert score_cer(replace(speech, user_models=UserModels(recogniser=lambda *_: "今日は雨"))) == (
+        pytest.approx(100 * 2 / 5), 5, "今日は雨",
+    )  # fmt: skip
+
+
+def test_without_a_text_or_a_recogniser_there_is_no_cer():
+    assert score_cer(replace(SPEECH, text="...")) is None
+    assert score_cer(replace(SPEECH, language="ja")) is None

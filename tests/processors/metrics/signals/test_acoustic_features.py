@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+
+from processors.metrics.signals.acoustic_features import AcousticFeatures, FrameRange
+from tests.processors.utterances import AH, EE, RATE, sing
+
+
+def tone(hz: float, seconds: float, level: float = 0.5) -> np.ndarray:
+    wav = level * np.sin(2 * np.pi * hz * np.arange(round(seconds * RATE)) / RATE)
+    return wav.astype(np.float32)
+
+
+def inside(voice: AcousticFeatures, values: np.ndarray) -> np.ndarray:
+    """The values of the frames in the sound, 50 ms from its ends."""
+    start, end = voice.sound
+    return values[start + 10 : end - 10]
+
+
+def test_frames_come_every_5_ms_from_50_ms_before_to_50_ms_after():
+    voice = AcousticFeatures(tone(200, 1.0), RATE)
+    assert voice.times_s[[0, 10, 20]].tolist() == pytest.approx([-0.05, 0, 0.05])
+    assert voice.times_s[-1] == pytest.approx(1.045)
+    assert len(voice.energy) == len(voice.f0) == len(voice.cepstra) == voice.n_frames == 220
+    assert voice.cepstra.shape[1] == 24
+
+
+@pytest.mark.parametrize("level", [0.5, 0.05])
+def test_energy_is_the_level_in_db(level):
+    voice = AcousticFeatures(tone(200, 0.5, level) + np.float32(0.3), RATE)
+    expected = 20 * np.log10(level / np.sqrt(2))
+    assert inside(voice, voice.energy) == pytest.approx(expected, abs=0.02)
+    assert voice.energy.min() == pytest.approx(voice.energy.max() - 40)
+
+
+def test_energy_is_seen_through_a_window_of_25_ms():
+    wav = np.zeros(RATE, dtype=np.float32)
+    wav[RATE // 2] = 0.5
+    voice = AcousticFeatures(wav, RATE)
+    mean_square_db = 20 * np.log10(0.5) - 10 * np.log10(0.0125 * RATE)  # a Hann window is half full
+    assert voice.energy.max() == pytest.approx(mean_square_db, abs=0.05)
+    louder = voice.times_s[voice.energy > voice.energy.min()]
+    assert louder == pytest.approx([0.49, 0.495, 0.5, 0.505, 0.51])
+
+
+def test_pitch_is_at_the_times_of_the_frames():
+    wav = np.concatenate([np.zeros(4000), tone(200, 0.5), tone(300, 0.5)]).astype(np.float32)
+    voice = AcousticFeatures(wav, RATE)
+    before, at_200, at_300 = (
+        voice.f0[(voice.times_s > low) & (voice.times_s < low + 0.15)] for low in (0.05, 0.4, 1.0)
+    )
+    assert not before.any()
+    assert at_200 == pytest.approx(200, rel=1e-3)
+    assert at_300 == pytest.approx(300, rel=1e-3)
+
+
+def test_sound_is_where_it_is_not_silent():
+    noise = 1e-4 * np.random.default_rng(0).normal(size=16000)  # 70 dB below
+    noise[4000:8000] += tone(200, 0.25)
+    voice = AcousticFeatures(noise.astype(np.float32), RATE)
+    start, end = voice.sound
+    assert voice.times_s[start] == pytest.approx(0.25, abs=0.013)
+    assert voice.times_s[end - 1] == pytest.approx(0.5, abs=0.013)
+
+
+@pytest.mark.parametrize(
+    "wav",
+    [
+        np.zeros(0),
+        np.zeros(1),
+        np.full(100, 0.7),
+        np.full(3000, np.nan),
+        np.append(sing(), np.inf),
+        1e-6 * sing(),
+    ],
+    ids=["empty", "sample", "constant", "nan", "infinity", "quiet"],
+)
+def test_what_is_empty_silent_or_no_number_has_no_sound(wav):
+    voice = AcousticFeatures(wav.astype(np.float32), RATE)
+    assert voice.sound == FrameRange(0, 0)
+    assert len(voice.f0) == len(voice.energy) == voice.n_frames
+
+
+def test_cepstra_are_those_of_the_sound_at_any_level_and_place():
+    wav = sing()
+    voice = AcousticFeatures(wav, RATE)
+    louder = AcousticFeatures(np.pad(3 * wav, (80 * 50, 999)), RATE)
+    assert louder.sound == FrameRange(voice.sound.start + 50, voice.sound.end + 50)
+    theirs, ours = (each.cepstra[slice(*each.sound)] for each in (voice, louder))
+    assert ours == pytest.approx(theirs, abs=0.01)
+
+
+def test_cepstra_tell_vowels_apart_and_hardly_pitches():
+    vowels = [(AH._replace(seconds=0.5, glide=1.0),), (EE._replace(seconds=0.5, glide=1.0),)]
+    ah, ah_higher, ee = (
+        inside(voice, voice.cepstra).mean(axis=0)  # (24,)
+        for voice in (
+            AcousticFeatures(sing(vowels[0]), RATE),
+            AcousticFeatures(sing(vowels[0], pitch=1.2), RATE),
+            AcousticFeatures(sing(vowels[1]), RATE),
+        )
+    )
+    assert np.linalg.norm(ee - ah) > 5 * np.linalg.norm(ah_higher - ah)
+
+
+def test_another_rate_is_computed_once():
+    voice = AcousticFeatures(sing(), RATE, phones=())
+    assert voice.at(RATE) is voice
+    lower = voice.at(8000)
+    assert lower is voice.at(8000)
+    assert lower.sample_rate == 8000
+    assert len(lower.wav) == len(voice.wav) // 2
+    assert lower.sound == pytest.approx(voice.sound, abs=1)

@@ -1,0 +1,81 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from processors.metrics.records import Check, SpeechMetric
+from processors.metrics.registry import CHECKS, METRICS, find_check, find_metric
+from utils.errors import InputError
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def test_metrics_are_sorted_by_name_and_each_has_a_test():
+    assert {"mel_l1", "mstft", "pesq", "stoi", "wer"} <= set(METRICS)
+    assert list(METRICS) == sorted(METRICS)
+    tests = "".join(path.read_text() for path in (Path(__file__).parent / "families").iterdir())
+    assert [name for name in METRICS if f"score_{name}" not in tests] == []
+
+
+def test_each_check_has_a_test():
+    assert {"silence", "words"} <= set(CHECKS)
+    for name in CHECKS:
+        assert (Path(__file__).parent / "checks" / f"test_{name}.py").is_file()
+
+
+def test_names_are_known_without_any_heavy_package():
+    """Training runs without them, and a wrong flag is answered at once."""
+    code = """
+import sys
+from processors.metrics.registry import CHECKS, METRICS
+packages = {package for row in (*METRICS.values(), *CHECKS.values()) for package in row.packages}
+print(len(packages), {"torch", "soundfile", "numba", "scipy", *packages} & set(sys.modules))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    count, loaded = done.stdout.split(maxsplit=1)
+    assert int(count) >= 5
+    assert loaded.strip() == "set()"
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_says_what_it_is(name):
+    metric = METRICS[name]
+    assert metric.name == name
+    assert metric.needs
+    assert metric.meaning.endswith(".")
+    if metric.better:
+        definition = " ".join(metric.score.__doc__.lower().split())
+        module = " ".join(sys.modules[metric.score.__module__].__doc__.lower().split())
+        assert f"{metric.better} is better" in definition + module
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_says_what_it_finds(name):
+    check = CHECKS[name]
+    assert (check.name, check.meaning[-1]) == (name, ".")
+    assert check.finds
+    assert any(char.isdigit() for char in sys.modules[check.check.__module__].__doc__)
+
+
+def test_a_misspelt_field_of_a_record_is_an_error():
+    with pytest.raises(TypeError, match="needs_encodr"):
+        SpeechMetric(name="a", better="", score=lambda _: None, needs_encodr=True)
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'finds'"):
+        Check(name="a", check=lambda *_: None)
+
+
+def test_what_is_missing_is_named(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "pesq" else name)
+    assert find_metric("pesq").missing() == ("pesq",)
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones():
+    with pytest.raises(InputError, match=r"no metric 'mel_l2'; did you mean mel_l1\? \(known: .*"):
+        find_metric("mel_l2")
+    with pytest.raises(
+        InputError, match=r"no check 'word'; did you mean words\? \(known: clipping"
+    ):
+        find_check("word")

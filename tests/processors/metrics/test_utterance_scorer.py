@@ -1,0 +1,308 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from modules.mel import MelConfig
+from processors.metrics import utterance_scorer
+from processors.metrics.recognition.labelled_speech import LabelledSpeech
+from processors.metrics.recognition.user_models import UserModels
+from processors.metrics.records import (
+    AnyMetric,
+    Check,
+    Copy,
+    CopyMetric,
+    Flag,
+    NotApplicableError,
+    PairMetric,
+    SpeechMetric,
+    Value,
+)
+from processors.metrics.registry import CHECKS, METRICS
+from processors.metrics.signals.aligned_pair import AlignedPair
+from processors.metrics.utterance_scorer import (
+    CheckResults,
+    EvaluatedUtterance,
+    ScoreColumn,
+    ScoringTask,
+    SpeechFile,
+    columns_of,
+    read_waveform,
+    run_checks,
+    score_utterance,
+)
+from processors.records import TimedPhone
+from utils.errors import InputError
+
+MEL = MelConfig()
+
+
+def add(monkeypatch, *metrics: AnyMetric) -> None:
+    for metric in metrics:
+        monkeypatch.setitem(METRICS, metric.name, metric)
+
+
+def speech_metric(name: str, score) -> SpeechMetric:
+    return SpeechMetric(name=name, unit="%", better="lower", score=score)
+
+
+@pytest.fixture
+def metrics(monkeypatch):
+    """Three metrics that say how they were called."""
+
+    def level(speech: LabelledSpeech) -> Value | None:
+        peak = float(np.abs(speech.wav).max())
+        return Value(peak, len(speech.text), str(speech.sample_rate)) if speech.text else None
+
+    def longer(copy: Copy) -> Value:
+        return Value(len(copy.wav) + len(copy.wav_hat) / 1e6)
+
+    add(
+        monkeypatch,
+        CopyMetric(name="longer", unit="s", better="lower", score=longer),
+        CopyMetric(name="nan", better="lower", score=lambda _: Value(math.nan)),
+        speech_metric("level", level),
+    )
+
+
+def noise(n_samples: int = 4000) -> np.ndarray:
+    return np.random.default_rng(0).uniform(-0.5, 0.5, n_samples).astype(np.float32)
+
+
+def make_item(
+    folder: Path, n_hat: int = 4000, rate: int = 22050, text: str = "hello"
+) -> EvaluatedUtterance:
+    path = folder / "a.wav"
+    soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
+    return EvaluatedUtterance(
+        "a", noise, text, "en-us", "anna", None, {"mine": SpeechFile(path, is_copy=True)}
+    )
+
+
+def score(item: EvaluatedUtterance, *names: str):
+    return score_utterance(item, ScoringTask(names, MEL))["mine"]
+
+
+@pytest.mark.usefixtures("metrics")
+def test_speech_and_recording_are_scored_and_the_difference_taken(tmp_path):
+    scored = score(make_item(tmp_path, 8000, 44100), "level")
+    peak = float(np.abs(noise()).max())
+    assert scored.values["level"] == (pytest.approx(0.25, abs=1e-3), 5, "44100")
+    assert scored.values["level_recorded"] == (peak, 5, "22050")
+    assert scored.values["level_difference"].value == pytest.approx(0.25 - peak, abs=1e-3)
+    assert scored.values["level_difference"].weight == 5
+    assert (scored.id, scored.seconds) == ("a", 8000 / 44100)
+    assert [column.name for column in columns_of(["longer", "level"])] == [
+        "longer", "level", "level_recorded", "level_difference",
+    ]  # fmt: skip
+    assert columns_of(["level"])[1] == ScoreColumn("level_recorded", "%", "")
+
+
+@pytest.mark.usefixtures("metrics")
+@pytest.mark.parametrize("n_hat", [4000 - 512, 3999, 4000, 4000 + 512])
+def test_a_copy_is_cut_to_the_shorter_of_both(tmp_path, n_hat):
+    value = score(make_item(tmp_path, n_hat), "longer").values["longer"].value
+    assert value == pytest.approx(min(n_hat, 4000) * (1 + 1e-6), rel=1e-9)
+
+
+@pytest.mark.usefixtures("metrics")
+@pytest.mark.parametrize("n_hat", [4000 - 513, 4000 + 513])
+def test_a_copy_of_another_length_is_refused_unless_nothing_needs_it(tmp_path, n_hat):
+    item = make_item(tmp_path, n_hat)
+    with pytest.raises(InputError, match=rf"a\.wav: {n_hat} samples, and its recording has 4000"):
+        score(item, "level", "longer")
+    assert "level" in score(item, "level").values
+
+
+@pytest.mark.usefixtures("metrics")
+def test_a_copy_at_another_rate_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"a\.wav: 16000 Hz, expected the mel's 22050 Hz"):
+        score(make_item(tmp_path, rate=16000), "longer")
+
+
+@pytest.mark.usefixtures("metrics")
+def test_what_could_not_be_scored_has_no_value(tmp_path):
+    assert score(make_item(tmp_path, text=""), "level", "nan").values == {}
+
+
+def test_the_real_metrics_agree_on_a_copy_at_half_the_level(tmp_path):
+    values = score(make_item(tmp_path), "mel_l1", "mstft").values
+    assert values["mel_l1"] == (pytest.approx(math.log(2), abs=1e-3), 4000 // 256, "")
+    assert values["mstft"].value == pytest.approx(0.5 + math.log(2), abs=1e-3)
+
+
+def heard_by(user_models: UserModels) -> str:
+    """What a fake recogniser is called."""
+    return str(user_models.transcripts)
+
+
+@pytest.fixture
+def counting(monkeypatch):
+    """Metrics and checks that record their calls."""
+    calls: list[tuple[str, object]] = []
+
+    def speech(one: LabelledSpeech) -> Value:
+        calls.append(("speech", (one.recorded, one.id, heard_by(one.user_models))))
+        return Value(float(np.abs(one.wav).max()))
+
+    def pair(one: AlignedPair) -> Value:
+        calls.append(("pair", id(one.recorded)))
+        return Value(
+            len(one.recorded.phones) + 10 * len(one.synthesised.phones) + 100 * one.same_timing
+        )
+
+    def checks(
+        one: LabelledSpeech, recorded: LabelledSpeech | None, names: tuple[str, ...]
+    ) -> CheckResults:
+        calls.append(("checks", (one.recorded, recorded is not None)))
+        note = "recording" if one.recorded else "speech"
+        return CheckResults((Flag(names[0], note),), (Flag(names[1], "needs an ear"),))
+
+    add(
+        monkeypatch,
+        speech_metric("speech", speech),
+        PairMetric(name="pair", unit="dB", better="lower", score=pair),
+        CopyMetric(name="copy", unit="s", better="lower", score=lambda _: Value(1.0)),
+    )
+    monkeypatch.setattr(utterance_scorer, "run_checks", checks)
+    return calls
+
+
+def spoken_by(folder: Path, *systems: str) -> dict[str, SpeechFile]:
+    """A file for each system, the first of which is a copy."""
+    phones = (TimedPhone("a", 0.0, 0.1), TimedPhone("b", 0.1, 0.2))
+    spoken = {}
+    for n, system in enumerate(systems):
+        soundfile.write(folder / f"{system}.wav", noise() / (n + 2), 22050, subtype="PCM_16")
+        spoken[system] = SpeechFile(folder / f"{system}.wav", phones, is_copy=n == 0)
+    return spoken
+
+
+TASK = ScoringTask(("speech", "pair", "copy"), MEL, ("loud", "odd"))
+
+
+def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting):
+    read = []
+
+    def recorded() -> np.ndarray:
+        read.append(1)
+        return noise()
+
+    phones = (TimedPhone("a", 0.0, 0.2),)
+    item = EvaluatedUtterance(
+        "u", recorded, "hello", "en-us", "", lambda: phones, spoken_by(tmp_path, "x", "y")
+    )
+    by_system = score_utterance(item, TASK)
+    assert len(read) == 1
+    recordings = [what for kind, what in counting if kind == "speech" and what[0]]
+    assert recordings == [(True, "u", "None")]
+    assert len({what for kind, what in counting if kind == "pair"}) == 1
+    assert counting.count(("checks", (True, False))) == 1
+    assert counting.count(("checks", (False, True))) == 2
+    values = {name: one.values for name, one in by_system.items()}
+    assert [values[name]["pair"].value for name in "xy"] == [1 + 20 + 100, 1 + 20]
+    assert "copy" in values["x"]
+    assert "copy" not in values["y"]
+    assert values["y"]["speech_difference"].value == pytest.approx(-2 / 3 * 0.5, abs=1e-3)
+    for one in by_system.values():
+        assert one.flags == (Flag("loud", "speech"),)
+        assert one.recorded_flags == (Flag("loud", "recording"),)
+        assert one.unchecked == (Flag("odd", "needs an ear"),)
+
+
+@pytest.mark.usefixtures("counting")
+def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
+    item = EvaluatedUtterance("u", None, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    by_system = score_utterance(item, TASK)
+    assert set(by_system["x"].values) == {"speech"}
+    assert by_system["x"].flags == (Flag("loud", "speech"),)
+    assert by_system["x"].recorded_flags == ()
+
+
+def test_transcripts_are_those_of_the_system(tmp_path, counting):
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x", "y"))
+    theirs = {"y": UserModels(transcripts=Path("of_y"))}
+    score_utterance(item, replace(TASK, user_models_of=theirs))
+    heard = [what[2] for kind, what in counting if kind == "speech"]
+    assert heard == ["None", "None", "of_y"]  # of x, of the recording, of y
+
+
+def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatch):
+    def fail(_: object) -> Value:
+        raise ZeroDivisionError("division by zero\nin line 7")
+
+    add(monkeypatch, speech_metric("rate", fail), speech_metric("level", lambda _: Value(1.0)))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    by_system = score_utterance(item, ScoringTask(("rate", "level"), MEL))
+    assert by_system["x"].failed == (Flag("rate", "ZeroDivisionError: division by zero"),)
+    assert by_system["x"].values["level"] == Value(1.0)
+    assert "rate" not in by_system["x"].values
+
+
+def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypatch):
+    def refuse(_: object) -> Value:
+        raise InputError("u.txt is missing")
+
+    add(monkeypatch, speech_metric("rate", refuse))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    with pytest.raises(InputError, match=r"u\.txt is missing"):
+        score_utterance(item, ScoringTask(("rate",), MEL))
+
+
+def refuse_text(spoken: LabelledSpeech, recorded: LabelledSpeech | None) -> str:
+    raise NotApplicableError("needs a text in Finnish")
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """The names of checks that do what their names say."""
+    functions = {
+        "good": lambda spoken, recorded: None,
+        "bad": lambda spoken, recorded: f"{len(spoken.wav)} samples, {recorded}",
+        "unable": refuse_text,
+        "bare": refuse_text,
+        "broken": lambda spoken, recorded: {}["cue"],
+    }
+    for name, check in functions.items():
+        packages = ("no_such_package",) if name == "bare" else ()
+        stub = Check(name=name, finds="a failure", packages=packages, check=check)
+        monkeypatch.setitem(CHECKS, name, stub)
+    return list(functions)
+
+
+def test_failures_become_flags_and_other_checks_have_a_reason(checks):
+    flags, unchecked, failed = run_checks(LabelledSpeech(noise(), 8000, "", ""), None, checks)
+
+    assert flags == (Flag("bad", "4000 samples, None"),)
+    assert unchecked == (
+        Flag("unable", "needs a text in Finnish"),
+        Flag("bare", "not installed (pip install no_such_package)"),
+    )
+    assert failed == (Flag("broken", "KeyError: 'cue'"),)
+
+
+def test_only_the_named_checks_run(checks):
+    assert run_checks(LabelledSpeech(noise(), 8000, "", ""), None, ["good"]) == ((), (), ())
+
+
+def test_a_sound_is_the_mean_of_its_channels(tmp_path):
+    channels = np.array([[0.5, 0.25], [-0.5, 0.0]])
+    soundfile.write(tmp_path / "a.wav", channels, 8000, subtype="FLOAT")
+    wav, sample_rate = read_waveform(tmp_path / "a.wav")
+    assert wav.tolist() == [0.375, -0.25]
+    assert (wav.dtype, sample_rate) == (np.float32, 8000)
+
+
+def test_a_file_that_is_no_sound_is_named(tmp_path):
+    (tmp_path / "text.wav").write_text("hello")
+    with pytest.raises(InputError, match=r"text\.wav: not readable as audio"):
+        read_waveform(tmp_path / "text.wav")
+    soundfile.write(tmp_path / "empty.wav", np.zeros(0), 8000)
+    with pytest.raises(InputError, match=r"empty\.wav: holds no sample"):
+        read_waveform(tmp_path / "empty.wav")
+    soundfile.write(tmp_path / "nan.wav", np.array([0.1, math.nan]), 8000, subtype="FLOAT")
+    with pytest.raises(InputError, match=r"nan\.wav: holds NaN .*again, or repair the file"):
+        read_waveform(tmp_path / "nan.wav")
