@@ -36,7 +36,7 @@ def estimate_mean(values: np.ndarray, weights: np.ndarray) -> Estimate | None:
 
     Args:
         values: (n,), NaN where an utterance has none.
-        weights: Of the utterance in the mean, (n,), positive.
+        weights: Weights in the mean, (n,), positive.
 
     Returns:
         The same in each run; None if there is no value.
@@ -55,7 +55,7 @@ def estimate_difference(
 
     Args:
         first: Values of one system, (n,), NaN where there is none.
-        second: Of the other, of the same utterances, (n,).
+        second: Values of the other, of the same utterances, (n,).
         first_weights: (n,), positive.
         second_weights: (n,), positive.
 

@@ -95,12 +95,7 @@ class MetricSelection:
             self._skip(_CHECK + name, {s: _unchecked(name, scored[s]) for s in scored})
 
     def count_flags(self, system: str, flags: Iterable[Sequence[Flag]]) -> dict[str, int]:
-        """Counts flagged utterances by check, without skipped checks.
-
-        Args:
-            system: Its name.
-            flags: Of each utterance.
-        """
+        """Counts flagged utterances by check, without skipped checks, from the flags of each."""
         counts = Counter(flag.check for row in flags for flag in row)
         skipped = self.skipped[system]
         return {name: counts[name] for name in self.checks if _CHECK + name not in skipped}

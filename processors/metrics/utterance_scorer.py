@@ -55,7 +55,6 @@ class EvaluatedUtterance:
     recorded: Callable[[], np.ndarray] | None
     text: str  # text as spoken; empty where unknown
     language: str  # espeak language code of the text; empty where unknown
-    speaker: str  # speaker of the recording; empty where unknown
     # reads the phones of the recording; None where it is not aligned
     phones: Callable[[], tuple[TimedPhone, ...]] | None
     spoken: Mapping[str, SpeechFile]  # the files, by system

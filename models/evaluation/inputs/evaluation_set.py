@@ -148,7 +148,7 @@ def add_natural(
     finder, by_id = ReferenceFinder(sources), {file.id: {NATURAL: file} for file in readings}
     paired = _paired(by_id, finder, sources.preprocess.mel, "files of --natural")
     alone = [item.id for item in paired if item.recorded is None]
-    input_checks.refuse(alone, "second readings have no data set; use --recordings", len(by_id))
+    input_checks.refuse(alone, "second readings have no dataset; use --recordings", len(by_id))
     added = {}
     for file, item in zip(readings, paired, strict=True):
         if (audio := finder.find(file).audio) and audio.samefile(file.file):
@@ -192,7 +192,7 @@ def _paired(
             missing.append(f"{id}: {error}")
     alone = [id for id, reference in references.items() if reference.recorded is None]
     if missing or len(alone) < len(references):
-        missing += [f"{id}: of no data set; give --recordings" for id in alone]
+        missing += [f"{id}: of no dataset; give --recordings" for id in alone]
     n = len(by_utterance)
     input_checks.refuse(missing, f"{what} have no recording to be compared with", n)
     copying = {
@@ -206,9 +206,8 @@ def _paired(
             name: SpeechFile(file.file, file.phones, name in copying)
             for name, file in by_utterance[id].items()
         }
-        recorded, _, text, language, speaker, phones, written = reference
-        facts = id, recorded, text, language, speaker, phones, spoken, written
-        items.append(EvaluatedUtterance(*facts))
+        recorded, _, text, language, phones, written = reference
+        items.append(EvaluatedUtterance(id, recorded, text, language, phones, spoken, written))
     return items
 
 

@@ -44,7 +44,7 @@ class EvaluationOptions:
     """How a run scores its inputs."""
 
     metrics: tuple[str, ...] = (ALL,)  # names, or `all` for those that apply
-    dataset: str | None = None  # score only files of this data set
+    dataset: str | None = None  # score only files of this dataset
     testing_set: TestingSet | None = None  # score only this split of it, and all of the split
     checks: tuple[str, ...] | None = None  # names, or `all`; None: all with all metrics, else none
     natural: Path | None = None  # folder of second readings, named by the id of the sentence
@@ -97,7 +97,7 @@ def inputs_of_config(
 def _inputs(
     folders: tuple[Path, ...], config: Config, languages: dict[str, str], recordings: Path | None
 ) -> EvaluationInputs:
-    """Builds the inputs; unknown speakers get the common language of the data sets, if any."""
+    """Builds the inputs; unknown speakers get the common language of the datasets, if any."""
     corpora = [config.preprocess.corpus.get(name, CorpusConfig()) for name in config.dataset]
     of_datasets = {corpus.language for corpus in corpora}
     common = {"": of_datasets.pop()} if len(of_datasets) == 1 else {}

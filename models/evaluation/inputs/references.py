@@ -26,7 +26,7 @@ from utils.files import user_path
 class ReferenceSources:
     """Where recordings and texts are looked up."""
 
-    preprocess: PreprocessConfig  # the sample rate, and where the data sets of stage 1 are
+    preprocess: PreprocessConfig  # the sample rate, and where the datasets of stage 1 are
     recordings: Path | None = None  # folder of `<id>.wav`, or with `wavs`; None: as in stage 1
     # espeak codes by speaker, "" if unknown, for utterances that are in no manifest
     languages: Mapping[str, str] = field(default_factory=dict)
@@ -41,7 +41,6 @@ class Reference(NamedTuple):
     audio: Path | None  # the file that this reads; None: in a store
     text: str
     language: str
-    speaker: str
     phones: Callable[[], tuple[TimedPhone, ...]] | None  # of the recording
     written: str  # the text before normalisation; empty if unknown
 
@@ -65,12 +64,12 @@ class ReferenceFinder:
     def find(self, file: SystemFile) -> Reference:
         """Finds the recording, text and phones of a file.
 
-        The user's own texts and files of no data set have no recording, unless
+        The user's own texts and files of no dataset have no recording, unless
         `sources.recordings` is given.
 
         Raises:
             MissingRecordingError: If there should be a recording and is none.
-            InputError: If several data sets have an utterance of this id.
+            InputError: If several datasets have an utterance of this id.
         """
         folder = self._folder_of(file)
         utterance = self._manifest(folder).get(file.id)
@@ -86,12 +85,12 @@ class ReferenceFinder:
             is_aligned = audio.resolve() == utterance.audio.resolve()
             if is_aligned and file.id in self._aligned(folder):
                 phones = partial(_read_phones, folder, file.id)
-        speaker = file.speaker or (utterance.speaker if utterance else "")
-        language = utterance.language if utterance else self._sources.languages.get(speaker, "")
-        text = file.normalized or (utterance.text if utterance else "")
+        languages = self._sources.languages
+        language = utterance.language if utterance else languages.get(file.speaker, "")
+        text = file.normalised or (utterance.text if utterance else "")
         if file.kind != "text" and self._sources.texts is not None:
             text = self._sources.texts.get(file.id, text)
-        return Reference(recorded, audio, text, language, speaker, phones, file.text)
+        return Reference(recorded, audio, text, language, phones, file.text)
 
     def _folder_of(self, file: SystemFile) -> Path:
         """Returns the folder of stage 1 of an utterance; of a copy: the source of its mel."""
@@ -142,7 +141,7 @@ def _find_recording(folder: Path, id: str) -> Path:
 
 
 def _read_manifest(folder: Path) -> dict[str, Utterance]:
-    """The utterances of a data set of stage 1, by id; none if it is not prepared."""
+    """The utterances of a dataset of stage 1, by id; none if it is not prepared."""
     return read_utterances(folder) if (folder / MANIFEST).is_file() else {}
 
 

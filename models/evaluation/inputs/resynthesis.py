@@ -105,55 +105,47 @@ def resynthesise(
         InputError: If a recording or the vocoder cannot be read, a recording is shorter than a
             frame, or a copy is not finite.
     """
-    copier = _Copier(vocoder, settings, folder)
-    files = {}
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network, mel = vocoder.load(settings, device), MelSpectrogram(vocoder.mel)
+    facts = json.dumps([_VERSION, asdict(vocoder.mel), *vocoder.facts(network, settings)]).encode()
+    keys, files = _read_keys(folder / _KEYS), {}
     with progress(len(items), "copy-synthesis") as bar:
         for item in items:
-            if item.recorded is not None:
-                files[item.id] = copier.copy(item.id, item.recorded())
             bar.advance()
+            if item.recorded is None:
+                continue
+            wav, path = item.recorded(), folder / f"{item.id}.wav"
+            files[item.id] = path
+            key = hashlib.sha256(facts + np.ascontiguousarray(wav).tobytes()).hexdigest()
+            if keys.get(item.id) == key and path.is_file():
+                continue
+            if keys.pop(item.id, None) is not None:
+                _write_keys(folder, keys)  # first: a run that stops here must not keep half a copy
+            log_mel = torch.from_numpy(_mel_of(item.id, wav, mel))[None].to(device)  # (1, M, T)
+            copy = network.infer(log_mel)[0].float().cpu().numpy()  # (T * hop_length,)
+            try:
+                write_wav(path, copy, mel.config.sample_rate)
+            except AudioError as error:
+                raise InputError(f"copy-synthesis: {error}; is the vocoder damaged?") from error
+            keys[item.id] = key
+            _write_keys(folder, keys)
     return files
 
 
-class _Copier:
-    """Resynthesises recordings into a folder, with a digest of what each copy was made from."""
+def _mel_of(id: str, wav: np.ndarray, mel: MelSpectrogram) -> np.ndarray:
+    """The mel of the whole frames of a recording, (M, T)."""
+    hop_length = mel.config.hop_length
+    whole = wav[: len(wav) // hop_length * hop_length]  # (T * hop_length,)
+    if len(whole) < mel.config.n_fft:
+        raise InputError(
+            f"copy-synthesis: {id} has {len(wav)} samples, too few for a mel; leave it out, or all "
+            "copies by --copies no"
+        )
+    return mel_of(whole, mel)
 
-    def __init__(self, vocoder: OpenedVocoder, settings: InferenceConfig, folder: Path) -> None:
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        self._network = vocoder.load(settings, self._device)
-        self._mel = MelSpectrogram(vocoder.mel)
-        facts = vocoder.facts(self._network, settings)
-        self._key = json.dumps([_VERSION, asdict(vocoder.mel), *facts])
-        self._folder = folder
-        self._keys = _read_keys(folder / _KEYS)
 
-    def copy(self, id: str, wav: np.ndarray) -> Path:
-        """Makes one copy of a recording (S,), unless it exists."""
-        path = self._folder / f"{id}.wav"
-        key = hashlib.sha256(self._key.encode() + np.ascontiguousarray(wav).tobytes()).hexdigest()
-        if self._keys.get(id) == key and path.is_file():
-            return path
-        if self._keys.pop(id, None) is not None:
-            self._write_keys()  # first: a run that stops here must not keep half a copy
-        config = self._mel.config
-        whole = wav[: len(wav) // config.hop_length * config.hop_length]  # (T * hop_length,)
-        if len(whole) < config.n_fft:
-            raise InputError(
-                f"copy-synthesis: {id} has {len(wav)} samples, too few for a mel; leave it out, "
-                "or all copies by --copies no"
-            )
-        mel = torch.from_numpy(mel_of(whole, self._mel))[None]  # (1, M, T)
-        copy = self._network.infer(mel.to(self._device))[0]  # (T * hop_length,)
-        try:
-            write_wav(path, copy.float().cpu().numpy(), config.sample_rate)
-        except AudioError as error:
-            raise InputError(f"copy-synthesis: {error}; is the vocoder damaged?") from error
-        self._keys[id] = key
-        self._write_keys()
-        return path
-
-    def _write_keys(self) -> None:
-        write_json(self._folder / _KEYS, dict(sorted(self._keys.items())))
+def _write_keys(folder: Path, keys: dict[str, str]) -> None:
+    write_json(folder / _KEYS, dict(sorted(keys.items())))
 
 
 def _read_keys(path: Path) -> dict[str, str]:

@@ -27,7 +27,7 @@ class SystemFile:
     kind: Literal["text", "copy", "file"]  # synthesised, resynthesised, or of unknown origin
     dataset: str = ""  # of a recorded sentence
     text: str = ""  # as given to stage 3
-    normalized: str = ""  # the same in words
+    normalised: str = ""  # the same in words
     speaker: str = ""
     vocoder: str = ""
     phones: tuple[TimedPhone, ...] = ()
@@ -89,7 +89,7 @@ def select_files(
     testing_set: TestingSet | None,
     processed: Path,
 ) -> Sequence[SystemFile]:
-    """Selects the files of a data set or split; files of unknown origin count as part of it.
+    """Selects the files of a dataset or split; files of unknown origin count as part of it.
 
     Raises:
         InputError: If there is none, or an utterance of the split is missing.
@@ -101,7 +101,7 @@ def select_files(
     if not of_dataset:
         others = ", ".join(sorted({file.dataset for file in files if file.dataset})) or "none"
         raise InputError(
-            f"stage 3 synthesised nothing of the data set {dataset!r} (synthesised: {others}); "
+            f"stage 3 synthesised nothing of the dataset {dataset!r} (synthesised: {others}); "
             "run it, or correct --infer_dataset"
         )
     if testing_set is None:
@@ -131,7 +131,7 @@ def vocoder_of(folder: Path, files: Sequence[SystemFile]) -> str:
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Reads texts by id from lines of `id|text` or `id|text|normalized`; the last field counts.
+    """Reads texts by id from lines of `id|text` or `id|text|normalised`; the last field counts.
 
     Raises:
         InputError: If it cannot be read, a line has another form, or an id occurs twice.

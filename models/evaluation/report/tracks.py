@@ -73,7 +73,7 @@ def write_tracks(
         key: Stem of the file names: `<key>-0.flac` and so on. Never made of a text or an id.
         items: The utterances.
         folder: Where the files go.
-        mel: Of the pictures; sounds of other rates are resampled for them.
+        mel: Definition of the pictures; sounds of other rates are resampled for them.
 
     Raises:
         InputError: If a sound cannot be read.

@@ -36,10 +36,6 @@ def choose_utterances(config: Config, data: TrainingData) -> list[ValidationUtte
 
     The random order spreads them over speakers and datasets, and so also the first few of them.
 
-    Args:
-        config: The experiment.
-        data: Its validation utterances.
-
     Raises:
         UnavailableError: If there are none, or a recording or a package to read it is missing.
     """

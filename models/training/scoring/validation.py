@@ -30,17 +30,19 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
 
     Args:
         task: Its networks are on `device`.
-        batches: Of this process; the numbers may differ between processes, or be 0.
+        batches: Those of this process; the numbers may differ between processes, or be 0.
         device: Where batches go.
     """
     for network in task.networks.values():
         take_from_first(network)  # running means differ between processes
-    own: list[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]] = []
+    results: list[tuple[Mapping[str, LossTerm | MetricTerm], Mapping[Unit, int]]] = []
     with eval_mode(task.networks.values(), device):
         for batch in batches:
             terms = task.validation_step(send_to_device(batch, device))
-            own.append(({name: _on_cpu(term) for name, term in terms.items()}, task.counts(batch)))
-    return _means(gather_object(own))
+            results.append(
+                ({name: _on_cpu(term) for name, term in terms.items()}, task.counts(batch))
+            )
+    return _means(gather_object(results))
 
 
 def _on_cpu(term: LossTerm | MetricTerm) -> LossTerm | MetricTerm:
@@ -76,7 +78,7 @@ def eval_mode(networks: Iterable[nn.Module], device: torch.device) -> Iterator[N
 
     Args:
         networks: In training mode.
-        device: Its generator is restored too.
+        device: The device whose generator is restored too.
     """
     networks = list(networks)
     for network in networks:

@@ -194,7 +194,7 @@ def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
         dataset, split = choice or (None, None)
         selection = EvaluationOptions(("mel_l1",), dataset, split)
         assert evaluate(copies, selection, n_jobs=1).utterances == n
-    with pytest.raises(InputError, match=r"nothing of the data set 'Bert' \(synthesised: Anna\)"):
+    with pytest.raises(InputError, match=r"nothing of the dataset 'Bert' \(synthesised: Anna\)"):
         evaluate(copies, EvaluationOptions(("mel_l1",), "Bert"), n_jobs=1)
     with pytest.raises(
         InputError, match=r"6 utterances of the split train were not synthesised \(rec-"
@@ -203,7 +203,7 @@ def test_only_a_data_set_or_a_whole_split_is_scored(tmp_path, copies):
 
 
 def write_wav_of_another(root: Path, wav: np.ndarray) -> None:
-    """A file of the user's, next to the copies of the data set."""
+    """A file of the user's, next to the copies of the dataset."""
     write_wav(root / "mine.wav", wav * np.sin(np.arange(3000)), RATE)
     line = copy_line("mine", root / "mine.wav", dataset="")
     write_results(root / "out", [line], [wav])
@@ -415,7 +415,7 @@ def system_of(wer_recorded: float) -> System:
 
 def test_recordings_that_the_recogniser_misreads_are_logged_once_with_the_language(caplog):
     def found(*systems: System, references=()) -> Evaluation:
-        items = (EvaluatedUtterance("x", None, "Guten Tag.", "en-us", "", None, {}),)
+        items = (EvaluatedUtterance("x", None, "Guten Tag.", "en-us", None, {}),)
         return Evaluation(systems, items, MelConfig(), references=references)
 
     warn_of_language(found(system_of(80), references=(system_of(188),)), ["Anna"])

@@ -78,7 +78,7 @@ def make_item(
     path = folder / "a.wav"
     soundfile.write(path, noise(n_hat) / 2, rate, subtype="PCM_16")
     return EvaluatedUtterance(
-        "a", noise, text, "en-us", "anna", None, {"mine": SpeechFile(path, is_copy=True)}
+        "a", noise, text, "en-us", None, {"mine": SpeechFile(path, is_copy=True)}
     )
 
 
@@ -193,7 +193,7 @@ def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting)
 
     phones = (TimedPhone("a", 0.0, 0.2),)
     item = EvaluatedUtterance(
-        "u", recorded, "hello", "en-us", "", lambda: phones, spoken_by(tmp_path, "x", "y")
+        "u", recorded, "hello", "en-us", lambda: phones, spoken_by(tmp_path, "x", "y")
     )
     by_system = score_utterance(item, TASK)
     assert len(read) == 1
@@ -215,7 +215,7 @@ def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting)
 
 @pytest.mark.usefixtures("counting")
 def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
-    item = EvaluatedUtterance("u", None, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", None, "hello", "en-us", None, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, TASK)
     assert set(by_system["x"].values) == {"speech"}
     assert by_system["x"].flags == (Flag("loud", "speech"),)
@@ -223,7 +223,7 @@ def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
 
 
 def test_transcripts_are_those_of_the_system(tmp_path, counting):
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x", "y"))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x", "y"))
     theirs = {"y": UserModels(transcripts=Path("of_y"))}
     score_utterance(item, replace(TASK, user_models_of=theirs))
     heard = [what[2] for kind, what in counting if kind == "speech"]
@@ -235,7 +235,7 @@ def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatc
         raise ZeroDivisionError("division by zero\nin line 7")
 
     add(monkeypatch, speech_metric("rate", fail), speech_metric("level", lambda _: Value(1.0)))
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, ScoringTask(("rate", "level"), MEL))
     assert by_system["x"].failed == (Flag("rate", "ZeroDivisionError: division by zero"),)
     assert by_system["x"].values["level"] == Value(1.0)
@@ -247,7 +247,7 @@ def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypa
         raise InputError("u.txt is missing")
 
     add(monkeypatch, speech_metric("rate", refuse))
-    item = EvaluatedUtterance("u", noise, "hello", "en-us", "", None, spoken_by(tmp_path, "x"))
+    item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x"))
     with pytest.raises(InputError, match=r"u\.txt is missing"):
         score_utterance(item, ScoringTask(("rate",), MEL))
 

@@ -29,7 +29,7 @@ def item_of(tmp_path):
         file = tmp_path / f"{id}.wav"
         soundfile.write(file, np.zeros((100, channels)), sample_rate)
         recording = (lambda: np.zeros(100)) if recorded else None
-        return EvaluatedUtterance(id, recording, "", "", "", None, {"a": SpeechFile(file)})
+        return EvaluatedUtterance(id, recording, "", "", None, {"a": SpeechFile(file)})
 
     return make
 

@@ -9,7 +9,7 @@ VOCODER = Path(__file__).parents[4] / "config" / "vocoder" / "hifigan.json"
 
 
 def config_of(folder: Path, **languages: str) -> Path:
-    """A configuration whose data sets have these languages."""
+    """A configuration whose datasets have these languages."""
     path = folder / "exp_config.json"
     corpus = {name: {"language": language} for name, language in languages.items()}
     write_json(

@@ -25,7 +25,7 @@ def recording(seed, n_samples=20 * 256 + 100):
 
 
 def item_of(id, wav):
-    return EvaluatedUtterance(id, None if wav is None else lambda: wav, "", "", "", None, {})
+    return EvaluatedUtterance(id, None if wav is None else lambda: wav, "", "", None, {})
 
 
 ITEMS = [item_of("a", recording(0)), item_of("b", recording(1)), item_of("c", None)]

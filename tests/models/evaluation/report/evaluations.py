@@ -60,7 +60,6 @@ def item_of(
         partial(tone, 140.0, 0.5) if recorded else None,
         text,
         "en-us",
-        "somebody",
         partial(tuple, PHONES) if phones and recorded else None,
         spoken,
     )

@@ -25,7 +25,7 @@ def test_pitch_is_laid_on_the_places_of_the_recording_that_sound_alike(tmp_path)
     slower = np.concatenate([tone(180, 0.8), hiss(0.4), tone(144, 0.8)])
     write_wav(tmp_path / "slower.wav", slower, 8000)
     spoken = {"slower": SpeechFile(tmp_path / "slower.wav")}
-    item = EvaluatedUtterance("a", lambda: recorded, "", "", "", None, spoken)
+    item = EvaluatedUtterance("a", lambda: recorded, "", "", None, spoken)
     ((recording, track),) = write_tracks("00000", [item], tmp_path, MEL)
     assert len(track.f0) == 2 * len(track.warped) == 2 * len(recording.f0)
     both = (track.warped > 0) & (recording.f0 > 0)
