@@ -22,7 +22,7 @@ def score_f0rmse(pair: "AlignedPair") -> Value | None:
     Lower is better. High voices have larger errors in Hz than low ones; `f0rmse_cents` does not
     depend on the register, and counts octave errors, which dominate both.
     """
-    return value_of(_rmse(pair.voiced_f0))
+    return value_of(rmse(pair.voiced_f0))
 
 
 def score_f0rmse_cents(pair: "AlignedPair") -> Value | None:
@@ -39,7 +39,7 @@ def score_f0rmse_cents(pair: "AlignedPair") -> Value | None:
     their share.
     """
     cents = 1200 * np.log2(pair.voiced_f0)  # (V, 2)
-    error = _rmse(cents)
+    error = rmse(cents)
     return None if error is None else Value(error, note=_octave_note(cents))
 
 
@@ -48,7 +48,7 @@ def _octave_note(cents: np.ndarray) -> str:
     is_far = np.abs(cents[:, 1] - cents[:, 0]) > _HALF_AN_OCTAVE
     if not is_far.any():
         return ""
-    others = _rmse(cents[~is_far])
+    others = rmse(cents[~is_far])
     without = "" if others is None else f"; {others:.0f} cents without them"
     return f"{100 * is_far.mean():.1f} % of the frames are more than half an octave apart{without}"
 
@@ -58,7 +58,7 @@ def score_fpc(pair: "AlignedPair") -> Value | None:
 
     Higher is better; 1 is the same intonation at any register and range.
     """
-    return value_of(_correlation(pair.voiced_f0))
+    return value_of(correlation(pair.voiced_f0))
 
 
 def score_v_uv_f1(pair: "AlignedPair") -> Value | None:
@@ -82,7 +82,7 @@ def score_energy_rmse(pair: "AlignedPair") -> Value | None:
     Lower is better; a copy that is 6 dB louder throughout has 6. Levels more than 40 dB below the
     loudest frame of their signal are raised to that limit, on both sides.
     """
-    return value_of(_rmse(pair.energy))
+    return value_of(rmse(pair.energy))
 
 
 def score_energy_pc(pair: "AlignedPair") -> Value | None:
@@ -90,7 +90,7 @@ def score_energy_pc(pair: "AlignedPair") -> Value | None:
 
     Higher is better; the same signal at any volume has 1.
     """
-    return value_of(_correlation(pair.energy))
+    return value_of(correlation(pair.energy))
 
 
 def score_duration_rmse(pair: "AlignedPair") -> Value | None:
@@ -101,7 +101,7 @@ def score_duration_rmse(pair: "AlignedPair") -> Value | None:
     synthesised speech from the model.
     """
     durations = [[phone.end_s - phone.start_s for phone in both] for both in pair.phones]
-    return value_of(_rmse(1000 * np.array(durations).reshape(-1, 2)))
+    return value_of(rmse(1000 * np.array(durations).reshape(-1, 2)))
 
 
 def score_speech_rate(pair: "AlignedPair") -> Value | None:
@@ -115,14 +115,14 @@ def score_speech_rate(pair: "AlignedPair") -> Value | None:
     return Value(n_frames / n_frames_hat) if n_frames and n_frames_hat else None
 
 
-def _rmse(pairs: np.ndarray) -> float | None:
+def rmse(pairs: np.ndarray) -> float | None:
     """Root mean square of the differences of pairs, (L, 2); None if there is none."""
     if not len(pairs):
         return None
     return float(np.sqrt(np.mean((pairs[:, 1] - pairs[:, 0]) ** 2)))
 
 
-def _correlation(pairs: np.ndarray) -> float | None:
+def correlation(pairs: np.ndarray) -> float | None:
     """Pearson correlation of pairs, (L, 2), -1 to 1; None where either is constant."""
     if not len(pairs) or not np.ptp(pairs, axis=0).all():
         return None

@@ -74,7 +74,7 @@ def test_silence_has_no_score_and_neither_has_a_vector_of_no_length():
 
 
 def test_without_an_encoder_there_is_no_score():
-    assert METRIC.user_model == "encoder"
+    assert METRIC.needs_encoder
     assert score_similarity(pair(NOISE, NOISE, None)) is None
 
 
