@@ -23,7 +23,6 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
 from processors.metrics.records import Check, NotApplicableError
-from processors.text.normalisation import is_english
 from utils.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,6 +81,8 @@ def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | Non
     Raises:
         NotApplicableError: If a word has no English pronunciation.
     """
+    from processors.text.normalisation import is_english  # not at the top: it takes a tenth of a second
+
     if words and is_english(speech.language):
         return _faults_by_grammar(words, speech)
     if not words or speech.recognised_words is None:
