@@ -81,7 +81,9 @@ def _faults(words: Sequence[str], speech: "LabelledSpeech") -> list[Fault] | Non
     Raises:
         NotApplicableError: If a word has no English pronunciation.
     """
-    from processors.text.normalisation import is_english  # not at the top: it takes a tenth of a second
+    from processors.text.normalisation import (
+        is_english,
+    )  # not at the top: it takes a tenth of a second
 
     if words and is_english(speech.language):
         return _faults_by_grammar(words, speech)
