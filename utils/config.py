@@ -27,6 +27,7 @@ __all__ = [
     "Tree",
     "build",
     "build_complete",
+    "lines_with_origins",
     "nearest",
     "overridden",
     "plain_tree",
@@ -236,6 +237,31 @@ def _plain_of(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain_of(item) for item in value]
     return value
+
+
+def lines_with_origins(config: object, tree: Tree) -> list[str]:
+    """A line `key.path = value  # origin` for every key, in the order of the dataclasses.
+
+    Values are JSON, as `--set` accepts them; the origin is a file, `--set` or `default`.
+
+    Args:
+        config: What `build` made of the tree.
+        tree: The values that were given, and where.
+    """
+    return [
+        f"{'.'.join(keys)} = {json.dumps(value, ensure_ascii=False)}"
+        f"  # {tree.origins.get(keys, 'default')}"
+        for keys, value in _leaves(to_plain(config), ())
+    ]
+
+
+def _leaves(values: Mapping[str, object], keys: Keys) -> Iterator[tuple[Keys, object]]:
+    """Key path and value of everything that is not a section with keys of its own."""
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, (*keys, name))
+        else:
+            yield (*keys, name), value
 
 
 def _is_required(field: "dataclasses.Field[Any]") -> bool:

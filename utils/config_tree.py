@@ -74,8 +74,9 @@ def _without(values: Mapping[str, object], keys: Keys) -> dict[str, object]:
 def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
     """Reads a configuration file, its `base_config` chain, and overrides.
 
-    `base_config` names another file, relative to the file that contains it. Values of the child
-    take precedence: sections are merged, lists and plain values replaced.
+    `base_config` names another file, or lists several, relative to the file that contains it.
+    Values of the child take precedence, and those of later files in the list: sections are merged,
+    lists and plain values replaced.
 
     Args:
         path: json5 file: JSON that also allows comments, trailing commas and bare keys.
@@ -85,7 +86,11 @@ def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
         ConfigError: If a file is missing, is not json5, has a key twice or is based on itself, or
             an override has no `=`.
     """
-    return overridden(_read_chain(path, ()), overrides)
+    values: dict[str, object] = {}
+    origins: dict[Keys, str] = {}
+    for name, layer in _read_chain(path, ()):
+        _merge(values, origins, layer, name, ())
+    return overridden(Tree(values, origins, path), overrides)
 
 
 def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
@@ -123,17 +128,26 @@ def plain_tree(
     return Tree(values, origins, path)
 
 
-def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
+def _read_chain(path: Path, seen: tuple[Path, ...]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Name and values of the files below this one in the chain, then of this one."""
     name, resolved = _shown(path), path.resolve()
     if resolved in seen:
         chain = " -> ".join(_shown(p) for p in (*seen, resolved))
         raise ConfigError(f"{name}: base_config is circular: {chain}")
     values = read_values(path)
     base = values.pop("base_config", None)
-    if base is None:
-        return Tree(values, dict.fromkeys(_key_paths(values), name), path)
+    for file in base if isinstance(base, list) else [] if base is None else [base]:
+        yield from _read_chain(_base_path(path, file), (*seen, resolved))
+    yield name, values
+
+
+def _base_path(path: Path, base: object) -> Path:
+    """The file that a `base_config` in `path` names."""
+    name = _shown(path)
     if not isinstance(base, str) or not base or "\0" in base:
-        raise ConfigError(f"{name}: base_config is {json.dumps(base)}, expected a file name")
+        raise ConfigError(
+            f"{name}: base_config is {json.dumps(base)}, expected a file name, or a list of them"
+        )
     base_path = path.parent / base
     try:
         is_file = base_path.is_file()
@@ -141,10 +155,7 @@ def _read_chain(path: Path, seen: tuple[Path, ...]) -> Tree:
         raise ConfigError(f"{name}: base_config {base!r}: {error.strerror}") from error
     if not is_file:
         raise ConfigError(f"{name}: base_config {base!r}: there is no file {_shown(base_path)}")
-    tree = _read_chain(base_path, (*seen, resolved))
-    merged, origins = dict(tree.values), dict(tree.origins)
-    _merge(merged, origins, values, name, ())
-    return Tree(merged, origins, path)
+    return base_path
 
 
 def read_values(path: Path) -> dict[str, object]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from config.schema import Config
 from config.train import without_unread
 from models.base.model import Model
-from utils.config import ConfigError, Tree, build, nearest, read_tree
+from utils.config import ConfigError, Tree, build, lines_with_origins, nearest, read_tree
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,20 @@ def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = No
             f" a recipe in egs/{config.task}, or another --config"
         )
     return config
+
+
+def config_lines(path: Path, overrides: Sequence[str] = ()) -> list[str]:
+    """Every key of an experiment's configuration as a line `key.path = value  # origin`.
+
+    Args:
+        path: As for `load_config`.
+        overrides: As for `load_config`.
+
+    Raises:
+        ConfigError: As for `load_config`.
+    """
+    tree = without_unread(read_tree(path, overrides))
+    return lines_with_origins(config_of(tree), tree)
 
 
 def config_of(tree: Tree) -> Config:

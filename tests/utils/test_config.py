@@ -7,6 +7,7 @@ import pytest
 from utils.config import (
     ConfigError,
     build,
+    lines_with_origins,
     read_tree,
     to_plain,
 )
@@ -209,3 +210,38 @@ def test_a_name_that_looks_like_a_number_needs_no_quotes(tmp_path):
     assert config == Version("1.0", 2)
     with pytest.raises(ConfigError, match=r"version is 1\.2, expected one of 1\.0, 1\.1"):
         build(Version, read_tree(path, ["version=1.2"]))
+
+
+def test_every_key_is_a_line_with_its_value_and_its_origin(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "base.json").write_text('{"train": {"adam": {"lr": 1, "betas": [0.5, 0.6]}}}')
+    (tmp_path / "exp.json").write_text(
+        '{"base_config": "base.json", "name": "Zoë", "optimizers": {"d": {"lr": 2}}, "paths": {}}'
+    )
+    tree = read_tree(tmp_path / "exp.json", ["train.adam.lr=0.25", "train.pin=false"])
+    config = build(Experiment, tree, {"model": Model})
+    assert lines_with_origins(config, tree) == [
+        'name = "Zoë"  # exp.json',
+        "model.layers = 4  # default",
+        "dataset = []  # default",
+        "paths = {}  # exp.json",
+        "optimizers.d.lr = 2.0  # exp.json",
+        "optimizers.d.betas = [0.9, 0.98]  # default",
+        "train.batch_size = 16  # default",
+        "train.pin = false  # --set",
+        'train.optimizer = "adam"  # default',
+        "train.limit = null  # default",
+        "train.adam.lr = 0.25  # --set",
+        "train.adam.betas = [0.5, 0.6]  # base.json",
+    ]
+
+
+def test_the_lines_without_origins_are_overrides_that_give_the_configuration_back(tmp_path):
+    path = tmp_path / "exp.json"
+    path.write_text('{"name": "a # b", "paths": {"x": "1"}, "train": {"limit": 3}}')
+    tree = read_tree(path)
+    config = build(Experiment, tree, {"model": Model})
+    lines = lines_with_origins(config, tree)
+    overrides = [line.rpartition("  # ")[0].replace(" = ", "=", 1) for line in lines]
+    path.write_text("{}")
+    assert build(Experiment, read_tree(path, overrides), {"model": Model}) == config

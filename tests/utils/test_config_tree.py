@@ -59,6 +59,33 @@ def test_base_config_is_relative_to_the_file_that_names_it_and_the_child_wins(tm
     assert config.train == Train(batch_size=4, pin=False)
 
 
+def test_of_several_base_configs_the_later_one_wins_and_is_the_origin(tmp_path):
+    (tmp_path / "root.json").write_text('{"name": "root", "train": {"batch_size": 4}}')
+    (tmp_path / "model.json").write_text(
+        '{"base_config": "root.json", "train": {"batch_size": 8, "pin": false}}'
+    )
+    (tmp_path / "data.json").write_text('{"dataset": ["x"], "train": {"batch_size": 2}}')
+    (tmp_path / "exp.json").write_text(
+        '{"base_config": ["model.json", "data.json"], "dataset": ["y"]}'
+    )
+    tree = read_tree(tmp_path / "exp.json")
+    assert tree.values == {
+        "name": "root",
+        "train": {"batch_size": 2, "pin": False},
+        "dataset": ["y"],
+    }
+    origins = [tree.origin(("train", key)) for key in ("batch_size", "pin")]
+    assert origins == ["data.json", "model.json"]
+    assert tree.origin(("dataset",)) == "exp.json"
+
+
+def test_a_circle_through_a_list_of_base_configs_is_shown(tmp_path):
+    (tmp_path / "a.json").write_text("{}")
+    (tmp_path / "b.json").write_text('{"base_config": ["a.json", "exp.json"]}')
+    message = fault(tmp_path, '{"base_config": ["a.json", "b.json"]}')
+    assert message == ("exp.json: base_config is circular: exp.json -> b.json -> exp.json")
+
+
 def test_an_error_names_the_file_of_the_chain_that_holds_it(tmp_path):
     (tmp_path / "base.json").write_text('{"name": "a", "train": {"pin": 3, "batch_size": 1}}')
     message = fault(tmp_path, '{"base_config": "base.json", "train": {"batch_size": 2}}')
@@ -75,7 +102,9 @@ def test_a_circle_of_base_configs_is_shown(tmp_path):
     assert message == ("exp.json: base_config is circular: exp.json -> b.json -> exp.json")
 
 
-@pytest.mark.parametrize("base", ['"none.json"', '"."', "3", '""', r'"a\u0000"'])
+@pytest.mark.parametrize(
+    "base", ['"none.json"', '"."', "3", '""', r'"a\u0000"', "[3]", '["none.json"]', "{}"]
+)
 def test_a_base_config_that_is_no_file_is_named(tmp_path, base):
     assert fault(tmp_path, f'{{"base_config": {base}}}').startswith("exp.json: base_config ")
 

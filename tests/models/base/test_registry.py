@@ -71,6 +71,17 @@ def test_the_model_section_is_the_models_own_dataclass_and_comes_back_the_same(f
     assert registry.load_config(folder / "config.json") == config
 
 
+def test_lines_of_a_configuration_name_the_origin_of_every_key(folder):
+    train = {"max_steps": 10, "scheduler": "cosine", "lr_scheduler": {"num_warmup": 7}}
+    lines = registry.config_lines(write(folder, train=train), ["train.scheduler=constant"])
+    assert {
+        "train.max_steps = 10  # exp.json",
+        'train.scheduler = "constant"  # --set',
+        "train.lr_scheduler.num_warmup = 4000  # default",  # `constant` does not read the file's
+        "model.transformer.encoder_layer = 4  # default",
+    } < set(lines)
+
+
 def test_an_error_about_an_unknown_model_names_the_file(folder):
     with pytest.raises(ConfigError, match=r"^exp\.json: model_type: no model 'x'"):
         registry.load_config(write(folder, model_type="x"))
