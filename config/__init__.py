@@ -1,1 +1,1 @@
-"""The typed configuration tree and its JSON defaults."""
+"""Keys of the configuration with their defaults, and the files that recipes start from."""

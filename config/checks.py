@@ -2,13 +2,7 @@
 
 
 def require_at_least(section: object, least: float, *keys: str) -> None:
-    """Raises ValueError for the first of the keys whose value is smaller.
-
-    Args:
-        section: A config dataclass.
-        least: Smallest valid value.
-        *keys: Names of its fields.
-    """
+    """Raises ValueError for the first of the section's keys whose value is smaller."""
     for key in keys:
         if (value := getattr(section, key)) < least:
             raise ValueError(f"{key} is {value:g}, expected {least:g} or more")
@@ -29,11 +23,6 @@ def require_odd(section: object, *keys: str) -> None:
 
 
 def require_probability(key: str, value: float) -> None:
-    """Raises ValueError if a value is not in [0, 1].
-
-    Args:
-        key: Name of the value, for the message.
-        value: To be checked.
-    """
+    """Raises ValueError if a value is not in [0, 1]."""
     if not 0 <= value <= 1:
         raise ValueError(f"{key} is {value:g}, expected a probability, 0 to 1")

@@ -16,10 +16,11 @@ class CorpusConfig:
     language: str = "en-us"  # espeak language code of the text
     table: str = "metadata.csv"  # `folder`: file name of the table, relative to the dataset path
     delimiter: str = "|"  # `folder`: column separator
-    columns: tuple[str, ...] = ()  # `folder`: of id, text, normalized, speaker, -; empty: by count
+    # `folder`: each is id, text, normalized, speaker or -; empty: by the first line or their number
+    columns: tuple[str, ...] = ()
     encoding: str = "utf-8"  # text encoding; a byte-order mark is accepted
     speaker: str = ""  # speaker name where the corpus gives none; empty: the dataset's name
-    licence: str = ""  # of the recordings, for the model card; empty: that of the known corpus
+    licence: str = ""  # of the recordings, for the model card; empty: that of a published corpus
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class TextConfig:
 
     @property
     def has_nvidia_symbols(self) -> bool:
-        """Whether the symbols are those of a set of NVIDIA, or TensorFlowTTS's with <eos>."""
+        """Whether the symbols are a set of NVIDIA's, or TensorFlowTTS's with <eos>."""
         return self.phone_extractor.startswith("nvidia_english") or self.ends_in_eos
 
     @property
@@ -109,7 +110,7 @@ class TextConfig:
 
     @property
     def certain_p_arpabet(self) -> float:
-        """`p_arpabet` where nothing may be drawn: 0 if it is that, otherwise 1."""
+        """`p_arpabet` without random draws: 0 if it is 0, otherwise 1."""
         return 1.0 if self.is_mixed and self.p_arpabet > 0 else 0.0
 
 
@@ -117,7 +118,7 @@ class TextConfig:
 class PreprocessConfig:
     """Stage 1: audio, text, alignment and features."""
 
-    processed_dir: str = "data"
+    processed_dir: str = "data"  # stage 1 writes <processed_dir>/<dataset>
     sample_rate: int = 22050  # Hz
     n_fft: int = 1024  # samples
     win_size: int = 1024  # samples

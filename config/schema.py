@@ -13,7 +13,7 @@ from config.checks import require_at_least, require_probability
 from config.preprocess import PreprocessConfig
 from config.train import CompileMode, TrainConfig
 
-# what networks compute in for synthesis; each model lists those it has
+# precisions of synthesis; each model lists those that it supports
 AcousticPrecision = Literal["fp32", "bf16", "fp16", "int8"]
 VocoderPrecision = Literal["fp32", "mixed", "bf16"]
 
@@ -28,16 +28,16 @@ class InferenceConfig:
     batch_size: int = 8  # sentences per forward pass
     sentence_pause_s: float = 0.25  # silence between the sentences of a long text
     max_phones: int = 300  # longer sentences are split at clauses
-    # Of voices with letters and ARPAbet (preprocess.text.p_arpabet): the probability of ARPAbet,
-    # the same words at every call; null: 1 if the voice was trained with ARPAbet, otherwise 0.
+    # Probability of ARPAbet in voices with letters and ARPAbet (preprocess.text.p_arpabet), for the
+    # same words at every call; null: 1 if the voice was trained with ARPAbet, otherwise 0.
     p_arpabet: float | None = None
     # Phones that the voice was not trained on: `replace` them by the nearest, with a warning, or
     # `refuse` the text. Pauses are always replaced.
     unknown_phones: Literal["replace", "refuse"] = "replace"
-    # Of models that align by attention: how often a sentence is read, with another seed, until
-    # nothing is skipped or repeated and the speech ends
+    # Models that align by attention: attempts at a sentence, each with another seed, until nothing
+    # is skipped or repeated and the speech ends
     attention_attempts: int = 3
-    # Of the acoustic model's network. FastSpeech 2 and FastPitch have "bf16": the decoder, not the
+    # Precision of the acoustic model. FastSpeech 2 and FastPitch have "bf16": the decoder, not the
     # durations, pitch and energy; faster on CPUs with bfloat16. Tacotron 2 has "fp16", twice as
     # fast on x86 CPUs, and "int8" (CPUs only), four times: weights of the decoder's LSTMs.
     acoustic_precision: AcousticPrecision = "fp32"
@@ -46,11 +46,11 @@ class InferenceConfig:
     # graphs. The first calls take long; docs/compilation.md.
     compile: CompileMode = "off"
     griffin_lim_iterations: int = 30
-    # Of the vocoder's network: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
+    # Precision of the vocoder: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
     # of HiFi-GAN in fp32, and is "bf16" for the others.
     vocoder_precision: VocoderPrecision = "fp32"
-    # Settings of the vocoder itself, by name: of WaveGlow `sigma` and `denoiser_strength`. The
-    # defaults are those of its own configuration.
+    # Settings of the vocoder by name; WaveGlow has `sigma` and `denoiser_strength`. The defaults
+    # are those of the vocoder's configuration.
     vocoder_options: dict[str, float] = field(default_factory=dict)
     save_plots: bool = False  # plot mel, phones and pitch of each wav
 
@@ -71,7 +71,7 @@ class Config:
     dataset: tuple[str, ...]
     dataset_path: dict[str, str]  # by dataset name; relative paths start at the repository root
     log_dir: str  # experiments go to <log_dir>/<name>
-    model: object  # the model's own config dataclass
+    model: object  # the config dataclass of the model
     preprocess: PreprocessConfig = field(default_factory=PreprocessConfig)
     train: TrainConfig = field(default_factory=lambda: TrainConfig(max_epoch=1))
     inference: InferenceConfig = field(default_factory=InferenceConfig)
@@ -79,15 +79,15 @@ class Config:
     def __post_init__(self) -> None:
         if not self.dataset or len(set(self.dataset)) < len(self.dataset):
             raise ValueError(f"dataset is {list(self.dataset)}, expected one or more, each once")
-        known = {*self.dataset, *self.dataset_path}
-        if unknown := sorted(self.preprocess.corpus.keys() - known):
+        datasets = {*self.dataset, *self.dataset_path}
+        if unknown := sorted(self.preprocess.corpus.keys() - datasets):
             raise ValueError(
                 f"preprocess.corpus.{unknown[0]} belongs to no dataset; expected one of"
-                f" {', '.join(sorted(known))}"
+                f" {', '.join(sorted(datasets))}"
             )
-        if strangers := sorted(self.train.segments_per_s.keys() - set(self.dataset)):
+        if unknown := sorted(self.train.segments_per_s.keys() - set(self.dataset)):
             raise ValueError(
-                f"train.segments_per_s.{strangers[0]} belongs to no dataset; expected one of"
+                f"train.segments_per_s.{unknown[0]} belongs to no dataset; expected one of"
                 f" {', '.join(self.dataset)}"
             )
         if self.train.crop_phones and not self.preprocess.has_aligner:
@@ -105,7 +105,7 @@ class Config:
             )
 
     def _check_p_arpabet(self) -> None:
-        """Refuses a probability of ARPAbet for a voice that has no choice of it."""
+        """Refuses a probability of ARPAbet for a voice without words in both forms."""
         chosen, text = self.inference.p_arpabet, self.preprocess.text
         if chosen is None:
             return
@@ -118,6 +118,6 @@ class Config:
 
     @property
     def spoken_p_arpabet(self) -> float:
-        """Probability of ARPAbet in synthesis, of each word that has it."""
+        """Probability of ARPAbet in synthesis, for each word with ARPAbet."""
         chosen = self.inference.p_arpabet
         return self.preprocess.text.certain_p_arpabet if chosen is None else chosen

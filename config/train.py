@@ -20,12 +20,12 @@ LONGEST_SCORING_S = 60.0  # far below the ten minutes after which waiting proces
 class AdamConfig:
     """Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019), LAMB (You et al. 2020)."""
 
-    # NoamLR: the factor, hidden^-0.5 for Adam; other schedules: the peak rate. Of `lamb`, the rate
-    # is the relative change of each tensor by one update.
+    # NoamLR: the factor, hidden^-0.5 for Adam; other schedules: the peak rate. With `lamb`, the
+    # rate is the relative change of each tensor by one update.
     lr: float = 0.0625
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
-    weight_decay: float = 0.0  # not of biases and of the parameters of normalisation layers
+    weight_decay: float = 0.0  # biases and parameters of normalisation layers are exempt
     # `lamb`: largest gradient norm, in addition to `train.grad_clip_thresh`: the smaller of the two
     # holds; 0: only that one
     max_grad_norm: float = 1.0
@@ -56,11 +56,7 @@ class ScheduleConfig:
         require_at_least(self, 0, "num_warmup", "decay_steps", "end_lr", "power", "gamma")
 
     def read_by(self, scheduler: str) -> set[str]:
-        """Names of the keys that affect a schedule, given the values of the others.
-
-        Args:
-            scheduler: `train.scheduler`.
-        """
+        """Names of the keys that affect a schedule, given the values of the others."""
         return _keys_read(
             scheduler, by_update=self.decay_steps > 0, by_milestone=bool(self.milestones)
         )
@@ -92,7 +88,7 @@ def without_unread(tree: Tree) -> Tree:
     with the schedule, or after it, stay, and are refused if it does not read them.
 
     Args:
-        tree: Of a whole experiment, not yet checked.
+        tree: A whole experiment, not yet checked.
     """
     train = tree.values.get("train")
     train = train if isinstance(train, dict) else {}
@@ -155,7 +151,7 @@ class TrainConfig:
     segments_per_s: dict[str, float] = field(default_factory=dict)
     crop_phones: int = 0  # train on random runs of this many phones; 0: whole utterances
     # Train on so many generated utterances in place of each dataset, without a corpus and stage 1,
-    # as --synthetic does; at most 13,092, the number of LJSpeech, whose lengths they have; 0: none
+    # as --synthetic does; at most 13,092, as many as LJSpeech has, with its lengths; 0: none
     synthetic_utterances: int = 0
     max_epoch: int = 0  # stop after so many epochs; 0: no such limit
     max_steps: int = 0  # stop after so many updates; 0: no such limit
@@ -170,12 +166,12 @@ class TrainConfig:
     grad_clip_thresh: float = 1.0  # largest gradient norm of each network; 0: no clipping
     mixed_precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     # torch.compile of the networks, in training only (docs/compilation.md). "dynamic": for batches
-    # of any shape; "buckets": for batches of a few fixed shapes, with CUDA graphs on a GPU. Of
+    # of any shape; "buckets": for batches of a few fixed shapes, with CUDA graphs on a GPU. In
     # Tacotron 2 only the postnet is compiled: its decoder is a loop over frames.
     compile: CompileMode = "off"
     compile_buckets: int = 6  # `buckets`: number of (phones, frames) to which utterances are padded
     optimizer: Literal["adam", "adamw", "lamb"] = "adam"
-    adam: AdamConfig = field(default_factory=AdamConfig)  # of all three
+    adam: AdamConfig = field(default_factory=AdamConfig)  # read by all three
     scheduler: SchedulerName = "NoamLR"
     lr_scheduler: ScheduleConfig = field(default_factory=ScheduleConfig)
     # Share of the moving average of the weights that each update keeps, such as 0.999; 0: none.

@@ -14,7 +14,7 @@ from utils.files import read_text
 
 TENSOR_SUFFIXES = (".pt", ".pth")
 ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)
-# errors of rebuilding a tensor from damaged bytes
+# raised while a tensor is rebuilt from damaged bytes
 _BROKEN = (
     *(pickle.UnpicklingError, RuntimeError, EOFError, ValueError, LookupError),
     *(TypeError, AttributeError, AssertionError, OverflowError, MemoryError),
@@ -100,7 +100,7 @@ def parse_number(text: str, place: str) -> float:
         place: Where it is, for messages.
 
     Raises:
-        InputError: If it is none.
+        InputError: If it is no finite number.
     """
     if not (_NUMBER.fullmatch(text) and np.isfinite(float(text))):
         raise InputError(f"{place}: {text[:40]!r}; expected a finite number such as 1.2")

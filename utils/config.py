@@ -55,7 +55,7 @@ def build(
 
     Args:
         cls: Dataclass.
-        tree: What `read_tree` gave.
+        tree: The result of `read_tree`.
         sections: Class of each top-level field that `cls` annotates as `object`.
         check: Raises a ValueError if the values do not go together.
 
@@ -77,7 +77,7 @@ def build_complete(cls: type[T], plain: object, path: Path) -> T:
 
     Args:
         cls: Dataclass.
-        plain: The content.
+        plain: Content of the file.
         path: The file, for messages.
 
     Raises:
@@ -155,7 +155,7 @@ class _Builder:
         return value
 
     def _choice(self, choices: tuple[object, ...], value: object, keys: Keys) -> object:
-        """A number is taken for the name that it spells: `model.variant=1.0` is "1.0"."""
+        """Checks a Literal. A number stands for its spelling: `model.variant=1.0` is "1.0"."""
         if type(value) in (int, float) and str(value) in choices:
             return str(value)
         for choice in choices:
@@ -184,13 +184,13 @@ class _Builder:
         hints = typing.get_type_hints(cls)
         return hints if keys else hints | self._sections
 
-    def _unknown(self, name: str, known: list[str], keys: Keys) -> ConfigError:
+    def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
         here = (*keys, name)
         elsewhere = [k for k in self._paths(self._root, ()) if k[-1] == name]
         place = f"; did you mean {'.'.join(elsewhere[0])}?" if elsewhere else ""
-        hint = place or nearest(name, known)
+        hint = place or nearest(name, siblings)
         if not hint:
-            hint = f"; known keys: {', '.join(sorted(known))}"
+            hint = f"; known keys: {', '.join(sorted(siblings))}"
         return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}{hint}")
 
     def _paths(self, cls: type, keys: Keys) -> Iterator[Keys]:
@@ -200,9 +200,9 @@ class _Builder:
                 yield from self._paths(hint, (*keys, name))  # type: ignore[arg-type]  # a class
 
     def _givers(self, keys: Keys, error: ValueError) -> str:
-        """Origins of the keys in a section that its error names, `--set` first; else the section's.
+        """Origins of the keys that an error of a section names, `--set` first; else the section's.
 
-        A rule may be one of keys in several sections below.
+        The keys may be in several sections below it.
         """
         words, above = set(re.findall(r"\w+", str(error))), len(keys)
         inside = [path for path in self._tree.origins if path[:above] == keys and path != keys]
@@ -245,8 +245,8 @@ def lines_with_origins(config: object, tree: Tree) -> list[str]:
     Values are JSON, as `--set` accepts them; the origin is a file, `--set` or `default`.
 
     Args:
-        config: What `build` made of the tree.
-        tree: The values that were given, and where.
+        config: The result of `build`.
+        tree: The tree that it was built from.
     """
     return [
         f"{'.'.join(keys)} = {json.dumps(value, ensure_ascii=False)}"

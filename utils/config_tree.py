@@ -41,11 +41,11 @@ class Tree:
         return Tree(values, self.origins, self.path)
 
     def inherited(self, section: Keys, choice: Keys) -> list[Keys]:
-        """Key paths of a section that were set further down the chain than another key.
+        """Key paths of a section that were set by an earlier file of the chain than another key.
 
         Args:
             section: The section.
-            choice: The other key; without a value, nothing is inherited.
+            choice: The other key. If it has no value, the result is empty.
         """
         if choice not in self.origins:
             return []
@@ -97,7 +97,7 @@ def overridden(tree: Tree, overrides: Sequence[str]) -> Tree:
     """The tree with values replaced.
 
     Args:
-        tree: What `read_tree` or `plain_tree` gave.
+        tree: The result of `read_tree` or `plain_tree`.
         overrides: `key.path=value`, as for `read_tree`.
 
     Raises:

@@ -109,7 +109,7 @@ def write_json(path: Path, value: object) -> None:
     """Writes strict JSON: UTF-8, indented, no NaN.
 
     Args:
-        path: File to write.
+        path: The file.
         value: Dicts, lists and plain values.
 
     Raises:
@@ -132,10 +132,6 @@ def read_json(path: Path) -> object:
 def write_jsonl(path: Path, rows: Iterable[object]) -> None:
     """Writes one JSON value per line.
 
-    Args:
-        path: File to write.
-        rows: One value for each line.
-
     Raises:
         ValueError: If a row holds NaN or infinity.
     """
@@ -147,11 +143,8 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> None:
 def append_jsonl(path: Path, row: object) -> None:
     """Appends one JSON value as a line; a process that is killed may leave a part of this line.
 
-    It is ASCII, so that every part of it is UTF-8; see `unfinished_end` of `read_jsonl`.
-
-    Args:
-        path: File to append to; made where missing, in a folder that exists.
-        row: The value.
+    It is ASCII, so that every part of it is UTF-8; see `unfinished_end` of `read_jsonl`. A missing
+    file is created, a missing folder is not.
 
     Raises:
         ValueError: If the row holds NaN or infinity.
@@ -179,10 +172,10 @@ def read_jsonl(path: Path, *, unfinished_end: bool = False) -> list[object]:
 
 
 def iterate_jsonl(path: Path) -> Iterator[object]:
-    """Yields one JSON value per line, for files too long to hold in memory; as `read_jsonl`.
+    """Yields one JSON value per line, for files too long to hold in memory.
 
     Raises:
-        InputError: As `read_jsonl`, at the line that is wrong.
+        InputError: If the file is missing or a line is not JSON; raised when that line is reached.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:

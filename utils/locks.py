@@ -20,9 +20,8 @@ def locked(folder: Path, remedy: str) -> Iterator[None]:
     """Locks a folder against other processes.
 
     The operating system releases the lock when the process ends, however it ends; the lock file
-    stays and means nothing by itself. Where work ends by an error before anything was written, the
-    new folder goes with it. On a file system without locks, a warning is logged and the folder
-    stays unlocked.
+    stays and has no meaning by itself. If the work fails before it writes anything, a new folder is
+    removed. On a file system without locks, a warning is logged and the folder stays unlocked.
 
     Args:
         folder: Created where missing; `.lock` in it names the owner of the lock.

@@ -132,7 +132,7 @@ def _culprits(
     else:
         middle = len(items) // 2
         halves = [(key, items[:middle])], [(key, items[middle:])]
-    return [found for half in halves for found in _culprits(function, half, n_jobs)]
+    return [culprit for half in halves for culprit in _culprits(function, half, n_jobs)]
 
 
 def _run(
