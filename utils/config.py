@@ -221,24 +221,6 @@ class _Builder:
         return ConfigError(f"{origin}: {name} is {_shown(value)}, expected {expected}{hint}")
 
 
-def to_plain(config: object) -> dict[str, Any]:
-    """A configuration as plain dicts and lists, ready for JSON; `build` gives the same back."""
-    plain = _plain_of(config)
-    if not isinstance(plain, dict):
-        raise TypeError(f"expected a dataclass, got {type(config).__name__}")
-    return plain
-
-
-def _plain_of(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {key: _plain_of(item) for key, item in value.items()}
-    if isinstance(value, tuple):
-        return [_plain_of(item) for item in value]
-    return value
-
-
 def lines_with_origins(config: object, tree: Tree) -> list[str]:
     """A line `key.path = value  # origin` for every key, in the order of the dataclasses.
 
@@ -262,6 +244,24 @@ def _leaves(values: Mapping[str, object], keys: Keys) -> Iterator[tuple[Keys, ob
             yield from _leaves(value, (*keys, name))
         else:
             yield (*keys, name), value
+
+
+def to_plain(config: object) -> dict[str, Any]:
+    """A configuration as plain dicts and lists, ready for JSON; `build` gives the same back."""
+    plain = _plain_of(config)
+    if not isinstance(plain, dict):
+        raise TypeError(f"expected a dataclass, got {type(config).__name__}")
+    return plain
+
+
+def _plain_of(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain_of(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain_of(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain_of(item) for item in value]
+    return value
 
 
 def _is_required(field: "dataclasses.Field[Any]") -> bool:
