@@ -112,9 +112,9 @@ def _check_names(given: Namespace) -> None:
 
     for flag, names, known in (
         ("metric", given.metrics, ["all", *METRICS]),
-        ("check", given.checks, ["all", "none", *CHECKS]),
+        ("check", given.checks, ["all", *CHECKS]),
     ):
-        for name in names.split(",") if names else ():
+        for name in names.split(",") if names not in (None, "none") else ():
             if name not in known:
                 raise UsageError(
                     f"--{flag}s {name}: no such {flag}{nearest(name, known)}"

@@ -178,7 +178,7 @@ TTS_FAULTS = [
         ("-s", "4", "-n", "a", "--checks", "words,quiet"),
         "--checks quiet: no such check (known: ",
     ),
-    (("-s", "4", "-n", "a", "--checks", "dc,none"), "--checks none: no such check"),
+    (("-s", "4", "-n", "a", "--checks", "clipping,none"), "--checks none: no such check"),
 ]
 VOCODER_FAULTS = [
     ((*SINGLE, "--infer_text", "Hi."), "--infer_text goes with text-to-speech recipes"),
