@@ -7,13 +7,25 @@ unknown words into `<unk>`. Symbol by symbol (letters or phones) the transcripts
 import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
+
+import numpy as np
 
 MIN_WORDS = 0.5  # shared by two transcripts; 2030 pairs of other sentences shared at most 0.5
 MIN_LETTERS = 0.6  # likewise, where words are split otherwise; those pairs shared at most 0.51
 N_MARKS = 5  # this many words of at most two kinds are word classes, not a sentence
+UNKNOWN = "?"  # symbol for any number of others: `<unk>`, `[laugh]`, `spn`, a number in digits
+MAX_EDITED = 0.5  # of the symbols: more differ where two phone sets are compared
 
 Symbols = Sequence[str]
+
+
+class MissingWord(NamedTuple):
+    """A word of a text that another transcript leaves out."""
+
+    word: int  # its index in the text
+    n_before: int  # units of the other transcript before it
 
 
 def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
@@ -27,17 +39,75 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
         words: Of the text.
         others: Of the other transcript.
     """
+    if not is_comparable(words, others):
+        return True
     first = [letters for letters in map(_letters, words) if letters]
     second = [letters for letters in map(_letters, others) if letters]
-    if not first or not second or not _scripts(first) & _scripts(second):
-        return True
-    if len(set(second)) <= 2 and len(second) >= N_MARKS:
-        return True
     agree = sum(block.size for block in _matcher(first, second).get_matching_blocks())
     unknown = len(others) - len(second)  # each may be any word of the text
     if agree >= MIN_WORDS * (len(first) - unknown):
         return True
     return _matcher("".join(first), "".join(second)).ratio() >= MIN_LETTERS
+
+
+def is_comparable(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether two transcripts are both words of one writing system.
+
+    Args:
+        words: Of the text.
+        others: Of the other transcript.
+    """
+    first = [letters for letters in map(_letters, words) if letters]
+    second = [letters for letters in map(_letters, others) if letters]
+    if len(set(second)) <= 2 and len(second) >= N_MARKS:
+        return False
+    return bool(_scripts(first) & _scripts(second))
+
+
+def first_missing_word(words: Sequence[Symbols], units: Sequence[Symbols]) -> MissingWord | None:
+    """The first word of which another transcript has nothing.
+
+    A word is missing if an alignment of least edits (Wagner and Fischer 1974) deletes all of its
+    symbols. Phones of other names cannot be compared: then no word is missing.
+
+    Args:
+        words: The symbols of each word of the text.
+        units: The symbols of each word, or each phone, of the other transcript.
+    """
+    text, other = [*chain(*words)], [*chain(*units)]
+    before = _edits(text, other)  # (S + 1, U + 1)
+    after = _edits(text[::-1], other[::-1])[::-1, ::-1]  # (S + 1, U + 1)
+    least = before[-1, -1]
+    if least - abs(len(text) - len(other)) > MAX_EDITED * min(len(text), len(other)):
+        return None
+    for index, (start, end) in enumerate(pairwise([0, *accumulate(map(len, words))])):
+        edits = before[start] + (end - start) + after[end]  # (U + 1,)
+        if end > start and edits.min() == least:
+            n_symbols = np.flatnonzero(edits == least)[-1]
+            ends = [*accumulate(map(len, units))]
+            return MissingWord(index, int(np.searchsorted(ends, n_symbols, side="right")))
+    return None
+
+
+def _edits(text: Symbols, other: Symbols) -> np.ndarray:
+    """Edits from each beginning of the text to each of the other transcript, (S + 1, U + 1)."""
+    symbols = np.array(other, dtype=object)  # (U,)
+    is_unknown = symbols == UNKNOWN
+    places = np.arange(len(other) + 1)
+    rows = [places]
+    for symbol in text:
+        above = rows[-1]
+        swapped = above[:-1] + ((symbols != symbol) & ~is_unknown)
+        row = np.array([above[0] + 1, *np.minimum(swapped, above[1:] + ~is_unknown)])
+        rows.append(np.minimum.accumulate(row - places) + places)
+    return np.array(rows)
+
+
+def symbols_of(word: str) -> Symbols:
+    """Letters of a word, to compare; `UNKNOWN` for one that can stand for other words."""
+    letters = _letters(word)
+    is_label = word.startswith(("<", "[", "(", "{")) or any(char.isdigit() for char in word)
+    return UNKNOWN if is_label or not letters else letters
 
 
 def _matcher(first: Sequence[str], second: Sequence[str]) -> SequenceMatcher[str]:

@@ -19,7 +19,15 @@ import numpy as np
 
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, naming
-from processors.alignment.matching import is_same_text, match_boundaries
+from processors.alignment.coverage import check_coverage
+from processors.alignment.matching import (
+    UNKNOWN,
+    first_missing_word,
+    is_comparable,
+    is_same_text,
+    match_boundaries,
+    symbols_of,
+)
 from processors.alignment.merge import AlignedWord, aligned_words, merge, pauses_after
 from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import (
@@ -35,8 +43,10 @@ MAX_MISMATCH_S = 0.5  # between the lengths of alignment and audio
 MAX_CUT_S = 0.05  # of a phone past the end of the audio: the analysis window of an aligner
 _ROUNDING_S = 0.001  # of times in files
 MIN_PHONE_RATIO = 0.5  # of the source's phones to those of the text; and its inverse
+MAX_UNKNOWN_SHARE = 0.5  # of the time of the phones; 0.43 in LJ Speech, whose names MFA lacks
 MAX_OVERLAP_S = 0.0101  # start and length are often rounded to 10 ms, each by itself
 _SHOWN = 40  # letters of a text in a message
+_AGAIN = "align this recording again"
 
 _SILENCES = {"", "sp", "sil", "<sil>", "<eps>", "pau", "<pau>", "ssil", "#", "h#", "_", "<p:>"}
 _SYMBOLS = {*OTHER_PUNCTUATION, WORD_BOUNDARY}  # of the symbol sets of NVIDIA
@@ -131,8 +141,8 @@ def align_grid(
 
     Raises:
         AlignmentError: If a time is not a number, the source differs from the audio by more than
-            `MAX_MISMATCH_S`, a phone ends more than `MAX_CUT_S` after the audio, or it has no
-            phones, or phones or words of another text.
+            `MAX_MISMATCH_S`, a phone ends more than `MAX_CUT_S` after the audio, it lacks a word
+            of the text, or it has no phones, or phones or words of another text.
     """
     if not grid.phones:
         raise AlignmentError("it has no phones, only silence; does it belong to this recording?")
@@ -140,6 +150,7 @@ def align_grid(
     _check_duration(grid, duration_s)
     _check_phones(grid, spoken)
     _check_words(grid, spoken)
+    _check_missing(grid, spoken, duration_s)
     if grid.is_complete or tuple(phone.label for phone in grid.phones) == spoken.phones:
         return _complete(grid, spoken)
     notices = _check_end(grid.phones[-1], duration_s)
@@ -171,7 +182,9 @@ class FileAligner:
         path = self._find(utterance)
         with naming(path):
             grid = self._read(path, utterance)
-            return align_grid(grid, spoken, len(wav) / sample_rate, self._edge_silence_s)
+            alignment = align_grid(grid, spoken, len(wav) / sample_rate, self._edge_silence_s)
+            notices = check_coverage(alignment, wav, sample_rate)
+        return replace(alignment, notices=(*alignment.notices, *notices))
 
 
 def _complete(grid: Grid, spoken: SpokenText) -> Alignment:
@@ -200,9 +213,12 @@ def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
 
 def _spans_of_words(names: Sequence[str], spoken: SpokenText) -> list[tuple[int, int]]:
     """First phone of each word, and one past its last."""
-    words = [[_bare(phone) for phone in spoken.phones[w.start : w.end]] for w in spoken.words]
-    ends = match_boundaries(words, [[_bare(name)] for name in names])
+    ends = match_boundaries(_phones_of_words(spoken), [[_bare(name)] for name in names])
     return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
+    return [[_bare(phone) for phone in spoken.phones[w.start : w.end]] for w in spoken.words]
 
 
 def _check_numbers(grid: Grid) -> None:
@@ -244,6 +260,17 @@ def _check_phones(grid: Grid, spoken: SpokenText) -> None:
         raise AlignmentError(
             f"it has {found} phones, the text {expected}; does it belong to this text?"
         )
+    lengths = [phone.end_s - phone.start_s for phone in grid.phones]
+    unknown_s = sum(
+        length
+        for phone, length in zip(grid.phones, lengths, strict=True)
+        if _timed_phone(phone).name == NOISE
+    )
+    if unknown_s > MAX_UNKNOWN_SHARE * sum(lengths):
+        raise AlignmentError(
+            f"{unknown_s:.2f} of its {sum(lengths):.2f} s are phones of unknown words (spn); give"
+            " the aligner a dictionary that has the words of this text"
+        )
 
 
 def _check_words(grid: Grid, spoken: SpokenText) -> None:
@@ -252,6 +279,32 @@ def _check_words(grid: Grid, spoken: SpokenText) -> None:
         raise AlignmentError(
             f"its words are '{_beginning(words)}', those of the text '{_beginning(spoken.text)}';"
             " does it belong to this text?"
+        )
+
+
+def _check_missing(grid: Grid, spoken: SpokenText, duration_s: float) -> None:
+    """Refuses sources without phones for a word of the text."""
+    for word in grid.words:
+        is_spoken = UNKNOWN not in symbols_of(word.label)
+        if is_spoken and not any(word.start_s <= _middle(p) <= word.end_s for p in grid.phones):
+            span = f"{word.start_s:.2f} to {word.end_s:.2f} s"
+            raise AlignmentError(f"its word '{word.label}' from {span} has no phones; {_AGAIN}")
+    units = grid.words
+    labels = [word.label for word in units]
+    if grid.is_complete or not is_comparable([word.text for word in spoken.words], labels):
+        units = [phone for phone in grid.phones if phone.label not in PAUSES]
+        names = [_timed_phone(phone).name for phone in units]
+        phones = [[UNKNOWN if name == NOISE else _bare(name)] for name in names]
+        missing = first_missing_word(_phones_of_words(spoken), phones)
+    else:
+        words = [symbols_of(word.text) for word in spoken.words]
+        missing = first_missing_word(words, [symbols_of(label) for label in labels])
+    if missing is not None:
+        start_s = units[missing.n_before - 1].end_s if missing.n_before else 0.0
+        end_s = units[missing.n_before].start_s if missing.n_before < len(units) else duration_s
+        raise AlignmentError(
+            f"it lacks the word '{spoken.words[missing.word].text}' of the text, between"
+            f" {start_s:.2f} and {end_s:.2f} s; {_AGAIN}"
         )
 
 

@@ -12,6 +12,9 @@ _TIME_CONSTANT_S = 0.03
 _HANGOVER_S = 0.2
 _MARGIN_DB = 15.9
 _SILENCE_DB = 20.0  # below the speech
+_NOISE_DB = 6.0  # above the noise floor
+_VOWEL_DB = 8.0  # below the speech: the vowels of quiet syllables; breaths are 15 dB and more below
+_SMOOTHED_FRAMES = 5  # the level of hum and rumble varies from one frame of 10 ms to the next
 SHORTEST_PAUSE_S = 0.15  # closures of plosives are shorter
 _THRESHOLDS = 2.0 ** np.arange(-15, 0)  # (15,), amplitudes
 
@@ -42,6 +45,13 @@ class SpeechActivity(NamedTuple):
         """Seconds of speech without pauses; closures of plosives are speech."""
         pauses = (pause.seconds for pause in self.pauses if pause.seconds >= SHORTEST_PAUSE_S)
         return self.end_s - self.start_s - sum(pauses)
+
+
+class SpeechFrames(NamedTuple):
+    """Frames of 10 ms that sound like speech, (T,) bool each."""
+
+    audible: np.ndarray  # as loud as any speech sound, and above the noise
+    vowels: np.ndarray  # as loud as a vowel
 
 
 def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
@@ -146,3 +156,25 @@ def speech_activity(wav: np.ndarray, sample_rate: int) -> SpeechActivity | None:
         float((frames[-1] + 1) * FRAME_S),
         tuple(Pause(float(start), float(seconds)) for start, seconds in pauses),
     )
+
+
+def speech_frames(wav: np.ndarray, sample_rate: int) -> SpeechFrames:
+    """Finds frames of speech by their level over 50 ms, also in noise.
+
+    The noise floor is the 5th percentile of the levels, so steady noise is not audible. Breaths are
+    audible, but have no vowels.
+
+    Args:
+        wav: (S,).
+        sample_rate: Hz.
+    """
+    levels = frame_levels(wav, sample_rate)  # (T,)
+    speech_level = active_level(wav, sample_rate)
+    if speech_level is None or len(levels) < _SMOOTHED_FRAMES:
+        silent = np.zeros(len(levels), dtype=bool)
+        return SpeechFrames(silent, silent)
+    kernel = np.full(_SMOOTHED_FRAMES, 1 / _SMOOTHED_FRAMES)
+    smooth = 10 * np.log10(np.convolve(10 ** (levels / 10), kernel, mode="same"))  # (T,)
+    floor = float(np.percentile(smooth, 5)) + _NOISE_DB
+    audible = smooth > max(speech_level.level_db - _SILENCE_DB, floor)
+    return SpeechFrames(audible, audible & (smooth > speech_level.level_db - _VOWEL_DB))

@@ -12,6 +12,7 @@ from config.preprocess import PreprocessConfig
 from modules.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, naming
+from processors.alignment.coverage import check_coverage
 from processors.alignment.timed import Grid, align_grid, check_times
 from processors.durations import Layout
 from processors.durations.formats import AlignedSpeech, FrameCounts, SourceEntry, aligned_speech
@@ -102,7 +103,8 @@ class Fitter:
         with naming(entry.path):
             _check_text(entry.text, utterance)
             _check_attention(entry.attention, self._config.min_attention)
-            seconds = seconds_of(utterance)
+            wav, sample_rate = _recording(utterance)
+            seconds = len(wav) / sample_rate
             found = entry.read()
             off = None
             if isinstance(found, Grid):
@@ -114,6 +116,7 @@ class Fitter:
             if isinstance(found, FrameCounts) and (pitch := self._options.pitch) is not None:
                 hz = pitch.read(utterance.id, len(found.frames))
                 alignment = self._with_pitch(alignment, found.frames, hz, utterance.id)
+            check_coverage(alignment, wav, sample_rate)
         mel = self._config.mel
         frames = frame_durations(alignment.boundaries_s, mel)
         return Fitted(aligned_speech(utterance, alignment, seconds, frames, mel), off)
@@ -211,6 +214,15 @@ def seconds_of(utterance: Utterance) -> float:
     except (soundfile.LibsndfileError, OSError) as error:
         raise AlignmentError(f"{utterance.audio}: not readable as audio ({error})") from None
     return info.frames / info.samplerate
+
+
+def _recording(utterance: Utterance) -> tuple[np.ndarray, int]:
+    """The recording in mono, (S,), and its sample rate."""
+    try:
+        wav, sample_rate = soundfile.read(utterance.audio, dtype="float32", always_2d=True)
+    except (soundfile.LibsndfileError, OSError) as error:
+        raise AlignmentError(f"{utterance.audio}: not readable as audio ({error})") from None
+    return wav.mean(axis=1), sample_rate
 
 
 def renamed(grid: Grid, spoken: SpokenText) -> Grid:

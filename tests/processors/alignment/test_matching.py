@@ -1,8 +1,17 @@
 """Boundaries of words in another rendering of the same text."""
 
+import random
+from itertools import accumulate, combinations, pairwise
+
 import pytest
 
-from processors.alignment.matching import is_same_text, match_boundaries
+from processors.alignment.matching import (
+    MAX_EDITED,
+    first_missing_word,
+    is_same_text,
+    match_boundaries,
+    symbols_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +75,61 @@ def test_another_way_of_writing_is_the_same_text(text, other):
 def test_another_sentence_is_another_text(text, other):
     assert not is_same_text(text.split(), other.split())
     assert not is_same_text(other.split(), text.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "others", "missing"),
+    [
+        ("one two three", "one two three", None),
+        ("one two three", "one three", (1, 1)),
+        ("one two three", "two three", (0, 0)),
+        ("one two three four", "one two", (2, 2)),
+        ("well known fact", "wellknown fact", None),
+        ("it is known", "it's known", None),
+        ("limited to bread and water", "limitted t bread n water", None),
+        ("the F B I said so", "the <unk> said so", None),
+        ("the F B I said so", "the <unk> so", None),  # it may stand for more
+        ("on the twenty first of may", "on the 21st of may", None),
+        ("on the twenty first of may", "on 21st of may", None),
+        ("nobody said that that is so", "nobody said that is so", (2, 2)),
+        ("我很高兴", "wo3 hen3 gao1 xing4", None),
+    ],
+)
+def test_a_word_is_missing_where_nothing_stands_for_it(words, others, missing):
+    symbols = [[symbols_of(word) for word in text.split()] for text in (words, others)]
+    assert first_missing_word(*symbols) == missing
+
+
+def test_phones_of_another_set_cannot_be_compared():
+    words = [("dh", "ah"), ("k", "ae", "t"), ("s", "ae", "t")]
+    assert first_missing_word(words, [[p] for p in ("dh", "ah", "s", "ae", "t")]) == (1, 2)
+    assert first_missing_word(words, [[p] for p in ("D", "@", "k", "{", "t")]) is None
+
+
+def test_a_missing_word_is_one_that_brute_force_finds():
+    """All subsets of symbols of a text are tried as the ones that have no counterpart."""
+    generator = random.Random(0)
+    for _ in range(60):
+        words = ["".join(generator.choices("ab", k=generator.randint(1, 2))) for _ in range(3)]
+        text = "".join(words)
+        other = "".join(generator.choices("ab", k=generator.randint(1, len(text))))
+        found = first_missing_word(words, other)
+        assert (None if found is None else found.word) == _missing_by_brute_force(words, other)
+
+
+def _missing_by_brute_force(words, other):
+    text = "".join(words)
+    spans = list(pairwise([0, *accumulate(map(len, words))]))
+    edits = {}
+    for n in range(min(len(text), len(other)) + 1):
+        for kept in combinations(range(len(text)), n):
+            for counterparts in combinations(range(len(other)), n):
+                pairs = zip(kept, counterparts, strict=True)
+                swapped = sum(text[a] != other[b] for a, b in pairs)
+                cost = swapped + len(text) + len(other) - 2 * n
+                gone = {i for i, (a, b) in enumerate(spans) if not {*range(a, b)} & {*kept}}
+                edits.setdefault(cost, set()).update(gone)
+    least = min(edits)
+    if least - abs(len(text) - len(other)) > MAX_EDITED * min(len(text), len(other)):
+        return None
+    return min(edits[least], default=None)

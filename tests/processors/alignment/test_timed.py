@@ -75,3 +75,44 @@ def test_phones_may_overlap_by_what_rounding_to_10_ms_explains():
 def test_words_are_found_among_phones_that_the_text_does_not_have():
     names = ("<sil>", "hh", "ay", "<sp>", "y", "<sp>", "ə", "u", "<.>")
     assert find_words(names, SPOKEN) == (Word("Hi", 1, 3), Word("you", 4, 8))
+
+
+def words_of(*labels):
+    return [Interval(label, 0.2 * n, 0.2 * (n + 1)) for n, label in enumerate(labels)]
+
+
+def test_a_word_of_the_text_that_the_source_lacks_is_named_with_its_place():
+    spoken = SpokenText(
+        "Hi, you two!",
+        "Hi, you two!",
+        ("<sil>", "HH", "AY1", "<,>", "Y", "UW1", "T", "UW1", "<!>"),
+        (Word("Hi", 1, 3), Word("you", 4, 6), Word("two", 6, 8)),
+    )
+    grid = grid_of(["HH", "AY1", "Y", "UW1"])
+    with pytest.raises(
+        AlignmentError, match=r"the word 'two' of .* between 0.40 and 0.90 s; align"
+    ):
+        align_grid(grid, spoken, 0.9, 0.1)
+    with pytest.raises(
+        AlignmentError, match=r"the word 'two' of .* between 0.40 and 0.90 s; align"
+    ):
+        align_grid(grid._replace(words=words_of("hi", "you")), spoken, 0.9, 0.1)
+    silent = grid._replace(words=[*words_of("hi", "you", "two")])
+    with pytest.raises(AlignmentError, match=r"its word 'two' from 0.40 to 0.60 s has no phones"):
+        align_grid(silent, spoken, 0.9, 0.1)
+
+
+def test_labels_between_words_need_no_phones():
+    grid = grid_of(["HH", "AY1", "Y", "UW1"])
+    words = [*words_of("hi", "you"), Interval("[breath]", 0.4, 0.8)]
+    assert align_grid(grid._replace(words=words), SPOKEN, 0.9, 0.1).phones == SPOKEN.phones
+
+
+def test_unknown_phones_are_half_of_the_speech_at_most():
+    grid = grid_of(["spn", "Y", "UW1"])
+    assert align_grid(grid, SPOKEN, 0.5, 0.1).phones[1] == "<spn>"
+    for names in (["spn"] * 4, ["spn", "spn", "spn", "UW1"]):
+        with pytest.raises(
+            AlignmentError, match=r"0.[34]0 of its 0.40 s are .* unknown words \(spn"
+        ):
+            align_grid(grid_of(names), SPOKEN, 0.5, 0.1)

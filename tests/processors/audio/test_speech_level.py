@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from processors.audio.speech_level import FLOOR_DB, active_level, frame_levels, speech_activity
+from processors.audio.speech_level import (
+    FLOOR_DB,
+    active_level,
+    frame_levels,
+    speech_activity,
+    speech_frames,
+)
 
 RATE = 16000
 
@@ -104,3 +110,19 @@ def test_sound_is_found_between_silences():
     assert (sound.start_s, sound.end_s) == pytest.approx((0.3, 2.75), abs=1e-6)
     assert np.ravel(sound.pauses) == pytest.approx([1.3, 0.5, 2.2, 0.05])
     assert sound.speaking_s == pytest.approx(1.95)  # what is short is no pause
+
+
+def test_frames_of_speech_are_those_above_noise_and_vowels_those_of_its_level():
+    parts = [silence(0.5), tone(0.5), silence(0.5), tone(0.3, 0.1 * 10 ** (-14 / 20)), silence(0.5)]
+    wav = np.concatenate(parts)
+    audible, vowels = speech_frames(wav, RATE)
+    assert np.flatnonzero(vowels)[[0, -1]] == pytest.approx([50, 99], abs=3)
+    assert audible.sum() == pytest.approx(80, abs=8)
+    noise = 0.02 * np.random.default_rng(0).normal(size=len(wav))  # -14 dB
+    audible, vowels = speech_frames(wav + noise.astype(np.float32), RATE)
+    assert np.flatnonzero(audible)[[0, -1]] == pytest.approx([50, 99], abs=3)
+
+
+@pytest.mark.parametrize("wav", [silence(1), silence(0.03), silence(0)])
+def test_silence_has_no_frames_of_speech(wav):
+    assert not np.concatenate(speech_frames(wav, RATE)).any()

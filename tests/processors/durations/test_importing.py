@@ -52,6 +52,13 @@ def durations_of(id: str, n_tokens: int, rate: FrameRate = OWN) -> np.ndarray:
     return np.diff(np.round(edges).astype(np.int64))
 
 
+def phones_of(id: str, spoken) -> list[tuple[str, float, float]]:
+    """Name, start and length of the phones of a text, evenly over its recording."""
+    names = [phone for phone in spoken[id].phones if phone[0] != "<"]
+    step_s = soundfile.info(DEMO / f"wavs/{id}.flac").duration / len(names)
+    return [(name, n * step_s, step_s) for n, name in enumerate(names)]
+
+
 def write_all(folder: Path, spoken, ids: Iterable[str] = IDS, rate=OWN) -> Path:
     """As TensorFlowTTS lays them out, in a split of its own."""
     for place, id in enumerate(ids):
@@ -287,16 +294,16 @@ def test_tokens_named_by_a_table_need_not_be_those_of_the_text(corpus, spoken, t
 
 
 def test_phones_of_other_names_take_those_of_the_text(corpus, spoken, tmp_path):
-    rows = []
+    source = tmp_path / "source"
+    source.mkdir()
     for id in IDS:
-        names = [p for p in spoken[id].phones if p[0] != "<"]
         phones = [
-            {"phone": name.lower(), "start_s": 0.05 * n, "end_s": 0.05 * (n + 1)}
-            for n, name in enumerate(names[:-1] if id == IDS[0] else names)
+            {"phone": name.lower(), "start_s": start_s, "duration_s": length_s}
+            for name, start_s, length_s in phones_of(id, spoken)
         ]
-        rows.append(json.dumps({"id": id, "phones": phones}))
-    (tmp_path / "a.jsonl").write_text("\n".join(rows))
-    run(corpus, tmp_path, tmp_path / "a.jsonl", Interpretation(names="text"))
+        row = {"phones": phones[:-1] if id == IDS[0] else phones}
+        (source / f"{id}.json").write_text(json.dumps(row))
+    run(corpus, tmp_path, source, Interpretation(names="text"))
     row = json.loads((tmp_path / f"imported/{IDS[1]}.json").read_text())
     names = [phone["phone"] for phone in row["phones"]]
     assert [p for p in names if p[0] != "<"] == [p for p in spoken[IDS[1]].phones if p[0] != "<"]
@@ -328,9 +335,9 @@ def test_textgrids_of_another_sentence_are_rejected(corpus, tmp_path, aligner):
 def test_a_broken_line_of_ctm_rejects_its_utterance_alone(corpus, spoken, tmp_path):
     source = tmp_path / "all.ctm"
     rows = [
-        f"{id} 1 {0.05 * n:.2f} 0.05 {phone}"
+        f"{id} 1 {start_s:.3f} {length_s:.3f} {name}"
         for id in IDS
-        for n, phone in enumerate(p for p in spoken[id].phones if p[0] != "<")
+        for name, start_s, length_s in phones_of(id, spoken)
     ]
     rows[0] = f"{IDS[0]} 1 0.0 zz AH"
     source.write_text("\n".join(rows))

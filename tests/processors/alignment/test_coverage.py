@@ -1,0 +1,153 @@
+"""Speech that an alignment leaves out is found; silence, noise and breaths are no speech."""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import soundfile
+
+from config.preprocess import PreprocessConfig
+from preprocessors.manifest import Utterance
+from processors.alignment import AlignmentError
+from processors.alignment.coverage import check_coverage
+from processors.alignment.textgrid import read_textgrid
+from processors.alignment.timed import FileAligner, Grid
+from processors.records import Alignment, SpokenText
+from processors.text.frontend import TextFrontend
+from tests.processors.small_corpus import DEMO, texts
+from tests.processors.utterances import RATE, Sung, sing
+
+PAUSE = Sung("<sp>", 0, (), 0.5, level=0.0)
+VOWEL = Sung("AA1", 150, (730, 1090, 2440), 0.15)
+SENTENCE = (PAUSE, VOWEL, VOWEL, VOWEL, PAUSE, VOWEL, VOWEL, VOWEL, PAUSE)
+NAMES = ("<sil>", "A", "A", "A", "<,>", "A", "A", "A", "<.>")
+EDGES = np.cumsum([0, *(part.seconds for part in SENTENCE)])
+HEAD, TAIL = (
+    (f"sound as loud as speech {end} phone is not aligned",)
+    for end in ("before the first", "after the last")
+)
+
+
+def check(kept, extra=0.0):
+    """Checks an alignment that has phones in these places; `extra` is added to the recording."""
+    names = tuple(name if n in kept else "<sp>" for n, name in enumerate(NAMES))
+    return check_coverage(Alignment(names, EDGES, ()), sing(SENTENCE) + extra, RATE)
+
+
+@pytest.mark.parametrize(
+    ("kept", "notices"),
+    [((1, 2, 3, 5, 6, 7), ()), ((1, 2, 3, 5, 6), TAIL), ((2, 3, 5, 6, 7), HEAD)],
+)
+def test_less_than_a_fifth_of_a_second_passes_with_a_notice(kept, notices):
+    assert check(kept) == notices
+
+
+@pytest.mark.parametrize(
+    ("kept", "span"),
+    [
+        ((1, 2, 3, 5), "1.60 to 1.92"),
+        ((3, 5, 6, 7), "0.48 to 0.80"),
+        ((1, 6, 7), "0.65 to 1.60"),
+        ((1, 2, 3), "0.95 to 1.92"),
+    ],
+)
+def test_more_is_rejected_with_its_times(kept, span):
+    with pytest.raises(
+        AlignmentError, match=rf"leaves out 0\.[345]\d s .* no phones from {span} s"
+    ):
+        check(kept)
+
+
+def noise(kind: str) -> np.ndarray:
+    """Noise of the level of the vowels, (S,): hiss or rumble."""
+    S = len(sing(SENTENCE))
+    frequency = np.fft.rfftfreq(S, 1 / RATE)
+    colour = np.where(frequency > 500, 1, 0.01) if kind == "hiss" else 1 / np.maximum(frequency, 30)
+    wav = np.fft.irfft(np.fft.rfft(np.random.default_rng(0).normal(size=S)) * colour, S)
+    return 0.1 * wav / np.sqrt(np.mean(np.square(wav)))
+
+
+@pytest.mark.parametrize("kind", ["hiss", "rumble"])
+def test_noise_of_20_db_less_is_no_speech_and_hides_none(kind):
+    check(range(1, 8), 0.1 * noise(kind))
+    with pytest.raises(AlignmentError, match=r"leaves out .* no phones from 1\.[56]"):
+        check((1, 2, 3, 5), 0.1 * noise(kind))
+
+
+def test_a_breath_at_the_end_is_reported_and_no_speech():
+    wav = 0.17 * noise("hiss")  # -15 dB
+    breath = np.zeros(len(wav))
+    start, length = round(2.05 * RATE), round(0.3 * RATE)
+    breath[start : start + length] = np.hanning(length) * wav[:length]
+    assert check(range(1, 8), breath) == TAIL
+
+
+@pytest.mark.parametrize("wav", [np.zeros(RATE), np.zeros(10), np.zeros(0)])
+def test_silence_is_covered_by_anything(wav):
+    alignment = Alignment(("<sil>", "A", "<.>"), np.array([0.0, 0.1, 0.2, 0.3]), ())
+    assert check_coverage(alignment, wav, RATE) == ()
+
+
+class Real(NamedTuple):
+    """A recording of the demo, with its text and the TextGrid of the Montreal Forced Aligner."""
+
+    wav: np.ndarray
+    spoken: SpokenText
+    grid: Grid
+
+    def check(self, grid: Grid) -> str:
+        """The reason for a rejection, or the notices."""
+        utterance = Utterance("u", DEMO, self.spoken.text, "ann", "en-us")
+        align = FileAligner(lambda _: DEMO, lambda *_: grid, 0.1)
+        try:
+            return " ".join(align(utterance, self.wav, 22050, self.spoken).notices)
+        except AlignmentError as error:
+            return f"rejected: {error}"
+
+
+@cache
+def real() -> list[Real]:
+    frontend = TextFrontend(PreprocessConfig().text, "en-us")
+    ids = sorted(path.stem for path in (DEMO / "TextGrid").iterdir())
+    return [
+        Real(
+            soundfile.read(DEMO / f"wavs/{id}.flac", dtype="float32")[0],
+            frontend(texts()[id]),
+            read_textgrid(DEMO / f"TextGrid/{id}.TextGrid"),
+        )
+        for id in ids
+    ]
+
+
+def cut(grid: Grid, share: float) -> Grid:
+    """A grid that ends after this share of the speech, in a phone."""
+    end_s = grid.phones[0].start_s + share * (grid.phones[-1].end_s - grid.phones[0].start_s)
+    words, phones = (
+        [one._replace(end_s=min(one.end_s, end_s)) for one in tier if one.start_s < end_s]
+        for tier in (grid.words, grid.phones)
+    )
+    return grid._replace(words=words, phones=phones)
+
+
+def test_no_textgrid_of_the_demo_is_rejected():
+    assert [one.check(one.grid) for one in real()] == [""] * 55
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+@pytest.mark.parametrize("has_words", [True, False])
+def test_textgrids_that_end_early_are_rejected(share, has_words):
+    for one in real():
+        grid = one.grid if has_words else one.grid._replace(words=[])
+        assert one.check(cut(grid, share)).startswith("rejected: "), one.spoken.text
+
+
+def test_textgrids_that_end_a_little_early_are_rejected_or_reported():
+    for one in real():
+        grid = cut(one.grid, 0.95)
+        lost_s = one.grid.phones[-1].end_s - grid.phones[-1].end_s
+        found = one.check(grid)
+        if lost_s > 0.4:
+            assert found.startswith("rejected: "), one.spoken.text
+        elif lost_s > 0.15:
+            assert found, one.spoken.text
