@@ -12,7 +12,7 @@ from processors.durations import ATTENTION_PATHS, IMPORT_FORMATS, LAYOUTS
 from utils.cli import Parser, UsageError, check_at_least, run
 
 if TYPE_CHECKING:
-    from processors.durations.formats import ModelSource, Source
+    from processors.durations.sources import ModelSource, Source
 
 
 ATTENTION = "attention"
@@ -160,7 +160,7 @@ def _source(given: argparse.Namespace, folder: Path) -> "Source | ModelSource":
     """Files of durations, or a voice that reads the features in a folder."""
     from models.teacher_forcing.attended_durations import attention_source, is_voice
     from processors.alignment.textgrid import Tiers
-    from processors.durations.formats import Source
+    from processors.durations.sources import Source
 
     if given.format == ATTENTION or (given.format is None and is_voice(given.source)):
         default = parser()

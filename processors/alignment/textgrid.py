@@ -14,7 +14,7 @@ The file's phones are kept where they differ from the lexicon's: they are what i
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -130,6 +130,29 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     pauses = [one for one in found.get("pauses", []) if one.label]
     phones = sorted([*spoken, *pauses], key=_place)
     return make_grid(duration_s, found.get("words", []), phones)
+
+
+def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> str:
+    """A TextGrid in the long form, with gaps as empty intervals.
+
+    Args:
+        tiers: Intervals in order, longer than 0 s, by the name of their tier.
+        duration_s: Length of the recording.
+    """
+    from praatio.utilities.textgrid_io import getTextgridAsStr
+
+    span = {"xmin": 0, "xmax": duration_s}
+    rows = [
+        {
+            "class": "IntervalTier",
+            "name": name,
+            "entries": [(one.start_s, one.end_s, one.label) for one in intervals],
+            **span,
+        }
+        for name, intervals in tiers.items()
+    ]
+    text: str = getTextgridAsStr({"tiers": rows, **span}, "long_textgrid", includeBlankSpaces=True)
+    return text
 
 
 def _read(path: Path, utterance: Utterance) -> Grid:

@@ -9,8 +9,8 @@ from config.preprocess import PreprocessConfig
 from preprocessors.manifest import read_utterances
 from processors.alignment.timed import find_words
 from processors.dataset.store import FeatureStore, features_folder
-from processors.durations.formats import AlignedSpeech, aligned_speech, find_writer
 from processors.durations.frames import FrameRate
+from processors.durations.writing import WRITERS, AlignedSpeech, aligned_speech
 from processors.records import Alignment, Features
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import mix
@@ -49,7 +49,7 @@ def export_store(
             " trained on it with learned has found them; give it as --infer_expt_dir"
         )
     output.mkdir(parents=True, exist_ok=True)
-    find_writer(format).write(output, _aligned(config, store, folder, find))
+    WRITERS[format](output, _aligned(config, store, folder, find))
     _log.info("alignments as %s: %d in %s", format, len(store), output)
 
 

@@ -1,6 +1,5 @@
 """Fits the durations of one recording to its text and its length."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -15,9 +14,9 @@ from processors.alignment import AlignmentError, naming
 from processors.alignment.coverage import check_coverage
 from processors.alignment.timed import Grid, align_grid, check_times
 from processors.durations import Layout
-from processors.durations.formats import AlignedSpeech, FrameCounts, SourceEntry, aligned_speech
-from processors.durations.frames import FrameRate, correct_sum, find_frame_rate
+from processors.durations.frames import FrameRate, correct_sum
 from processors.durations.pitch import TokenPitch, pitch_of_phones
+from processors.durations.sources import FrameCounts, SourceEntry
 from processors.durations.tokens import (
     Table,
     TokenCountError,
@@ -25,6 +24,7 @@ from processors.durations.tokens import (
     grid_of_tokens,
     read_table,
 )
+from processors.durations.writing import AlignedSpeech, aligned_speech
 from processors.extraction.tts import frame_durations
 from processors.records import Alignment, SpokenText
 from processors.text.frontend import TextFrontend
@@ -38,7 +38,7 @@ class Interpretation:
     tokens: Layout = "all"  # which of stage 1's phones have a token
     end_token: bool = False  # there is one more token at the end
     table: Path | None = None  # a file that names the tokens instead
-    rate: FrameRate | None = None  # length of a frame; None: it is found
+    rate: FrameRate | None = None  # length of a frame; None: that of the table or of stage 1
     tolerance: int = 3  # frames too many or too few that are corrected
     pitch: TokenPitch | None = None  # of the same tokens
     # whether phones keep the names of the source, or take those of the text, in order
@@ -62,31 +62,23 @@ class Fitter:
     Args:
         config: Of stage 1.
         interpretation: Of the entries.
-        entries: By id of their utterance.
-        utterances: By id.
 
     Attributes:
-        rate: Length of a frame; that of stage 1 if no entry counts frames.
+        rate: Length of a frame: as given, as in the table, or that of stage 1.
 
     Raises:
-        InputError: If the table cannot be read, or the frame rate is not given and none fits.
+        InputError: If the table cannot be read.
     """
 
-    def __init__(
-        self,
-        config: PreprocessConfig,
-        interpretation: Interpretation,
-        entries: Mapping[str, SourceEntry],
-        utterances: Mapping[str, Utterance],
-    ) -> None:
+    def __init__(self, config: PreprocessConfig, interpretation: Interpretation) -> None:
         self._config = config
         self._options = interpretation
         self._frontends: dict[str, TextFrontend] = {}
         self._table = Table({}, None)
         if interpretation.table:
             self._table = read_table(interpretation.table)
-        rate = interpretation.rate or self._table.rate
-        self.rate = rate or self._find_rate(entries, utterances)
+        own = FrameRate(config.hop_size, config.sample_rate)
+        self.rate = interpretation.rate or self._table.rate or own
 
     def __call__(self, entry: SourceEntry, utterance: Utterance) -> Fitted:
         """Fits the entry of an utterance.
@@ -167,24 +159,6 @@ class Fitter:
         edges_s = self.rate.boundaries_s(frames, start_s * self.rate.sample_rate)
         return replace(alignment, f0_hz=pitch_of_phones(edges_s, hz, alignment.boundaries_s))
 
-    def _find_rate(
-        self, entries: Mapping[str, SourceEntry], utterances: Mapping[str, Utterance]
-    ) -> FrameRate:
-        """From the sums of all entries that can be read, and the lengths of their recordings."""
-        own = FrameRate(self._config.hop_size, self._config.sample_rate)
-        sums: list[int] = []
-        seconds: list[float] = []
-        for id, entry in entries.items():
-            try:
-                found, length = entry.read(), seconds_of(utterances[id])
-            except AlignmentError:  # it is rejected later
-                continue
-            if not isinstance(found, FrameCounts):
-                return own
-            sums.append(int(found.frames.sum()))
-            seconds.append(length)
-        return find_frame_rate(sums, seconds, own, self._options.tolerance) if sums else own
-
 
 def _check_text(text: str | None, utterance: Utterance) -> None:
     if text not in (None, utterance.text):
@@ -201,19 +175,6 @@ def _check_attention(attention: PathQuality | None, least: float) -> None:
             f"the attention lost its way ({found}; preprocess.min_attention is {least:g}); train"
             " the voice longer, or check text and recording"
         )
-
-
-def seconds_of(utterance: Utterance) -> float:
-    """Length of a recording, by its header.
-
-    Raises:
-        AlignmentError: If it cannot be read.
-    """
-    try:
-        info = soundfile.info(utterance.audio)
-    except (soundfile.LibsndfileError, OSError) as error:
-        raise AlignmentError(f"{utterance.audio}: not readable as audio ({error})") from None
-    return info.frames / info.samplerate
 
 
 def _recording(utterance: Utterance) -> tuple[np.ndarray, int]:

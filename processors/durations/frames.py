@@ -5,19 +5,11 @@ frames or not, so that the same hop gives the same counts. A recording of `S` sa
 frames (windows inside the audio) or `S // hop + 1` (centred windows).
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from processors.alignment import AlignmentError
-from utils.errors import InputError
-
-_COMMON = (  # hop length and sample rate of well-known projects
-    *((256, 22050), (300, 24000), (256, 24000), (240, 24000), (275, 22050), (200, 16000)),
-    *((256, 16000), (160, 16000), (320, 24000), (512, 44100), (441, 44100), (512, 48000)),
-)
-_FITTING_SHARE = 0.5  # of the utterances that a frame rate must fit; the others are faults
 
 
 class FrameSumError(AlignmentError):
@@ -71,36 +63,6 @@ class FrameRate(NamedTuple):
         return (start + edges) / self.sample_rate
 
 
-def find_frame_rate(
-    sums: Sequence[int], seconds: Sequence[float], first: FrameRate, tolerance: int
-) -> FrameRate:
-    """Finds the frame rate at which the sums of durations fit the lengths of recordings.
-
-    Args:
-        sums: Frames of each utterance.
-        seconds: Length of each recording.
-        first: Tried before those of well-known projects.
-        tolerance: Frames that a sum may be off.
-
-    Raises:
-        InputError: If none fits.
-    """
-    best, least = first, np.inf
-    for rate in dict.fromkeys((first, *(FrameRate(*one) for one in _COMMON))):
-        off = np.abs([rate.off(*pair) for pair in zip(sums, seconds, strict=True)])
-        mean = float(np.minimum(off, tolerance + 1).mean())
-        if (off <= tolerance).mean() >= _FITTING_SHARE and mean < least:
-            best, least = rate, mean
-    if least == np.inf:
-        frame_ms = 1000 * float(np.median(np.array(seconds) / np.maximum(sums, 1)))
-        raise InputError(
-            f"a frame seems to last {frame_ms:.2f} ms, which is not a common length; give"
-            " --hop_size and --sample_rate. If the recordings were trimmed, give the start of each"
-            " with --phones_file"
-        )
-    return best
-
-
 def correct_sum(
     frames: np.ndarray, seconds: float, rate: FrameRate, tolerance: int, *, trimmed: bool = False
 ) -> tuple[np.ndarray, int]:
@@ -130,7 +92,8 @@ def correct_sum(
         fewest, most = rate.limits(seconds)
         raise FrameSumError(
             f"its frames ({rate}) add up to {total}, the recording has {fewest} or {most}: off by"
-            f" {off:+d}",
+            f" {off:+d}; other frames need --hop_size and --sample_rate, trimmed recordings"
+            " --phones_file",
             off,
         )
     corrected = frames.copy()

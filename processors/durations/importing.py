@@ -14,19 +14,12 @@ from preprocessors.manifest import Utterance
 from processors.alignment.imported import imported_folder
 from processors.durations import FRAME_FORMATS
 from processors.durations.fitting import Fitter, Interpretation, PoorAttentionError
-from processors.durations.formats import (
-    AlignedSpeech,
-    ModelSource,
-    Source,
-    SourceEntry,
-    find_format,
-    find_reader,
-    json,
-    npy,
-)
 from processors.durations.frames import FrameSumError
 from processors.durations.names import Matches, match_names
+from processors.durations.sources import REPORT, TABLE, ModelSource, Source
 from processors.durations.tokens import TokenCountError, suggest
+from processors.durations.writing import AlignedSpeech
+from processors.durations.writing import write_json as write_alignments
 from processors.extraction.finishing import allowed_faults
 from processors.extraction.plan import list_corpus
 from utils.errors import InputError, UtteranceError
@@ -115,7 +108,10 @@ def import_durations(
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(config.preprocess, root)
     _check_target(target, source.path)
-    entries, format, pattern = _entries_of(source)
+    if isinstance(source, ModelSource):
+        entries, format, pattern = source.entries(), source.method, ""
+    else:
+        (entries, format), pattern = source.entries(), source.name_pattern
     if interpretation.pitch is not None and format not in FRAME_FORMATS:
         raise InputError(
             f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)}); {source.path} holds"
@@ -124,31 +120,19 @@ def import_durations(
     matches = match_names(entries, utterances.keys(), pattern)
     if not matches.entries:
         raise InputError(_nothing_matches(source.path, matches, len(utterances)))
-    exported_table = source.path / npy.TABLE
+    exported_table = source.path / TABLE
     if interpretation.table is None and format == "npy" and exported_table.is_file():
         interpretation = replace(interpretation, table=exported_table)
-    fitter = Fitter(config.preprocess, interpretation, matches.entries, utterances)
+    fitter = Fitter(config.preprocess, interpretation)
     outcome = Outcome(matches)
     with _replaced(target) as folder:
-        json.write(folder, _fitted(fitter, utterances, outcome))
+        write_alignments(folder, _fitted(fitter, utterances, outcome))
         _write_report(folder, source.path, format, str(fitter.rate), outcome)
     _log_outcome(target, fitter, outcome)
     if interpretation.pitch is not None and config.preprocess.pitch_extractor != "imported":
         _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
     ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
     _check_rejected(target, outcome, allowed_faults(len(utterances), ratio), len(utterances))
-
-
-def _entries_of(source: Source | ModelSource) -> tuple[list[SourceEntry], str, str]:
-    """The entries of a source, its format or method, and the pattern of its names."""
-    if isinstance(source, ModelSource):
-        return source.entries(), source.method, ""
-    format = source.format or find_format(source.path)
-    if format != "textgrid" and any(source.tiers):
-        raise InputError(
-            f"--phone_tier and --word_tier name tiers of TextGrids; {source.path} holds {format}"
-        )
-    return find_reader(format).entries(source), format, source.name_pattern
 
 
 @contextmanager
@@ -165,7 +149,7 @@ def _replaced(target: Path) -> Iterator[Path]:
 
 
 def _is_import(folder: Path) -> bool:
-    return (folder / f"{json.REPORT}.json").is_file()
+    return (folder / f"{REPORT}.json").is_file()
 
 
 def _check_target(target: Path, source: Path) -> None:
@@ -234,7 +218,7 @@ def _write_report(folder: Path, source: Path, format: str, frame: str, outcome: 
     }
     if attention:
         report["attention"] = _rounded(_median(attention.values()))
-    write_json(folder / f"{json.REPORT}.json", report)
+    write_json(folder / f"{REPORT}.json", report)
 
 
 def _median(qualities: Iterable[PathQuality]) -> PathQuality:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from processors.durations.formats import SourceEntry
+from processors.durations.sources import SourceEntry
 from utils.errors import InputError
 
 _BEFORE = re.compile(r"(?:.+-)?(?:durations?|align(?:ment)?)-(?P<id>.+)", re.IGNORECASE)

@@ -23,8 +23,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, make_aligner
 from processors.audio.files import AudioError, read_audio
 from processors.dataset.store import FeatureStore
-from processors.durations import IMPORT_FORMATS
-from processors.durations.formats import Source, find_reader
+from processors.durations.sources import Source
 from processors.tensorflowtts.importing import ImportOptions, import_dump
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet
@@ -175,9 +174,7 @@ def _write_durations(folder: Path) -> None:
     }
     texts = {
         "a.ctm": "u1 1 0.00 0.20 sil\nu1 1 0.20 0.10 HH\nu1 1 0.30 0.10 AY1\n",
-        "a.lab": "0 2000000 sil\n2000000 3000000 HH hi\n3000000 4000000 AY1\n",
         "a.json": json.dumps(speech, indent=1),
-        "a.jsonl": json.dumps({"id": "u1", **speech}) + "\n",
         "a.TextGrid": long_form({"words": WORDS, "phones": PHONES}),
     }
     for name, text in texts.items():
@@ -188,10 +185,8 @@ def _write_durations(folder: Path) -> None:
 
 def _read_durations(folder: Path) -> object:
     entries = []
-    for name in IMPORT_FORMATS:
-        for path in sorted(folder.iterdir()):
-            if path.suffix.lower() in find_reader(name).SUFFIXES:
-                entries += find_reader(name).entries(Source(path, name))
+    for path in sorted(folder.iterdir()):
+        entries += Source(path, path.suffix.lower()[1:]).entries()[0]
     return [entry.read() for entry in entries]
 
 

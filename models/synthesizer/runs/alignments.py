@@ -7,7 +7,7 @@ import numpy as np
 
 from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.runs.metadata import TextLine, read_lines
-from processors.durations.formats import AlignedSpeech, find_writer
+from processors.durations.writing import WRITERS, AlignedSpeech
 from processors.records import TimedWord, timed_phones
 from utils.errors import InputError
 
@@ -52,7 +52,7 @@ def write_alignments(folder: Path, output: Path, format: str) -> int:
         )
     if lines:
         output.mkdir(parents=True, exist_ok=True)
-        find_writer(format).write(output, _all_aligned(folder, lines))
+        WRITERS[format](output, _all_aligned(folder, lines))
     return len(lines)
 
 

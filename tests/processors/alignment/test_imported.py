@@ -9,7 +9,7 @@ import pytest
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, alignment_file, make_aligner
-from processors.alignment.imported import grid_of
+from processors.alignment.imported import read_alignment
 from processors.records import SpokenText, Word
 
 CONFIG = PreprocessConfig(aligner="imported")
@@ -51,10 +51,31 @@ def test_phones_of_others_get_the_punctuation_of_the_text_and_the_usual_edges(tm
 
 
 @pytest.mark.parametrize("pitch", [-1.0, float("inf"), float("nan")])
-def test_a_pitch_that_is_none_is_refused(pitch):
+def test_a_pitch_that_is_none_is_refused(tmp_path, pitch):
     phone = {"phone": "AY1", "start_s": 0.0, "end_s": 0.1}
-    with pytest.raises(AlignmentError, match=f"f0_hz of {pitch:g}, expected Hz, or 0"):
-        grid_of({"phones": [{**phone, "f0_hz": 0.0}, {**phone, "f0_hz": pitch}]})
+    row = {"phones": [{**phone, "f0_hz": 0.0}, {**phone, "f0_hz": pitch}]}
+    (tmp_path / "u1.json").write_text(json.dumps(row))
+    with pytest.raises(
+        AlignmentError, match=rf"u1.json: .*(f0_hz of {pitch:g}, expected Hz|Infin|NaN)"
+    ):
+        read_alignment(tmp_path / "u1.json")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([], r"expected an object with phones, found '\[\]'"),
+        ({"text": "a"}, r"no phones; it has text"),
+        ({"phones": {}}, r"`phones` is not a list of objects"),
+        ({"phones": [{"phone": "A", "start_s": 0}]}, r"expected phone, start_s and end_s"),
+        ({"phones": [{"word": "A", "start_s": 0, "end_s": 1}]}, r"expected phone, start_s and"),
+        ({"phones": [{"phone": "A", "start_s": 0, "end_s": 1}], "words": [{}]}, "expected word,"),
+    ],
+)
+def test_an_object_of_another_form_is_named_with_what_was_expected(tmp_path, row, message):
+    (tmp_path / "u1.json").write_text(json.dumps(row))
+    with pytest.raises(AlignmentError, match=rf"u1.json: .*{message}"):
+        read_alignment(tmp_path / "u1.json")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from processors.dataset.store import FeatureStore
 from processors.durations import EXPORT_FORMATS
 from processors.durations.exporting import export_store
 from processors.durations.fitting import Interpretation
-from processors.durations.formats import Source
 from processors.durations.importing import import_durations
+from processors.durations.sources import Source
 from tests.processors.small_corpus import config_of, copy_corpus, prepare_dataset
 
 NAME = "LJSpeech"

@@ -9,8 +9,8 @@ from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError
 from processors.alignment.timed import Interval, make_grid
 from processors.durations.fitting import Fitter, Interpretation, renamed
-from processors.durations.formats import FrameCounts, SourceEntry
 from processors.durations.frames import FrameRate
+from processors.durations.sources import FrameCounts, SourceEntry
 from processors.durations.tokens import TokenCountError
 from processors.records import SpokenText, Word
 from processors.text.frontend import TextFrontend
@@ -28,7 +28,7 @@ def utterance(tmp_path):
 
 def fit(utterance, found, interpretation):
     entry = SourceEntry("u1", utterance.audio.with_suffix(".npy"), lambda: found)
-    return Fitter(CONFIG, interpretation, {"u1": entry}, {"u1": utterance})(entry, utterance)
+    return Fitter(CONFIG, interpretation)(entry, utterance)
 
 
 def test_frames_of_twice_the_hop_become_twice_as_many_frames(utterance):
@@ -79,7 +79,7 @@ def test_durations_of_letters_fit_text_in_letters(tmp_path, table):
     else:
         frames = np.array([*frames[:10], 3, *frames[12:]])  # one class for the comma
     entry = SourceEntry("u1", path.with_suffix(".npy"), lambda: FrameCounts(frames))
-    fitter = Fitter(LETTERS, interpretation, {"u1": entry}, {"u1": utterance})
+    fitter = Fitter(LETTERS, interpretation)
     speech, _ = fitter(entry, utterance)
     found = [(phone.name, n) for phone, n in zip(speech.phones, speech.frames, strict=True)]
     words = [*zip("it's", [1, 1, 0, 2], strict=True), ("<space>", 0), ("a", 1), ("<space>", 3)]

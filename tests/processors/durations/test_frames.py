@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from processors.alignment import AlignmentError
-from processors.durations.frames import FrameRate, FrameSumError, correct_sum, find_frame_rate
-from utils.errors import InputError
+from processors.durations.frames import FrameRate, FrameSumError, correct_sum
 
 OWN = FrameRate(256, 22050)
 
@@ -17,22 +16,6 @@ def test_boundaries_are_exact_at_any_hop_and_rate():
 def test_windows_inside_the_audio_and_centred_windows_both_fit():
     assert OWN.limits(2561 / 22050) == (10, 11)
     assert [OWN.off(n, 2561 / 22050) for n in (8, 9, 10, 11, 12, 14)] == [-2, -1, 0, 0, 1, 3]
-
-
-@pytest.mark.parametrize(
-    "rate", [OWN, FrameRate(300, 24000), FrameRate(200, 16000), FrameRate(256, 24000)]
-)
-def test_the_frame_rate_is_found_by_the_lengths_of_recordings(rate):
-    seconds = np.linspace(2, 9, 40)
-    sums = [rate.limits(float(length))[n % 2] for n, length in enumerate(seconds)]
-    found = find_frame_rate(sums, seconds.tolist(), OWN, 3)
-    # 200 samples at 16 kHz last as long as 300 at 24 kHz
-    assert found.hop_length / found.sample_rate == rate.hop_length / rate.sample_rate
-
-
-def test_an_uncommon_frame_rate_must_be_given():
-    with pytest.raises(InputError, match=r"seems to last 33.33 ms.* give --hop_size and --sample"):
-        find_frame_rate([30, 60, 90], [1.0, 2.0, 3.0], OWN, 3)
 
 
 def test_the_last_token_takes_what_is_missing():

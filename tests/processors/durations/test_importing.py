@@ -16,10 +16,10 @@ from modules.variance_adaptor import average_by_phone
 from processors.alignment.textgrid import Tiers
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation
-from processors.durations.formats import Source
 from processors.durations.frames import FrameRate
 from processors.durations.importing import import_durations
 from processors.durations.pitch import find_pitch
+from processors.durations.sources import Source
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from utils.errors import InputError
@@ -220,9 +220,14 @@ def test_pitch_needs_imported_durations():
         config_of(DEMO, DEMO, aligner="hmm", pitch_extractor="imported")
 
 
-def test_frames_of_another_hop_are_found_and_become_the_same_seconds(corpus, spoken, tmp_path):
+def test_frames_of_another_hop_become_the_same_seconds(corpus, spoken, tmp_path):
     rate = FrameRate(300, 24000)
-    run(corpus, tmp_path, write_all(tmp_path / "source", spoken, rate=rate))
+    source = write_all(tmp_path / "source", spoken, rate=rate)
+    with pytest.raises(
+        InputError, match=r"frames \(256 samples at 22050 Hz\) add.*need --hop_size"
+    ):
+        run(corpus, tmp_path, source)
+    run(corpus, tmp_path, source, Interpretation(rate=rate))
     assert report(tmp_path)["frame"] == "300 samples at 24000 Hz"
     row = json.loads((tmp_path / "imported/LJ001-0002.json").read_text())
     edges = np.cumsum(durations_of("LJ001-0002", len(spoken["LJ001-0002"].phones), rate)) * 0.0125
@@ -298,7 +303,7 @@ def test_phones_of_other_names_take_those_of_the_text(corpus, spoken, tmp_path):
     source.mkdir()
     for id in IDS:
         phones = [
-            {"phone": name.lower(), "start_s": start_s, "duration_s": length_s}
+            {"phone": name.lower(), "start_s": start_s, "end_s": start_s + length_s}
             for name, start_s, length_s in phones_of(id, spoken)
         ]
         row = {"phones": phones[:-1] if id == IDS[0] else phones}

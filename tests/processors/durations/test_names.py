@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from processors.durations.formats import SourceEntry
 from processors.durations.names import match_names
+from processors.durations.sources import SourceEntry
 from utils.errors import InputError
 
 IDS = ("LJ001-0001", "LJ001-0002", "p225_001")

@@ -11,7 +11,7 @@ from models.synthesizer.runs.metadata import ResultFolder, TextLine
 from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
 from models.synthesizer.speech import Part, join
 from processors.durations import EXPORT_FORMATS
-from processors.durations.formats import Source, find_reader
+from processors.durations.sources import Source
 from processors.records import Word
 from utils.errors import InputError
 
@@ -69,7 +69,7 @@ def test_durations_are_the_frames_that_were_spoken(tmp_path):
 @pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {"npy"}))
 def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
-    (entry,) = find_reader(format).entries(Source(tmp_path / "out"))
+    (entry,) = Source(tmp_path / "out", format).entries()[0]
     grid = entry.read()
     assert tuple(phone.label for phone in grid.phones) == PHONES
     edges = [phone.start_s for phone in grid.phones] + [grid.phones[-1].end_s]

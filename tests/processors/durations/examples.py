@@ -7,10 +7,11 @@ import numpy as np
 import torch
 
 from processors.alignment.timed import check_times
-from processors.durations.formats import AlignedSpeech, FrameCounts, Source, find_reader
+from processors.durations.sources import FrameCounts, Source
+from processors.durations.writing import AlignedSpeech
 from processors.records import TimedPhone, TimedWord
 
-DEMO = Path(__file__).parents[4] / "egs/_demo/LJSpeech-mini"
+DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini"
 PHONES = [(0.0, 0.2, "sil"), (0.2, 0.3, "HH"), (0.3, 0.4, "AY1"), (0.4, 0.6, "sp"), (0.6, 0.8, "Y")]
 SPEECH = AlignedSpeech(
     id="u1",
@@ -41,23 +42,15 @@ def ctm(phones):
     return "".join(f"u1 1 {start} {end - start:.4f} {name}\n" for start, end, name in phones)
 
 
-def htk(phones):
-    return "".join(f"{start * 1e7} {end * 1e7} {name}\n" for start, end, name in phones)
-
-
-def row(phones):
-    return {
-        "id": "u1",
-        "phones": [{"phone": name, "start": start, "end": end} for start, end, name in phones],
-    }
+def json_of(phones):
+    rows = [{"phone": name, "start_s": start, "end_s": end} for start, end, name in phones]
+    return json.dumps({"id": "u1", "phones": rows})
 
 
 TIMED = {
     "textgrid": ("u1.TextGrid", textgrid),
     "ctm": ("u1.ctm", ctm),
-    "htk": ("u1.lab", htk),
-    "json": ("u1.json", lambda phones: json.dumps(row(phones))),
-    "jsonl": ("u1.jsonl", lambda phones: json.dumps(row(phones)) + "\n"),
+    "json": ("u1.json", json_of),
 }
 COUNTED = {"npy": "u1.npy", "pt": "u1.pt"}
 FILES = {format: name for format, (name, _) in TIMED.items()} | COUNTED
@@ -75,8 +68,8 @@ def write_counts(path, frames):
         torch.save(torch.tensor(frames), path)
 
 
-def read(folder, format):
-    (entry,) = find_reader(format).entries(Source(folder))
+def read(folder, format, **options):
+    (entry,) = Source(folder, format, **options).entries()[0]
     found = entry.read()
     if not isinstance(found, FrameCounts):
         check_times(found)

@@ -1,0 +1,134 @@
+"""Sources of durations: which format files have, and the recordings in them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from modules.attention_quality import PathQuality
+from processors.alignment import AlignmentError
+from processors.alignment.imported import read_alignment
+from processors.alignment.textgrid import Tiers, read_textgrid
+from processors.alignment.timed import Grid
+from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
+from processors.durations.ctm import read_ctm
+from utils.arrays import read_array
+from utils.errors import InputError
+
+REPORT = "import"  # name of the report of an import, which is next to its files
+TABLE = "phones.txt"  # names of the tokens, next to exported arrays
+_DUMP, _DUMP_FOLDER = "train_utt_ids.npy", "duration"  # of TensorFlowTTS
+
+
+class FrameCounts(NamedTuple):
+    """Frames per token, of a source that does not name the tokens."""
+
+    frames: np.ndarray  # (N,) int64, 0 or more
+
+
+@dataclass(frozen=True)
+class SourceEntry:
+    """The durations of one recording in a source."""
+
+    name: str  # of the recording in the source: an id, or a file name without its suffix
+    path: Path  # the file, for messages
+    # reads it; raises AlignmentError if it is damaged, which names the file
+    read: Callable[[], Grid | FrameCounts]
+    text: str | None = None  # that was spoken, if the source knows it
+    attention: PathQuality | None = None  # that the durations come from, if they do
+
+
+class ModelSource(NamedTuple):
+    """Durations that a voice finds in recordings."""
+
+    path: Path  # of the voice
+    method: str  # for the report, in the place of a format
+    entries: Callable[[], list[SourceEntry]]  # finds them: the long work
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file or folder of durations."""
+
+    path: Path
+    format: str | None = None  # of `IMPORT_FORMATS`; None: found by the suffixes of the files
+    tiers: Tiers = field(default_factory=Tiers)  # names of the tiers of TextGrids
+    name_pattern: str = ""  # form of its names; empty: as in `match_names`
+
+    def entries(self) -> tuple[list[SourceEntry], str]:
+        """The recordings of a source, and its format.
+
+        Raises:
+            InputError: If there is none, the format is not clear, or a CTM has no phones.
+        """
+        format = self.format or find_format(self.path)
+        if format != "textgrid" and any(self.tiers):
+            raise InputError(
+                f"--phone_tier and --word_tier name tiers of TextGrids; {self.path} holds {format}"
+            )
+        paths = _files(self.path, f".{format}")
+        if format == "ctm":
+            rows = read_ctm(paths, has_words=self.path.is_dir()).items()
+            return [SourceEntry(id, row.path, row.grid) for id, row in rows], format
+        read: Callable[[Path], Grid | FrameCounts] = read_alignment
+        if format in FRAME_FORMATS:
+            read = _read_counts
+        elif format == "textgrid":
+            read = partial(read_textgrid, tiers=self.tiers)
+        return [SourceEntry(path.stem, path, partial(read, path)) for path in paths], format
+
+
+def find_format(source: Path) -> str:
+    """The format of a file, or of the files in a folder and all folders below.
+
+    Raises:
+        InputError: If there is no file, or files of no format or of several.
+    """
+    if not source.exists():
+        raise InputError(f"{source}: no such file or folder")
+    paths = [source] if source.is_file() else source.rglob("*")
+    suffixes = {path.suffix.lower() for path in paths}
+    formats = [name for name in IMPORT_FORMATS if f".{name}" in suffixes]
+    if len(formats) != 1:
+        found = f"files of several formats, {', '.join(formats)}"
+        raise InputError(
+            f"{source}: {found if formats else 'no file of durations'}; choose one by --format:"
+            f" {', '.join(IMPORT_FORMATS)} (these are also the suffixes of the files)"
+        )
+    return formats[0]
+
+
+def _files(source: Path, suffix: str) -> list[Path]:
+    """The file itself, or the files of a format in a folder and all folders below, sorted."""
+    if source.is_file():
+        return [source]
+    paths = sorted(path for path in source.rglob("*") if path.suffix.lower() == suffix)
+    if (source / _DUMP).is_file():
+        paths = [path for path in paths if path.parent.name == _DUMP_FOLDER]
+    if not paths:
+        raise InputError(f"{source}: no file that ends in {suffix}")
+    return [path for path in paths if path.name != f"{REPORT}.json"]
+
+
+def _read_counts(path: Path) -> FrameCounts:
+    """Frames per token: whole numbers from 0, in one row."""
+    try:
+        values = read_array(path)
+    except InputError as error:
+        raise AlignmentError(str(error)) from None
+    row = np.squeeze(values)
+    if row.ndim != 1 or row.size == 0:
+        raise AlignmentError(f"{path}: its shape is {values.shape}, expected one row of frames")
+    if row.dtype.kind not in "iuf":
+        raise AlignmentError(f"{path}: it holds {row.dtype}, expected numbers of frames")
+    wrong = ~(np.isfinite(row) & (row >= 0) & (row == np.round(row)))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise AlignmentError(
+            f"{path}: token {place + 1} of {row.size} lasts {row[place]} frames, expected a whole"
+            " number from 0"
+        )
+    return FrameCounts(row.astype(np.int64))

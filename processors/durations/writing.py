@@ -1,0 +1,155 @@
+"""Speech with the times of its phones and words, as files of other programs."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from modules.mel import MelConfig
+from preprocessors.manifest import Utterance
+from processors.alignment.textgrid import textgrid_of
+from processors.alignment.timed import Interval
+from processors.durations.sources import TABLE
+from processors.records import Alignment, TimedPhone, TimedWord
+from processors.text.symbols import PAUSES
+from utils.files import replacing
+
+# Praat refuses intervals of no length: a phone or pause of 0 frames is this long.
+SHORTEST_S = 1e-4
+
+
+@dataclass(frozen=True)
+class AlignedSpeech:
+    """Speech with the times of its phones and words."""
+
+    id: str  # of the utterance; safe as a file name
+    text: str  # as the corpus has it
+    seconds: float  # length of the recording
+    # phones and pauses without gaps, N of them, from the first `<sil>` on
+    phones: tuple[TimedPhone, ...]
+    words: tuple[TimedWord, ...]  # in order
+    frames: np.ndarray  # frames of each phone, (N,) int64
+    hop_length: int  # of a frame, samples
+    sample_rate: int  # Hz
+    f0_hz: np.ndarray | None = None  # pitch of each phone, (N,), 0 = unvoiced, if it is known
+
+
+def aligned_speech(
+    utterance: Utterance, alignment: Alignment, seconds: float, frames: np.ndarray, mel: MelConfig
+) -> AlignedSpeech:
+    """Adds an alignment of N phones and pauses to its utterance.
+
+    Args:
+        utterance: Its id and text.
+        alignment: Of N phones and pauses.
+        seconds: Length of the recording.
+        frames: Frames of each phone, (N,).
+        mel: Settings of the frames.
+    """
+    edges: list[float] = alignment.boundaries_s.tolist()
+    return AlignedSpeech(
+        id=utterance.id,
+        text=utterance.text,
+        seconds=seconds,
+        phones=tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:])),
+        words=tuple(TimedWord(w.text, edges[w.start], edges[w.end]) for w in alignment.words),
+        frames=frames,
+        hop_length=mel.hop_length,
+        sample_rate=mel.sample_rate,
+        f0_hz=alignment.f0_hz,
+    )
+
+
+def write_ctm(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
+    """Writes `phones.ctm` and `words.ctm`; pauses are phones, 0 s long without silence."""
+    with (
+        replacing(folder / "phones.ctm") as phones_path,
+        replacing(folder / "words.ctm") as words_path,
+        phones_path.open("w", encoding="utf-8") as phones,
+        words_path.open("w", encoding="utf-8") as words,
+    ):
+        for speech in utterances:
+            for file, tier in ((phones, speech.phones), (words, speech.words)):
+                for name, start_s, end_s in tier:
+                    label = name.replace(" ", "_")
+                    file.write(f"{speech.id} 1 {start_s:.6f} {end_s - start_s:.6f} {label}\n")
+
+
+def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
+    """Writes `<id>.json`, which stage 1 reads: text, words, phones with times and known pitch."""
+    for speech in utterances:
+        words = [{"word": w.text, "start_s": w.start_s, "end_s": w.end_s} for w in speech.words]
+        phones: list[dict[str, object]] = [
+            {"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones
+        ]
+        if speech.f0_hz is not None:
+            for phone, f0_hz in zip(phones, speech.f0_hz.tolist(), strict=True):
+                phone["f0_hz"] = f0_hz
+        head = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds}
+        members = [f"{_plain(key)}: {_plain(value)}" for key, value in head.items()]
+        # one word or phone per line, to be readable
+        members += [
+            f'"{key}": [\n' + ",\n".join(map(_plain, rows)) + "\n]"
+            for key, rows in (("words", words), ("phones", phones))
+        ]
+        content = "{\n" + ",\n".join(members) + "\n}\n"
+        (folder / f"{speech.id}.json").write_text(content, encoding="utf-8")
+
+
+def _plain(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def write_npy(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
+    """Writes frames per phone, `<id>-durations.npy`, and `phones.txt` with their names.
+
+    The first line of the table has the length of a frame, the others are `id|P1 P2 ...|start in
+    seconds`.
+    """
+    with replacing(folder / TABLE) as path, path.open("w", encoding="utf-8") as table:
+        for place, speech in enumerate(utterances):
+            if place == 0:
+                table.write(f"# hop_size {speech.hop_length} sample_rate {speech.sample_rate}\n")
+            np.save(folder / f"{speech.id}-durations.npy", speech.frames.astype(np.int64))
+            names = " ".join(phone.name for phone in speech.phones)
+            table.write(f"{speech.id}|{names}|{speech.phones[0].start_s!r}\n")
+
+
+def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
+    """Writes `<id>.TextGrid` with the tiers `words`, `phones` and `pauses`.
+
+    The phones are without pauses, as other programs expect them; with those, an import restores the
+    sequence.
+    """
+    for speech in utterances:
+        phones = _stretched(speech.phones)
+        tiers = {
+            "words": [Interval(*word) for word in speech.words if word.end_s > word.start_s],
+            "phones": [phone for phone in phones if phone.label not in PAUSES],
+            "pauses": [phone for phone in phones if phone.label in PAUSES],
+        }
+        content = textgrid_of(tiers, max(speech.seconds, phones[-1].end_s))
+        path = folder / f"{speech.id}.TextGrid"
+        path.write_text(content, encoding="utf-8", newline="\n")
+
+
+def _stretched(phones: Sequence[TimedPhone]) -> list[Interval]:
+    """Phones and pauses one after another, each at least `SHORTEST_S` long."""
+    intervals: list[Interval] = []
+    end_s = 0.0
+    for phone in phones:
+        start_s = max(phone.start_s, end_s)
+        end_s = max(phone.end_s, start_s + SHORTEST_S)
+        intervals.append(Interval(phone.name, start_s, end_s))
+    return intervals
+
+
+# Each writes all utterances into a folder that exists, by the names of `EXPORT_FORMATS`.
+WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
+    "ctm": write_ctm,
+    "json": write_json,
+    "npy": write_npy,
+    "textgrid": write_textgrid,
+}

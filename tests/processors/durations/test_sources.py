@@ -1,0 +1,207 @@
+"""Every format is read, and every damaged file is named in one line."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from processors.alignment import AlignmentError
+from processors.alignment.textgrid import Tiers
+from processors.durations.sources import Source, find_format
+from tests.processors.durations.examples import (
+    COUNTED,
+    DEMO,
+    FILES,
+    PHONES,
+    TIMED,
+    read,
+    write,
+    write_counts,
+)
+from utils.errors import InputError
+
+
+@pytest.mark.parametrize("format", TIMED)
+def test_phones_with_times_are_read_without_silences(tmp_path, format):
+    write(tmp_path, format)
+    assert find_format(tmp_path) == format
+    grid = read(tmp_path, format)
+    assert [phone.label for phone in grid.phones] == ["HH", "AY1", "Y"]
+    times = [time for phone in grid.phones for time in phone[1:]]
+    assert times == pytest.approx([0.2, 0.3, 0.3, 0.4, 0.6, 0.8])
+
+
+@pytest.mark.parametrize("format", COUNTED)
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_frames_are_read_as_whole_numbers(tmp_path, format, dtype):
+    write_counts(tmp_path / COUNTED[format], np.array([3, 0, 12], dtype=dtype))
+    assert read(tmp_path, format).frames.tolist() == [3, 0, 12]
+    assert read(tmp_path, format).frames.dtype == np.int64
+
+
+@pytest.mark.parametrize("format", TIMED)
+@pytest.mark.parametrize(
+    ("phones", "message"),
+    [
+        ([(0.2, 0.3, "HH"), (0.5, 0.4, "AY1")], r"AY1 ends at 0.400 s, before it starts"),
+        ([(0.2, 0.3, "HH"), (float("nan"), 0.4, "AY1")], r"nan"),
+        ([(0.2, 0.5, "HH"), (0.4, 0.6, "AY1")], r"HH ends at 0.500 s, while AY1 .*they overlap"),
+        ([(-0.2, 0.3, "HH"), (0.3, 0.6, "AY1")], r"HH starts at -0.200 s, before 0"),
+    ],
+)
+def test_times_that_make_no_sense_are_named(tmp_path, format, phones, message):
+    write(tmp_path, format, phones)
+    with pytest.raises((AlignmentError, InputError), match=message):
+        read(tmp_path, format)
+
+
+@pytest.mark.parametrize("format", sorted({*TIMED} - {"textgrid"}))
+def test_time_that_runs_backwards_is_named(tmp_path, format):
+    write(tmp_path, format, [(0.5, 0.6, "HH"), (0.2, 0.3, "AY1")])
+    with pytest.raises(AlignmentError, match=r"are not in order: AY1 starts at 0.200 s, after HH"):
+        read(tmp_path, format)
+
+
+@pytest.mark.parametrize("format", COUNTED)
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
+        ([3, -114], r"token 2 of 2 lasts -114"),
+        ([3.0, 1.5], r"token 2 of 2 lasts 1.5"),
+        ([float("nan"), 1], r"token 1 of 2 lasts nan"),
+        ([[1, 2], [3, 4]], r"its shape is \(2, 2\)"),
+    ],
+)
+def test_frames_that_make_no_sense_are_named(tmp_path, format, frames, message):
+    write_counts(tmp_path / COUNTED[format], frames)
+    with pytest.raises(AlignmentError, match=rf"{COUNTED[format]}: .*{message}"):
+        read(tmp_path, format)
+
+
+@pytest.mark.parametrize("format", FILES)
+@pytest.mark.parametrize("content", [b"", b"\0" * 40, "größer".encode("latin-1"), b"some words"])
+def test_empty_files_and_other_content_are_one_line_with_the_name(tmp_path, format, content):
+    (tmp_path / FILES[format]).write_bytes(content)
+    with pytest.raises((AlignmentError, InputError)) as caught:
+        read(tmp_path, format)
+    assert FILES[format] in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("format", ["textgrid", "json", "npy", "pt"])
+def test_a_file_cut_short_is_one_line_with_the_name(tmp_path, format):
+    path = tmp_path / FILES[format]
+    if format in COUNTED:
+        write_counts(path, list(range(50)))
+    else:
+        write(tmp_path, format)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 2 // 3])
+    with pytest.raises((AlignmentError, InputError)) as caught:
+        read(tmp_path, format)
+    assert FILES[format] in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_line_cut_short_is_named_by_its_number(tmp_path):
+    name, made = TIMED["ctm"]
+    lines = made(PHONES).splitlines()
+    lines[3] = lines[3].rpartition(" ")[0]
+    (tmp_path / name).write_text("\n".join(lines[:4]))
+    with pytest.raises((AlignmentError, InputError), match=rf"{name}:4: expected .*cut short"):
+        read(tmp_path, "ctm")
+
+
+def test_the_format_of_a_folder_with_several_must_be_given(tmp_path):
+    write(tmp_path, "textgrid")
+    write(tmp_path, "ctm")
+    with pytest.raises(InputError, match=r"several formats, ctm, textgrid; choose one by --format"):
+        find_format(tmp_path)
+    with pytest.raises(InputError, match=r"no file of durations; choose one by --format: ctm"):
+        find_format(DEMO / "wavs")
+    with pytest.raises(InputError, match=r"nowhere: no such file or folder"):
+        find_format(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 no archive", None])
+def test_an_array_with_a_damaged_head_is_one_line_with_the_name(tmp_path, content):
+    path = tmp_path / "u1.npy"
+    np.save(path, np.arange(5))
+    path.write_bytes(content or path.read_bytes().replace(b")", b"\0"))
+    with pytest.raises(AlignmentError, match=r"u1.npy: not a complete .npy file"):
+        read(tmp_path, "npy")
+
+
+@pytest.mark.parametrize("junk", [True, False])
+def test_objects_and_junk_in_an_array_are_refused_without_advice_to_allow_them(tmp_path, junk):
+    path = tmp_path / "u1.npy"
+    np.save(path, np.array([{"a": 1}], dtype=object))
+    if junk:
+        path.write_text("3 4 5\n")
+    with pytest.raises(AlignmentError) as caught:
+        read(tmp_path, "npy")
+    expected = f"{path}: not a complete .npy file of numbers; make it again by numpy.save"
+    assert str(caught.value) == expected
+
+
+def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):
+    for name in ("train_utt_ids", "train/duration/u1-durations", "valid/ids/u1-ids"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / f"{name}.npy", np.arange(3))
+    entries = Source(tmp_path).entries()[0]
+    assert [entry.name for entry in entries] == ["u1-durations"]
+    assert entries[0].read().frames.tolist() == [0, 1, 2]
+
+
+def test_code_in_a_tensor_file_is_refused(tmp_path):
+    torch.save(Path("anything"), tmp_path / "u1.pt")
+    with pytest.raises(AlignmentError, match=r"u1.pt: not a complete tensor file"):
+        read(tmp_path, "pt")
+    torch.save({"durations": torch.tensor([1])}, tmp_path / "u1.pt")
+    with pytest.raises(AlignmentError, match=r"u1.pt: it holds a dict, expected one tensor"):
+        read(tmp_path, "pt")
+
+
+def test_a_tensor_that_was_trained_is_read(tmp_path):
+    torch.save(torch.tensor([3.0, 2.0], requires_grad=True), tmp_path / "u1.pt")
+    assert read(tmp_path, "pt").frames.tolist() == [3, 2]
+
+
+def test_a_sparse_tensor_is_refused(tmp_path):
+    torch.save(torch.tensor([3, 0]).to_sparse(), tmp_path / "u1.pt")
+    with pytest.raises(AlignmentError, match=r"u1.pt: it holds a torch.sparse_coo tensor"):
+        read(tmp_path, "pt")
+
+
+def test_json_numbers_beyond_all_times_are_refused(tmp_path):
+    phones = [{"phone": "k", "start_s": 0, "end_s": 10**400}]
+    (tmp_path / "u1.json").write_text(json.dumps({"phones": phones}))
+    with pytest.raises(AlignmentError, match=r"k lasts from 0.0 to inf s, which are not times"):
+        read(tmp_path, "json")
+
+
+def test_real_textgrids_of_other_tiers_are_read_by_name(tmp_path):
+    shutil.copy(DEMO / "TextGrid/LJ001-0002.TextGrid", tmp_path)
+    path = tmp_path / "LJ001-0002.TextGrid"
+    usual = read(tmp_path, "textgrid")
+    text = path.read_text().replace('"phones"', '"Segmente"').replace('"words"', '"ORT-MAU"')
+    path.write_text(text)
+    with pytest.raises(AlignmentError, match=r"expected a tier `phones`, found ORT-MAU, Segmente"):
+        read(tmp_path, "textgrid")
+    assert read(tmp_path, "textgrid", tiers=Tiers("segmente", "ort-mau")) == usual
+    with pytest.raises(AlignmentError, match=r"expected a tier `Phon`, found ORT-MAU, Segmente"):
+        read(tmp_path, "textgrid", tiers=Tiers("Phon"))
+
+
+@pytest.mark.parametrize(
+    ("tiers", "kind", "wanted"),
+    [(Tiers("foo"), "phones", "foo"), (Tiers(words="foo"), "words", "foo")],
+)
+def test_the_usual_tier_does_not_replace_the_one_that_is_named(tmp_path, tiers, kind, wanted):
+    shutil.copy(DEMO / "TextGrid/LJ001-0002.TextGrid", tmp_path)
+    message = rf"no {kind}; expected a tier `{wanted}`, found words, phones"
+    with pytest.raises(AlignmentError, match=message):
+        read(tmp_path, "textgrid", tiers=tiers)
