@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
 
 ATTENTION = "attention"
-# what describes files, which a voice does not have
-_OF_FILES = (
-    *("name_pattern", "phone_tier", "word_tier", "names", "hop_size", "tokens", "end_token"),
-    *("phones_file", "pitch", "pitch_stats", "tolerance"),
-)
 
 
 def parser() -> Parser:
@@ -52,12 +47,12 @@ def parser() -> Parser:
         type=Path,
         help="folder to make; default: preprocess.imported_dir, or <data set>/alignments",
     )
-    _add_file_flags(flags)
     add(
         "--max_bad_ratio",
         type=float,
         help="largest share of utterances without durations (default: preprocess.max_bad_ratio)",
     )
+    _add_file_flags(flags)
     return flags
 
 
@@ -73,7 +68,7 @@ def _add_file_flags(flags: Parser) -> None:
         default="source",
         help="names of the phones: those of the source or, in order, of the text (default: source)",
     )
-    add("--hop_size", type=int, help="frame counts: hop in samples; default: from the recordings")
+    add("--hop_size", type=int, help="frame counts: hop in samples (default: that of stage 1)")
     add("--sample_rate", type=int, help="frame counts: sample rate in Hz; needs --hop_size")
     add(
         "--tokens",
@@ -82,11 +77,7 @@ def _add_file_flags(flags: Parser) -> None:
         help="frame counts: the phones of stage 1 that have one: all; no_start: without the first"
         " silence; no_edges: also without the last pause; no_pauses: no pauses (default: all)",
     )
-    add(
-        "--end_token",
-        action="store_true",
-        help="frame counts: the source has one more token at the end",
-    )
+    add("--end_token", action="store_true", help="frame counts: there is one more at the end")
     add("--phones_file", type=Path, help="file with the names of the tokens, lines of id|P1 P2 ...")
     add(
         "--pitch",
@@ -99,8 +90,7 @@ def _add_file_flags(flags: Parser) -> None:
         "--pitch_stats",
         type=Path,
         metavar="FILE",
-        help="the pitch is normalised by the mean and std (Hz) of this JSON file; default: it is in"
-        " Hz",
+        help="the pitch is normalised by the mean and std (Hz) of this JSON file",
     )
     add(
         "--tolerance",
@@ -163,10 +153,11 @@ def _source(given: argparse.Namespace, folder: Path) -> "Source | ModelSource":
     from processors.durations.sources import Source
 
     if given.format == ATTENTION or (given.format is None and is_voice(given.source)):
-        default = parser()
-        foreign = [flag for flag in _OF_FILES if vars(given)[flag] != default.get_default(flag)]
-        if foreign:
-            raise UsageError(f"--{foreign[0]} describes files, and {given.source} is a voice")
+        of_files = Parser("")
+        _add_file_flags(of_files)
+        for flag, default in vars(of_files.parse_args([])).items():
+            if vars(given)[flag] != default:
+                raise UsageError(f"--{flag} describes files, and {given.source} is a voice")
         return attention_source(given.source, folder, given.path or "monotonic")
     if given.path is not None:
         raise UsageError(f"--path goes with a voice, and {given.source} holds files")

@@ -12,7 +12,14 @@ from typing import Any
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, naming
-from processors.alignment.timed import FileAligner, Grid, Interval, check_times, make_grid
+from processors.alignment.timed import (
+    FileAligner,
+    Grid,
+    Interval,
+    check_text,
+    check_times,
+    make_grid,
+)
 from utils.errors import InputError
 from utils.files import read_json, user_path
 
@@ -64,11 +71,7 @@ def _file_in(folder: Path, utterance: Utterance) -> Path:
 
 def _read(path: Path, utterance: Utterance) -> Grid:
     grid, text = _read_with_text(path)
-    if text not in (None, utterance.text):
-        raise AlignmentError(
-            f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}; import"
-            " it again"
-        )
+    check_text(text, utterance)
     check_times(grid)
     return grid
 

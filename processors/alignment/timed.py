@@ -128,6 +128,19 @@ def check_times(grid: Grid) -> None:
                 )
 
 
+def check_text(text: object, utterance: Utterance) -> None:
+    """Refuses an alignment of another text than that of its utterance; None if it is not known.
+
+    Raises:
+        AlignmentError: If they differ; shows both.
+    """
+    if text not in (None, utterance.text):
+        raise AlignmentError(
+            f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}; make"
+            " it again"
+        )
+
+
 def align_grid(
     grid: Grid, spoken: SpokenText, duration_s: float, edge_silence_s: float
 ) -> Alignment:

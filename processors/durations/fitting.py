@@ -12,11 +12,11 @@ from modules.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, naming
 from processors.alignment.coverage import check_coverage
-from processors.alignment.timed import Grid, align_grid, check_times
+from processors.alignment.timed import Grid, align_grid, check_text, check_times
 from processors.durations import Layout
 from processors.durations.frames import FrameRate, correct_sum
 from processors.durations.pitch import TokenPitch, pitch_of_phones
-from processors.durations.sources import FrameCounts, SourceEntry
+from processors.durations.sources import SourceEntry
 from processors.durations.tokens import (
     Table,
     TokenCountError,
@@ -93,7 +93,7 @@ class Fitter:
             self._frontends[language] = TextFrontend(self._config.text, language)
         spoken = self._frontends[language](utterance.text)
         with naming(entry.path):
-            _check_text(entry.text, utterance)
+            check_text(entry.text, utterance)
             _check_attention(entry.attention, self._config.min_attention)
             wav, sample_rate = _recording(utterance)
             seconds = len(wav) / sample_rate
@@ -101,13 +101,12 @@ class Fitter:
             off = None
             if isinstance(found, Grid):
                 alignment = self._by_times(found, spoken, seconds)
-            elif self._options.table:
-                alignment, off = self._by_table(found.frames, spoken, seconds, utterance.id)
             else:
-                alignment, off = self._by_layout(found.frames, spoken, seconds)
-            if isinstance(found, FrameCounts) and (pitch := self._options.pitch) is not None:
-                hz = pitch.read(utterance.id, len(found.frames))
-                alignment = self._with_pitch(alignment, found.frames, hz, utterance.id)
+                if self._options.table:
+                    alignment, off = self._by_table(found.frames, spoken, seconds, utterance.id)
+                else:
+                    alignment, off = self._by_layout(found.frames, spoken, seconds)
+                alignment = self._with_pitch(alignment, found.frames, utterance.id)
             check_coverage(alignment, wav, sample_rate)
         mel = self._config.mel
         frames = frame_durations(alignment.boundaries_s, mel)
@@ -136,36 +135,26 @@ class Fitter:
         table, tokens = self._options.table, self._table.tokens.get(id)
         if tokens is None:
             raise AlignmentError(f"{table} does not have it")
-        n_found, n_named = len(frames), len(tokens.names)
-        if n_found != n_named:
+        if len(frames) != len(tokens.names):
             raise TokenCountError(
-                f"it has {n_found} durations, {table} {n_named} tokens", n_found, {}
+                f"it has {len(frames)} durations, {table} {len(tokens.names)} tokens"
             )
-        left_s = seconds - (tokens.start_s or 0.0)
+        left_s, tolerance = seconds - (tokens.start_s or 0.0), self._options.tolerance
         trimmed = tokens.start_s is not None
-        frames, off = correct_sum(
-            frames, left_s, self.rate, self._options.tolerance, trimmed=trimmed
-        )
+        frames, off = correct_sum(frames, left_s, self.rate, tolerance, trimmed=trimmed)
         in_letters = self._config.text.in_letters
         grid = grid_of_tokens(tokens, frames, self.rate, in_letters=in_letters)
         return self._by_times(grid, spoken, seconds), off
 
-    def _with_pitch(
-        self, alignment: Alignment, frames: np.ndarray, hz: np.ndarray, id: str
-    ) -> Alignment:
-        """Adds the pitch of tokens, (K,), which last so many frames, (K,)."""
+    def _with_pitch(self, alignment: Alignment, frames: np.ndarray, id: str) -> Alignment:
+        """Adds the pitch of tokens that last so many frames, (K,)."""
+        if self._options.pitch is None:
+            return alignment
+        hz = self._options.pitch.read(id, len(frames))  # (K,)
         tokens = self._table.tokens.get(id)
         start_s = (tokens.start_s or 0.0) if tokens else 0.0
         edges_s = self.rate.boundaries_s(frames, start_s * self.rate.sample_rate)
         return replace(alignment, f0_hz=pitch_of_phones(edges_s, hz, alignment.boundaries_s))
-
-
-def _check_text(text: str | None, utterance: Utterance) -> None:
-    if text not in (None, utterance.text):
-        raise AlignmentError(
-            f"it is of the text {str(text)[:60]!r}, and that is now {utterance.text[:60]!r}; run"
-            " stage 1 again"
-        )
 
 
 def _check_attention(attention: PathQuality | None, least: float) -> None:
@@ -189,10 +178,6 @@ def _recording(utterance: Utterance) -> tuple[np.ndarray, int]:
 def renamed(grid: Grid, spoken: SpokenText) -> Grid:
     """Gives the phones of a grid the names of the text, in order.
 
-    Args:
-        grid: The source.
-        spoken: The text.
-
     Raises:
         TokenCountError: If it has more or fewer phones than the text.
     """
@@ -200,9 +185,7 @@ def renamed(grid: Grid, spoken: SpokenText) -> Grid:
     n_found = sum(phone.label not in PAUSES for phone in grid.phones)
     if n_found != len(names):
         raise TokenCountError(
-            f"it has {n_found} phones, the text {len(names)}; --names source keeps its own",
-            n_found,
-            {},
+            f"it has {n_found} phones, the text {len(names)}; --names source keeps its own"
         )
     waiting = iter(names)
     phones = [

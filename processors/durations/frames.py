@@ -13,16 +13,7 @@ from processors.alignment import AlignmentError
 
 
 class FrameSumError(AlignmentError):
-    """Frames that do not sum to the length of the recording.
-
-    Args:
-        message: What was found.
-        off: Frames too many, or too few if negative.
-    """
-
-    def __init__(self, message: str, off: int) -> None:
-        super().__init__(message)
-        self.off = off
+    """Frames that do not sum to the length of the recording."""
 
 
 class FrameRate(NamedTuple):
@@ -39,25 +30,12 @@ class FrameRate(NamedTuple):
         whole = int(round(seconds * self.sample_rate) // self.hop_length)
         return whole, whole + 1
 
-    def off(self, n_frames: int, seconds: float) -> int:
-        """Frames too many for a recording, or too few if negative.
-
-        Args:
-            n_frames: Sum of the durations.
-            seconds: Length of the recording.
-        """
-        fewest, most = self.limits(seconds)
-        return max(n_frames - most, 0) + min(n_frames - fewest, 0)
-
     def boundaries_s(self, frames: np.ndarray, start: float = 0.0) -> np.ndarray:
-        """Start and end of each token.
+        """Start and end of each token in seconds: (N,) -> (N + 1,).
 
         Args:
             frames: Of each token, (N,).
             start: Of the first token, samples.
-
-        Returns:
-            (N + 1,) seconds.
         """
         edges = np.concatenate([[0], np.cumsum(frames)]) * self.hop_length  # samples
         return (start + edges) / self.sample_rate
@@ -85,16 +63,13 @@ def correct_sum(
         FrameSumError: If there are more than `tolerance`.
     """
     total = int(frames.sum())
-    off = rate.off(total, seconds)
-    if trimmed:
-        off = max(off, 0)
+    fewest, most = rate.limits(seconds)
+    off = max(total - most, 0) + (0 if trimmed else min(total - fewest, 0))
     if abs(off) > tolerance:
-        fewest, most = rate.limits(seconds)
         raise FrameSumError(
             f"its frames ({rate}) add up to {total}, the recording has {fewest} or {most}: off by"
             f" {off:+d}; other frames need --hop_size and --sample_rate, trimmed recordings"
-            " --phones_file",
-            off,
+            " --phones_file"
         )
     corrected = frames.copy()
     if off <= 0:

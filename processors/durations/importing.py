@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment.imported import imported_folder
 from processors.durations import FRAME_FORMATS
 from processors.durations.fitting import Fitter, Interpretation, PoorAttentionError
-from processors.durations.frames import FrameSumError
+from processors.durations.frames import FrameRate, FrameSumError
 from processors.durations.names import Matches, match_names
 from processors.durations.sources import REPORT, TABLE, ModelSource, Source
 from processors.durations.tokens import TokenCountError, suggest
@@ -29,6 +29,13 @@ from utils.logging import get_logger, progress
 _SHOWN = 5  # reasons in messages; the file holds all of them
 
 
+_KINDS = {
+    FrameSumError: "wrong sum",
+    PoorAttentionError: "poor attention",
+    TokenCountError: "wrong token count",
+}
+
+
 @dataclass
 class Outcome:
     """The result of an import."""
@@ -38,33 +45,13 @@ class Outcome:
     # frames too many or too few, counted, if the source has frames
     off: Counter[int] = field(default_factory=Counter)
     rejected: dict[str, tuple[str, str]] = field(default_factory=dict)  # kind and reason, by id
-    # errors about the number of tokens
     wrong_counts: list[TokenCountError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        for id in self.matches.doubled:
-            reason = "the source has it several times; remove all but one"
-            self.rejected[id] = ("doubled", reason)
-        for id in self.matches.missing:
-            self.rejected[id] = ("missing", "the source does not have it")
-
-    def reject(self, id: str, error: Exception) -> None:
-        """Adds an utterance that cannot be used.
-
-        Args:
-            id: Of the utterance.
-            error: The reason.
-        """
-        kind = "broken"
-        if isinstance(error, TokenCountError):
-            kind = "wrong token count"
-            self.wrong_counts.append(error)
-        elif isinstance(error, PoorAttentionError):
-            kind = "poor attention"
-        elif isinstance(error, FrameSumError):
-            kind = "wrong sum"
-            self.off[error.off] += 1
-        self.rejected[id] = (kind, str(error))
+        doubled = ("doubled", "the source has it several times; remove all but one")
+        missing = ("missing", "the source does not have it")
+        self.rejected = dict.fromkeys(self.matches.doubled, doubled)
+        self.rejected |= dict.fromkeys(self.matches.missing, missing)
 
     @property
     def attention(self) -> dict[str, PathQuality]:
@@ -76,6 +63,25 @@ class Outcome:
     def kinds(self) -> dict[str, int]:
         """Number of rejected utterances of each kind, sorted."""
         return dict(sorted(Counter(kind for kind, _ in self.rejected.values()).items()))
+
+    def fitted(
+        self, fitter: Fitter, utterances: Mapping[str, Utterance]
+    ) -> Iterator[AlignedSpeech]:
+        """Yields the utterances that can be used, and counts the others."""
+        with progress(len(self.matches.entries), "durations") as bar:
+            for id, entry in self.matches.entries.items():
+                bar.advance()
+                try:
+                    speech, off = fitter(entry, utterances[id])
+                except (UtteranceError, InputError) as error:
+                    if isinstance(error, TokenCountError):
+                        self.wrong_counts.append(error)
+                    self.rejected[id] = (_KINDS.get(type(error), "broken"), str(error))
+                    continue
+                if off is not None:
+                    self.off[off] += 1
+                self.imported += 1
+                yield speech
 
 
 def import_durations(
@@ -97,7 +103,7 @@ def import_durations(
         dataset: One of its data sets.
         source: Where the durations come from.
         interpretation: How they are interpreted.
-        output: Folder to make; None: the one that stage 1 reads. An older import is replaced.
+        output: Folder, in which an older import is replaced; None: the one that stage 1 reads.
         max_bad_ratio: Largest share of utterances without durations; None: that of stage 1.
 
     Raises:
@@ -126,9 +132,9 @@ def import_durations(
     fitter = Fitter(config.preprocess, interpretation)
     outcome = Outcome(matches)
     with _replaced(target) as folder:
-        write_alignments(folder, _fitted(fitter, utterances, outcome))
+        write_alignments(folder, outcome.fitted(fitter, utterances))
         _write_report(folder, source.path, format, str(fitter.rate), outcome)
-    _log_outcome(target, fitter, outcome)
+    _log_outcome(target, fitter.rate, outcome)
     if interpretation.pitch is not None and config.preprocess.pitch_extractor != "imported":
         _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
     ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
@@ -175,37 +181,7 @@ def _nothing_matches(source: Path, matches: Matches, n_utterances: int) -> str:
     )
 
 
-def _fitted(
-    fitter: Fitter, utterances: Mapping[str, Utterance], outcome: Outcome
-) -> Iterator[AlignedSpeech]:
-    """The utterances that can be used, one after another; rejects the others."""
-    with progress(len(outcome.matches.entries), "durations") as bar:
-        for id, entry in outcome.matches.entries.items():
-            bar.advance()
-            try:
-                fitted = fitter(entry, utterances[id])
-            except (UtteranceError, InputError) as error:
-                outcome.reject(id, error)
-                continue
-            if fitted.off is not None:
-                outcome.off[fitted.off] += 1
-            outcome.imported += 1
-            yield fitted.speech
-
-
 def _write_report(folder: Path, source: Path, format: str, frame: str, outcome: Outcome) -> None:
-    rows = sorted(outcome.rejected.items())
-    attention = outcome.attention
-    if attention:
-        worst_first = sorted(attention.items(), key=lambda row: (row[1].least, row[0]))
-        write_jsonl(
-            folder / "attention.jsonl",
-            ({"id": id, **_rounded(quality)} for id, quality in worst_first),
-        )
-    write_jsonl(
-        folder / "rejected.jsonl",
-        ({"id": id, "kind": kind, "reason": reason} for id, (kind, reason) in rows),
-    )
     report = {
         "source": str(source),
         "format": format,
@@ -216,26 +192,29 @@ def _write_report(folder: Path, source: Path, format: str, frame: str, outcome: 
         "rejected": outcome.kinds,
         "frames_off": {f"{off:+d}": n for off, n in sorted(outcome.off.items())},
     }
-    if attention:
-        report["attention"] = _rounded(_median(attention.values()))
+    if attention := outcome.attention:
+        worst_first = sorted(attention.items(), key=lambda row: (row[1].least, row[0]))
+        rows = ({"id": id, **_rounded(quality)} for id, quality in worst_first)
+        write_jsonl(folder / "attention.jsonl", rows)
+        medians = PathQuality(*map(median, zip(*attention.values(), strict=True)))
+        report["attention"] = _rounded(medians)
+        _log.info("attention, medians: %s; attention.jsonl has each utterance", report["attention"])
+    rejected = sorted(outcome.rejected.items())
+    write_jsonl(
+        folder / "rejected.jsonl",
+        ({"id": id, "kind": kind, "reason": reason} for id, (kind, reason) in rejected),
+    )
     write_json(folder / f"{REPORT}.json", report)
-
-
-def _median(qualities: Iterable[PathQuality]) -> PathQuality:
-    return PathQuality(*(median(values) for values in zip(*qualities, strict=True)))
 
 
 def _rounded(quality: PathQuality) -> dict[str, float]:
     return {name: round(value, 4) for name, value in quality._asdict().items()}
 
 
-def _log_outcome(target: Path, fitter: Fitter, outcome: Outcome) -> None:
-    if attention := outcome.attention:
-        found = _rounded(_median(attention.values()))
-        shown = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
-        _log.info("attention, medians: %s; attention.jsonl has each utterance", shown)
+def _log_outcome(target: Path, frame: FrameRate, outcome: Outcome) -> None:
     if outcome.off:
-        _log.info("a frame is %s", fitter.rate)
+        off = ", ".join(f"{off:+d} ({n})" for off, n in sorted(outcome.off.items()))
+        _log.info("a frame is %s; frames too many or too few, and how often: %s", frame, off)
     _log.info(
         "%d matched, %d imported, %d extra%s: %s",
         len(outcome.matches.entries),
@@ -244,8 +223,6 @@ def _log_outcome(target: Path, fitter: Fitter, outcome: Outcome) -> None:
         "".join(f", {n} {kind}" for kind, n in outcome.kinds.items()),
         target,
     )
-    if corrected := [f"{off:+d} ({n})" for off, n in sorted(outcome.off.items()) if off]:
-        _log.info("frames too many or too few, and how often: %s", ", ".join(corrected))
 
 
 def _check_rejected(target: Path, outcome: Outcome, allowed: int, n_utterances: int) -> None:

@@ -5,7 +5,7 @@ between them, and the class of the last punctuation. Other projects leave some o
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from processors.alignment import AlignmentError
 from processors.alignment.timed import Grid, Interval, make_grid
-from processors.durations import LAYOUTS, Layout
+from processors.durations import Layout
 from processors.durations.frames import FrameRate
 from processors.records import SpokenText
 from processors.text.symbols import APOSTROPHE
@@ -26,18 +26,16 @@ _SIGNS |= {"eos", "<eos>", "bos", "<bos>"}
 
 
 class TokenCountError(AlignmentError):
-    """A number of durations that differs from the number of tokens of the text.
+    """A number of durations that differs from the number of tokens.
 
     Args:
         message: What was found.
-        found: Number of durations.
-        counts: Number of tokens in every layout.
+        fitting: Flags with which the numbers would agree.
     """
 
-    def __init__(self, message: str, found: int, counts: Mapping[str, int]) -> None:
+    def __init__(self, message: str, fitting: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.found = found
-        self.counts = counts
+        self.fitting = fitting
 
 
 class Tokens(NamedTuple):
@@ -54,28 +52,10 @@ class Table(NamedTuple):
     rate: FrameRate | None  # if the table has it
 
 
-def token_places(spoken: SpokenText, layout: Layout) -> list[int]:
-    """Indices of the phones of stage 1 that have a token in a layout.
-
-    Args:
-        spoken: The text.
-        layout: `all`: each phone; `no_start`: all but the silence before the first word;
-            `no_edges`: nor the class of the last punctuation; `no_pauses`: only phones of words.
-    """
-    places = [*range(len(spoken.phones))]
-    if layout == "no_start":
-        return places[1:]
-    if layout == "no_edges":
-        return places[1:-1]
-    if layout == "no_pauses":
-        return [place for word in spoken.words for place in range(word.start, word.end)]
-    return places
-
-
 def assign_frames(
     frames: np.ndarray, spoken: SpokenText, layout: Layout, *, end_token: bool
 ) -> np.ndarray:
-    """Frames of each of stage 1's phones; those without a token last 0 frames.
+    """Frames of each of stage 1's phones, (N,) int64; those without a token last 0 frames.
 
     Args:
         frames: Of the source's tokens.
@@ -83,47 +63,51 @@ def assign_frames(
         layout: Which phones have a token.
         end_token: There is one more token at the end; its frames go to the last phone.
 
-    Returns:
-        (N,) int64.
-
     Raises:
         TokenCountError: If the number of tokens differs.
     """
-    places = token_places(spoken, layout)
-    if len(frames) != len(places) + end_token:
-        counts: dict[str, int] = {name: len(token_places(spoken, name)) for name in LAYOUTS}
+    places = _token_places(spoken)
+    n_tokens, n_found = len(places[layout]), len(frames)
+    if n_found != n_tokens + end_token:
+        n_layouts = {name: len(of_layout) for name, of_layout in places.items()}
+        fitting = [f"--tokens {name}" for name, n in n_layouts.items() if n == n_found]
+        fitting += [
+            f"--tokens {name} --end_token" for name, n in n_layouts.items() if n + 1 == n_found
+        ]
         end = " and an end token" if end_token else ""
         raise TokenCountError(
-            f"it has {len(frames)} durations, the text {len(places)} tokens ({layout}){end}",
-            len(frames),
-            counts,
+            f"it has {n_found} durations, the text {n_tokens} tokens ({layout}){end}", fitting
         )
     durations = np.zeros(len(spoken.phones), dtype=np.int64)
-    durations[places] = frames[: len(places)]
+    durations[places[layout]] = frames[:n_tokens]
     if end_token:
         durations[-1] += frames[-1]
     return durations
 
 
-def suggest(faults: Iterable[TokenCountError]) -> str:
+def _token_places(spoken: SpokenText) -> dict[Layout, list[int]]:
+    """Indices of the phones of stage 1 that have a token, by layout."""
+    places = [*range(len(spoken.phones))]
+    of_words = [place for word in spoken.words for place in range(word.start, word.end)]
+    return {
+        "all": places,
+        "no_start": places[1:],  # without the silence before the first word
+        "no_edges": places[1:-1],  # also without the class of the last punctuation
+        "no_pauses": of_words,
+    }
+
+
+def suggest(faults: Sequence[TokenCountError]) -> str:
     """The flags that fit wrong numbers of durations, for a message; empty if there are none.
 
-    A layout must fit nine of ten or more, since several layouts fit a few by chance.
+    They must fit nine of ten or more, since several layouts fit a few by chance.
     """
-    fitting: Counter[str] = Counter()
-    n_faults = 0
-    for fault in faults:
-        n_faults += 1
-        for layout, n in fault.counts.items():
-            if fault.found == n:
-                fitting[f"--tokens {layout}"] += 1
-            elif fault.found == n + 1:
-                fitting[f"--tokens {layout} --end_token"] += 1
-    if n_faults == 0:
+    if not faults:
         return ""
-    for flags, n in fitting.most_common(1):
-        if 10 * n >= 9 * n_faults:
-            return f"{flags} would fit {n} of these {n_faults}"
+    counts = Counter(flags for fault in faults for flags in fault.fitting)
+    for flags, n in counts.most_common(1):
+        if 10 * n >= 9 * len(faults):
+            return f"{flags} would fit {n} of these {len(faults)}"
     return "no --tokens would fit them; list the tokens of each utterance by --phones_file"
 
 
@@ -171,13 +155,9 @@ def _tokens(cells: Sequence[str], place: str) -> Tokens:
 def grid_of_tokens(
     tokens: Tokens, frames: np.ndarray, rate: FrameRate, *, in_letters: bool = False
 ) -> Grid:
-    """The tokens with times; signs become silence.
+    """N tokens with the times of their frames, (N,); signs become silence.
 
-    Args:
-        tokens: N of them.
-        frames: (N,).
-        rate: Of the frames.
-        in_letters: An apostrophe is a letter.
+    In letters, an apostrophe is none.
     """
     signs = _SIGNS - {APOSTROPHE} if in_letters else _SIGNS
     start = (tokens.start_s or 0.0) * rate.sample_rate

@@ -15,7 +15,8 @@ def test_boundaries_are_exact_at_any_hop_and_rate():
 
 def test_windows_inside_the_audio_and_centred_windows_both_fit():
     assert OWN.limits(2561 / 22050) == (10, 11)
-    assert [OWN.off(n, 2561 / 22050) for n in (8, 9, 10, 11, 12, 14)] == [-2, -1, 0, 0, 1, 3]
+    found = [correct_sum(np.array([n]), 2561 / 22050, OWN, 3)[1] for n in (8, 9, 10, 11, 12, 14)]
+    assert found == [-2, -1, 0, 0, 1, 3]
 
 
 def test_the_last_token_takes_what_is_missing():
@@ -35,11 +36,9 @@ def test_what_fits_stays_as_it_is():
 
 
 def test_what_is_off_by_more_is_rejected_with_the_number():
-    with pytest.raises(
-        FrameSumError, match=r"add up to 6, the recording has 10 or 11: off by -4"
-    ) as e:
+    message = r"add up to 6, the recording has 10 or 11: off by -4; .* need --hop_size"
+    with pytest.raises(FrameSumError, match=message):
         correct_sum(np.array([3, 3]), 2560 / 22050, OWN, 3)
-    assert e.value.off == -4
     with pytest.raises(AlignmentError, match=r"off by \+4"):
         correct_sum(np.array([3, 12]), 2560 / 22050, OWN, 3)
 
