@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 ATTENTION = "attention"
 
 
-def parser() -> Parser:
-    """Builds the parser."""
+def arguments() -> argparse.Namespace:
+    """Parses and checks the flags.
+
+    Raises:
+        UsageError: If they contradict each other; the message names them.
+    """
     flags = Parser("Imports phone durations for stage 1: of other programs, or of a Tacotron 2.")
     add_config_arguments(flags)
     add = flags.add_argument
@@ -53,7 +57,16 @@ def parser() -> Parser:
         help="largest share of utterances without durations (default: preprocess.max_bad_ratio)",
     )
     _add_file_flags(flags)
-    return flags
+    given = flags.parse_args()
+    if (given.hop_size is None) != (given.sample_rate is None):
+        raise UsageError("--hop_size and --sample_rate go together")
+    check_at_least(given, 1, "hop_size", "sample_rate")
+    check_at_least(given, 0, "tolerance")
+    if given.pitch_stats is not None and given.pitch is None:
+        raise UsageError("--pitch_stats goes with --pitch")
+    if given.max_bad_ratio is not None and not 0 <= given.max_bad_ratio <= 1:
+        raise UsageError(f"--max_bad_ratio {given.max_bad_ratio:g}: expected a share, 0 to 1")
+    return given
 
 
 def _add_file_flags(flags: Parser) -> None:
@@ -98,24 +111,6 @@ def _add_file_flags(flags: Parser) -> None:
         default=3,
         help="surplus or missing frames that are corrected (default: 3)",
     )
-
-
-def arguments() -> argparse.Namespace:
-    """Parses and checks the flags.
-
-    Raises:
-        UsageError: If they contradict each other; the message names them.
-    """
-    given = parser().parse_args()
-    if (given.hop_size is None) != (given.sample_rate is None):
-        raise UsageError("--hop_size and --sample_rate go together")
-    check_at_least(given, 1, "hop_size", "sample_rate")
-    check_at_least(given, 0, "tolerance")
-    if given.pitch_stats is not None and given.pitch is None:
-        raise UsageError("--pitch_stats goes with --pitch")
-    if given.max_bad_ratio is not None and not 0 <= given.max_bad_ratio <= 1:
-        raise UsageError(f"--max_bad_ratio {given.max_bad_ratio:g}: expected a share, 0 to 1")
-    return given
 
 
 def main() -> None:

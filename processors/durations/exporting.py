@@ -18,7 +18,7 @@ from utils.errors import InputError
 from utils.files import read_json
 from utils.logging import get_logger, progress
 
-FindDurations = Callable[[Features], Features]
+FindDurations = Callable[[Features], Features]  # adds durations to features that have none
 
 
 def export_store(
@@ -37,7 +37,7 @@ def export_store(
         folder: `<processed_dir>/<dataset>`.
         format: Of `EXPORT_FORMATS`.
         output: Folder; made if missing, files in it are replaced.
-        find: Adds durations to features that have none.
+        find: For features without durations.
 
     Raises:
         InputError: If stage 1 is not finished, or stored no durations and `find` is None.
@@ -57,7 +57,9 @@ def _aligned(
     config: PreprocessConfig, store: FeatureStore, folder: Path, find: FindDurations | None
 ) -> Iterator[AlignedSpeech]:
     utterances = read_utterances(folder)
-    seconds = _seconds(folder)
+    seconds: dict[str, float] = {}
+    for path in features_folder(folder).glob("shard-*.json"):
+        seconds |= cast("Mapping[str, Any]", read_json(path))["audio_seconds"]
     rate = FrameRate(store.mel.hop_length, store.mel.sample_rate)
 
     @cache
@@ -78,13 +80,6 @@ def _aligned(
             alignment = Alignment(features.phones, edges, find_words(features.phones, spoken))
             yield aligned_speech(utterance, alignment, seconds[id], features.durations, store.mel)
             bar.advance()
-
-
-def _seconds(folder: Path) -> dict[str, float]:
-    """Length of each recording, from the reports on the shards."""
-    reports = sorted(features_folder(folder).glob("shard-*.json"))
-    rows = (cast("Mapping[str, Any]", read_json(path)) for path in reports)
-    return {id: float(s) for row in rows for id, s in row["audio_seconds"].items()}
 
 
 _log = get_logger(__name__)

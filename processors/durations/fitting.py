@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import soundfile
@@ -49,13 +49,6 @@ class PoorAttentionError(AlignmentError):
     """Durations from attention that lost its way."""
 
 
-class Fitted(NamedTuple):
-    """The result of an entry."""
-
-    speech: AlignedSpeech
-    off: int | None  # frames too many, or too few if negative; None: the source has times
-
-
 class Fitter:
     """Fits the entries of a source.
 
@@ -80,8 +73,13 @@ class Fitter:
         own = FrameRate(config.hop_size, config.sample_rate)
         self.rate = interpretation.rate or self._table.rate or own
 
-    def __call__(self, entry: SourceEntry, utterance: Utterance) -> Fitted:
+    def __call__(
+        self, entry: SourceEntry, utterance: Utterance
+    ) -> tuple[AlignedSpeech, int | None]:
         """Fits the entry of an utterance.
+
+        Returns:
+            The speech, and the frames that were too many, or too few if negative; None for times.
 
         Raises:
             AlignmentError: If the entry is damaged or does not fit text and recording, or comes
@@ -110,7 +108,7 @@ class Fitter:
             check_coverage(alignment, wav, sample_rate)
         mel = self._config.mel
         frames = frame_durations(alignment.boundaries_s, mel)
-        return Fitted(aligned_speech(utterance, alignment, seconds, frames, mel), off)
+        return aligned_speech(utterance, alignment, seconds, frames, mel), off
 
     def _by_times(self, grid: Grid, spoken: SpokenText, seconds: float) -> Alignment:
         check_times(grid)

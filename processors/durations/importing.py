@@ -17,7 +17,7 @@ from processors.durations.fitting import Fitter, Interpretation, PoorAttentionEr
 from processors.durations.frames import FrameRate, FrameSumError
 from processors.durations.names import Matches, match_names
 from processors.durations.sources import REPORT, TABLE, ModelSource, Source
-from processors.durations.tokens import TokenCountError, suggest
+from processors.durations.tokens import TokenCountError
 from processors.durations.writing import AlignedSpeech
 from processors.durations.writing import write_json as write_alignments
 from processors.extraction.finishing import allowed_faults
@@ -29,7 +29,7 @@ from utils.logging import get_logger, progress
 _SHOWN = 5  # reasons in messages; the file holds all of them
 
 
-_KINDS = {
+_KINDS: dict[type[Exception], str] = {
     FrameSumError: "wrong sum",
     PoorAttentionError: "poor attention",
     TokenCountError: "wrong token count",
@@ -45,7 +45,6 @@ class Outcome:
     # frames too many or too few, counted, if the source has frames
     off: Counter[int] = field(default_factory=Counter)
     rejected: dict[str, tuple[str, str]] = field(default_factory=dict)  # kind and reason, by id
-    wrong_counts: list[TokenCountError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         doubled = ("doubled", "the source has it several times; remove all but one")
@@ -60,9 +59,9 @@ class Outcome:
         return {id: entry.attention for id, entry in entries if entry.attention is not None}
 
     @property
-    def kinds(self) -> dict[str, int]:
+    def kinds(self) -> Counter[str]:
         """Number of rejected utterances of each kind, sorted."""
-        return dict(sorted(Counter(kind for kind, _ in self.rejected.values()).items()))
+        return Counter(sorted(kind for kind, _ in self.rejected.values()))
 
     def fitted(
         self, fitter: Fitter, utterances: Mapping[str, Utterance]
@@ -74,8 +73,6 @@ class Outcome:
                 try:
                     speech, off = fitter(entry, utterances[id])
                 except (UtteranceError, InputError) as error:
-                    if isinstance(error, TokenCountError):
-                        self.wrong_counts.append(error)
                     self.rejected[id] = (_KINDS.get(type(error), "broken"), str(error))
                     continue
                 if off is not None:
@@ -125,7 +122,12 @@ def import_durations(
         )
     matches = match_names(entries, utterances.keys(), pattern)
     if not matches.entries:
-        raise InputError(_nothing_matches(source.path, matches, len(utterances)))
+        names = [*matches.doubled, *matches.extra]
+        raise InputError(
+            f"{source.path}: of its {len(names)} names ({', '.join(names[:3])}, ...) none is that"
+            f" of one of the {len(utterances)} utterances alone; describe them by --name_pattern,"
+            " as in '{id}_phones'"
+        )
     exported_table = source.path / TABLE
     if interpretation.table is None and format == "npy" and exported_table.is_file():
         interpretation = replace(interpretation, table=exported_table)
@@ -139,6 +141,18 @@ def import_durations(
         _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
     ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
     _check_rejected(target, outcome, allowed_faults(len(utterances), ratio), len(utterances))
+
+
+def _check_target(target: Path, source: Path) -> None:
+    """Protects the source, and folders that no import wrote, from being replaced."""
+    if source.resolve().is_relative_to(target.resolve()):
+        raise InputError(f"{target} holds the source; choose another --output")
+    is_empty = not target.exists() or (target.is_dir() and not any(target.iterdir()))
+    if not is_empty and not _is_import(target):
+        raise InputError(
+            f"{target} is not an import; choose another --output, and set"
+            " preprocess.imported_dir to it"
+        )
 
 
 @contextmanager
@@ -156,29 +170,6 @@ def _replaced(target: Path) -> Iterator[Path]:
 
 def _is_import(folder: Path) -> bool:
     return (folder / f"{REPORT}.json").is_file()
-
-
-def _check_target(target: Path, source: Path) -> None:
-    """Protects the source, and folders that no import wrote, from being replaced."""
-    if target.resolve() == source.resolve() or target.resolve() in source.resolve().parents:
-        raise InputError(f"{target} holds the source; choose another --output")
-    if _is_import(target) or not target.exists():
-        return
-    if not target.is_dir() or any(target.iterdir()):
-        raise InputError(
-            f"{target} is not an import; choose another --output, and set"
-            " preprocess.imported_dir to it"
-        )
-
-
-def _nothing_matches(source: Path, matches: Matches, n_utterances: int) -> str:
-    if matches.doubled:
-        return f"{source}: it has {matches.doubled[0]} several times, and so all others"
-    shown = ", ".join(matches.extra[:3])
-    return (
-        f"{source}: its {len(matches.extra)} names ({shown}, ...) match none of the"
-        f" {n_utterances} utterances; describe them by --name_pattern, as in '{{id}}_phones'"
-    )
 
 
 def _write_report(folder: Path, source: Path, format: str, frame: str, outcome: Outcome) -> None:
@@ -226,8 +217,7 @@ def _log_outcome(target: Path, frame: FrameRate, outcome: Outcome) -> None:
 
 
 def _check_rejected(target: Path, outcome: Outcome, allowed: int, n_utterances: int) -> None:
-    bad = len(outcome.rejected)
-    if not bad:
+    if not (bad := len(outcome.rejected)):
         return
     # missing utterances last
     rows = sorted(outcome.rejected.items(), key=lambda row: (row[1][0] == "missing", row[0]))
@@ -236,8 +226,6 @@ def _check_rejected(target: Path, outcome: Outcome, allowed: int, n_utterances: 
     if bad <= allowed:
         _log.warning("%s names them:%s", message, reasons)
         return
-    if hint := suggest(outcome.wrong_counts):
-        reasons += f"\n{hint}"
     raise InputError(f"{message} names them, and --max_bad_ratio allows {allowed}:{reasons}")
 
 

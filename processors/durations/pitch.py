@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from processors.alignment import AlignmentError
-from utils.arrays import read_array
+from processors.durations.sources import read_row
 from utils.errors import InputError
 from utils.files import read_json
 
@@ -52,15 +52,7 @@ class TokenPitch:
         return hz
 
     def _in_hz(self, path: Path) -> np.ndarray:
-        try:
-            values = np.atleast_1d(np.squeeze(read_array(path)))
-        except InputError as error:
-            raise AlignmentError(str(error)) from None
-        if values.ndim != 1 or values.dtype.kind not in "iuf":
-            raise AlignmentError(
-                f"{path}: {values.dtype} of shape {values.shape}, expected a number for each token"
-            )
-        hz = values.astype(np.float64)
+        hz = read_row(path)
         if self.stats is not None:
             hz = np.where(hz == 0, 0.0, hz * self.stats.std + self.stats.mean)
         wrong = ~((hz == 0) | ((hz >= _LOWEST) & (hz <= _HIGHEST)))
@@ -77,10 +69,7 @@ class TokenPitch:
 def find_pitch(folder: Path, stats: Path | None) -> TokenPitch:
     """Finds files of pitch, `<id>.pt` or `<id>.npy`, in a folder and all folders below.
 
-    Args:
-        folder: Of the files.
-        stats: JSON with `mean` and `std` in Hz, by which the values were normalised; None: they are
-            in Hz.
+    Without statistics, JSON with `mean` and `std` in Hz, the values are in Hz.
 
     Raises:
         InputError: If there are none, one id has several, or the statistics cannot be read.

@@ -113,22 +113,31 @@ def _files(source: Path, suffix: str) -> list[Path]:
     return [path for path in paths if path.name != f"{REPORT}.json"]
 
 
-def _read_counts(path: Path) -> FrameCounts:
-    """Frames per token: whole numbers from 0, in one row."""
+def read_row(path: Path) -> np.ndarray:
+    """A number for each token, from an array or tensor of one row, (N,) float64.
+
+    Raises:
+        AlignmentError: If the file is damaged or holds something else; the message names it.
+    """
     try:
         values = read_array(path)
     except InputError as error:
         raise AlignmentError(str(error)) from None
-    row = np.squeeze(values)
-    if row.ndim != 1 or row.size == 0:
-        raise AlignmentError(f"{path}: its shape is {values.shape}, expected one row of frames")
-    if row.dtype.kind not in "iuf":
-        raise AlignmentError(f"{path}: it holds {row.dtype}, expected numbers of frames")
+    row = np.atleast_1d(np.squeeze(values))
+    if row.ndim != 1 or row.size == 0 or row.dtype.kind not in "iuf":
+        raise AlignmentError(
+            f"{path}: {values.dtype} of shape {values.shape}, expected a number for each token"
+        )
+    return row.astype(np.float64)
+
+
+def _read_counts(path: Path) -> FrameCounts:
+    row = read_row(path)
     wrong = ~(np.isfinite(row) & (row >= 0) & (row == np.round(row)))
     if wrong.any():
         place = int(np.argmax(wrong))
         raise AlignmentError(
-            f"{path}: token {place + 1} of {row.size} lasts {row[place]} frames, expected a whole"
+            f"{path}: token {place + 1} of {row.size} lasts {row[place]:g} frames, expected a whole"
             " number from 0"
         )
     return FrameCounts(row.astype(np.int64))

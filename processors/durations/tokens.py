@@ -4,7 +4,6 @@ Stage 1's sequence is `<sil>`, the phones of the words with the class of each ru
 between them, and the class of the last punctuation. Other projects leave some of these out.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -26,16 +25,7 @@ _SIGNS |= {"eos", "<eos>", "bos", "<bos>"}
 
 
 class TokenCountError(AlignmentError):
-    """A number of durations that differs from the number of tokens.
-
-    Args:
-        message: What was found.
-        fitting: Flags with which the numbers would agree.
-    """
-
-    def __init__(self, message: str, fitting: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.fitting = fitting
+    """A number of durations that differs from the number of tokens."""
 
 
 class Tokens(NamedTuple):
@@ -69,14 +59,16 @@ def assign_frames(
     places = _token_places(spoken)
     n_tokens, n_found = len(places[layout]), len(frames)
     if n_found != n_tokens + end_token:
-        n_layouts = {name: len(of_layout) for name, of_layout in places.items()}
-        fitting = [f"--tokens {name}" for name, n in n_layouts.items() if n == n_found]
-        fitting += [
-            f"--tokens {name} --end_token" for name, n in n_layouts.items() if n + 1 == n_found
+        fitting = [
+            f"--tokens {name}{flag}"
+            for name, of_layout in places.items()
+            for flag, n_more in (("", 0), (" --end_token", 1))
+            if n_found == len(of_layout) + n_more
         ]
-        end = " and an end token" if end_token else ""
+        hint = " or ".join(fitting) or "list its tokens by --phones_file; no --tokens"
         raise TokenCountError(
-            f"it has {n_found} durations, the text {n_tokens} tokens ({layout}){end}", fitting
+            f"it has {n_found} durations, the text {n_tokens + end_token} tokens ({layout}); {hint}"
+            " would fit"
         )
     durations = np.zeros(len(spoken.phones), dtype=np.int64)
     durations[places[layout]] = frames[:n_tokens]
@@ -95,20 +87,6 @@ def _token_places(spoken: SpokenText) -> dict[Layout, list[int]]:
         "no_edges": places[1:-1],  # also without the class of the last punctuation
         "no_pauses": of_words,
     }
-
-
-def suggest(faults: Sequence[TokenCountError]) -> str:
-    """The flags that fit wrong numbers of durations, for a message; empty if there are none.
-
-    They must fit nine of ten or more, since several layouts fit a few by chance.
-    """
-    if not faults:
-        return ""
-    counts = Counter(flags for fault in faults for flags in fault.fitting)
-    for flags, n in counts.most_common(1):
-        if 10 * n >= 9 * len(faults):
-            return f"{flags} would fit {n} of these {len(faults)}"
-    return "no --tokens would fit them; list the tokens of each utterance by --phones_file"
 
 
 def read_table(path: Path) -> Table:

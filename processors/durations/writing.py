@@ -39,15 +39,7 @@ class AlignedSpeech:
 def aligned_speech(
     utterance: Utterance, alignment: Alignment, seconds: float, frames: np.ndarray, mel: MelConfig
 ) -> AlignedSpeech:
-    """Adds an alignment of N phones and pauses to its utterance.
-
-    Args:
-        utterance: Its id and text.
-        alignment: Of N phones and pauses.
-        seconds: Length of the recording.
-        frames: Frames of each phone, (N,).
-        mel: Settings of the frames.
-    """
+    """Adds an alignment of N phones and pauses, with their frames, (N,), to its utterance."""
     edges: list[float] = alignment.boundaries_s.tolist()
     return AlignedSpeech(
         id=utterance.id,

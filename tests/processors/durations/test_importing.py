@@ -260,7 +260,7 @@ def test_each_fault_is_counted_and_named_and_too_many_fail(corpus, spoken, tmp_p
     with pytest.raises(InputError, match=r"5 of 9 utterances .*allows 3") as caught:
         run(corpus, tmp_path, source)
     assert f"{path[IDS[1]]}: it has" in str(caught.value)
-    assert "no_start would fit 1 of these 1" in str(caught.value)
+    assert "--tokens no_start" in str(caught.value)
     assert report(tmp_path)["rejected"] == {
         "broken": 1, "doubled": 1, "missing": 1, "wrong sum": 1, "wrong token count": 1,
     }  # fmt: skip
@@ -368,7 +368,7 @@ def test_a_newer_import_replaces_an_older_one_and_nothing_else(corpus, spoken, t
 def test_names_of_no_utterance_are_shown(corpus, tmp_path):
     (tmp_path / "source").mkdir()
     np.save(tmp_path / "source/take7.npy", np.array([1]))
-    with pytest.raises(InputError, match=r"its 1 names \(take7, ...\) .* by --name_pattern"):
+    with pytest.raises(InputError, match=r"its 1 names \(take7, ...\) none .* by --name_pattern"):
         run(corpus, tmp_path, tmp_path / "source")
 
 

@@ -72,7 +72,7 @@ def test_time_that_runs_backwards_is_named(tmp_path, format):
         ([3, -114], r"token 2 of 2 lasts -114"),
         ([3.0, 1.5], r"token 2 of 2 lasts 1.5"),
         ([float("nan"), 1], r"token 1 of 2 lasts nan"),
-        ([[1, 2], [3, 4]], r"its shape is \(2, 2\)"),
+        ([[1, 2], [3, 4]], r"of shape \(2, 2\), expected a number for each token"),
     ],
 )
 def test_frames_that_make_no_sense_are_named(tmp_path, format, frames, message):

@@ -8,7 +8,6 @@ from processors.durations.tokens import (
     assign_frames,
     grid_of_tokens,
     read_table,
-    suggest,
 )
 from processors.records import SpokenText, Word
 from utils.errors import InputError
@@ -38,27 +37,20 @@ def test_each_layout_gives_every_phone_its_frames(layout, end_token, expected):
     assert assign_frames(frames, SPOKEN, layout, end_token=end_token).tolist() == expected
 
 
-def fault(n_tokens):
+@pytest.mark.parametrize(
+    ("n_found", "hint"),
+    [
+        (4, "--tokens no_pauses"),
+        (5, "--tokens no_edges or --tokens no_pauses --end_token"),
+        (8, "--tokens all --end_token"),
+        (20, "list its tokens by --phones_file; no --tokens"),
+    ],
+)
+def test_another_number_of_tokens_is_an_error_with_the_flags_that_fit(n_found, hint):
     with pytest.raises(TokenCountError) as caught:
-        assign_frames(np.ones(n_tokens, dtype=np.int64), SPOKEN, "all", end_token=False)
-    return caught.value
-
-
-def test_another_number_of_tokens_is_said_with_both_numbers():
-    assert str(fault(4)) == "it has 4 durations, the text 7 tokens (all)"
-
-
-def test_the_layout_that_would_fit_is_suggested():
-    nine = [fault(4)] * 9
-    assert suggest([*nine, fault(9)]) == "--tokens no_pauses would fit 9 of these 10"
-    assert suggest([fault(8)]) == "--tokens all --end_token would fit 1 of these 1"
-    assert suggest([]) == ""
-
-
-@pytest.mark.parametrize("counts", [[20], [4, 4, 9]])
-def test_where_a_layout_fits_by_chance_or_none_does_a_table_is_asked_for(counts):
-    message = "no --tokens would fit them; list the tokens of each utterance by --phones_file"
-    assert suggest([fault(n) for n in counts]) == message
+        assign_frames(np.ones(n_found, dtype=np.int64), SPOKEN, "all", end_token=False)
+    numbers = f"it has {n_found} durations, the text 7 tokens (all)"
+    assert str(caught.value) == f"{numbers}; {hint} would fit"
 
 
 def test_a_table_names_tokens_and_says_how_long_frames_are(tmp_path):
