@@ -33,7 +33,7 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
     places = _between_phones(alignment)
     notices = []
     for place, (start_s, end_s) in enumerate(places):
-        span = slice(round(start_s / FRAME_S), round(min(end_s / FRAME_S, len(audible))))
+        span = slice(round(max(start_s, 0) / FRAME_S), round(min(end_s / FRAME_S, len(audible))))
         frames = span.start + np.flatnonzero(audible[span])
         unaligned_s = FRAME_S * len(frames)
         has_vowels = FRAME_S * np.count_nonzero(vowels[span]) >= _FEWEST_VOWELS_S
