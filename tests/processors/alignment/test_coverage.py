@@ -76,9 +76,9 @@ def test_noise_of_20_db_less_is_no_speech_and_hides_none(kind):
 
 
 def test_a_breath_at_the_end_is_reported_and_no_speech():
-    wav = 0.17 * noise("hiss")  # -15 dB
+    wav = 0.25 * noise("hiss")  # -12 dB
     breath = np.zeros(len(wav))
-    start, length = round(2.05 * RATE), round(0.3 * RATE)
+    start, length = round(1.95 * RATE), round(0.42 * RATE)
     breath[start : start + length] = np.hanning(length) * wav[:length]
     assert check(range(1, 8), breath) == TAIL
 
