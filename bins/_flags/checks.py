@@ -103,18 +103,19 @@ def _check_evaluation(given: Namespace) -> None:
     if given.infer_testing_set is not None:
         _require("--infer_testing_set", ("infer_dataset",), given)
     _check_vocoder(given)
-    if given.metrics or (given.checks and given.checks != "none"):
-        _check_names(given)
+    checks = None if given.checks == "none" else given.checks
+    if given.metrics or checks:
+        _check_names(given.metrics, checks)
 
 
-def _check_names(given: Namespace) -> None:
+def _check_names(metrics: str | None, checks: str | None) -> None:
     from processors.metrics.registry import CHECKS, METRICS  # it imports NumPy
 
     for flag, names, known in (
-        ("metric", given.metrics, ["all", *METRICS]),
-        ("check", given.checks, ["all", *CHECKS]),
+        ("metric", metrics, ["all", *METRICS]),
+        ("check", checks, ["all", *CHECKS]),
     ):
-        for name in names.split(",") if names not in (None, "none") else ():
+        for name in names.split(",") if names else ():
             if name not in known:
                 raise UsageError(
                     f"--{flag}s {name}: no such {flag}{nearest(name, known)}"

@@ -119,19 +119,6 @@ def test_an_utterance_with_too_many_phones_is_rejected_by_name(tmp_path):
     assert "does the recording match its text" in row["reason"]
 
 
-class Sizes:
-    """The section of a model without an aligner."""
-
-
-def test_a_model_that_cannot_learn_durations_is_not_asked_to():
-    keys = {"task": "tts", "model_type": "Other", "dataset": ("a",), "dataset_path": {}}
-    learned = PreprocessConfig(aligner="learned")
-    with pytest.raises(ValueError, match="Other cannot learn durations: choose another"):
-        Config(**keys, log_dir="", model=Sizes(), preprocess=learned)
-    vocoder = keys | {"task": "vocoder"}
-    assert Config(**vocoder, log_dir="", model=Sizes(), preprocess=learned).task == "vocoder"
-
-
 def test_utterances_without_alignment_are_not_cropped():
     keys = {"task": "tts", "model_type": "Other", "dataset": ("a",), "dataset_path": {}}
     with pytest.raises(ValueError, match=r"train\.crop_phones is 28, but .* unknown; set it to 0"):
