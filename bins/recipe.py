@@ -3,12 +3,14 @@
 import importlib
 import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from bins._flags.parsers import recipe_arguments
 from bins._recipe.next_command import next_command
 from bins._recipe.places import ROOT, find_recipe
-from bins._recipe.steps import Step, plan
-from utils.cli import run
+from bins._recipe.steps import Step, plan, shown_config
+from utils.cli import print_text, run
 from utils.commands import run_command
 from utils.errors import printable
 
@@ -23,6 +25,9 @@ def main() -> None:
     recipe = find_recipe(name, os.environ.pop("RECIPE_CALLER_DIR", None))  # set by run.sh
     os.chdir(ROOT)
     texts = recipe_arguments(recipe.kind, words)
+    if "show_config" in texts:
+        _show_config(shown_config(recipe, texts), texts.get("set", ()))
+        return
     *steps, last = plan(recipe, texts)
     for step in steps:
         _run_apart(step)
@@ -34,6 +39,12 @@ def main() -> None:
         importlib.import_module(f"bins.{last.command.name}").main(last.words)
     if last.command.stage in (1, 2) and "synthetic" not in texts:  # that voice makes noise
         _log(f"next: {next_command(recipe, last.command.stage, texts)}")
+
+
+def _show_config(path: Path, overrides: Sequence[str]) -> None:
+    from models.base.registry import config_lines
+
+    print_text("".join(f"{line}\n" for line in config_lines(path, overrides)))
 
 
 def _run_apart(step: Step) -> None:

@@ -95,6 +95,9 @@ FLAGS = (
     Flag("set", v.SETTING, ALL,
          "override one key of the configuration, as in --set train.batch_size=8; may be repeated",
          several="repeated"),
+    Flag("show_config", None, ALL,
+         "print every key of the configuration with its value and where it comes from (a file,"
+         " --set or default), and end", scope="recipe"),
     Flag("gpu", v.GPUS, ALL,
          'GPUs by number, as in 0 or 0,1,2,3; "" is the CPU (default: 0, or CUDA_VISIBLE_DEVICES;'
          ' without a GPU: the CPU)', scope="recipe"),

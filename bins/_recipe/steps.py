@@ -59,6 +59,26 @@ def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
     return [_launched(step, machines, gpu) if step.command.stage == 2 else step for step in steps]
 
 
+def shown_config(recipe: Recipe, texts: dict[str, Any]) -> Path:
+    """Finds the configuration that --show_config prints: of a recipe, or of an experiment.
+
+    Args:
+        recipe: The recipe.
+        texts: The flags; paths in them become absolute.
+
+    Raises:
+        UsageError: If the model is no local experiment.
+    """
+    _place(recipe, (3,), texts)
+    if "infer_expt_dir" not in texts:
+        return Path(texts["config"])
+    given = Path(texts["infer_expt_dir"])
+    for home in (given, given.parent.parent):  # or a checkpoint in it
+        if (home / "config.json").is_file():
+            return home / "config.json"
+    raise UsageError(f"--show_config: {given} is no local experiment; give its folder")
+
+
 def _read(texts: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401  (of any type)
     return _TABLE[name].read(texts[name]) if name in texts else None
 

@@ -1,5 +1,6 @@
 """`python -m bins.recipe`: flags that are wrong, missing, or go with another stage or recipe."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from bins.recipe import main
 from utils.cli import UsageError
 
 ROOT = Path(__file__).parents[2]
+DEMO_CONFIG = "egs/tts/FastSpeech2/exp_config_demo.json"
 SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
 SPEAK = (*SINGLE, "--infer_text", "Hi.")
 BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
@@ -274,3 +276,31 @@ def test_a_python_that_is_too_old_is_named():
     done = subprocess.run([sys.executable, "-c", old], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2
     assert "is Python 3.9, expected 3.10 or newer; run make venv, or set PYTHON" in done.stderr
+
+
+def shown(monkeypatch, capsys, *words):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "argv", ["recipe", "tts/FastSpeech2", "--show_config", *words])
+    main()
+    lines = capsys.readouterr().out.splitlines()
+    return {line.split(" = ")[0]: line.split(" = ", 1)[1] for line in lines}
+
+
+def test_show_config_names_the_origin_of_every_key(monkeypatch, capsys):
+    lines = shown(monkeypatch, capsys, "--set", "train.batch_size=3", "--config", DEMO_CONFIG)
+    assert lines["train.batch_size"] == "3  # --set"
+    assert lines["train.grad_clip_thresh"] == "1.0  # default"
+    assert lines["dataset"].startswith('["LJSpeech-mini"]  # ')
+    assert lines["dataset"].endswith(("exp_config_demo.json", "ljspeech_mini.json"))
+
+
+def test_show_config_of_an_experiment_or_a_checkpoint_in_it(monkeypatch, capsys, tmp_path):
+    voice = shown(monkeypatch, capsys, "--infer_expt_dir", "egs/_voices/kathleen")
+    assert voice["model_type"].startswith('"FastSpeech2"  # ')
+    (tmp_path / "checkpoints" / "step-00000001").mkdir(parents=True)
+    shutil.copy(ROOT / "egs/_voices/kathleen/config.json", tmp_path)
+    checkpoint = tmp_path / "checkpoints" / "step-00000001"
+    inside = shown(monkeypatch, capsys, "--infer_expt_dir", str(checkpoint))
+    assert inside["model_type"] == f'"FastSpeech2"  # {tmp_path / "config.json"}'
+    with pytest.raises(UsageError, match="org/name is no local experiment; give its folder"):
+        shown(monkeypatch, capsys, "--infer_expt_dir", "org/name")

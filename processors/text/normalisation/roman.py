@@ -23,7 +23,7 @@ _HEADINGS = (
     "Op|Opus|Page|Part|Phase|Plate|Rocky|Scene|Section|Series|Stage|Symphony|Table|Title|Type|"
     "Unit|Verse|Version|Volume|War"
 )
-_LETTERS = ("L", "C", "D", "M")  # "Section C" and "type D" are no numbers
+_LETTERS = ("L", "C", "D", "M")  # "Section C" and "Richard M. Nixon" hold no numbers
 _NUMERAL = r"(?P<numeral>[IVXLCDM]+)"
 # "Charles I" is a king only where the pronoun cannot stand.
 _NOT_PRONOUN = r"(?!(?<=\sI)(?:'[a-z]|\s(?!of\b|was\b|died\b|became\b|and\b|had\b|[A-Z(\d])))"
@@ -41,7 +41,7 @@ def roman_value(numeral: str) -> int | None:
 
 
 def _rank(match: re.Match[str]) -> str:
-    value = roman_value(match["numeral"])
+    value = None if match["numeral"] in _LETTERS else roman_value(match["numeral"])
     if value is None:
         return match[0]
     return f"{match['name']} the {ordinal(str(value))}{match['possessive'] or ''}"

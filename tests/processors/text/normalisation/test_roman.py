@@ -18,6 +18,7 @@ def test_roman_numerals(numeral, value):
         ("Chapter IV", "Chapter four"),
         ("the XIX century", "the nineteenth century"),
         ("Charles I think", "Charles I think"),
+        ("Richard M. Nixon and Joseph D. Nicol", "Richard M. Nixon and Joseph D. Nicol"),
         ("Section C", "Section C"),
     ],
 )
