@@ -6,7 +6,7 @@ from utils.parallel import n_cores
 
 
 def main() -> None:
-    """Checks the data sets of a config; the exit code is 1 if one has too many faults."""
+    """Checks the datasets of a config; the exit code is 1 if one has too many faults."""
     parser = Parser(
         "Reads the recordings, texts and alignment files of a configuration as stage 1 does, and "
         "lists what it would reject, what is odd, and the words it knows no pronunciation of. "
@@ -14,7 +14,7 @@ def main() -> None:
         "stage 1 accepts."
     )
     add_config_arguments(parser)
-    parser.add_argument("--dataset", help="only this data set; default: all of the configuration")
+    parser.add_argument("--dataset", help="only this dataset; default: all of the configuration")
     parser.add_argument(
         "--num_workers", type=int, default=n_cores(), help="processes (default: %(default)s)"
     )

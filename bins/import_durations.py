@@ -45,11 +45,11 @@ def arguments() -> argparse.Namespace:
         help="attention: the most likely monotonic alignment, or the phone of the largest weight in"
         " each frame, as NVIDIA's FastPitch 1.0 (default: monotonic)",
     )
-    add("--dataset", help="data set of the durations; default: the only one of the configuration")
+    add("--dataset", help="dataset of the durations; default: the only one of the configuration")
     add(
         "--output",
         type=Path,
-        help="folder to make; default: preprocess.imported_dir, or <data set>/alignments",
+        help="folder to make; default: preprocess.imported_dir, or <dataset>/alignments",
     )
     add(
         "--max_bad_ratio",

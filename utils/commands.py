@@ -17,7 +17,7 @@ def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
         environment: All variables of the command.
 
     Returns:
-        The exit code; 128 + N if signal N ended the command.
+        The exit code; 128 + N if signal N ended the command, or came too late to do so.
     """
     child: subprocess.Popen[bytes] | None = None
     stopped = False
@@ -41,4 +41,6 @@ def run_command(words: Sequence[str], environment: Mapping[str, str]) -> int:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+    if stopped and code == 0:  # it ended just then: what follows it must not start
+        return 128 + signal.SIGTERM
     return code if code >= 0 else 128 - code

@@ -88,7 +88,7 @@ def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
     """
     values: dict[str, object] = {}
     origins: dict[Keys, str] = {}
-    for name, layer in _read_chain(path, ()):
+    for name, layer in _read_chain(path, (), set()):
         _merge(values, origins, layer, name, ())
     return overridden(Tree(values, origins, path), overrides)
 
@@ -128,16 +128,21 @@ def plain_tree(
     return Tree(values, origins, path)
 
 
-def _read_chain(path: Path, seen: tuple[Path, ...]) -> Iterator[tuple[str, dict[str, object]]]:
-    """Name and values of the files below this one in the chain, then of this one."""
+def _read_chain(
+    path: Path, seen: tuple[Path, ...], applied: set[Path]
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """Name and values of the files below this one in the chain, then of this one, each once."""
     name, resolved = _shown(path), path.resolve()
     if resolved in seen:
         chain = " -> ".join(_shown(p) for p in (*seen, resolved))
         raise ConfigError(f"{name}: base_config is circular: {chain}")
+    if resolved in applied:  # a base of two files in a list
+        return
+    applied.add(resolved)
     values = read_values(path)
     base = values.pop("base_config", None)
     for file in base if isinstance(base, list) else [] if base is None else [base]:
-        yield from _read_chain(_base_path(path, file), (*seen, resolved))
+        yield from _read_chain(_base_path(path, file), (*seen, resolved), applied)
     yield name, values
 
 

@@ -61,7 +61,7 @@ def _check_model(stage: int, given: Namespace) -> None:
         if given.name is None and not outputs:
             others = ", --name or --infer_output_dir" if stage == 4 else ", or --name"
             raise UsageError(f"stage {stage} needs --infer_expt_dir{others}")
-        _require("without --infer_expt_dir, it", ("config",), given)
+        _require(f"stage {stage} without --infer_expt_dir", ("config",), given)
 
 
 def _check_inference(single: Sequence[str], given: Namespace) -> None:

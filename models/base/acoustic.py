@@ -63,7 +63,7 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
         names = ", ".join(missing) or "any speaker"
         raise InputError(
             f"no pitch and energy statistics of {names}: stage 1 found no utterance to train on;"
-            " delete stats.json in the data set's folder and run stage 1 again, which leaves such"
+            " delete stats.json in the dataset's folder and run stage 1 again, which leaves such"
             " speakers out"
         )
     stats = [getattr(known[speaker.name], quantity) for speaker in assets.speakers]

@@ -182,7 +182,7 @@ class AlignerTraining:
         return AlignerOutput(log_attention, monotonic_durations(log_attention, *lengths))
 
     def losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Computes the forward-sum and binarization loss (equations in modules/aligner_losses.py).
+        """Computes the forward-sum and binarization loss (modules/alignment_encoder.py).
 
         Args:
             found: What `align` gave for the batch.

@@ -35,7 +35,7 @@ def evaluate(
 ) -> Evaluation:
     """Scores systems, and writes `scores.jsonl`, `scores.json` and `comparison.json`.
 
-    The page is written by `models.evaluation.report.write_page`.
+    The page is written by `models.evaluation.report.page.write_page`.
 
     Args:
         inputs: Systems, and where their references are.

@@ -1,7 +1,8 @@
 """What can be asked of the synthesis of a text, and whether a model can do it."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -71,10 +72,11 @@ class Settings:
             InputError: If a value has another type or is out of range, a transform and given pitch
                 come together, or the model lacks a control that is asked for.
         """
-        for name in ("pitch_control", "energy_control", "duration_control"):
-            _check_factor(name, getattr(self, name))
-        _check_whole("fade_out", self.fade_out)
-        seed = _check_whole("seed", self.seed, MOST_SEED)
+        pitch_control = _factor("pitch_control", self.pitch_control)
+        energy_control = _factor("energy_control", self.energy_control)
+        duration_control = _factor("duration_control", self.duration_control)
+        fade_out = _whole("fade_out", self.fade_out)
+        seed = _whole("seed", self.seed, MOST_SEED)
         transform = transform_of(self.pitch_transform)
         if isinstance(transform, PitchTransform) and abs(transform.shift_hz) > MOST_SHIFT_HZ:
             raise InputError(
@@ -88,7 +90,16 @@ class Settings:
                 "a pitch transform acts on predicted pitch, and the pitch of this text is given;"
                 " leave one of them out"
             )
-        settings = replace(self, pitch_transform=transform, pitch=pitch, seed=seed)
+        settings = Settings(
+            self.speaker,
+            pitch_control,
+            energy_control,
+            duration_control,
+            transform,
+            pitch,
+            fade_out,
+            seed,
+        )
         if lacking := sorted(settings._asked() - set(controls)):
             raise InputError(
                 f"{model} has no control of {', '.join(lacking)} (it has:"
@@ -128,13 +139,14 @@ class Settings:
 RECORDED = tuple(Settings().record())  # names in a record
 
 
-def _check_factor(name: str, value: object) -> None:
+def _factor(name: str, value: object) -> float:
     low, high = CONTROL_RANGE
-    if not (isinstance(value, int | float) and low <= value <= high):
-        raise InputError(f"{name} is {value!r}; expected {low:g} to {high:g}")
+    if isinstance(value, Real) and not isinstance(value, bool) and low <= float(value) <= high:
+        return float(value)
+    raise InputError(f"{name} is {value!r}; expected {low:g} to {high:g}")
 
 
-def _check_whole(name: str, value: object, most: int | None = None) -> int:
+def _whole(name: str, value: object, most: int | None = None) -> int:
     limit = ", 0 or more" if most is None else f" from 0 to {most}"
     if not (isinstance(value, int | np.integer) and 0 <= value <= (most or value)):
         raise InputError(f"{name} is {value!r}; expected a whole number{limit}")

@@ -72,7 +72,7 @@ class Speech:
         return timed_phones(self.phone_names, self.durations, self.frame_s)
 
     def save(self, path: str | Path) -> None:
-        """Writes the wav as 16-bit samples.
+        """Writes the wav, as 16-bit samples where the format has samples.
 
         Args:
             path: Its suffix decides the format: .wav, .flac, .ogg or .mp3. Its folder is created.

@@ -1,4 +1,4 @@
-"""What the output of stages 1 and 2 lacks, or needs to be told, before the next stage."""
+"""Empty splits after stage 1, and the speaker to name after stage 2."""
 
 from collections.abc import Sequence
 from pathlib import Path

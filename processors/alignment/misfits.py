@@ -37,8 +37,8 @@ def list_misfits(
     """Writes all scores, the worst first, and warns of suspicious ones.
 
     Args:
-        folder: Of the data set; no file is written if no utterance has a score.
-        utterances: Of the data set.
+        folder: Of the dataset; no file is written if no utterance has a score.
+        utterances: Of the dataset.
         scores: By id.
     """
     if not scores:

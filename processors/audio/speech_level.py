@@ -15,7 +15,6 @@ _SILENCE_DB = 20.0  # below the speech
 _NOISE_DB = 6.0  # above the noise floor
 _VOWEL_DB = 8.0  # below the speech: the vowels of quiet syllables; breaths are 15 dB and more below
 _SMOOTHED_FRAMES = 5  # the level of hum and rumble varies from one frame of 10 ms to the next
-SHORTEST_PAUSE_S = 0.15  # closures of plosives are shorter
 _THRESHOLDS = 2.0 ** np.arange(-15, 0)  # (15,), amplitudes
 
 
@@ -39,12 +38,6 @@ class SpeechActivity(NamedTuple):
     start_s: float
     end_s: float
     pauses: tuple[Pause, ...]  # between both
-
-    @property
-    def speaking_s(self) -> float:
-        """Seconds of speech without pauses; closures of plosives are speech."""
-        pauses = (pause.seconds for pause in self.pauses if pause.seconds >= SHORTEST_PAUSE_S)
-        return self.end_s - self.start_s - sum(pauses)
 
 
 class SpeechFrames(NamedTuple):

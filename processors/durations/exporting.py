@@ -28,7 +28,7 @@ def export_store(
     output: Path,
     find: FindDurations | None = None,
 ) -> None:
-    """Writes the alignments of a data set that stage 1 has prepared.
+    """Writes the alignments of a dataset that stage 1 has prepared.
 
     Times are those of the training frames, in seconds from the start of the recording.
 

@@ -46,7 +46,7 @@ class Interpretation:
 
 
 class PoorAttentionError(AlignmentError):
-    """Durations from attention that lost its way."""
+    """Durations from non-monotonic attention."""
 
 
 class Fitter:
@@ -159,7 +159,7 @@ def _check_attention(attention: PathQuality | None, least: float) -> None:
     if attention is not None and attention.least < least:
         found = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
         raise PoorAttentionError(
-            f"the attention lost its way ({found}; preprocess.min_attention is {least:g}); train"
+            f"poor attention ({found}; preprocess.min_attention is {least:g}); train"
             " the voice longer, or check text and recording"
         )
 

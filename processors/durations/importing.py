@@ -97,7 +97,7 @@ def import_durations(
 
     Args:
         config: The experiment.
-        dataset: One of its data sets.
+        dataset: One of its datasets.
         source: Where the durations come from.
         interpretation: How they are interpreted.
         output: Folder, in which an older import is replaced; None: the one that stage 1 reads.

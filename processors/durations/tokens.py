@@ -96,7 +96,7 @@ def read_table(path: Path) -> Table:
     tokens are dropped.
 
     Raises:
-        InputError: If a line has another form; names file and line.
+        InputError: If a line has another form, or an id two lines; names file and line.
     """
     tokens: dict[str, Tokens] = {}
     rate = None
@@ -105,6 +105,8 @@ def read_table(path: Path) -> Table:
             rate = _rate(line, f"{path}:{n}")
         elif line.strip():
             id, *cells = (cell.strip() for cell in line.split("|"))
+            if id in tokens:
+                raise InputError(f"{path}:{n}: {id} has a line already; remove one of them")
             tokens[id] = _tokens(cells, f"{path}:{n}")
     return Table(tokens, rate)
 

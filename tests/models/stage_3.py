@@ -32,7 +32,7 @@ def preprocess_of(root: Path) -> PreprocessConfig:
 
 
 def make_store(root: Path, dataset: str = "Anna", text: str = TEXT) -> MelWavStore:
-    """A prepared data set, whose corpus is there too."""
+    """A prepared dataset, whose corpus is there too."""
     folder = root / "data" / dataset
     store = make_mel_wav_store(folder)
     audio = {id: root / "corpus" / f"{id}.wav" for id in store.ids}

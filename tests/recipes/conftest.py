@@ -19,7 +19,7 @@ SHELLS = {
 }
 # In place of the command of each stage, and of what starts processes: it only records its call.
 STAGE = """
-import json, os, signal, sys
+import json, os, signal, sys, time
 
 def main(words=None):
     words = sys.argv[1:] if words is None else words
@@ -40,7 +40,7 @@ def main(words=None):
         with open(os.environ["READY"], "w") as ready:
             ready.write("ready")
         while True:
-            signal.pause()
+            time.sleep(0.1)  # pause() would miss a signal that comes just before it
 
     if code := int(os.environ.get("FAKE_EXIT", "0")):
         raise SystemExit(code)

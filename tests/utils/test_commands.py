@@ -14,7 +14,7 @@ import os, sys
 from utils.commands import run_command
 
 child = '''
-import os, signal, sys
+import os, signal, sys, time
 
 def stop(number, frame):
     print(signal.Signals(number).name, flush=True)
@@ -25,7 +25,7 @@ for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, stop)
 open(sys.argv[1], "w").close()
 while True:
-    signal.pause()
+    time.sleep(0.1)  # pause() would miss a signal that comes just before it
 '''
 sys.exit(run_command([sys.executable, "-c", child, sys.argv[1]], os.environ))
 """
@@ -80,3 +80,18 @@ def test_handlers_are_those_of_before():
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     assert run_command([sys.executable, "-c", "raise SystemExit(3)"], os.environ) == 3
     assert before == (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT))
+
+
+def test_a_command_that_ends_as_it_is_stopped_counts_as_stopped(monkeypatch):
+    class Child:
+        """Ends by itself while the signal is on its way."""
+
+        def __init__(self, *_: object, **__: object) -> None:
+            self.terminate = lambda: None
+
+        def wait(self) -> int:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return 0
+
+    monkeypatch.setattr(subprocess, "Popen", Child)
+    assert run_command(["any"], {}) == 128 + signal.SIGTERM

@@ -79,6 +79,14 @@ def test_of_several_base_configs_the_later_one_wins_and_is_the_origin(tmp_path):
     assert tree.origin(("dataset",)) == "exp.json"
 
 
+def test_a_base_of_two_base_configs_is_applied_once(tmp_path):
+    (tmp_path / "base.json").write_text('{"name": "base", "dataset": ["base"]}')
+    (tmp_path / "a.json").write_text('{"base_config": "base.json", "name": "a"}')
+    (tmp_path / "b.json").write_text('{"base_config": "base.json", "dataset": ["b"]}')
+    experiment = load(tmp_path, '{"base_config": ["a.json", "b.json"]}')
+    assert (experiment.name, experiment.dataset) == ("a", ("b",))
+
+
 def test_a_circle_through_a_list_of_base_configs_is_shown(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.json").write_text('{"base_config": ["a.json", "exp.json"]}')

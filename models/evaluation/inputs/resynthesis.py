@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from config.schema import InferenceConfig
+from models.base.devices import resolved_device
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
 from models.synthesizer.vocoders import BUILT_IN, OpenedVocoder, open_vocoder
 from modules.mel import MelSpectrogram
@@ -105,7 +106,7 @@ def resynthesise(
         InputError: If a recording or the vocoder cannot be read, a recording is shorter than a
             frame, or a copy is not finite.
     """
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = resolved_device()
     network, mel = vocoder.load(settings, device), MelSpectrogram(vocoder.mel)
     facts = json.dumps([_VERSION, asdict(vocoder.mel), *vocoder.facts(network, settings)]).encode()
     keys, files = _read_keys(folder / _KEYS), {}

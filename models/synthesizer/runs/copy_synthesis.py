@@ -89,7 +89,7 @@ def load_copy_synthesis(
 
 
 def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
-    """Mode `batch`: synthesises the mels of a prepared data set into `<output>/<id>.wav`.
+    """Mode `batch`: synthesises the mels of a prepared dataset into `<output>/<id>.wav`.
 
     Args:
         synthesis: Vocoder and output.
@@ -97,7 +97,7 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
         testing_set: Its split.
 
     Raises:
-        InputError: If stage 1 did not prepare the data set, or a mel could not be synthesised (the
+        InputError: If stage 1 did not prepare the dataset, or a mel could not be synthesised (the
             others are made).
     """
     processed = user_path(synthesis.preprocess.processed_dir)

@@ -56,7 +56,7 @@ class MelSource:
 def sources_of_split(
     processed: Path, dataset: str, testing_set: TestingSet, mel: MelConfig
 ) -> list[MelSource]:
-    """Lists the recordings of one split of a data set, with their mels from stage 1, as sources.
+    """Lists the recordings of one split of a dataset, with their mels from stage 1, as sources.
 
     Args:
         processed: Where stage 1 writes.
@@ -65,7 +65,7 @@ def sources_of_split(
         mel: What the vocoder reads.
 
     Raises:
-        InputError: If stage 1 did not prepare the data set for vocoders, or made another mel.
+        InputError: If stage 1 did not prepare the dataset for vocoders, or made another mel.
     """
     utterances = utterances_of(processed, dataset, testing_set)
     store = MelWavStore(processed / dataset, mel)

@@ -100,7 +100,7 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
 
 
 def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
-    """Reads the utterances of one split of a prepared data set, sorted by id.
+    """Reads the utterances of one split of a prepared dataset, sorted by id.
 
     Args:
         processed: Where stage 1 writes.
@@ -108,14 +108,14 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
         testing_set: The split.
 
     Raises:
-        InputError: If stage 1 did not prepare the data set (lists those it did), its files do not
+        InputError: If stage 1 did not prepare the dataset (lists those it did), its files do not
             belong together, or the split is empty.
     """
     prepared = sorted(path.parent.name for path in processed.glob(f"*/{MANIFEST}"))
     if dataset not in prepared:
         known = ", ".join(prepared) or "none"
         raise InputError(
-            f"{processed} holds no data set {dataset!r} (prepared: {known});"
+            f"{processed} holds no dataset {dataset!r} (prepared: {known});"
             " correct --infer_dataset or preprocess.processed_dir, or run stage 1"
         )
     folder = processed / dataset

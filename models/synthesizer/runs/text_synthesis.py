@@ -164,7 +164,7 @@ def _naming(place: str) -> Iterator[None]:
 def synthesise_dataset(
     synthesis: TextSynthesis, dataset: str, testing_set: TestingSet, settings: Settings
 ) -> None:
-    """Mode `batch`: synthesises the texts of a prepared data set into `<output>/<id>.wav`.
+    """Mode `batch`: synthesises the texts of a prepared dataset into `<output>/<id>.wav`.
 
     Each has the speaker of its recording, unless the settings name one.
 
@@ -175,7 +175,7 @@ def synthesise_dataset(
         settings: Speaker, controls and seed.
 
     Raises:
-        InputError: If stage 1 did not prepare the data set, the speaker is unknown, or a text
+        InputError: If stage 1 did not prepare the dataset, the speaker is unknown, or a text
             could not be synthesised (the others are made).
     """
     speaker = settings.speaker

@@ -96,8 +96,9 @@ class Machines:
         flag = f"--accelerate_config {self.config}"
         try:
             keys: Any = yaml.safe_load(read_text(self.config))
-        except yaml.YAMLError as error:
-            raise InputError(f"{self.config}: no YAML ({error})") from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no such date
+            reason = " ".join(str(error).split())
+            raise InputError(f"{self.config}: not YAML: {reason}") from error
         keys = keys if isinstance(keys, dict) else {}
         if (found := keys.get("distributed_type")) != "MULTI_GPU":
             raise UsageError(
@@ -109,6 +110,10 @@ class Machines:
             if not isinstance(number, int) or not 1 <= number <= _MOST:
                 raise UsageError(f"{flag}: {key} is {number!r}, expected 1 to {_MOST}")
             numbers.append(number)
+        if numbers[0] % numbers[1]:
+            raise UsageError(
+                f"{flag}: num_processes {numbers[0]} is no multiple of num_machines {numbers[1]}"
+            )
         return numbers[0] // numbers[1]
 
 

@@ -123,6 +123,10 @@ def _digest(plain: object) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
+class MeasuredError(InputError):
+    """The validation that was added to a checkpoint is damaged; the checkpoint is not."""
+
+
 def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, rank: int) -> Position:
     """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
 
@@ -157,15 +161,10 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
             restore_random_states(randomness[rank] | tensors["random"][rank])
         path = checkpoint / POSITION
         if (checkpoint / MEASURED).exists():
-            path = checkpoint / MEASURED
-            measured = cast("dict[str, Any]", read_json(path))
-            plain = measured["position"]
-            if measured["sha256"] != _digest(plain):
-                raise InputError(
-                    f"{path} has changed since it was written; remove it, and --resume validates "
-                    "this update again"
-                )
+            path, plain = checkpoint / MEASURED, _read_measured(checkpoint / MEASURED)
         return build(Position, plain_tree(plain, path))
+    except MeasuredError:
+        raise
     except (
         ArithmeticError,
         AttributeError,
@@ -178,3 +177,17 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
             f"{checkpoint}: {STATE}, {POSITION} or {MEASURED} is damaged ({described(error)}); "
             "remove this checkpoint to resume from an older one"
         ) from error
+
+
+def _read_measured(path: Path) -> dict[str, Any]:
+    """The position with the validation that was added to a checkpoint."""
+    try:
+        measured = cast("dict[str, Any]", read_json(path))
+        if measured["sha256"] == _digest(measured["position"]):
+            return cast("dict[str, Any]", measured["position"])
+    except (InputError, KeyError, TypeError, ValueError):
+        pass
+    raise MeasuredError(
+        f"{path} has changed since it was written; remove it, and --resume validates this update"
+        " again"
+    )

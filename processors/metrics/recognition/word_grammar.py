@@ -5,7 +5,7 @@ This is far more reliable than free recognition: it only has to decide whether t
 are there.
 
 A probability of 1e-10 flags 5 % of clean recordings, 1e-18 less than 1 %, at the same rate of
-faults of two words that are found (`checks/words.py`); at 1e-30 none are found.
+faults of two words that are found (`processors/metrics/checks/words.py`); at 1e-30 none are found.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def recognised_words(
     """Finds the words of a text in a signal.
 
     Args:
-        words: Words of the text, normalised by `recognition.words_of`; not empty.
+        words: Words of the text, normalised by `labelled_speech.words_of`; not empty.
         wav: (S,) float32.
         sample_rate: Hz.
 

@@ -59,7 +59,7 @@ def test_flags_that_go_together_are_accepted(command, words):
         ("inference", SPLIT[:-2], r"--infer_mode batch needs --infer_testing_set train\|test\|go"),
         ("inference", [*TEXT, "--resample"], "--resample goes with --vocoder_dir"),
         ("inference", TEXT[2:], "stage 3 needs --infer_expt_dir, or --name"),
-        ("inference", [*TEXT[2:], "--name", "n"], "without --infer_expt_dir, it needs --config FI"),
+        ("inference", [*TEXT[2:], "--name", "n"], "without --infer_expt_dir needs --config FI"),
         ("inference", [*TEXT, "--name", "n"], "--infer_expt_dir and --name exclude each other"),
         ("vocode", [*SPLIT, "--config", __file__], "--infer_expt_dir and --config exclude each"),
         ("inference", [*TEXT, "--infer_output_dir", "a", "b"], "one --infer_output_dir, found 2"),
@@ -69,7 +69,7 @@ def test_flags_that_go_together_are_accepted(command, words):
         ("inference", [*RAMP, "--pitch_transform_amplify=0"], "custom and --pitch_transform_ampli"),
         ("inference", [*RAMP, "--pitch_transform_shift=5"], "custom and --pitch_transform_shift"),
         ("evaluate", [], "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"),
-        ("evaluate", ["--infer_output_dir", "o"], "without --infer_expt_dir, it needs --config"),
+        ("evaluate", ["--infer_output_dir", "o"], "without --infer_expt_dir needs --config"),
         ("evaluate", [*MODEL, "--name", "n"], "--infer_expt_dir and --name exclude each other"),
         (
             "evaluate",

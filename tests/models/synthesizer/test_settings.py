@@ -42,7 +42,7 @@ def test_no_control_is_needed_to_ask_for_none():
 
 
 @pytest.mark.parametrize("name", ["pitch", "energy", "duration"])
-@pytest.mark.parametrize("value", [0, -1, math.nan, 11, "1", None])
+@pytest.mark.parametrize("value", [0, -1, math.nan, 11, "1", None, True])
 def test_factors_have_a_range(name, value):
     with pytest.raises(InputError, match=rf"^{name}_control is .*; expected 0.1 to 10$"):
         Settings(**{f"{name}_control": value}).checked("FastPitch", ALL)
@@ -142,3 +142,11 @@ def test_an_unknown_setting_names_the_nearest():
 def test_a_fade_is_a_whole_number_of_frames(value):
     with pytest.raises(InputError, match=r"^fade_out is .*; expected a whole number, 0 or more"):
         Settings(fade_out=value).checked("FastPitch", ALL)
+
+
+def test_numbers_of_numpy_become_those_of_python():
+    settings = Settings(pitch_control=np.float32(1.5), fade_out=np.int64(3), seed=np.int32(2))
+    checked = settings.checked("FastPitch", ALL)
+    assert [type(x) for x in (checked.pitch_control, checked.fade_out, checked.seed)] == [
+        float, int, int,
+    ]  # fmt: skip

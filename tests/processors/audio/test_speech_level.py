@@ -109,7 +109,6 @@ def test_sound_is_found_between_silences():
 
     assert (sound.start_s, sound.end_s) == pytest.approx((0.3, 2.75), abs=1e-6)
     assert np.ravel(sound.pauses) == pytest.approx([1.3, 0.5, 2.2, 0.05])
-    assert sound.speaking_s == pytest.approx(1.95)  # what is short is no pause
 
 
 def test_frames_of_speech_are_those_above_noise_and_vowels_those_of_its_level():

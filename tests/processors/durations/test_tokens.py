@@ -72,6 +72,13 @@ def test_a_line_that_is_no_row_of_the_table_is_named(tmp_path, line):
         read_table(tmp_path / "t.txt")
 
 
+def test_an_id_with_two_lines_is_refused(tmp_path):
+    table = tmp_path / "phones.txt"
+    table.write_text("a|A B\nb|C\na|D\n")
+    with pytest.raises(InputError, match=r"phones\.txt:3: a has a line already; remove one"):
+        read_table(table)
+
+
 def test_signs_among_named_tokens_are_silences():
     tokens = Tokens(("HH", "AY1", ",", "Y", "<eos>"), 0.5)
     grid = grid_of_tokens(tokens, np.array([2, 2, 4, 2, 1]), FrameRate(100, 1000))

@@ -72,7 +72,7 @@ def make_vocoder(tmp_path: Path, network) -> CopySynthesis:
 
 @pytest.fixture
 def store(tmp_path):
-    """The data set Anna, prepared."""
+    """The dataset Anna, prepared."""
     folder = tmp_path / "data" / "Anna"
     store = make_mel_wav_store(folder)
     utterances = [Utterance(id, Path(f"{id}.wav"), "", "anna") for id in store.ids]

@@ -33,12 +33,12 @@ def prepare(tmp_path: Path, dataset: str = "Anna", **texts: str) -> None:
 def test_an_unknown_dataset_is_an_error_that_lists_the_prepared_ones(tmp_path):
     prepare(tmp_path, "Anna", a="Aa.")
     prepare(tmp_path, "Bert", a="Aa.")
-    with pytest.raises(InputError, match=r"no data set 'Ana' \(prepared: Anna, Bert\)"):
+    with pytest.raises(InputError, match=r"no dataset 'Ana' \(prepared: Anna, Bert\)"):
         utterances_of(tmp_path / "data", "Ana", "test")
 
 
 def test_a_dataset_before_stage_1_is_an_error_that_says_so(tmp_path):
-    with pytest.raises(InputError, match=r"no data set 'Anna' \(prepared: none\); .*run stage 1"):
+    with pytest.raises(InputError, match=r"no dataset 'Anna' \(prepared: none\); .*run stage 1"):
         utterances_of(tmp_path / "data", "Anna", "test")
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from models.training.processes.launch import Machines, count_gpus
 from utils.cli import UsageError
+from utils.errors import InputError
 
 
 def options(words: list[str]) -> list[str]:
@@ -53,12 +54,24 @@ def test_a_file_of_accelerate_says_all_but_the_rank(tmp_path: Path, quote):
         ("distributed_type: MULTI_GPU", "num_processes is None, expected 1 to 65535"),
         ("{distributed_type: MULTI_GPU, num_processes: 0}", "num_processes is 0, expected 1"),
         ("{distributed_type: MULTI_GPU, num_processes: two}", "num_processes is 'two', exp"),
+        (
+            "{distributed_type: MULTI_GPU, num_processes: 5, num_machines: 2}",
+            "num_processes 5 is no multiple of num_machines 2",
+        ),
     ],
 )
 def test_a_file_that_is_for_something_else_is_refused_at_once(tmp_path, text, message):
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(UsageError, match=message):
         Machines(config=tmp_path / "a.yaml")
+
+
+@pytest.mark.parametrize("text", ["when: 2026-13-45", "{", "[" * 3000])
+def test_a_file_that_is_not_yaml_is_refused_in_one_line(tmp_path, text):
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"a\.yaml: not YAML: .") as refusal:
+        Machines(config=tmp_path / "a.yaml")
+    assert "\n" not in str(refusal.value)
 
 
 def test_a_port_must_be_free_on_machine_0_and_an_address_known_on_all():
