@@ -179,6 +179,7 @@ def set_aside(folder: Path, step: int) -> None:
         path = step_folder(folder, newer)
         shutil.rmtree(target := path.with_name(path.name + _DAMAGED), ignore_errors=True)
         path.rename(target)
+        get_logger(__name__).warning("%s is damaged: renamed; it may be deleted", target)
 
 
 def prune(folder: Path, keep_last: int, always: Collection[int | None]) -> None:

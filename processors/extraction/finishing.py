@@ -37,6 +37,8 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     allowed = allowed_faults(n_all, ratio)
     count = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
     reasons = "".join(f"\n  {item.id}: {item.reason}" for item in rejected[:_SHOWN])
+    if len(rejected) > _SHOWN:
+        reasons += f"\n  and {len(rejected) - _SHOWN} more"
     listed = f"{run.folder / 'rejected.jsonl'} lists all of them:{reasons}"
     if len(rejected) <= allowed:
         _log.warning("%s; %s", count, listed)

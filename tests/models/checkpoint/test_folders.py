@@ -123,7 +123,7 @@ def test_the_newest_two_are_never_pruned(tmp_path):
     assert steps_of(tmp_path) == [2, 3]
 
 
-def test_newer_checkpoints_than_that_of_a_resumed_run_do_not_count_but_are_not_lost(tmp_path):
+def test_newer_checkpoints_than_that_of_a_resumed_run_are_set_aside_and_named(tmp_path, caplog):
     for step in (1, 2, 3, 2, 3):
         write_checkpoint(tmp_path, step, FILES)
         set_aside(tmp_path, 1)
@@ -134,6 +134,7 @@ def test_newer_checkpoints_than_that_of_a_resumed_run_do_not_count_but_are_not_l
         "step-00000002.damaged",
         "step-00000003.damaged",
     }
+    assert f"{tmp_path / 'step-00000003.damaged'} is damaged: renamed; it may be" in caplog.text
 
 
 def test_a_full_disk_keeps_older_checkpoints_and_leaves_nothing_behind(tmp_path):
