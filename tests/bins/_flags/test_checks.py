@@ -37,7 +37,8 @@ RAMP = [*TEXT, "--pitch_transform_custom", "ramp:1:2"]
     ],
 )
 def test_flags_that_go_together_are_accepted(command, words):
-    arguments(command, words)
+    given = vars(arguments(command, words))
+    assert [word for word in words if word.startswith("--") and given[word[2:]] is None] == []
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,10 @@ def test_a_model_that_needs_durations_refuses_data_without():
 
 @pytest.mark.parametrize("aligner", ["none", "learned", "pocketsphinx", "hmm"])
 def test_a_model_that_needs_none_accepts_every_aligner(aligner):
-    TACOTRON2.check_config(config_of(aligner))
+    config = replace(config_of(aligner), model=TACOTRON2.config())
+    assert TACOTRON2.check_config(config) is None
+    with pytest.raises(ValueError, match="Mine"):
+        replace(TACOTRON2, needs_durations=True).check_config(config_of("none"))
 
 
 def test_a_model_that_cannot_learn_durations_is_not_asked_to():
@@ -40,4 +43,4 @@ def test_a_model_that_cannot_learn_durations_is_not_asked_to():
 
 def test_aligners_do_not_matter_to_vocoders():
     config = replace(config_of("none"), task="vocoder", model=HiFiGANConfig())
-    find("vocoder", "HiFiGAN").check_config(config)
+    assert find("vocoder", "HiFiGAN").check_config(config) is None
