@@ -8,6 +8,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, NoReturn
 
 from utils.errors import InputError, nearest, printable
@@ -109,22 +110,45 @@ def check_at_least(given: argparse.Namespace, least: int, *names: str) -> None:
             raise UsageError(f"--{name} {value}: expected {least} or more")
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP: as after Ctrl-C, worker processes are ended and files are closed."""
+
+
+def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated(number)
+
+
+def _accept_termination() -> dict[int, Any]:
+    """Raises `Terminated` at SIGTERM and SIGHUP; returns the handlers before."""
+    previous = {}
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        number = signal.Signals.__members__.get(name)
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores it
+            previous[int(number)] = signal.signal(number, _terminate)
+    return previous
+
+
 def run(main: Callable[[], None]) -> None:
     """Runs a command; wrong input ends it with one message and no traceback.
 
     Exit codes: 0 success, 1 wrong input or a file system error, 2 wrong usage, 130 keyboard
-    interrupt. Any other exception is a bug and keeps its traceback.
+    interrupt, 128 plus its number after SIGTERM or SIGHUP. Any other exception is a bug and keeps
+    its traceback.
     """
     interrupts: list[int] = []
     atexit.register(_exit_if, interrupts)  # registered first, so it runs last
     # A shell starts background commands with SIGINT ignored, and recipes train in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    previous = _accept_termination()
     try:
         main()
     except UsageError as error:
         _stop(str(error), 2)
     except InputError as error:
         _stop(str(error), 1)
+    except Terminated as stop:
+        number = int(stop.args[0])
+        _stop(f"stopped by {signal.Signals(number).name}", 128 + number)
     except KeyboardInterrupt:
         _stop("interrupted", 130)
     except OSError as error:
@@ -132,6 +156,8 @@ def run(main: Callable[[], None]) -> None:
     finally:
         # all work is done, and an exit handler that Ctrl-C interrupts prints a traceback
         signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _exit_if(interrupts: Sequence[int]) -> None:

@@ -196,3 +196,22 @@ leave(7)
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout) == (7, "last words\nhandled\n"), ended.stderr
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_termination_is_one_line_and_the_exit_code_of_the_signal(capsys, name):
+    number = signal.Signals[name]
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as caught:
+        run(lambda: signal.raise_signal(number))
+    assert caught.value.code == 128 + number
+    assert capsys.readouterr().err == f"error: stopped by {name}\n"
+    assert signal.getsignal(number) == before
+
+
+def test_a_command_that_nohup_started_outlives_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        run(lambda: signal.raise_signal(signal.SIGHUP))
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -2,7 +2,9 @@
 
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from joblib.externals.loky import get_reusable_executor
 
 from utils.errors import InputError
 from utils.parallel import run_chunks
+
+ROOT = Path(__file__).parents[2]
 
 
 def add(key: str, items: Sequence[int]) -> int:
@@ -131,3 +135,32 @@ def test_clusters_too_lose_only_the_items_that_kill_their_process(backend, modul
     done = {item.key: item for item in run_chunks(add_unless_deadly, chunks, 2, backend)}
     assert {key: item.result for key, item in done.items()} == {"a": 6, "b": 30, "d": 90}
     assert done["b"].lost == (13,)
+
+
+def test_a_command_that_is_terminated_leaves_no_workers(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import os, pathlib, time\n"
+        "def work(key, items):\n"
+        "    pathlib.Path(items[0]).write_text(str(os.getpid()))\n"
+        "    time.sleep(60)\n"
+    )
+    pids = [tmp_path / name for name in ("a", "b")]
+    script = (
+        "import slow; from utils.cli import run; from utils.parallel import run_chunks\n"
+        f"chunks = {{path: [path] for path in {[str(path) for path in pids]}}}\n"
+        "run(lambda: list(run_chunks(slow.work, chunks, 2)))"
+    )
+    command = subprocess.Popen(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not all(path.exists() and path.read_text() for path in pids):
+        time.sleep(0.05)
+    command.terminate()
+    _, errors = command.communicate(timeout=30)
+    assert (command.returncode, errors) == (143, "error: stopped by SIGTERM\n")
+    for path in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.read_text()), 0)
