@@ -31,6 +31,7 @@ from modules.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from utils.errors import InputError
 from utils.files import user_path
+from utils.logging import get_logger
 
 
 class TextItem(NamedTuple):
@@ -211,7 +212,16 @@ def assign_ids(
         if NUMBERED.fullmatch(line.id):
             spoken = _spoken(line.text, line.speaker, line.pitch_file, line.settings)
             known[spoken].append(line.id)
-    names = {path.stem for path in results.folder.glob("text-*")} | results.lines.keys()
+    unknown = {path.stem for path in results.folder.glob("text-*")} - results.lines.keys()
+    if unknown:
+        get_logger(__name__).warning(
+            "%s: metadata.jsonl has no line about %s (files: %d); they are kept, and texts get"
+            " other numbers",
+            results.folder,
+            min(unknown),
+            len(unknown),
+        )
+    names = unknown | results.lines.keys()
     free = (id for n in count(1) if (id := f"text-{n:04d}") not in names)
     for text in texts:
         wanted = _spoken(text.text, text.speaker, text.pitch_file, settings.record())
