@@ -28,8 +28,6 @@ class ContourStats(NamedTuple):
         Args:
             mean: Hz, or energy.
             std: Likewise, above 0.
-            minimum: Likewise.
-            maximum: Likewise.
         """
         return cls(*(torch.tensor([value]) for value in (mean, std, minimum, maximum)))
 
@@ -39,7 +37,6 @@ class SpeakerNorm(nn.Module):
 
     Args:
         mean: One value per speaker, (n_speakers,).
-        std: Likewise.
     """
 
     mean: Tensor
@@ -90,7 +87,6 @@ class ContourControl(NamedTuple):
         Args:
             predicted: Normalised, (B, N).
             mask: (B, N) bool, True = valid.
-            norm: Of the contour.
             speaker_ids: (B,).
 
         Returns:

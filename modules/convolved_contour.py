@@ -133,7 +133,6 @@ def add_convolved(
         phones: (B, N, H).
         values: (B, N).
         mask: (B, N) bool, True = valid.
-        dropout: Of the vectors.
 
     Returns:
         (B, N, H), padding 0.

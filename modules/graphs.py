@@ -48,7 +48,6 @@ class CompiledMethod(Generic[Result]):
     Args:
         method: Of tensors (B, L, ...), a mask (B, L), and tensors (B, ...); its results are tensors
             (B, L, ...) or None.
-        device: Of the network.
         has_buckets: Whether to pad; otherwise the graph is for any size.
     """
 

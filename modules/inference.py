@@ -36,7 +36,6 @@ class PackedConv1d(nn.Module):
         weight: (H_out, H_in, K), K odd.
         bias: (H_out,), or None.
         dtype: In which it computes.
-        activation: Of the output.
         packs: Whether to lay out the weights, where the device can.
     """
 

@@ -29,7 +29,6 @@ def mse_sum(predicted: Tensor, target: Tensor, mask: Tensor) -> Tensor:
 
     Args:
         predicted: (B, L), or (B, L, M).
-        target: Likewise.
         mask: (B, L) bool, True = valid.
 
     Returns:

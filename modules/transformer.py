@@ -29,7 +29,6 @@ def sinusoids(
         length: Positions.
         hidden: H.
         device: Of the result; None: the CPU.
-        order: Of the columns.
 
     Returns:
         (length, hidden) float32, from position 0.

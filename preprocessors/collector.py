@@ -120,7 +120,6 @@ def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> Non
     """Makes sure that a dataset's folder looks like its corpus.
 
     Args:
-        root: The folder.
         dataset: Name of the dataset in the config.
         wanted: Expected content, in words.
         patterns: Glob patterns relative to `root`; each must match something.

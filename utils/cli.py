@@ -97,9 +97,7 @@ def check_at_least(given: argparse.Namespace, least: int, *names: str) -> None:
     """Checks flags that are numbers; those that are None are not given.
 
     Args:
-        given: The flags.
         least: The smallest number allowed.
-        names: Of the flags.
 
     Raises:
         UsageError: If a number is smaller; the message names its flag.

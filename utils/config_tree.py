@@ -44,7 +44,6 @@ class Tree:
         """Key paths of a section that were set by an earlier file of the chain than another key.
 
         Args:
-            section: The section.
             choice: The other key. If it has no value, the result is empty.
         """
         if choice not in self.origins:

@@ -109,7 +109,6 @@ def write_json(path: Path, value: object) -> None:
     """Writes strict JSON: UTF-8, indented, no NaN.
 
     Args:
-        path: The file.
         value: Dicts, lists and plain values.
 
     Raises:
@@ -158,7 +157,6 @@ def read_jsonl(path: Path, *, unfinished_end: bool = False) -> list[object]:
     """Reads one JSON value per line.
 
     Args:
-        path: The file.
         unfinished_end: Leave out a last line that is not whole: `append_jsonl` was interrupted.
 
     Raises:

@@ -20,7 +20,6 @@ def check_together(command: Command, given: Namespace) -> None:
     """Makes sure that the flags of a command go together; sets `duration_control` from --pace.
 
     Args:
-        command: The command.
         given: The values of its flags.
 
     Raises:

@@ -62,7 +62,6 @@ def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
     """Parses the flags of a recipe, without reading their values.
 
     Args:
-        kind: Of the recipe.
         words: The command line.
 
     Returns:

@@ -17,7 +17,6 @@ def next_command(recipe: Recipe, stage: int, texts: Mapping[str, Any]) -> str:
     """Returns the command of the next stage, with what has to be done before it.
 
     Args:
-        recipe: The recipe.
         stage: The stage that has ended: 1 or 2.
         texts: Flags that it was run with.
     """

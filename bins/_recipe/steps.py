@@ -38,7 +38,6 @@ def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
     """Checks the flags of all stages and sets the environment of this process.
 
     Args:
-        recipe: The recipe.
         texts: The flags; paths in them become absolute.
 
     Raises:
@@ -63,7 +62,6 @@ def shown_config(recipe: Recipe, texts: dict[str, Any]) -> Path:
     """Finds the configuration that --show_config prints: of a recipe, or of an experiment.
 
     Args:
-        recipe: The recipe.
         texts: The flags; paths in them become absolute.
 
     Raises:

@@ -129,7 +129,6 @@ def choose_speaker(speakers: Sequence[Speaker], name: str | None) -> int:
     """Returns the index of the speaker with this name, or of the only speaker.
 
     Args:
-        speakers: Of the model.
         name: Or its end, if no other name ends so, such as p225 for VCTK_p225; None: the model
             has one only.
 

@@ -155,7 +155,6 @@ class AlignerTraining:
         batch = batch._replace(durations=found.durations)
 
     Args:
-        network: The aligner.
         config: Prior, and weights of the losses.
 
     Attributes:
@@ -227,7 +226,6 @@ def build_aligner_training(
     """Builds the training of an experiment's aligner; None if stage 1 stored durations.
 
     Args:
-        config: The experiment.
         assets: Vocabulary, speakers and mel.
         aligner: `model.aligner`.
 

@@ -51,7 +51,6 @@ class Model(Generic[C]):
         """Builds the network of an experiment, with random weights.
 
         Args:
-            config: The experiment.
             assets: Mel definition; of acoustic models also vocabulary, speakers and statistics.
 
         Raises:
@@ -63,7 +62,6 @@ class Model(Generic[C]):
         """Builds the training task of an experiment.
 
         Args:
-            config: The experiment.
             assets: As for `build_network`.
 
         Raises:

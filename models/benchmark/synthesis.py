@@ -53,7 +53,6 @@ def synthesis_step(
     frames), since they would predict nonsense.
 
     Args:
-        config: The experiment.
         device: Where the network runs.
         precision: One that its `for_inference` takes.
         batch_size: Utterances of a call.

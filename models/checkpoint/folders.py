@@ -84,12 +84,7 @@ def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Pat
 
 
 def write_manifest(folder: Path, names: Collection[str]) -> None:
-    """Writes the SHA-256 of finished files next to them.
-
-    Args:
-        folder: Of the files.
-        names: Of the files.
-    """
+    """Writes the SHA-256 of finished files next to them."""
     write_json(folder / MANIFEST, {name: sha256_of(folder / name) for name in names})
 
 
@@ -110,7 +105,6 @@ def fault_of(checkpoint: Path, names: Collection[str] = ()) -> str:
     """Explains why a checkpoint cannot be used; empty if it can.
 
     Args:
-        checkpoint: Its folder.
         names: Files to check; if empty, all of the manifest.
     """
     try:

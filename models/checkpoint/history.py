@@ -95,7 +95,6 @@ def history_of(config: Config, folders: Sequence[Path]) -> History:
     """Starts the history of a model with its data, from the reports of stage 1.
 
     Args:
-        config: The experiment.
         folders: Results of stage 1, one folder per dataset.
     """
     hours, acoustic = {}, set()

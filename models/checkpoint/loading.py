@@ -252,9 +252,6 @@ def _parameters_bounded(tensors: Mapping[str, Tensor]) -> Iterator[None]:
 def read_config(home: Path) -> tuple[Tree, Config]:
     """Reads the config of an experiment, as it is and checked.
 
-    Args:
-        home: The experiment.
-
     Raises:
         ConfigError: If it is wrong; if it has changed, the message says how to recover it.
     """

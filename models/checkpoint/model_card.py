@@ -59,12 +59,7 @@ class Card:
 
 
 def write_card(folder: Path, card: Card) -> None:
-    """Writes README.md of an experiment and its history; keeps the user's notes in README.md.
-
-    Args:
-        folder: The experiment.
-        card: The content.
-    """
+    """Writes README.md of an experiment and its history; keeps the user's notes in README.md."""
     card.history.save(folder)
     path = folder / "README.md"
     with replacing(path) as temporary:
@@ -77,8 +72,6 @@ def card_writer(
     """Returns a function that writes the card of an experiment while it is trained.
 
     Args:
-        folder: The experiment.
-        config: Its configuration.
         assets: Mel definition, speakers and statistics.
         history: Before this training.
 
@@ -104,7 +97,6 @@ def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
     """Formats a card as Markdown under a header in YAML.
 
     Args:
-        card: The content.
         notes: The last section.
     """
     mel = card.assets.mel

@@ -52,7 +52,6 @@ def read_pickled(path: Path, allowed: Sequence[SafeGlobal] = ()) -> object:
     Tensors of a file in torch's zip format stay on disk until they are used.
 
     Args:
-        path: The file.
         allowed: Harmless functions and classes that it may also name, such as those of NumPy's
             scalars, in the form of `torch.serialization.safe_globals`.
 

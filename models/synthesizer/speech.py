@@ -106,7 +106,6 @@ def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: fl
     """Builds a pause as a part: one phone, the mel at its floor, and no sound.
 
     Args:
-        name: Of the phone.
         n_frames: Length.
         hop_length: Samples per frame.
         n_mels: Bands.
@@ -141,7 +140,6 @@ def faded_pieces(
 
     Args:
         pieces: (n,) each.
-        n_samples: Of all pieces.
         sample_rate: Hz.
     """
     n = min(round(FADE_S * sample_rate), n_samples // 2)

@@ -191,7 +191,6 @@ class Synthesizer:
 
         Args:
             text: As in `__call__`.
-            speaker: Name.
             duration_control: So short that pauses between sentences vanish, they are not listed.
 
         Raises:

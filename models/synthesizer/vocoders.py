@@ -134,7 +134,6 @@ def vocoder_for_inference(model: LoadedModel, settings: InferenceConfig, name: s
     """Returns a copy of a vocoder's network that is optimised for inference.
 
     Args:
-        model: The vocoder.
         settings: `vocoder_precision` and `vocoder_options` are used.
         name: Of the vocoder, for messages.
 

@@ -54,7 +54,6 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
     Runs in this process, on a GPU if there is one. Finished work is not repeated.
 
     Args:
-        config: Of the vocoder.
         reference: The acoustic model: an experiment, a checkpoint or a name on the Hub.
         n_threads: CPU threads of the network, at most one for each core.
 
@@ -174,7 +173,6 @@ class PredictionWork:
         """Predicts and writes one shard.
 
         Args:
-            name: Of the shard.
             utterances: Of the shard; a fault of one of them becomes a rejection.
 
         Raises:

@@ -34,7 +34,6 @@ class Compilation:
     Args:
         networks: On their device.
         mode: `train.compile`.
-        device: Of the networks.
         shapes: Of all batches; none if they vary.
 
     Attributes:

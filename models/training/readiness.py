@@ -14,7 +14,6 @@ def empty_splits(config_path: Path, overrides: Sequence[str]) -> list[str]:
     """Lists the splits in which stage 1 left no utterance, as "valid of LJSpeech".
 
     Args:
-        config_path: Of the experiment.
         overrides: `key.path=value`.
     """
     config = load_config(config_path, overrides)
@@ -30,9 +29,7 @@ def last_speaker(config_path: Path, overrides: Sequence[str], name: str) -> str 
     """Returns the speaker that was added last to a trained voice; None if it has only one.
 
     Args:
-        config_path: Of the experiment.
         overrides: `key.path=value`.
-        name: Of the experiment.
     """
     folder = user_path(load_config(config_path, overrides).log_dir) / name
     speakers = Assets.load(folder).speakers

@@ -76,7 +76,6 @@ def build_contour(
 
     Args:
         config: The `variance_embedding` section.
-        predictor: Of the normalised values.
         stats: Of the training data, by speaker.
         level: One value per phone or per frame.
         quantization: Of `bins`.

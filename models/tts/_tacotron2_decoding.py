@@ -142,7 +142,6 @@ def decode(
     """Decodes until each item has ended or reached its limit.
 
     Args:
-        weights: Of the decoder.
         memory: Encoded phones, (B, N, H), 0 for padding.
         phone_mask: (B, N) bool, True = valid.
         masks: Dropout of the prenet; None: no dropout.

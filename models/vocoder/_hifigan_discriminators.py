@@ -95,7 +95,6 @@ class PeriodDiscriminator(SubDiscriminator):
 
     Args:
         period: p, samples.
-        channels: Of its five layers.
     """
 
     def __init__(self, period: int, channels: Sequence[int] = PERIOD_CHANNELS) -> None:

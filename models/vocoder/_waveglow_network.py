@@ -201,7 +201,6 @@ class WaveGlow(nn.Module):
         Args:
             mel: Natural log, (B, M, T).
             mel_lengths: (B,); without them every item has T frames.
-            seed: Of the noise.
 
         Returns:
             (B, T * hop_length) in [-1, 1]; 0 beyond the lengths.

@@ -30,7 +30,6 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> 
     Args:
         config: Of stage 1.
         dataset_root: Folder of the corpus, which may hold the alignments.
-        folder: Not used.
 
     Raises:
         InputError: If nothing was imported.

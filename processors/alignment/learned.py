@@ -26,8 +26,6 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> 
 
     Args:
         config: Of stage 1.
-        dataset_root: Not used.
-        folder: Not used.
     """
     return SpeechTrimmer(config.edge_silence_s, config.hop_size)
 

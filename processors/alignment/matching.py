@@ -34,10 +34,6 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
     They can if `MIN_WORDS` of the words or `MIN_LETTERS` of the letters agree in order. Numbers,
     unknown words (`<unk>`), marks of word classes (EMU's C and F) and other writing systems, such
     as pinyin for Chinese, cannot be compared.
-
-    Args:
-        words: Of the text.
-        others: Of the other transcript.
     """
     if not is_comparable(words, others):
         return True
@@ -51,12 +47,7 @@ def is_same_text(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def is_comparable(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether two transcripts are both words of one writing system.
-
-    Args:
-        words: Of the text.
-        others: Of the other transcript.
-    """
+    """Whether two transcripts are both words of one writing system."""
     first = [letters for letters in map(_letters, words) if letters]
     second = [letters for letters in map(_letters, others) if letters]
     if len(set(second)) <= 2 and len(second) >= N_MARKS:

@@ -43,7 +43,6 @@ def aligned_words(spoken: SpokenText, phones: Iterable[Sequence[TimedPhone]]) ->
     """Joins the words and the punctuation of a text with timed phones.
 
     Args:
-        spoken: The text.
         phones: Of each word.
     """
     rows = zip(spoken.words, phones, pauses_after(spoken), strict=True)

@@ -18,7 +18,6 @@ def check_fit(score: AlignmentScore, max_misfit: float) -> None:
     """Rejects an utterance whose text does not fit.
 
     Args:
-        score: Of its alignment.
         max_misfit: As in the configuration; 0 rejects none.
 
     Raises:
@@ -38,7 +37,6 @@ def list_misfits(
 
     Args:
         folder: Of the dataset; no file is written if no utterance has a score.
-        utterances: Of the dataset.
         scores: By id.
     """
     if not scores:

@@ -57,8 +57,6 @@ def make_aligner(
 
     Args:
         config: Of stage 1.
-        dataset_root: Not used.
-        folder: Not used.
 
     Raises:
         InputError: If the phones are not ARPAbet, or the package is not installed.

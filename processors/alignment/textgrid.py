@@ -41,7 +41,6 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> 
     Args:
         config: Of stage 1.
         dataset_root: Folder of the corpus, which may hold the TextGrids.
-        folder: Not used.
 
     Raises:
         InputError: If the folder of TextGrids is missing.
@@ -100,7 +99,6 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
     With a tier `pauses`, which this toolkit exports, the phones are a complete sequence.
 
     Args:
-        path: The file.
         tiers: Their names, if not `words` and `phones`.
 
     Raises:

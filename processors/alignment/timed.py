@@ -147,7 +147,6 @@ def align_grid(
     """Joins a source's phones with the words and the punctuation of the text.
 
     Args:
-        grid: The source.
         spoken: Output of the text frontend.
         duration_s: Length of the recording.
         edge_silence_s: Silence kept at both ends; a complete sequence keeps its own.
@@ -212,7 +211,6 @@ def find_words(names: Sequence[str], spoken: SpokenText) -> tuple[Word, ...]:
     """Finds the words of a text in a sequence of phones and pauses.
 
     Args:
-        names: Of an alignment.
         spoken: Output of the text frontend; its phones may differ from the others.
     """
     places = [place for place, name in enumerate(names) if name not in PAUSES]

@@ -166,7 +166,6 @@ def check_samples(path: Path, samples: np.ndarray, n_promised: int) -> None:
     """Compares decoded samples with their number in the header, and those of FLAC with its MD5.
 
     Args:
-        path: The file.
         samples: (S, C) float32.
         n_promised: S according to the header.
 

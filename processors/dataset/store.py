@@ -42,7 +42,6 @@ def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
 
     Args:
         config: Stage 1.
-        dataset: Its name.
     """
     return user_path(config.processed_dir) / dataset
 

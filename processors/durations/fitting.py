@@ -54,7 +54,6 @@ class Fitter:
 
     Args:
         config: Of stage 1.
-        interpretation: Of the entries.
 
     Attributes:
         rate: Length of a frame: as given, as in the table, or that of stage 1.

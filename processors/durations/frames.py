@@ -52,7 +52,6 @@ def correct_sum(
     Args:
         frames: (N,) int64.
         seconds: From the first frame to the end of the recording.
-        rate: Of the frames.
         tolerance: Largest number of frames to correct.
         trimmed: The frames may end long before the recording.
 

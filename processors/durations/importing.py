@@ -96,7 +96,6 @@ def import_durations(
     of the attention on each utterance, the worst first. The source is only read.
 
     Args:
-        config: The experiment.
         dataset: One of its datasets.
         source: Where the durations come from.
         interpretation: How they are interpreted.

@@ -49,7 +49,6 @@ def assign_frames(
 
     Args:
         frames: Of the source's tokens.
-        spoken: The text.
         layout: Which phones have a token.
         end_token: There is one more token at the end; its frames go to the last phone.
 

@@ -130,7 +130,6 @@ def assemble(
     """Puts a checkpoint together; its source and step are added by the importer.
 
     Args:
-        weights: Its tensors.
         settings: By Arion's dotted keys: `model_settings`, mel, levels and pitch extraction.
         speakers: By name, in the order of their ids.
         path: The file of the settings, for messages.

@@ -75,7 +75,6 @@ def beside(weights: Path, name: str, levels: int = 0) -> Path:
 
     Args:
         weights: The file of the weights.
-        name: Of the file.
         levels: Folders above that may have it.
 
     Raises:

@@ -72,7 +72,6 @@ class NvidiaCheckpoint:
             settings: By Arion's dotted keys. Of the mel, those that neither these nor the file
                 give are those of NVIDIA's recipe for LJSpeech.
             tensors: By Arion's names.
-            names: Of tensors.
         """
         mel = {own: self.setup.get(key, _LJSPEECH[own]) for own, key in MEL.items()}
         mel["preprocess.n_mel"] = self.config.get("n_mel_channels", 80)

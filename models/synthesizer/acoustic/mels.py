@@ -29,7 +29,6 @@ class PassageMels:
     Args:
         model: With the network on the device.
         config: Of the model, with the user's settings.
-        device: Of the network.
 
     Raises:
         InputError: If the settings do not fit the network.

@@ -30,7 +30,6 @@ class RangeWarning:
         """Warns if more than a fifth of the voiced frames are beyond two standard deviations.
 
         Args:
-            speaker: Name.
             phones: Phones and pauses, N of them.
             durations: Frames per phone, (N,), their sum is T.
             f0: Hz, (T,); None if the model predicts none.

@@ -93,8 +93,6 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
 
     Args:
         synthesis: Vocoder and output.
-        dataset: Name.
-        testing_set: Its split.
 
     Raises:
         InputError: If stage 1 did not prepare the dataset, or a mel could not be synthesised (the

@@ -60,8 +60,6 @@ def sources_of_split(
 
     Args:
         processed: Where stage 1 writes.
-        dataset: Name.
-        testing_set: The split.
         mel: What the vocoder reads.
 
     Raises:

@@ -101,7 +101,6 @@ class ResultFolder(Generic[L]):
 
         Args:
             dataset: The one that is about to be synthesised.
-            ids: Its utterances.
 
         Raises:
             InputError: If an id is here already as a sentence of another dataset.
@@ -118,7 +117,6 @@ class ResultFolder(Generic[L]):
         """Whether the file of an utterance exists, is whole and was made from the same inputs.
 
         Args:
-            id: Of the utterance.
             fingerprint: Of all that its sound would depend on now.
         """
         line = self.lines.get(id)
@@ -188,7 +186,6 @@ def parse_line(row: dict[str, Any], kind: type[L]) -> L:
     """Builds a line from its values in `metadata.jsonl`, which are checked by name only.
 
     Args:
-        row: The values.
         kind: What the line holds.
 
     Raises:

@@ -58,7 +58,6 @@ class Attempt(Generic[I, L]):
 
         Args:
             line: About it.
-            seconds: Of sound.
             work_s: Seconds that the model worked.
         """
         self._results.add(line)
@@ -87,7 +86,6 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
 
     Args:
         config_path: The configuration file; its `log_dir` holds the experiments.
-        name: Of the experiment.
         overrides: `key.path=value`.
 
     Raises:
@@ -104,8 +102,6 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
 
     Args:
         processed: Where stage 1 writes.
-        dataset: Name.
-        testing_set: The split.
 
     Raises:
         InputError: If stage 1 did not prepare the dataset (lists those it did), its files do not

@@ -96,7 +96,6 @@ def synthesise_texts(
 
     Args:
         synthesis: Model and output.
-        texts: Of the user.
         settings: Speaker, where a text names none, controls and seed.
 
     Raises:
@@ -171,8 +170,6 @@ def synthesise_dataset(
 
     Args:
         synthesis: Model and output.
-        dataset: Name.
-        testing_set: Its split.
         settings: Speaker, controls and seed.
 
     Raises:
@@ -290,10 +287,7 @@ def line_of(
     """Builds the line about one synthesised text.
 
     Args:
-        item: The text.
-        speech: Its synthesis.
         settings: Controls and seed.
-        vocoder: Name.
         work_s: Seconds that the model worked.
     """
     return TextLine(

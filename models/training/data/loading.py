@@ -162,7 +162,6 @@ def load_data(
     """Opens what stage 1 wrote for training, or generates data (`train.synthetic_utterances`).
 
     Args:
-        config: The experiment.
         assets: Its mel, vocabulary and speakers.
         process: This process.
         device: Where batches will go.

@@ -19,7 +19,6 @@ def extend_assets(voice: Assets, data: Assets) -> Assets:
 
     Args:
         voice: Of the trained voice; its speakers keep their ids.
-        data: Of the training data.
 
     Raises:
         InputError: If mels or phones differ, or a speaker is in both.

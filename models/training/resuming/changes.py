@@ -77,8 +77,6 @@ def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
     """The history so far.
 
     Args:
-        config: The experiment.
-        folder: Of the experiment.
         resume: Whether it continues the run in this folder.
 
     Raises:
@@ -108,21 +106,13 @@ def _kind_of_mels(model: str) -> str:
 
 
 def plain_config(config: Config) -> dict[str, Any]:
-    """A configuration for a JSON file, with paths below the current folder relative to it.
-
-    Args:
-        config: The experiment.
-    """
+    """A configuration for a JSON file, with paths below the current folder relative to it."""
     plain: dict[str, Any] = _portable(to_plain(config), Path.cwd())
     return plain
 
 
 def flat_config(config: Config) -> dict[str, object]:
-    """Values by key with dots, such as `train.adam.lr`; paths as in `plain_config`.
-
-    Args:
-        config: The experiment.
-    """
+    """Values by key with dots, such as `train.adam.lr`; paths as in `plain_config`."""
     return dict(_flat(plain_config(config)))
 
 

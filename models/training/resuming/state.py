@@ -112,7 +112,6 @@ def write_measured(checkpoint: Path, position: Position) -> None:
     """Adds the position after validation or scoring to a checkpoint.
 
     Args:
-        checkpoint: Its folder.
         position: With the same updates.
     """
     plain = asdict(position)
@@ -131,7 +130,6 @@ def unpack(checkpoint: Path, files: Mapping[str, Weights], updater: Updater, ran
     """Restores weights, optimizers, scaler and random generators from a whole checkpoint.
 
     Args:
-        checkpoint: Its folder.
         files: Weights by file name.
         updater: Its optimizers and scaler are restored.
         rank: This process; generators of processes that the saved run did not have stay as is.

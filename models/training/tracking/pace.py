@@ -51,11 +51,7 @@ class Pace:
 
 
 def smaller_config(config: Config) -> Path | None:
-    """The small configuration of a model's recipe, below the root; None without a smaller model.
-
-    Args:
-        config: The experiment.
-    """
+    """The small configuration of a model's recipe, below the root; None without a smaller model."""
     for path in (ROOT / "egs" / config.task).glob("*/exp_config_small.json"):
         if path.parent.name.lower() == config.model_type.lower():
             return None if load_config(path).model == config.model else path.relative_to(ROOT)

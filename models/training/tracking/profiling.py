@@ -37,7 +37,6 @@ class UpdateProfiler:
 
     Args:
         steps: First and last update, counted from the start of this run; empty: no profile.
-        folder: Of the experiment.
         device: On which the run trains.
     """
 

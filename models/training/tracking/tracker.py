@@ -84,7 +84,6 @@ class Tracker:
         """Writes one log line, and curves under `valid/`.
 
         Args:
-            found: The validation.
             step: The current update.
         """
         line = f"update {step}: validation loss {found.loss:.4g} ({_listed(found.losses)})"
@@ -147,11 +146,7 @@ class Tracker:
 
 @contextmanager
 def closing(backends: Sequence[Backend]) -> Iterator[None]:
-    """Closes backends after the block; a log that cannot be completed is a warning.
-
-    Args:
-        backends: Of the run.
-    """
+    """Closes backends after the block; a log that cannot be completed is a warning."""
     previous = threading.excepthook
     threading.excepthook = _without_writer(previous)
     try:

@@ -47,7 +47,6 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> 
 
     Args:
         config: Of stage 1.
-        dataset_root: Not used.
         folder: Processed data, where training left the model.
 
     Raises:
@@ -60,7 +59,6 @@ class HmmAligner:
     """Aligns the phones of any language.
 
     Args:
-        path: The model.
         edge_silence_s: Silence kept at both ends, seconds.
 
     Raises:

@@ -40,8 +40,6 @@ def score_of(
     """Scores how well a recording fits its text.
 
     Args:
-        found: Its alignment.
-        chain: Its states.
         segments: Phones and optional silences.
         spoken: Its text; the phones of its words are those of the segments.
     """

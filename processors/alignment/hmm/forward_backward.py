@@ -121,7 +121,6 @@ def forward_backward(emissions: np.ndarray, columns: np.ndarray, chain: Chain) -
     Args:
         emissions: Log-likelihood of the frames under each distribution, (T, U).
         columns: Column of `emissions` for each state, (S,).
-        chain: The states.
     """
     T, S = len(emissions), len(columns)
     occupancy, skipped = np.zeros((T, S)), np.zeros(S)

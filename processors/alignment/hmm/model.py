@@ -99,7 +99,6 @@ class PhoneHmm:
 
         Args:
             frames: Normalised features, (T, D).
-            chain: Its states.
         """
         pdfs, columns = np.unique(chain.pdfs, return_inverse=True)
         emissions = log_likelihoods(frames, self.mixtures.gaussians, pdfs)
@@ -152,7 +151,6 @@ def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
     """Writes a model to one safetensors file, atomically.
 
     Args:
-        path: The file.
         model: The trained model.
         origin: What it was trained on, ready for JSON.
     """

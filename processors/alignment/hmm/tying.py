@@ -102,7 +102,6 @@ def accumulate_contexts(
         contexts: Changed in place.
         frames: (T, D).
         occupancy: Probability of each state at each frame, (T, S).
-        segments: Of the utterance.
     """
     observed = np.concatenate([np.ones((len(frames), 1)), frames, frames**2], axis=1)
     sums = occupancy.T @ observed  # (S, 1 + 2 D)
@@ -127,7 +126,6 @@ def tie(contexts: Contexts, n_units: int) -> TiedStates:
     """Grows the trees greedily, the question with the largest gain first.
 
     Args:
-        contexts: Of the whole corpus.
         n_units: Including silence, which has no context, and, last, unknown phones.
     """
     keys = sorted(contexts)
@@ -149,7 +147,6 @@ class _Forest:
     Args:
         keys: Of the contexts, (C, 3).
         sums: Of the contexts, (C, 1 + 2 D).
-        n_units: Of all phones.
     """
 
     def __init__(self, keys: np.ndarray, sums: np.ndarray, n_units: int) -> None:
