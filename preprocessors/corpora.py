@@ -10,8 +10,7 @@ import preprocessors
 from config.preprocess import CorpusConfig
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing, check_id
-from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 from utils.files import user_path
 
 _REPOSITORY = Path(__file__).resolve().parents[1]

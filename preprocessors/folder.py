@@ -27,8 +27,7 @@ from preprocessors.collector import (
     require_layout,
 )
 from preprocessors.manifest import Listing, is_safe_id
-from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 
 _COLUMNS = ("id", "text", "normalized", "speaker", "-")  # "-" is a column to ignore
 _BY_COUNT = {2: ("id", "text"), 3: ("id", "text", "normalized")}

@@ -28,7 +28,6 @@ __all__ = [
     "build",
     "build_complete",
     "lines_with_origins",
-    "nearest",
     "overridden",
     "plain_tree",
     "read_tree",

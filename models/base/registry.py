@@ -10,7 +10,8 @@ from typing import Any, Literal
 from config.schema import Config
 from config.train import without_unread
 from models.base.model import Model
-from utils.config import ConfigError, Tree, build, lines_with_origins, nearest, read_tree
+from utils.config import ConfigError, Tree, build, lines_with_origins, read_tree
+from utils.errors import nearest
 
 
 @dataclass(frozen=True)

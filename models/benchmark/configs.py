@@ -6,8 +6,7 @@ from pathlib import Path
 from config.schema import Config
 from models.base.registry import load_config, model_names
 from processors.dataset.generated.utterances import N_LJSPEECH
-from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 
 ROOT = Path(__file__).parents[2]
 

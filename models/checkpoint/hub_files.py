@@ -10,14 +10,13 @@ from pathlib import Path, PurePosixPath
 
 from models.base.assets import AUDIO
 from models.checkpoint.foreign import importers
-from models.checkpoint.importers._files import FileNames, is_weights, newest
+from models.checkpoint.importers._files import RESULTS, FileNames, is_weights, newest
 from utils.errors import InputError
 from utils.hub import resolve
 
 # An experiment of Arion: published in its root, or as training left it.
 _OWN_WEIGHTS = re.compile(r"(?P<folder>(checkpoints/step-\d{8,}/)?)model\.safetensors")
 _SETTINGS = re.compile(r".+\.(json5?|ya?ml|txt|npy)|checkpoint|symbols\.dict|utt2spk")
-_RESULTS = {"log", "logs", "result", "results"}
 _SHOWN = 5  # file names in messages
 
 
@@ -70,7 +69,7 @@ def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
 
 def _foreign_files(kind: FileNames, names: Sequence[str], *, for_training: bool) -> set[str]:
     """The files of a checkpoint of another project; empty if there is none of this kind."""
-    paths = [path for path in map(PurePosixPath, names) if not _RESULTS & {*path.parts[:-1]}]
+    paths = [path for path in map(PurePosixPath, names) if not RESULTS & {*path.parts[:-1]}]
     if not any(kind.settings.fullmatch(path.name) for path in paths):
         return set()
     weights = newest(paths, kind)

@@ -12,8 +12,7 @@ from models.base.acoustic import Control
 from models.synthesizer.prosody.contours import PitchContour, Transform, record_of, transform_of
 from models.synthesizer.prosody.given_pitch import checked_pitch
 from modules.pitch_transform import PitchTransform
-from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 
 
 def _needs(control: Control) -> dict[str, Control]:

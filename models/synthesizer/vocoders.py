@@ -18,8 +18,8 @@ from models.checkpoint.tensors import weights_digest
 from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig
 from modules.mel_conversion import MelConverter
-from utils.config import nearest, to_plain
-from utils.errors import InputError
+from utils.config import to_plain
+from utils.errors import InputError, nearest
 from utils.hub import recorded_as
 from utils.logging import get_logger
 

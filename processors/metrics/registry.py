@@ -14,8 +14,7 @@ from processors.metrics.families import (
     spectrum,
 )
 from processors.metrics.records import AnyMetric, Check
-from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 
 _ALL: tuple[AnyMetric, ...] = (
     *copies.METRICS,

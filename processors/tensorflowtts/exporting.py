@@ -15,7 +15,7 @@ from preprocessors.manifest import Rejection, Utterance
 from processors.extraction.finishing import allowed_faults
 from processors.extraction.plan import list_corpus
 from processors.extraction.reading import UtteranceReader
-from processors.extraction.shards import Trace, extract_or_reject, tools_for
+from processors.extraction.shards import Trace, crash_rejections, extract_or_reject, tools_for
 from processors.tensorflowtts import layout
 from processors.tensorflowtts.analysis import DEFINITION, DumpedSpeech, analyse, trim
 from processors.tensorflowtts.layout import ArrayFile
@@ -65,11 +65,7 @@ def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
         with progress(len(utterances), "features") as bar:
             chunks = _chunks(list(utterances.values()))
             for done in run_chunks(extract, chunks, options.n_cpus, preprocess.backend):
-                reason = "a worker process crashed on it; is the recording damaged?"
-                rejected += [
-                    *done.result,
-                    *(Rejection(u.id, "features", reason) for u in done.lost),
-                ]
+                rejected += [*done.result, *crash_rejections(done.lost, "features")]
                 bar.advance(len(chunks[done.key]))
         _check_rejected(rejected, len(utterances), preprocess.max_bad_ratio)
         for rejection in rejected:

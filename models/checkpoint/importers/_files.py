@@ -10,7 +10,7 @@ from utils.errors import InputError
 P = TypeVar("P", bound=PurePath)
 ACCELERATE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of the inference network
 _PLACES = ("*", "*/*", "checkpoint/*/*", "*/checkpoint/*/*")  # of weights below a folder
-_RESULTS = {"log", "logs", "result", "results"}
+RESULTS = {"log", "logs", "result", "results"}  # folders without weights
 
 
 class FileNames(NamedTuple):
@@ -67,7 +67,7 @@ def newest(paths: Iterable[P], names: FileNames) -> P | None:
 
 def is_weights(path: PurePath, names: FileNames) -> bool:
     """Whether a path has the name of weights, and is not in a folder of results."""
-    return bool(names.weights.fullmatch(path.name)) and _RESULTS.isdisjoint(path.parts[-4:-1])
+    return bool(names.weights.fullmatch(path.name)) and RESULTS.isdisjoint(path.parts[-4:-1])
 
 
 def beside(weights: Path, name: str, levels: int = 0) -> Path:

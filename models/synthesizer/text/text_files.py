@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from models.base.result_files import SCORES
 from models.synthesizer.prosody.given_pitch import read_pitch
-from utils.config import nearest
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 from utils.files import read_text, user_path
 
 COLUMNS = ("text", "pitch", "output", "speaker")

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from utils.config import nearest
-from utils.errors import InputError, described
+from utils.errors import InputError, described, nearest
 
 Recogniser = Callable[[np.ndarray, int, str], str]  # wav (S,) float32, Hz, language: the text
 Encoder = Callable[[np.ndarray, int], np.ndarray]  # wav (S,) float32, Hz: speaker embedding (D,)
