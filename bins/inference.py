@@ -12,7 +12,7 @@ from utils.logging import setup_logging
 if TYPE_CHECKING:
     from models.synthesizer.prosody.contours import PitchContour
     from models.synthesizer.text.text_files import InputText
-    from modules.pitch_transform import PitchTransform
+    from modules.variance.pitch_transform import PitchTransform
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -69,7 +69,7 @@ def _texts(given: argparse.Namespace) -> list["InputText"]:
 def _pitch_transform(given: argparse.Namespace) -> "PitchTransform | PitchContour":
     """The transform that the flags describe."""
     from models.synthesizer.prosody.contours import contour_of
-    from modules.pitch_transform import PitchTransform
+    from modules.variance.pitch_transform import PitchTransform
 
     if given.pitch_transform_custom is None:
         return PitchTransform(

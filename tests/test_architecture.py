@@ -22,14 +22,15 @@ MAY_IMPORT = {
 # The rooms of a package, from the ground up: each may import those named, and itself.
 ROOMS = {
     "models": {
-        "base": set(),
+        "plots": set(),
+        "base": {"plots"},
         "tts": {"base"},
         "vocoder": {"base"},
         "checkpoint": {"base", "tts", "vocoder"},  # importers fill the configurations of models
         "teacher_forcing": {"base", "checkpoint"},
         "training": {"base", "checkpoint"},
-        "synthesizer": {"base", "checkpoint"},
-        "evaluation": {"base", "checkpoint", "synthesizer"},
+        "synthesizer": {"base", "plots", "checkpoint"},
+        "evaluation": {"base", "plots", "checkpoint", "synthesizer"},
         "benchmark": {"base", "synthesizer", "training"},
     },
     "processors": {

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from config.schema import AcousticPrecision, VocoderPrecision
 from config.train import CompileMode
-from models.base.acoustic import Control, TtsOutput
+from models.base.acoustic.output import Control, TtsOutput
 from processors.dataset.batch import TtsBatch
 
 

@@ -8,9 +8,9 @@ from torch import nn
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
+from models.base.acoustic.joint_aligner import JointAlignerConfig
 from models.base.assets import Assets
 from models.base.interfaces import AcousticModel, TrainedVocoder
-from models.base.joint_aligner import JointAlignerConfig
 from models.base.task import Task
 
 C = TypeVar("C")  # dataclass of the `model` section

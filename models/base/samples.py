@@ -10,10 +10,10 @@ from torch import Tensor
 
 from models.base.assets import Assets
 from models.base.interfaces import AcousticModel
-from models.base.plots import plot_attention, plot_mels, plot_synthesis
 from models.base.task import Sample
-from modules.griffin_lim import GriffinLim
+from models.plots import plot_attention, plot_mels, plot_synthesis
 from modules.mel import MelConfig
+from modules.waveform.griffin_lim import GriffinLim
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.records import timed_phones
 

@@ -13,7 +13,7 @@ from models.checkpoint.history import History
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, foreign_checkpoint, load_model
 from models.checkpoint.model_card import Card, write_card
-from modules.normalisation import adapt_weight_norm
+from modules.layers.normalisation import adapt_weight_norm
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import new_folder, write_json

@@ -18,8 +18,8 @@ from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_c
 from models.checkpoint.foreign import Foreign
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.tensors import misfits, read_pickled, read_tensors
+from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
-from modules.normalisation import adapt_weight_norm
 from processors.dataset.statistics import CorpusStats
 from processors.text.symbols import Vocabulary
 from utils.config import ConfigError, Tree, overridden, read_tree

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from modules.attention_quality import AttentionQuality
+from modules.alignment.attention_quality import AttentionQuality
 from processors.records import TimedPhone, TimedWord, Word, timed_phones
 from processors.text.symbols import PAUSES
 from utils.errors import InputError

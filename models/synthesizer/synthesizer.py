@@ -36,7 +36,7 @@ from models.synthesizer.speech import (
 from models.synthesizer.text.passages import ClauseSplitter, Passage, TextReader
 from models.synthesizer.text.voice_phones import VoicePhones
 from models.synthesizer.vocoders import open_vocoder
-from modules.attention_quality import AttentionQuality
+from modules.alignment.attention_quality import AttentionQuality
 from processors.records import SpokenText
 from processors.text.symbols import SILENCE
 from utils.errors import InputError

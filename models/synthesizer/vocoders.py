@@ -15,9 +15,9 @@ from models.base.interfaces import TrainedVocoder, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest
-from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig
-from modules.mel_conversion import MelConverter
+from modules.waveform.griffin_lim import GriffinLim
+from modules.waveform.mel_conversion import MelConverter
 from utils.config import to_plain
 from utils.errors import InputError, nearest
 from utils.hub import recorded_as

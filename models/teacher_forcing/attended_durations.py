@@ -19,8 +19,8 @@ from models.base.registry import model_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import is_experiment, load_model
 from models.teacher_forcing.voice_data import VoiceData
-from modules.alignment_search import argmax_durations, monotonic_durations
-from modules.attention_quality import path_quality
+from modules.alignment.attention_quality import path_quality
+from modules.alignment.search import argmax_durations, monotonic_durations
 from preprocessors.manifest import read_utterances
 from processors.alignment import AlignmentError
 from processors.alignment.timed import Grid, Interval

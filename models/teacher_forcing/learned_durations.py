@@ -1,10 +1,10 @@
-"""Durations by the joint aligner in the checkpoint of a voice (models.base.joint_aligner)."""
+"""Durations by the joint aligner in the checkpoint of a voice."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from models.base.joint_aligner import (
+from models.base.acoustic.joint_aligner import (
     ALIGNER,
     JointAligner,
     build_aligner,

@@ -17,9 +17,9 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from config.schema import Config
+from models.base.acoustic.joint_aligner import JointAligner, find_durations
 from models.base.devices import resolved_device
 from models.base.interfaces import AcousticModel
-from models.base.joint_aligner import JointAligner, find_durations
 from models.base.registry import model_of
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import LoadedModel, load_model

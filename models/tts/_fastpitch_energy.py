@@ -2,9 +2,9 @@
 
 from torch import Tensor, nn
 
-from modules.conv import MaskedConv1d
-from modules.convolved_contour import add_convolved
-from modules.variance_adaptor import VariancePredictor, average_by_phone
+from modules.layers.conv import MaskedConv1d
+from modules.variance.adaptor import VariancePredictor, average_by_phone
+from modules.variance.convolved_contour import add_convolved
 
 
 class PhoneEnergy(nn.Module):

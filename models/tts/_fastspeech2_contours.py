@@ -6,10 +6,10 @@ from typing import Literal
 from torch import Tensor
 
 from config.checks import require_at_least, require_odd, require_share
-from modules.contour import Contour, ContourStats, Level
-from modules.convolved_contour import ConvolvedContour
-from modules.masking import length_mask
-from modules.variance_adaptor import VariancePredictor, interpolate_unvoiced
+from modules.layers.masking import length_mask
+from modules.variance.adaptor import VariancePredictor, interpolate_unvoiced
+from modules.variance.contour import Contour, ContourStats, Level
+from modules.variance.convolved_contour import ConvolvedContour
 
 
 @dataclass(frozen=True)

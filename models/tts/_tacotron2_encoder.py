@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from config.checks import require_at_least, require_odd, require_share
-from modules.conv import MaskedConv1d
-from modules.masking import length_mask
-from modules.postnet import MaskedBatchNorm
+from modules.layers.conv import MaskedConv1d
+from modules.layers.masking import length_mask
+from modules.layers.postnet import MaskedBatchNorm
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
   to phone; speech has at least one frame;
 - energy is that of the spectrum: more is louder. NVIDIA's is the norm of the log-mel, which falls
   as speech gets louder; its checkpoints keep it (`model.energy: "log_mel"`);
-- the aligner is a separate network (models/base/joint_aligner.py), and its prior ends.
+- the aligner is a separate network (models/base/acoustic/joint_aligner.py), and its prior ends.
 """
 
 import math
@@ -23,7 +23,8 @@ from torch import Tensor, nn
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import (
+from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner_training
+from models.base.acoustic.output import (
     Control,
     TtsOutput,
     check_given_pitch,
@@ -33,22 +34,21 @@ from models.base.acoustic import (
     resolve_speakers,
     teacher_forcing_inputs,
 )
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
-from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.model import Model
 from models.base.task import LossTerm
 from models.tts._fastpitch_energy import PhoneEnergy
-from modules.contour import ContourControl, ContourStats
-from modules.conv import Linear
-from modules.convolved_contour import ConvolvedContour
-from modules.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.inference import packed
+from modules.execution.packed import packed
+from modules.layers.conv import Linear
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.masking import length_mask
+from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
-from modules.masking import length_mask
-from modules.pitch_transform import PitchTransform
-from modules.transformer import FFTBlock, FFTStack, SelfAttention
-from modules.variance_adaptor import VariancePredictor, regulate, round_durations
+from modules.variance.adaptor import VariancePredictor, regulate, round_durations
+from modules.variance.contour import ContourControl, ContourStats
+from modules.variance.convolved_contour import ConvolvedContour
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 

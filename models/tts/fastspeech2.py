@@ -31,7 +31,8 @@ from torch import Tensor, nn
 from config.checks import require_at_least, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import (
+from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner_training
+from models.base.acoustic.output import (
     Control,
     TtsOutput,
     check_given_pitch,
@@ -41,9 +42,8 @@ from models.base.acoustic import (
     resolve_speakers,
     teacher_forcing_inputs,
 )
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
-from models.base.joint_aligner import JointAlignerConfig, build_aligner_training
 from models.base.model import Model
 from models.base.task import LossTerm, Unit
 from models.tts._fastspeech2_contours import (
@@ -53,17 +53,17 @@ from models.tts._fastspeech2_contours import (
     continued,
     contour_targets,
 )
-from modules.contour import Contour, ContourControl, ContourStats, Level
-from modules.conv import Linear
-from modules.convolved_contour import ConvolvedContour
-from modules.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.inference import packed
+from modules.execution.packed import packed
+from modules.layers.conv import Linear
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.masking import clear_padding, length_mask
+from modules.layers.postnet import PostNet
+from modules.layers.transformer import Activation, FFTBlock, FFTStack, SelfAttention
 from modules.losses import l1_sum, mse_sum
-from modules.masking import clear_padding, length_mask
-from modules.pitch_transform import PitchTransform
-from modules.postnet import PostNet
-from modules.transformer import Activation, FFTBlock, FFTStack, SelfAttention
-from modules.variance_adaptor import VariancePredictor, regulate, round_durations
+from modules.variance.adaptor import VariancePredictor, regulate, round_durations
+from modules.variance.contour import Contour, ContourControl, ContourStats, Level
+from modules.variance.convolved_contour import ConvolvedContour
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 
 _LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop

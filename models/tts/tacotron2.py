@@ -27,19 +27,19 @@ from torch.nn import functional as F
 from config.checks import require_at_least, require_odd, require_share
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import Control, TtsOutput, finished_mel, resolve_speakers
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic.output import Control, TtsOutput, finished_mel, resolve_speakers
+from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
 from models.base.model import Model
 from models.base.task import LossTerm
 from models.tts._tacotron2_decoder import PRENET_DROPOUT, Decoder, DecoderConfig, PrenetMasks
 from models.tts._tacotron2_decoding import DecodedFrames, DecoderWeights, Precision, decode
 from models.tts._tacotron2_encoder import Encoder, EncoderConfig
-from modules.alignment_search import attended_durations
-from modules.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.alignment.search import attended_durations
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.masking import clear_padding, length_mask
+from modules.layers.postnet import PostNet
 from modules.losses import guided_attention_sum, mse_sum
-from modules.masking import clear_padding, length_mask
-from modules.postnet import PostNet
 from processors.dataset.batch import TtsBatch
 from utils.errors import InputError
 from utils.seed import derived_seed

@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import weight_norm
 
 from models.vocoder._hifigan_strided_conv import RowConv2d, StridedConv1d
-from modules.normalisation import spectral_norm
+from modules.layers.normalisation import spectral_norm
 
 _SLOPE = 0.1  # of leaky ReLU
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from config.schema import VocoderPrecision
-from modules.chunks import Context, Window, windows
-from modules.conv import SignalConv1d, SignalConvTranspose1d
-from modules.masking import length_mask
+from modules.execution.chunks import Context, Window, windows
+from modules.layers.conv import SignalConv1d, SignalConvTranspose1d
+from modules.layers.masking import length_mask
 
 # Where a signal (B, C, L) is padded: a mask (B, 1, L), True = valid, or positions at its end
 # (cheaper, for inference). Layers must see zeros there.

@@ -13,7 +13,7 @@ from config.checks import require_at_least, require_odd
 from config.schema import VocoderPrecision
 from models.vocoder._waveglow_denoiser import Denoiser
 from models.vocoder._waveglow_flows import FlowStep, reach_of
-from modules.chunks import Context, windows
+from modules.execution.chunks import Context, windows
 from modules.mel import MelConfig
 from utils.seed import derived_seed
 

@@ -4,8 +4,8 @@ The network is the amplitude part of FreeV (Lv et al. 2024, "FreeV: Free Lunch F
 Pseudo Inversed Mel Filter", arXiv:2406.08196): ConvNeXt blocks at frame rate correct the magnitudes
 that the filter bank of the mel gives. It departs from FreeV in that
 - phases are not learned: phase gradient heap integration and some iterations of Griffin-Lim
-  (modules/griffin_lim.py) estimate them, so training needs no discriminator and takes minutes on a
-  CPU;
+  (modules/waveform/griffin_lim.py) estimate them, so training needs no discriminator and takes
+  minutes on a CPU;
 - the prior interpolates the level of the mel bands, which is positive everywhere, where FreeV takes
   the absolute value of the pseudo-inverse;
 - the blocks read the mel, not the prior;
@@ -30,11 +30,11 @@ from models.base.assets import Assets
 from models.base.model import Model
 from models.base.samples import resynthesis_samples
 from models.base.task import LossTerm, MetricTerm, Sample, Unit, Update
-from modules.conv import Linear
-from modules.griffin_lim import GriffinLim, WholeMelVocoder
+from modules.layers.conv import Linear
 from modules.losses import MultiResolutionStft
 from modules.mel import MelConfig, MelSpectrogram
-from modules.mel_conversion import fit_mel, spread_mel
+from modules.waveform.griffin_lim import GriffinLim, WholeMelVocoder
+from modules.waveform.mel_conversion import fit_mel, spread_mel
 from processors.dataset.batch import VocoderBatch
 from utils.errors import InputError
 

@@ -1,7 +1,7 @@
 """The value "learned": stage 1 aligns nothing, it only trims the silence around the speech.
 
-The acoustic model learns the durations in training (models/base/joint_aligner.py). The phones
-are those of the text, with a pause at both ends and at punctuation, and none elsewhere.
+The acoustic model learns the durations in training (models/base/acoustic/joint_aligner.py). The
+phones are those of the text, with a pause at both ends and at punctuation, and none elsewhere.
 """
 
 from pathlib import Path

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from config.preprocess import PreprocessConfig
-from modules.variance_adaptor import average_by_phone, interpolate_unvoiced
+from modules.variance.adaptor import average_by_phone, interpolate_unvoiced
 from processors.dataset.sources import FeatureSource
 from processors.dataset.store import Prosody
 from utils.config import build_complete

@@ -8,7 +8,7 @@ import numpy as np
 import soundfile
 
 from config.preprocess import PreprocessConfig
-from modules.attention_quality import PathQuality
+from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment import AlignmentError, naming
 from processors.alignment.coverage import check_coverage

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from config.schema import Config
-from modules.attention_quality import PathQuality
+from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
 from processors.alignment.imported import imported_folder
 from processors.durations import FRAME_FORMATS

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modules.attention_quality import PathQuality
+from modules.alignment.attention_quality import PathQuality
 from processors.alignment import AlignmentError
 from processors.alignment.imported import read_alignment
 from processors.alignment.textgrid import Tiers, read_textgrid

@@ -5,7 +5,7 @@ from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.runs import text_synthesis
 from models.synthesizer.text import text_files
 from models.synthesizer.text.text_files import InputText
-from modules.pitch_transform import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from utils.cli import UsageError
 
 MODEL = ["--infer_expt_dir", "m"]

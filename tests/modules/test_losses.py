@@ -4,6 +4,7 @@ import scipy.signal
 import torch
 from torch.nn import functional as F
 
+from modules.layers.masking import length_mask
 from modules.losses import (
     MultiResolutionStft,
     Resolution,
@@ -11,7 +12,6 @@ from modules.losses import (
     l1_sum,
     mse_sum,
 )
-from modules.masking import length_mask
 
 MASK = length_mask(torch.tensor([2, 1]), 3)
 

@@ -8,9 +8,9 @@ import torch
 
 from models.base.registry import load_config
 from models.checkpoint.loading import load_model
-from modules.griffin_lim import GriffinLim
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram
+from modules.waveform.griffin_lim import GriffinLim
 
 REPOSITORY = Path(__file__).parents[2]
 VOCODER = REPOSITORY / "egs/_voices/freevgl"

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from models.base.acoustic.joint_aligner import JointAlignerConfig
 from models.base.assets import Assets
-from models.base.joint_aligner import JointAlignerConfig
 from models.base.registry import find, load_config
 from models.tts.fastpitch import FastPitchConfig
 from models.tts.fastspeech2 import FastSpeech2, FastSpeech2Config
-from modules.contour import ContourStats
 from modules.mel import MelConfig
+from modules.variance.contour import ContourStats
 from processors.dataset.batch import VocoderBatch
 
 REPOSITORY = Path(__file__).parents[2]

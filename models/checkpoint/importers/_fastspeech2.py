@@ -18,7 +18,7 @@ from models.base.assets import Speaker
 from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._settings import Table, existing, required, tree_of
 from models.checkpoint.importers._tensors import TensorNames, join
-from modules.transformer import sinusoids
+from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import ARPABET, NOISE, PAD, SHORT_PAUSE, SILENCE, Vocabulary
 from utils.errors import InputError

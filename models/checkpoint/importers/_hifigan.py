@@ -12,7 +12,7 @@ from models.checkpoint.foreign import ImportedModel, TrainingNetworks
 from models.checkpoint.importers._settings import Table, tree_of
 from models.checkpoint.tensors import named_tensors, read_weights
 from models.vocoder._hifigan_discriminators import WaveDiscriminator
-from modules.normalisation import adapt_weight_norm
+from modules.layers.normalisation import adapt_weight_norm
 from utils.errors import InputError
 
 GENERATOR_KEYS = (

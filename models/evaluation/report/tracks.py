@@ -16,7 +16,7 @@ import soundfile
 import soxr
 import torch
 
-from models.base.plots import colour_limits
+from models.plots import colour_limits
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.pcm import to_pcm16
 from processors.audio.pitch import extract_f0

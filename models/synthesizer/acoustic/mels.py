@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from config.schema import Config, InferenceConfig
-from models.base.acoustic import Control
+from models.base.acoustic.output import Control
 from models.base.compilers import require_compiler
 from models.base.interfaces import AcousticModel
 from models.checkpoint.loading import LoadedModel
@@ -16,7 +16,7 @@ from models.synthesizer.acoustic.retries import Reading, infer_with_retries
 from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.settings import Settings
 from models.synthesizer.text.passages import Passage
-from modules.attention_quality import AttentionQuality
+from modules.alignment.attention_quality import AttentionQuality
 from processors.records import SpokenText
 from processors.text.nearest_phones import is_voiced
 from utils.errors import InputError

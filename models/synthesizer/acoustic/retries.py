@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from models.base.acoustic import TtsOutput
-from modules.attention_quality import AttentionQuality, attention_qualities
+from models.base.acoustic.output import TtsOutput
+from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from utils.seed import derived_seed
 
 Infer = Callable[..., TtsOutput]  # `infer` of an acoustic model

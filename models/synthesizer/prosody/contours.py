@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from config.controls import CONTROL_RANGE
-from modules.pitch_transform import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from utils.arrays import parse_number, read_numbers
 from utils.errors import InputError
 from utils.files import user_path

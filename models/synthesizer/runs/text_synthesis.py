@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.base.assets import Speaker, choose_speaker
-from models.base.plots import plot_synthesis
 from models.base.result_files import SINGLE
+from models.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
 from models.synthesizer.prosody.contours import PitchContour
 from models.synthesizer.prosody.given_pitch import check_length
@@ -27,7 +27,7 @@ from models.synthesizer.settings import Settings
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.text.text_files import NUMBERED, InputText
-from modules.attention_quality import AttentionQuality
+from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
 from utils.errors import InputError
 from utils.files import user_path

@@ -18,9 +18,9 @@ from models.base.task import Task
 from models.checkpoint.hub_files import fetch
 from models.checkpoint.loading import INFERENCE_NETWORK, LoadedModel, load_model
 from models.checkpoint.tensors import listed, not_finite
-from modules.contour import SpeakerNorm
-from modules.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.normalisation import adapt_weight_norm
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.normalisation import adapt_weight_norm
+from modules.variance.contour import SpeakerNorm
 from processors.text.nearest_phones import PhoneSet
 from processors.text.symbols import PAD
 from utils.errors import InputError

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from models.base.assets import Assets
 from models.checkpoint.tensors import listed
 from models.training.initialisation.finetune import Transfer, tensors_of
-from modules.contour import SpeakerNorm
-from modules.embedding import SpeakerEmbedding
-from modules.postnet import MaskedBatchNorm
+from modules.layers.embedding import SpeakerEmbedding
+from modules.layers.postnet import MaskedBatchNorm
+from modules.variance.contour import SpeakerNorm
 from utils.errors import InputError
 
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from config.train import TrainConfig
 from models.training.optimizers.lamb import Lamb
-from modules.postnet import MaskedBatchNorm
+from modules.layers.postnet import MaskedBatchNorm
 
 _NORMS = (nn.LayerNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase, MaskedBatchNorm)
 

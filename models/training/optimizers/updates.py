@@ -11,7 +11,7 @@ from torch import Tensor
 
 from models.base.task import LossTerm, Task, Unit, Update
 from models.training.processes.exchange import n_processes, sum_gradients, sum_over_processes
-from modules.normalisation import refine_norms
+from modules.layers.normalisation import refine_norms
 
 
 @dataclass

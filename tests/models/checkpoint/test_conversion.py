@@ -14,7 +14,7 @@ from models.checkpoint.loading import load_model
 from models.synthesizer.vocoders import open_vocoder
 from models.training.initialisation.finetune import initialise
 from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
-from modules.normalisation import fold
+from modules.layers.normalisation import fold
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     folded,

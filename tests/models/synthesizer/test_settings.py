@@ -7,7 +7,7 @@ import torch
 
 from models.synthesizer.prosody.contours import PitchContour, record_of, transform_of
 from models.synthesizer.settings import RECORDED, Settings
-from modules.pitch_transform import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from utils.errors import InputError
 
 ALL = frozenset({"pitch", "energy", "duration", "pitch_transform"})

@@ -14,8 +14,8 @@ from models.synthesizer.vocoders import ResamplingVocoder, check_mel_contract, o
 from models.vocoder.freevgl import FreeVGL
 from models.vocoder.hifigan import GeneratorConfig, HiFiGAN, HiFiGANConfig
 from models.vocoder.waveglow import WaveGlow, WaveGlowConfig
-from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram
+from modules.waveform.griffin_lim import GriffinLim
 from utils.config import to_plain
 from utils.errors import InputError
 from utils.files import write_json

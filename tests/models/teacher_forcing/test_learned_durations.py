@@ -4,8 +4,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from models.base.acoustic.joint_aligner import JointAlignerConfig, build_aligner
 from models.base.assets import Assets, Speaker
-from models.base.joint_aligner import JointAlignerConfig, build_aligner
 from models.teacher_forcing.learned_durations import load_joint_aligner
 from modules.mel import MelConfig
 from processors.text.symbols import arpabet_vocabulary

@@ -18,7 +18,7 @@ from models.base.task import Scheduled, Task
 from models.benchmark.configs import generated_config
 from models.training.data.loading import ProcessRank, collect_assets, load_data, make_collator
 from models.training.optimizers.updates import Updater
-from modules.postnet import MaskedBatchNorm
+from modules.layers.postnet import MaskedBatchNorm
 from processors.dataset.sampler import Draw
 from utils.cli import leave
 

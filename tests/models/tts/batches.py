@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from config.train import CompileMode
-from models.base.acoustic_task import AcousticTask
-from modules.contour import ContourStats
-from modules.masking import length_mask
+from models.base.acoustic.task import AcousticTask
+from modules.layers.masking import length_mask
 from modules.mel import MelConfig
+from modules.variance.contour import ContourStats
 from processors.dataset.batch import TtsBatch, pad_batch
 from processors.dataset.shapes import Shape
 

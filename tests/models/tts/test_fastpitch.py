@@ -6,9 +6,9 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic.joint_aligner import AlignerTraining, JointAligner, JointAlignerConfig
+from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets, Speaker
-from models.base.joint_aligner import AlignerTraining, JointAligner, JointAlignerConfig
 from models.training.initialisation.finetune import tensors_of
 from models.tts import fastpitch
 from models.tts.fastpitch import (
@@ -18,11 +18,11 @@ from models.tts.fastpitch import (
     TemporalPredictorConfig,
     losses_of,
 )
-from modules.contour import ContourStats, SpeakerNorm
-from modules.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.masking import length_mask
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.masking import length_mask
 from modules.mel import MelConfig
-from modules.pitch_transform import PitchTransform
+from modules.variance.contour import ContourStats, SpeakerNorm
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary

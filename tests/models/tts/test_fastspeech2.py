@@ -5,7 +5,7 @@ import torch
 
 from config.schema import Config
 from config.train import TrainConfig
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets, Speaker
 from models.training.initialisation.finetune import tensors_of
 from models.tts import fastspeech2
@@ -17,12 +17,12 @@ from models.tts.fastspeech2 import (
     VariancePredictorConfig,
     losses_of,
 )
-from modules.contour import ContourStats, SpeakerNorm
-from modules.embedding import PhoneEmbedding, SpeakerEmbedding
-from modules.masking import length_mask
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.masking import length_mask
 from modules.mel import MelConfig
-from modules.pitch_transform import PitchTransform
-from modules.variance_adaptor import regulate
+from modules.variance.adaptor import regulate
+from modules.variance.contour import ContourStats, SpeakerNorm
+from modules.variance.pitch_transform import PitchTransform
 from processors.dataset.batch import TtsBatch
 from processors.dataset.statistics import CorpusStats, SpeakerStats, Stat
 from processors.text.symbols import Vocabulary

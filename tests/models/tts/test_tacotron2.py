@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
 from models.training.initialisation.finetune import tensors_of
 from models.tts import tacotron2
@@ -15,9 +15,9 @@ from models.tts.tacotron2 import (
     Tacotron2Config,
     losses_of,
 )
-from modules.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
+from modules.layers.masking import length_mask
 from modules.losses import guided_attention_sum
-from modules.masking import length_mask
 from modules.mel import MelConfig
 from processors.dataset.batch import TtsBatch
 from processors.text.symbols import arpabet_vocabulary

@@ -10,8 +10,8 @@ from accelerate.state import AcceleratorState
 
 from models.training.optimizers.updates import Updater, weighted_mean
 from models.vocoder.freevgl import FreeVGL, FreeVGLConfig, FreeVGLTask
-from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram
+from modules.waveform.griffin_lim import GriffinLim
 from processors.dataset.batch import VocoderBatch
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 

@@ -17,9 +17,9 @@ from models.vocoder.hifigan import (
     HiFiGANConfig,
     normalise_weights,
 )
+from modules.layers.normalisation import adapt_weight_norm
 from modules.losses import MultiResolutionStft
 from modules.mel import MelSpectrogram
-from modules.normalisation import adapt_weight_norm
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.vocoder.plain_hifigan import (
     PlainDiscriminator,

@@ -17,9 +17,9 @@ from models.vocoder.waveglow import (
     negative_log_likelihood,
     normalise_weights,
 )
-from modules.chunks import Context
+from modules.execution.chunks import Context
+from modules.layers.normalisation import adapt_weight_norm
 from modules.mel import MelConfig
-from modules.normalisation import adapt_weight_norm
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.vocoder.small_waveglow import (
     MEL,

@@ -12,7 +12,7 @@ import soundfile
 import torch
 
 from config.preprocess import TextConfig
-from modules.variance_adaptor import average_by_phone
+from modules.variance.adaptor import average_by_phone
 from processors.alignment.textgrid import Tiers
 from processors.dataset.store import FeatureStore
 from processors.durations.fitting import Interpretation

@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from config.checks import require_at_least
 from config.schema import AcousticPrecision, Config
 from config.train import CompileMode
-from models.base.acoustic import Control, TtsOutput, durations_in, finished_mel
-from models.base.acoustic_task import AcousticTask
+from models.base.acoustic.output import Control, TtsOutput, durations_in, finished_mel
+from models.base.acoustic.task import AcousticTask
 from models.base.assets import Assets
 from models.base.model import Model
 from models.base.task import LossTerm
-from modules.conv import Linear
-from modules.embedding import PhoneEmbedding
+from modules.layers.conv import Linear
+from modules.layers.embedding import PhoneEmbedding
+from modules.layers.masking import length_mask
 from modules.losses import l1_sum, mse_sum
-from modules.masking import length_mask
-from modules.variance_adaptor import regulate, round_durations
+from modules.variance.adaptor import regulate, round_durations
 from processors.dataset.batch import TtsBatch
 
 

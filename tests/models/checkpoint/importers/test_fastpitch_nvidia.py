@@ -13,7 +13,7 @@ from models.checkpoint.importers import fastpitch_nvidia
 from models.checkpoint.loading import load_model
 from models.synthesizer.synthesizer import Synthesizer
 from models.training.initialisation.finetune import initialise
-from modules.pitch_transform import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from processors.text.letters.nvidia import nvidia_vocabulary
 from tests.models.checkpoint.importers.fastpitch_originals import (
     N_SYMBOLS,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from models.checkpoint.importers._fastspeech2 import by_id, stat_of, translate
-from modules.transformer import sinusoids
+from modules.layers.transformer import sinusoids
 from processors.dataset.statistics import Stat
 from processors.text.symbols import ARPABET, PAUSES
 from utils.errors import InputError

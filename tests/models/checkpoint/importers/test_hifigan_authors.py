@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from models.checkpoint.importers import _hifigan
 from models.checkpoint.loading import load_model
 from models.vocoder._hifigan_discriminators import PERIODS, WaveDiscriminator
-from modules.normalisation import adapt_weight_norm
+from modules.layers.normalisation import adapt_weight_norm
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     SIZES_OF_TYPE_2,

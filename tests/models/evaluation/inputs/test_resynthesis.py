@@ -10,8 +10,8 @@ from config.schema import InferenceConfig
 from models.evaluation.inputs import resynthesis
 from models.evaluation.inputs.resynthesis import resynthesise
 from models.synthesizer.vocoders import open_vocoder
-from modules.griffin_lim import GriffinLim
 from modules.mel import MelConfig, MelSpectrogram
+from modules.waveform.griffin_lim import GriffinLim
 from processors.metrics.utterance_scorer import EvaluatedUtterance, read_waveform
 from tests.models.synthesizer.test_vocoders import make_vocoder
 from utils.errors import InputError

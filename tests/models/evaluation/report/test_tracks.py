@@ -7,8 +7,8 @@ import soundfile
 import torch
 from PIL import Image
 
-from models.base.plots import colour_limits
 from models.evaluation.report.tracks import write_flac, write_mel_picture, write_tracks
+from models.plots import colour_limits
 from modules.mel import MelSpectrogram
 from processors.audio.files import write_wav
 from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile

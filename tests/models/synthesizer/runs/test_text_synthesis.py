@@ -26,7 +26,7 @@ from models.synthesizer.runs.text_synthesis import (
 )
 from models.synthesizer.speech import Part, Speech, join
 from models.synthesizer.text.text_files import InputText
-from modules.pitch_transform import PitchTransform
+from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
 from processors.records import Word

@@ -5,7 +5,7 @@ from torch import nn
 from config.train import AdamConfig
 from models.training.optimizers.building import build_optimizer
 from models.training.optimizers.lamb import Lamb
-from modules.postnet import MaskedBatchNorm
+from modules.layers.postnet import MaskedBatchNorm
 from tests.models.training.small_tasks import train_config
 
 

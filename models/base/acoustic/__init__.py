@@ -1,0 +1,1 @@
+"""What acoustic models share: their output, their training step, the joint aligner."""

@@ -1,0 +1,1 @@
+"""How networks run at synthesis: packed weights, compiled graphs, windows of a long input."""

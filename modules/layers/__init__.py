@@ -1,0 +1,1 @@
+"""Layers of several models: convolutions, attention, embeddings, norms, masks."""

@@ -1,0 +1,122 @@
+"""The convolutions that refine a mel (Shen et al. 2018, arXiv:1712.05884, section 2.2)."""
+
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from modules.layers.conv import MaskedConv1d
+from modules.layers.masking import clear_padding
+
+
+class MaskedBatchNorm(nn.Module):
+    """Batch normalisation with statistics of valid frames only.
+
+    With `nn.BatchNorm1d`, padding would change the statistics. Parameters and buffers have its
+    names.
+
+    Args:
+        channels: C.
+        momentum: Weight of a batch in the running statistics.
+        eps: Added to the variance.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+    num_batches_tracked: Tensor
+
+    def __init__(self, channels: int, momentum: float = 0.1, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
+        self.register_buffer("running_mean", torch.zeros(channels))
+        self.register_buffer("running_var", torch.ones(channels))
+        self.register_buffer("num_batches_tracked", torch.tensor(0))
+
+    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """Normalises each channel.
+
+        Args:
+            frames: (B, T, C).
+            mask: (B, T) bool, True = valid.
+
+        Returns:
+            (B, T, C) float32; padding is not cleared.
+        """
+        frames = frames.float()
+        if not self.training:
+            scale, offset = self.scale_and_offset()
+            return torch.addcmul(offset, frames, scale)
+        count = mask.sum()
+        mean = clear_padding(frames, mask).sum(dim=(0, 1)) / count
+        centred = clear_padding(frames - mean, mask)
+        variance = centred.square().sum(dim=(0, 1)) / count
+        self._track(mean.detach(), variance.detach() * count / (count - 1).clamp(min=1))
+        return torch.addcmul(self.bias, centred, self.weight * (variance + self.eps).rsqrt())
+
+    def scale_and_offset(self) -> tuple[Tensor, Tensor]:
+        """What it multiplies by and adds in eval mode, (C,) each."""
+        scale = self.weight * (self.running_var + self.eps).rsqrt()
+        return scale, self.bias - self.running_mean * scale
+
+    @torch.no_grad()
+    def _track(self, mean: Tensor, unbiased_variance: Tensor) -> None:
+        self.running_mean.lerp_(mean, self.momentum)
+        self.running_var.lerp_(unbiased_variance, self.momentum)
+        self.num_batches_tracked += 1
+
+
+class PostNet(nn.Module):
+    """Convolutions with batch normalisation, tanh between them, and a residual around them.
+
+    Args:
+        n_mels: M.
+        channels: Between the layers.
+        kernel_size: Odd.
+        n_layers: At least 2.
+        dropout: Share of zeroed values.
+        centred: Whether the layers read the mel less a stored mean of each band, 0 in a new
+            network: the zeros beyond the edges then stand for the mean, as if the mel was
+            normalised.
+    """
+
+    centre: Tensor
+
+    def __init__(
+        self,
+        n_mels: int,
+        channels: int = 512,
+        kernel_size: int = 5,
+        n_layers: int = 5,
+        dropout: float = 0.5,
+        *,
+        centred: bool = False,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("centre", torch.zeros(n_mels), persistent=centred)
+        self.centred = centred
+        sizes = [n_mels, *[channels] * (n_layers - 1), n_mels]
+        self.convs = nn.ModuleList(
+            MaskedConv1d(size, next_size, kernel_size) for size, next_size in pairwise(sizes)
+        )
+        self.norms = nn.ModuleList(MaskedBatchNorm(size) for size in sizes[1:])
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, mel: Tensor, mask: Tensor) -> Tensor:
+        """Refines a mel.
+
+        Args:
+            mel: (B, T, M).
+            mask: (B, T) bool, True = valid.
+
+        Returns:
+            (B, T, M); padding is not cleared.
+        """
+        residual = mel - self.centre if self.centred else mel
+        last = len(self.convs) - 1
+        for index, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
+            residual = norm(conv(residual, mask), mask)
+            residual = self.dropout(residual if index == last else residual.tanh())
+        return mel + residual

@@ -1,0 +1,208 @@
+"""Feed-forward transformer blocks (Ren et al. 2019, arXiv:1905.09263, section 3.1), post-norm."""
+
+import math
+from collections.abc import Iterable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from modules.layers.conv import Linear, MaskedConv1d
+from modules.layers.masking import clear_padding
+
+# columns of positions: sines in the even ones and cosines in the odd ones, or all sines first
+PositionOrder = Literal["interleaved", "sines_first"]
+Activation = Literal["relu", "mish"]  # mish: Misra 2019, arXiv:1908.08681
+_ACTIVATIONS = {"relu": F.relu, "mish": F.mish}
+
+
+def sinusoids(
+    length: int,
+    hidden: int,
+    device: torch.device | None = None,
+    order: PositionOrder = "interleaved",
+) -> Tensor:
+    """Sinusoid positions (Vaswani et al. 2017, arXiv:1706.03762, section 3.5).
+
+    Args:
+        length: Positions.
+        hidden: H.
+        device: Of the result; None: the CPU.
+
+    Returns:
+        (length, hidden) float32, from position 0.
+    """
+    # in float32 the angle of position 1000 is off by 6e-5, which is more than a mel may differ by
+    exact = torch.float32 if device is not None and device.type == "mps" else torch.float64
+    columns = torch.arange(0, hidden, 2, device=device).to(exact)  # a sine and a cosine of each
+    rates = torch.exp(-math.log(10000.0) / hidden * columns)
+    angles = torch.arange(length, device=device)[:, None] * rates  # (L, H / 2)
+    waves = angles.sin(), angles.cos()
+    table = torch.cat(waves, 1) if order == "sines_first" else torch.stack(waves, 2).flatten(1)
+    return table[:, :hidden].float()
+
+
+def matrix_attention(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor, dropout: float = 0.0
+) -> Tensor:
+    """Scaled dot-product attention by two matrix products (Vaswani et al. 2017, eq. 1).
+
+    The same as `F.scaled_dot_product_attention`; it keeps the attention weights for the gradient.
+
+    Args:
+        queries: (B, heads, T, D).
+        keys: (B, heads, N, D).
+        values: (B, heads, N, D).
+        mask: Positions that are attended to, bool, broadcast to (B, heads, T, N).
+        dropout: Share of zeroed attention weights.
+
+    Returns:
+        (B, heads, T, D).
+    """
+    bias = torch.zeros(mask.shape, dtype=queries.dtype, device=mask.device)
+    scores = queries / math.sqrt(queries.shape[-1]) @ keys.mT  # (B, heads, T, N)
+    weights = (scores + bias.masked_fill(~mask, -math.inf)).softmax(dim=-1)
+    return F.dropout(weights, dropout) @ values
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention with one fused map to queries, keys and values.
+
+    Args:
+        hidden: H.
+        heads: Their number.
+        head_size: Channels of a head; None: H / heads, which must be whole.
+        dropout: Share of zeroed attention weights.
+        output_bias: Whether the map of the heads to H adds a bias.
+    """
+
+    def __init__(
+        self,
+        hidden: int,
+        heads: int,
+        head_size: int | None = None,
+        dropout: float = 0.0,
+        *,
+        output_bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if head_size is None and hidden % heads:
+            raise ValueError(f"hidden size {hidden} is not a multiple of {heads} heads")
+        self.heads = heads
+        self.dropout = dropout
+        width = heads * (head_size or hidden // heads)
+        self.qkv = Linear(hidden, 3 * width)
+        self.fc = Linear(width, hidden, bias=output_bias)
+
+    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """Attends from every position to the valid ones.
+
+        Args:
+            frames: (B, T, H).
+            mask: (B, T) bool, True = valid, at least one per item.
+
+        Returns:
+            (B, T, H); padding is not cleared.
+        """
+        heads = self.qkv(frames).unflatten(2, (3, self.heads, -1))
+        queries, keys, values = heads.permute(2, 0, 3, 1, 4)  # 3 of (B, heads, T, head size)
+        # in bf16 on a CPU, PyTorch's kernel and its gradients take twice as long as matrices
+        slow = queries.is_cpu and queries.dtype == torch.bfloat16
+        attend = matrix_attention if slow else F.scaled_dot_product_attention
+        dropout = self.dropout if self.training else 0.0
+        context = attend(queries, keys, values, mask[:, None, None, :], dropout)
+        return self.fc(context.transpose(1, 2).flatten(2))
+
+
+class FFTBlock(nn.Module):
+    """Self-attention and a two-layer convolution, each with a residual and LayerNorm after it.
+
+    Args:
+        attention: Of H channels.
+        hidden: H.
+        filter_size: Channels between the convolutions.
+        kernel_size: Of the two convolutions, odd.
+        dropout: Share of zeroed values.
+        activation: Between the convolutions.
+    """
+
+    def __init__(
+        self,
+        attention: SelfAttention,
+        hidden: int,
+        filter_size: int,
+        kernel_size: tuple[int, int],
+        dropout: float,
+        activation: Activation = "relu",
+    ) -> None:
+        super().__init__()
+        self.activate = _ACTIVATIONS[activation]
+        self.attention = attention
+        self.attention_norm = nn.LayerNorm(hidden)
+        self.conv_1 = MaskedConv1d(hidden, filter_size, kernel_size[0])
+        self.conv_2 = MaskedConv1d(filter_size, hidden, kernel_size[1])
+        self.conv_norm = nn.LayerNorm(hidden)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """Transforms phones or frames.
+
+        Args:
+            frames: (B, T, H).
+            mask: (B, T) bool, True = valid.
+
+        Returns:
+            (B, T, H), padding 0.
+        """
+        attended = self.dropout(self.attention(frames, mask))
+        frames = clear_padding(self.attention_norm(attended + frames), mask)
+        filtered = self.dropout(self.conv_2(self.activate(self.conv_1(frames)), mask))
+        return clear_padding(self.conv_norm(filtered + frames), mask)
+
+
+class FFTStack(nn.Module):
+    """Positions added, then FFT blocks.
+
+    Args:
+        blocks: In their order.
+        hidden: H.
+        max_length: Positions kept ready; others are computed when needed.
+        order: Of the columns of the positions.
+        stored_positions: Positions are part of the state_dict.
+    """
+
+    positions: Tensor
+
+    def __init__(
+        self,
+        blocks: Iterable[FFTBlock],
+        hidden: int,
+        *,
+        max_length: int = 1000,
+        order: PositionOrder = "interleaved",
+        stored_positions: bool = False,
+    ) -> None:
+        super().__init__()
+        self.order = order
+        positions = sinusoids(max_length, hidden, order=order)
+        self.register_buffer("positions", positions, persistent=stored_positions)
+        self.layers = nn.ModuleList(blocks)
+
+    def forward(self, frames: Tensor, mask: Tensor) -> Tensor:
+        """Transforms phones or frames of any number.
+
+        Args:
+            frames: (B, T, H).
+            mask: (B, T) bool, True = valid.
+
+        Returns:
+            (B, T, H), padding 0.
+        """
+        _, T, H = frames.shape
+        known = len(self.positions) >= T
+        positions = self.positions[:T] if known else sinusoids(T, H, frames.device, self.order)
+        frames = clear_padding(frames + positions, mask)
+        for layer in self.layers:
+            frames = layer(frames, mask)
+        return frames

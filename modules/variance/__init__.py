@@ -1,0 +1,1 @@
+"""Pitch, energy and durations of phones: predictors, embeddings, transforms, the regulator."""

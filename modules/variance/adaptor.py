@@ -1,0 +1,139 @@
+"""Parts of a variance adaptor (Ren et al. 2021, arXiv:2006.04558).
+
+Predictors, the length regulator, and values of phones from those of frames. All work on whole
+batches, without loops and without waiting for a GPU.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from modules.layers.conv import Linear, MaskedConv1d
+from modules.layers.masking import clear_padding, length_mask
+
+
+class VariancePredictor(nn.Module):
+    """Convolutions with ReLU, LayerNorm and dropout, and a map to one value.
+
+    Args:
+        hidden: H, channels of the input.
+        filter_size: Channels of the convolutions.
+        kernel_size: Of the convolutions, odd.
+        dropout: Share of zeroed values.
+        layers: Number of convolutions: conv_1, norm_1, conv_2 and so on.
+    """
+
+    def __init__(
+        self, hidden: int, filter_size: int, kernel_size: int, dropout: float, layers: int = 2
+    ) -> None:
+        super().__init__()
+        self.layers = layers
+        for number in range(1, layers + 1):
+            channels = hidden if number == 1 else filter_size
+            self.add_module(f"conv_{number}", MaskedConv1d(channels, filter_size, kernel_size))
+            self.add_module(f"norm_{number}", nn.LayerNorm(filter_size))
+        self.linear = Linear(filter_size, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        """Predicts one value per position.
+
+        Args:
+            hidden: Phones or frames, (B, L, H).
+            mask: (B, L) bool, True = valid.
+
+        Returns:
+            (B, L), padding 0.
+        """
+        for number in range(1, self.layers + 1):
+            conv, norm = self.get_submodule(f"conv_{number}"), self.get_submodule(f"norm_{number}")
+            hidden = self.dropout(norm(F.relu(conv(hidden, mask))))
+        return clear_padding(self.linear(hidden), mask).squeeze(2)
+
+
+def regulate(phones: Tensor, durations: Tensor, max_length: int | None = None) -> Tensor:
+    """Length regulator: repeats each phone's vector for its duration.
+
+    Ren et al. 2019, "FastSpeech", arXiv:1905.09263, eq. 1.
+
+    Args:
+        phones: (B, N, H).
+        durations: Frames per phone, (B, N) int64, 0 allowed; 0 for padding.
+        max_length: T, the frames to give; what exceeds them is cut. Without it the longest item
+            is looked up, which makes the host wait for a GPU.
+
+    Returns:
+        (B, T, H), 0 beyond the sum of an item's durations.
+    """
+    B, N, H = phones.shape
+    ends = durations.cumsum(dim=1)  # (B, N): first frame after each phone
+    if max_length is None:
+        max_length = int(ends[:, -1].max())
+    frames = torch.arange(max_length, device=phones.device).repeat(B, 1)  # (B, T)
+    owners = torch.searchsorted(ends, frames, right=True)  # (B, T), N beyond the last phone
+    owners = owners + torch.arange(B, device=phones.device)[:, None] * (N + 1)
+    # one lookup in a table whose rows are the phones, and a row of zeros after each item's last
+    return F.embedding(owners, F.pad(phones, (0, 0, 0, 1)).reshape(B * (N + 1), H))
+
+
+def round_durations(durations: Tensor, max_frames: Tensor | None = None) -> Tensor:
+    """Rounds durations to whole frames (half to even), at least one per item.
+
+    Args:
+        durations: (B, N) frames with fractions, 0 for padding; NaN, of a network that diverged,
+            counts as 0.
+        max_frames: (B,), at least 1: phones end here at the latest; None: no limit.
+
+    Returns:
+        (B, N) int64. An item that rounds to 0 frames gets one, in its longest phone.
+    """
+    durations = durations.nan_to_num(0)
+    frames = durations.round().long()
+    if max_frames is not None:
+        ends = frames.cumsum(dim=1).minimum(max_frames[:, None])
+        frames = ends.diff(dim=1, prepend=torch.zeros_like(ends[:, :1]))
+    empty = frames.sum(dim=1, keepdim=True) == 0
+    return frames.scatter_add(1, durations.argmax(dim=1, keepdim=True), empty.long())
+
+
+def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
+    """Interpolates the unvoiced gaps of a pitch contour linearly.
+
+    Before the first and after the last voiced frame the nearest voiced value is held. An item
+    without a voiced frame stays 0.
+
+    Args:
+        f0: Hz, 0 where unvoiced, (B, T).
+        lengths: Frames per item, (B,).
+
+    Returns:
+        (B, T), 0 beyond the lengths.
+    """
+    _, T = f0.shape
+    frames = torch.arange(T, device=f0.device).expand_as(f0)
+    valid = length_mask(lengths, T)
+    voiced = (f0 > 0) & valid
+    before = torch.where(voiced, frames, -1).cummax(dim=1).values  # -1: none
+    after = torch.where(voiced, frames, T).flip(1).cummin(dim=1).values.flip(1)  # T: none
+    left = torch.where(before < 0, after, before).clamp(max=T - 1)
+    right = torch.where(after == T, before, after).clamp(min=0)
+    share = (frames - left).to(f0.dtype) / (right - left).clamp(min=1)
+    contour = torch.lerp(f0.gather(1, left), f0.gather(1, right), share)
+    return contour * (valid & voiced.any(dim=1, keepdim=True))
+
+
+def average_by_phone(values: Tensor, durations: Tensor) -> Tensor:
+    """Averages a frame-level contour over the frames of each phone.
+
+    Args:
+        values: (B, T).
+        durations: Frames per phone, (B, N) int64; they sum to at most T per item.
+
+    Returns:
+        (B, N), 0 for phones without frames.
+    """
+    # sums of a thousand frames of some hundred Hz lose tenths of a hertz in float32
+    sums = F.pad(values.double().cumsum(dim=1), (1, 0))  # (B, T + 1)
+    ends = durations.cumsum(dim=1)
+    totals = sums.gather(1, ends) - sums.gather(1, ends - durations)
+    return (totals / durations.clamp(min=1)).to(values.dtype)

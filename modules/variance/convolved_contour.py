@@ -1,0 +1,141 @@
+"""Pitch or energy of phones, embedded by a convolution over their normalised values."""
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from modules.layers.conv import MaskedConv1d
+from modules.layers.masking import clear_padding
+from modules.variance.adaptor import VariancePredictor, average_by_phone
+from modules.variance.contour import ContourControl, ContourStats, Level, SpeakerNorm
+
+
+class ConvolvedContour(nn.Module):
+    """Pitch or energy of each phone: predicted, and embedded by a convolution.
+
+    It has the calls of `Contour`. A phone without a known value, such as a voiceless one, has 0,
+    the speaker's mean.
+
+    Args:
+        predictor: Predicts the normalised values.
+        stats: Of frames, one value per speaker; mean and std are used.
+        hidden: H.
+        kernel_size: Of the convolution, odd.
+        dropout: Share of zeroed values of the embedding.
+    """
+
+    level: ClassVar[Level] = "phone"
+
+    def __init__(
+        self,
+        predictor: VariancePredictor,
+        stats: ContourStats,
+        hidden: int,
+        kernel_size: int,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.norm = SpeakerNorm(stats.mean, stats.std)
+        self.predictor = predictor
+        self.embedding = MaskedConv1d(1, hidden, kernel_size)
+        self.dropout = nn.Dropout(dropout)
+
+    def target(
+        self, values: Tensor, known: Tensor, durations: Tensor, speaker_ids: Tensor
+    ) -> Tensor:
+        """Mean of the known frames of each phone.
+
+        Args:
+            values: F0 in Hz, or energy, (B, T); 0 where not known.
+            known: (B, T) bool.
+            durations: Frames per phone, (B, N).
+            speaker_ids: (B,).
+
+        Returns:
+            Normalised, (B, N); 0 for phones without a known frame.
+        """
+        share = average_by_phone(known.to(values.dtype), durations)
+        has_value = share > 0
+        means = average_by_phone(values, durations) / share.where(has_value, 1)
+        return self.norm(means, speaker_ids) * has_value
+
+    def forward(
+        self,
+        hidden: Tensor,
+        target: Tensor,
+        mask: Tensor,
+        speaker_ids: Tensor,
+        encoded: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Predicts the contour, and adds the vectors of the true one (teacher forcing).
+
+        Args:
+            hidden: Phones, (B, N, H).
+            target: Normalised, (B, N), as `target` gives it.
+            mask: (B, N) bool, True = valid.
+            speaker_ids: (B,); no effect.
+            encoded: What the prediction is made from, (B, N, H); None: `hidden`.
+
+        Returns:
+            The phones with the contour, (B, N, H), and the prediction, (B, N); padding 0.
+        """
+        return self._add(hidden, target, mask), self._predict(hidden, encoded, mask)
+
+    def infer(
+        self,
+        hidden: Tensor,
+        mask: Tensor,
+        durations: Tensor,
+        speaker_ids: Tensor,
+        control: ContourControl = ContourControl(),  # noqa: B008  # it cannot be changed
+        encoded: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Adds the vectors of the predicted or given contour.
+
+        Args:
+            hidden: Phones, (B, N, H).
+            mask: (B, N) bool, True = valid.
+            durations: (B, N); no effect.
+            speaker_ids: (B,).
+            control: Given values, factor and transform; a given 0 is a phone without a value.
+            encoded: What the prediction is made from, (B, N, H); None: `hidden`.
+
+        Returns:
+            The phones with the contour, (B, N, H), and the contour in Hz or linear energy, (B, N);
+            padding 0.
+        """
+        predicted = self._predict(hidden, encoded, mask)
+        values = control.apply(predicted, mask, self.norm, speaker_ids)
+        if control.given is not None:
+            values = values * (control.given > 0)
+        linear = self.norm.inverse(values, speaker_ids).clamp(min=0) * mask
+        return self._add(hidden, values, mask), linear
+
+    def _predict(self, hidden: Tensor, encoded: Tensor | None, mask: Tensor) -> Tensor:
+        predicted: Tensor = self.predictor(hidden if encoded is None else encoded, mask)  # (B, N)
+        return predicted
+
+    def _add(self, hidden: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+        return add_convolved(self.embedding, hidden, values, mask, self.dropout)
+
+
+def add_convolved(
+    embedding: MaskedConv1d,
+    phones: Tensor,
+    values: Tensor,
+    mask: Tensor,
+    dropout: nn.Dropout | None = None,
+) -> Tensor:
+    """Adds the vectors of values to phones.
+
+    Args:
+        embedding: From one channel to H.
+        phones: (B, N, H).
+        values: (B, N).
+        mask: (B, N) bool, True = valid.
+
+    Returns:
+        (B, N, H), padding 0.
+    """
+    vectors = embedding(values.unsqueeze(2), mask)  # (B, N, H)
+    return clear_padding(phones + (vectors if dropout is None else dropout(vectors)), mask)

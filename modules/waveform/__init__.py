@@ -1,0 +1,1 @@
+"""Waveforms from mels without a trained network: magnitudes, phases, Griffin-Lim."""

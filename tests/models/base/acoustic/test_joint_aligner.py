@@ -1,0 +1,186 @@
+"""The jointly trained aligner, on synthetic speech whose durations are known."""
+
+import pytest
+import torch
+
+from config.preprocess import PreprocessConfig
+from config.schema import Config
+from config.train import TrainConfig
+from models.base.acoustic.joint_aligner import (
+    AlignerTraining,
+    JointAligner,
+    JointAlignerConfig,
+    build_aligner_training,
+    find_durations,
+)
+from models.base.assets import Assets
+from modules.mel import MelConfig
+from processors.dataset.batch import TtsBatch, TtsItem, collate
+from processors.text.symbols import Vocabulary
+
+N_PHONES, N_MELS = 9, 12
+FLOOR = MelConfig().log_floor_value
+SMALL = JointAlignerConfig(
+    hidden=24, attention_channels=16, temperature=0.01, prior_end=60, binarization_weight=1.0
+)
+
+
+def spoken(number: int, n_phones: int) -> TtsItem:
+    """An utterance in which each phone has a spectrum of its own."""
+    generator = torch.Generator().manual_seed(number)
+    spectra = 3 * torch.randn(N_PHONES, N_MELS, generator=torch.Generator().manual_seed(99))
+    phones = torch.randint(1, N_PHONES, (n_phones,), generator=generator)
+    phones[1:][phones[1:] == phones[:-1]] = 0  # neighbours of one sound have no boundary
+    phones = torch.where(phones == 0, torch.roll(phones, 1) % (N_PHONES - 1) + 1, phones)
+    durations = torch.randint(2, 9, (n_phones,), generator=generator)
+    mel = spectra[phones].repeat_interleave(durations, dim=0).T  # (M, T)
+    T = mel.shape[1]
+    noise = 0.3 * torch.randn(N_MELS, T, generator=generator)
+    f0, energy = torch.full((T,), 150.0), torch.ones(T)
+    return TtsItem(f"utt-{number}", phones, number % 2, durations, mel + noise, f0, energy)
+
+
+def batch_of(numbers: range) -> TtsBatch:
+    return collate([spoken(number, 6 + number % 5) for number in numbers], FLOOR)
+
+
+def network_of(n_speakers: int = 1) -> JointAligner:
+    torch.manual_seed(0)
+    return JointAligner(SMALL, N_PHONES, N_MELS, n_speakers)
+
+
+def mean_loss(training: AlignerTraining, batch: TtsBatch) -> torch.Tensor:
+    losses = training.losses(training.align(batch), batch)
+    frames = batch.mel_lengths.sum()
+    return sum(term.weight * term.total / frames for term in losses.values())
+
+
+@pytest.fixture(scope="module")
+def trained() -> JointAligner:
+    """100 updates of 6 utterances."""
+    network = network_of()
+    training = AlignerTraining(network, SMALL)
+    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
+    batches = [batch_of(range(first, first + 6))._replace(durations=None) for first in (0, 6, 12)]
+    for step in range(100):
+        training.step = step
+        optimizer.zero_grad()
+        mean_loss(training, batches[step % 3]).backward()
+        optimizer.step()
+    return network.eval()
+
+
+def test_durations_are_found_in_speech_that_was_not_trained_on(trained):
+    batch = batch_of(range(200, 220))
+    found = find_durations(trained, batch._replace(durations=None))
+    assert torch.equal(found.sum(dim=1), batch.mel_lengths)
+    onsets = (found.cumsum(dim=1) - batch.durations.cumsum(dim=1)).abs().float()
+    valid = torch.arange(found.shape[1]) < batch.phone_lengths[:, None] - 1
+    assert (onsets[valid] <= 1).float().mean() > 0.95  # frames
+
+
+def test_a_batch_is_aligned_as_its_items_are_alone(trained):
+    together = batch_of(range(200, 206))
+    found = find_durations(trained, together)
+    for item, number in enumerate(range(200, 206)):
+        alone = find_durations(trained, batch_of(range(number, number + 1)))
+        N = alone.shape[1]
+        assert found[item, :N].tolist() == alone[0].tolist()
+        assert not found[item, N:].any()
+
+
+def test_losses_of_a_batch_are_the_sums_of_its_items_losses():
+    training = AlignerTraining(network_of(), SMALL)
+    training.step = 9000
+    parts = [batch_of(range(number, number + 1)) for number in range(3)]
+    alone = [training.losses(training.align(part), part) for part in parts]
+    batch = batch_of(range(3))
+    together = training.losses(training.align(batch), batch)
+    for name, term in together.items():
+        torch.testing.assert_close(term.total, sum(part[name].total for part in alone))
+        assert term.per == "frames"
+
+
+def test_every_parameter_gets_a_gradient_and_speakers_differ():
+    network = network_of(n_speakers=2)
+    batch = batch_of(range(4))
+    mean_loss(AlignerTraining(network, SMALL), batch).backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad.abs().sum() > 0, name
+    other = batch._replace(speaker_ids=1 - batch.speaker_ids)
+    lengths = batch.phone_lengths, batch.mel_lengths
+    first, second = (
+        network(b.phone_ids, lengths[0], b.speaker_ids, b.mel, lengths[1]) for b in (batch, other)
+    )
+    assert not torch.allclose(first, second)
+
+
+def test_the_binarization_loss_begins_late_and_rises():
+    config = JointAlignerConfig(
+        binarization_weight=0.8, binarization_start=100, binarization_warmup=4
+    )
+    weights = [config.binarization_at(step) for step in (0, 99, 100, 101, 103, 500)]
+    assert weights == pytest.approx([0, 0, 0.2, 0.4, 0.8, 0.8])
+    at_once = JointAlignerConfig(
+        binarization_weight=1.0, binarization_start=0, binarization_warmup=0
+    )
+    assert at_once.binarization_at(0) == 1
+
+
+def test_validation_losses_have_no_weight():
+    training, batch = AlignerTraining(network_of(), SMALL), batch_of(range(3))
+    training.step = 9000
+    found = training.align(batch)
+    losses, validation = training.losses(found, batch), training.validation_losses(found, batch)
+    assert {name: term.weight for name, term in losses.items()} == {
+        "forward_sum": 1.0,
+        "binarization": 1.0,
+    }
+    assert {term.weight for term in validation.values()} == {0.0}
+    assert torch.equal(validation["forward_sum"].total, losses["forward_sum"].total)
+
+
+def test_attention_and_losses_are_float32_under_autocast(trained):
+    batch = batch_of(range(4))
+    exact = find_durations(trained, batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        training = AlignerTraining(trained, SMALL)
+        found = training.align(batch)
+        losses = training.losses(found, batch)
+    assert found.log_attention.dtype == torch.float32
+    assert {term.total.dtype for term in losses.values()} == {torch.float32}
+    assert ((found.durations - exact).abs() <= 1).float().mean() > 0.9
+
+
+def experiment(aligner: str) -> tuple[Config, Assets]:
+    config = Config(
+        task="tts",
+        model_type="FastSpeech2",
+        dataset=("toy",),
+        dataset_path={},
+        log_dir="",
+        model=None,
+        preprocess=PreprocessConfig(aligner=aligner),
+        train=TrainConfig(max_steps=1),
+    )
+    return config, Assets(MelConfig(n_mels=20), Vocabulary(("<pad>", "<sil>", "A")))
+
+
+def test_only_an_experiment_without_durations_learns_them():
+    assert build_aligner_training(*experiment("hmm"), SMALL) is None
+    network = build_aligner_training(*experiment("learned"), SMALL).network
+    assert network.phone_keys.num_embeddings == 3
+    assert network.speaker_keys is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"hidden": 0}, "hidden is 0, expected 1 or more"),
+        ({"temperature": 0.0}, "temperature is 0, expected more than 0"),
+        ({"binarization_start": -1}, "binarization_start is -1, expected 0 or more"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(keys, message):
+    with pytest.raises(ValueError, match=message):
+        JointAlignerConfig(**keys)

@@ -1,0 +1,93 @@
+import pytest
+import torch
+from torch.nn import functional as F
+
+from modules.execution.chunks import Context, windows
+
+
+def insides(signal, n, reach):
+    """What is within the windows, and the windows."""
+    cut = list(windows([signal], n, reach))
+    return [window.context.trim(window.signal, 0)[0] for window in cut], cut
+
+
+@pytest.mark.parametrize("length", [1, 3, 4, 5, 8, 9, 13, 50])
+@pytest.mark.parametrize(("n", "reach"), [(4, 3), (2, 5), (1, 0), (100, 3)])
+def test_insides_of_windows_join_up_to_the_signal(length, n, reach):
+    signal = torch.arange(2.0 * length).view(2, 1, length)
+    parts, cut = insides(signal, n, reach)
+    assert torch.equal(torch.cat(parts, 2), signal)
+    assert all(part.shape[2] == n for part in parts[:-1])
+    assert 1 <= parts[-1].shape[2] <= n + reach
+    assert cut[0].context.left == 0
+    assert cut[-1].context.right == 0
+
+
+def test_windows_have_all_the_context_that_there_is():
+    parts, cut = insides(torch.arange(20.0).view(1, 1, 20), n=4, reach=6)
+    position = 0
+    for (start, signal, context), part in zip(cut, parts, strict=True):
+        assert start == position
+        assert context.left == min(6, position)
+        position += part.shape[2]
+        assert context.right == min(6, 20 - position)
+        assert signal.shape[2] == context.left + part.shape[2] + context.right
+
+
+@pytest.mark.parametrize("sizes", [[1] * 30, [7, 1, 22], [30], [0, 30, 0]])
+def test_windows_of_pieces_are_those_of_the_whole(sizes):
+    signal = torch.randn(1, 2, 30)
+    of_whole = list(windows([signal], 4, 3))
+    of_pieces = list(windows(signal.split(sizes, dim=2), 4, 3))
+    for ours, expected in zip(of_pieces, of_whole, strict=True):
+        assert (ours.start, ours.context) == (expected.start, expected.context)
+        assert torch.equal(ours.signal, expected.signal)
+
+
+def test_a_window_comes_as_soon_as_its_context_is_there():
+    taken = []
+
+    def pieces():
+        for number in range(20):
+            taken.append(number)
+            yield torch.full((1, 1, 1), float(number))
+
+    first = next(windows(pieces(), n=4, reach=3))
+    assert first.context == (0, 3)
+    assert len(taken) == 4 + 3 + 1  # one more tells that it is not the last
+
+
+def test_of_a_long_signal_little_is_kept():
+    kept = []
+    for _, signal, _ in windows((torch.zeros(1, 1, 5) for _ in range(1000)), n=10, reach=3):
+        kept.append(signal.untyped_storage().nbytes() // 4)
+    assert max(kept) <= 3 + 10 + 3 + 5
+
+
+def test_a_signal_without_positions_has_no_window():
+    assert list(windows([], 4, 3)) == []
+    assert list(windows([torch.zeros(1, 2, 0)], 4, 3)) == []
+
+
+def test_convolutions_in_windows_give_what_they_give_at_once():
+    signal, kernel = torch.randn(1, 1, 40), torch.randn(1, 1, 7)
+    whole = F.conv1d(signal, kernel, padding=3)
+    parts = [
+        context.trim(F.conv1d(part, kernel, padding=3), 0)[0]
+        for _, part, context in windows([signal], 9, 3)
+    ]
+    assert torch.allclose(torch.cat(parts, 2), whole, atol=1e-6)
+
+
+def test_context_is_dropped_beyond_the_reach():
+    signal = torch.arange(10.0)
+    kept, context = Context(left=3, right=4).trim(signal, reach=1)
+    assert kept.tolist() == [2, 3, 4, 5, 6]
+    assert context == (1, 1)
+    kept, context = Context(left=0, right=4).trim(signal, reach=5)
+    assert kept.tolist() == signal.tolist()
+    assert context == (0, 4)
+
+
+def test_context_of_an_upsampled_signal_is_as_long_in_time():
+    assert Context(2, 3).upsampled(8) == (16, 24)

@@ -1,0 +1,101 @@
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from modules.execution import packed as packed_module
+from modules.execution.packed import PackedConv1d, packed
+from modules.layers.conv import Linear, MaskedConv1d
+from modules.layers.masking import length_mask
+from modules.layers.postnet import PostNet
+from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
+
+LENGTHS = torch.tensor([9, 4])
+MASK = length_mask(LENGTHS)  # (2, 9)
+
+
+@pytest.fixture(params=["packed", "as on other devices", "many frames"])
+def way(request, monkeypatch):
+    """The ways in which a packed layer computes."""
+    if request.param == "as on other devices":
+        monkeypatch.setattr(packed_module, "_can_pack", lambda device, dtype: False)
+    if request.param == "many frames":
+        monkeypatch.setattr(packed_module, "_MANY_FRAMES", 3)
+    return request.param
+
+
+@pytest.mark.parametrize("kernel_size", [1, 3, 9])
+@pytest.mark.parametrize("channels", [(1, 5), (4, 1), (6, 5)])
+def test_a_packed_convolution_is_conv1d(kernel_size, channels, way):
+    torch.manual_seed(0)
+    conv, frames = MaskedConv1d(*channels, kernel_size), torch.randn(2, 7, channels[0])
+    expected = F.conv1d(frames.mT, conv.weight, conv.bias, padding=kernel_size // 2).mT
+    packed = PackedConv1d(conv.weight, conv.bias, torch.float32)
+    torch.testing.assert_close(packed(frames), expected, rtol=1e-5, atol=1e-6)
+    bounded = PackedConv1d(conv.weight, conv.bias, torch.float32, "tanh")
+    torch.testing.assert_close(bounded(frames), expected.tanh(), rtol=1e-5, atol=1e-6)
+    half = PackedConv1d(conv.weight, conv.bias, torch.bfloat16)(frames)
+    assert half.dtype == torch.bfloat16
+    assert (half - expected).abs().max() < 0.02 * expected.abs().max()
+
+
+def test_a_packed_convolution_needs_no_bias():
+    weight, frames = torch.ones(1, 1, 3), torch.tensor([1.0, 2, 3])[None, :, None]
+    packed = PackedConv1d(weight, None, torch.float32)
+    assert packed(frames).flatten().tolist() == [3, 6, 5]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_packed_convolution_does_not_read_padding(dtype, way):
+    torch.manual_seed(0)
+    packed = PackedConv1d(torch.randn(2, 3, 5), torch.randn(2), dtype)
+    frames = torch.randn(2, 9, 3)
+    together = packed(frames.masked_fill(~MASK[..., None], 1e6), MASK)
+    torch.testing.assert_close(together[1, :4], packed(frames[1:, :4])[0])
+
+
+def network_of() -> nn.ModuleDict:
+    torch.manual_seed(0)
+    stack = FFTStack([FFTBlock(SelfAttention(8, 2), 8, 16, (3, 1), 0.1) for _ in range(2)], 8)
+    parts = {"stack": stack, "linear": Linear(8, 6), "postnet": PostNet(6, channels=10)}
+    network = nn.ModuleDict(parts).train()
+    for _ in range(3):  # moves the statistics of the normalisation
+        run(network, 3 * torch.randn(2, 9, 8) + 1)
+    return network.eval()
+
+
+def run(network: nn.ModuleDict, frames: torch.Tensor) -> torch.Tensor:
+    """(2, 9, 8) -> (2, 9, 6), padding 0."""
+    mel = network["linear"](network["stack"](frames, MASK))
+    return network["postnet"](mel, MASK) * MASK[..., None]
+
+
+def test_a_prepared_network_computes_the_same_and_leaves_the_other_as_it_is(way):
+    network, frames = network_of(), torch.randn(2, 9, 8)
+    before = copy.deepcopy(network.state_dict())
+    with torch.no_grad():
+        expected = run(network, frames)
+        torch.testing.assert_close(run(packed(network), frames), expected, rtol=0, atol=1e-5)
+        assert torch.equal(run(network, frames), expected)
+    torch.testing.assert_close(network.state_dict(), before, rtol=0, atol=0)
+
+
+@torch.no_grad()
+def test_only_the_named_parts_compute_in_bfloat16(way):
+    network, frames = network_of(), torch.randn(2, 9, 8)
+    half = packed(network, half={"postnet"})
+    exact = network["stack"](frames, MASK)
+    torch.testing.assert_close(half["stack"](frames, MASK), exact, rtol=0, atol=1e-5)
+    mel = half["linear"](exact)
+    assert mel.dtype == torch.float32
+    error = (run(half, frames) - run(network, frames)).abs()
+    assert 0 < error.mean() < 0.02
+
+
+def test_layers_without_packed_weights_are_shared():
+    network = network_of()
+    layer, twin = (net["stack"].layers[0] for net in (network, packed(network)))
+    assert twin.attention_norm.weight is layer.attention_norm.weight
+    assert isinstance(twin.attention.qkv, PackedConv1d)

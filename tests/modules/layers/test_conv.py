@@ -1,0 +1,104 @@
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from modules.layers.conv import Linear, MaskedConv1d, SignalConv1d, SignalConvTranspose1d, convolve
+from tests.modules.gradients import results
+
+
+@pytest.mark.parametrize("kernel_size", [1, 3, 9])
+def test_convolution_is_conv1d_on_the_other_layout(kernel_size):
+    torch.manual_seed(0)
+    frames = torch.randn(2, 7, 4, requires_grad=True)
+    conv = MaskedConv1d(4, 5, kernel_size)
+    expected = F.conv1d(frames.mT, conv.weight, conv.bias, padding=kernel_size // 2).mT
+    torch.testing.assert_close(conv(frames), expected)
+    weights = torch.randn_like(expected)
+    inputs = (frames, conv.weight, conv.bias)
+    given = torch.autograd.grad((conv(frames) * weights).sum(), inputs)
+    torch.testing.assert_close(given, torch.autograd.grad((expected * weights).sum(), inputs))
+
+
+def test_masked_convolution_does_not_read_padding():
+    torch.manual_seed(0)
+    conv = MaskedConv1d(3, 2, 5)
+    short = torch.randn(1, 4, 3)
+    padded = torch.cat([short, torch.full((1, 6, 3), 1e6)], dim=1)
+    mask = torch.arange(10)[None] < 4
+    torch.testing.assert_close(conv(padded, mask)[:, :4], conv(short))
+
+
+def test_linear_is_nn_linear():
+    torch.manual_seed(0)
+    linear = Linear(4, 6)
+    frames = torch.randn(2, 5, 4)
+    torch.testing.assert_close(linear(frames), F.linear(frames, linear.weight, linear.bias))
+
+
+def test_convolution_without_padding_shortens():
+    assert convolve(torch.ones(1, 5, 1), torch.ones(1, 1, 3), None).flatten().tolist() == [3, 3, 3]
+
+
+def test_even_kernels_are_refused():
+    with pytest.raises(ValueError, match="kernel_size 4 must be odd"):
+        MaskedConv1d(2, 2, 4)
+
+
+LAYERS = {
+    "dilated": (SignalConv1d, nn.Conv1d, (6, 8, 5, 1, 6, 3)),
+    "strided": (SignalConv1d, nn.Conv1d, (6, 8, 4, 2, 1)),
+    "wide": (SignalConv1d, nn.Conv1d, (3, 256, 3, 1, 1)),
+    "transposed": (SignalConvTranspose1d, nn.ConvTranspose1d, (6, 4, 16, 8, 4)),
+    "wide and transposed": (SignalConvTranspose1d, nn.ConvTranspose1d, (2, 256, 4, 2, 1)),
+}
+
+
+@pytest.fixture(params=LAYERS.values(), ids=LAYERS)
+def layers(request):
+    """A layer of this module, and PyTorch's with the same weights."""
+    kind, plain_kind, sizes = request.param
+    torch.manual_seed(0)
+    layer, reference = kind(*sizes), plain_kind(*sizes)
+    reference.load_state_dict(layer.state_dict())
+    return layer, reference
+
+
+@pytest.mark.parametrize("channels_last", [True, False])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.float64, 1e-10)])
+def test_signal_convolutions_and_their_gradients_are_those_of_the_ordinary_layer(
+    layers, channels_last, dtype, tolerance
+):
+    layer, plain = (layer.to(dtype) for layer in layers)
+    signal = torch.randn(2, layer.in_channels, 23, dtype=dtype)
+    if channels_last:
+        signal = signal.mT.contiguous().mT
+
+    for found, wanted in zip(results(layer, signal), results(plain, signal), strict=True):
+        assert found.shape == wanted.shape
+        assert torch.allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_half_precision_of_signal_convolutions_is_that_of_autocast(layers):
+    layer, signal = layers[0], torch.randn(2, layers[0].in_channels, 23)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = layer(signal)
+
+    assert half.dtype == torch.bfloat16
+    assert torch.allclose(half.float(), layer(signal), atol=0.05)
+
+
+def test_the_memory_format_is_passed_on():
+    layers = [SignalConv1d(4, 6, 3, 1, 1), SignalConvTranspose1d(6, 4, 4, 2, 1)]
+    signal = torch.randn(2, 4, 9).mT.contiguous().mT
+    for layer in layers:
+        signal = F.leaky_relu(layer(signal))
+        assert signal.stride(1) == 1
+
+
+def test_results_of_signal_convolutions_may_be_changed_in_place_without_copies():
+    layer = SignalConv1d(4, 6, 3, 1, 1)
+    result = layer(torch.randn(2, 4, 9))
+    assert not result._is_view()
+    changed = F.leaky_relu_(result, 0.1).add_(1)
+    assert changed.grad_fn.name() == "AddBackward0"

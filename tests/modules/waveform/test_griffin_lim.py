@@ -1,0 +1,91 @@
+import math
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+
+from modules.mel import MelConfig, MelSpectrogram
+from modules.waveform.griffin_lim import GriffinLim
+
+CENTRE = MelConfig()
+HIFIGAN = MelConfig(padding="hifigan")
+RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
+
+
+def recording() -> torch.Tensor:
+    wav, _ = soundfile.read(RECORDINGS / "LJ001-0002.flac", dtype="float32")
+    return torch.from_numpy(wav)[None]
+
+
+@pytest.mark.parametrize("config", [CENTRE, HIFIGAN])
+def test_speech_has_the_mel_that_it_was_made_from(config):
+    mel = MelSpectrogram(config)(recording())
+    wav = GriffinLim(config, iterations=30).infer(mel)
+    assert wav.shape == (1, mel.shape[2] * 256)
+    # two different recordings differ by about 2
+    assert (MelSpectrogram(config)(wav) - mel).abs().mean() < 0.12
+
+
+def test_more_iterations_come_closer():
+    mel = MelSpectrogram(CENTRE)(recording())
+    distances = [
+        (MelSpectrogram(CENTRE)(GriffinLim(CENTRE, iterations).infer(mel)) - mel).abs().mean()
+        for iterations in (0, 4, 30)
+    ]
+    assert distances[0] > 2 * distances[1] > 2 * distances[2]
+
+
+@pytest.mark.parametrize("config", [CENTRE, HIFIGAN])
+def test_a_sine_keeps_its_frequency_and_its_level(config):
+    sine = 0.5 * torch.sin(2 * math.pi * 1000 * torch.arange(22016) / 22050)[None]
+    wav = GriffinLim(config).infer(MelSpectrogram(config)(sine))
+    assert torch.fft.rfft(wav).abs().argmax() == pytest.approx(1000 * 22016 / 22050, abs=8)
+    middle = wav[0, 4096:-4096]
+    assert middle.square().mean().sqrt() == pytest.approx(0.5 / math.sqrt(2), rel=0.2)
+
+
+def test_the_sound_stands_where_its_mel_stands():
+    wav = torch.zeros(1, 256 * 60)
+    wav[0, 256 * 30 : 256 * 30 + 512] = torch.randn(512, generator=torch.Generator().manual_seed(0))
+    for config in (CENTRE, HIFIGAN):
+        spoken = GriffinLim(config).infer(MelSpectrogram(config)(wav))
+        centre = (spoken.square() * torch.arange(256 * 60)).sum() / spoken.square().sum()
+        assert centre == pytest.approx(256 * 31, abs=100)
+
+
+@pytest.mark.parametrize("config", [CENTRE, HIFIGAN])
+def test_a_batch_speaks_as_its_items_do_alone(config):
+    mel = MelSpectrogram(config)(recording())[..., :50]
+    batch = torch.full((2, 80, 50), config.log_floor_value)
+    batch[0, :, :20] = mel[0, :, 10:30]
+    batch[1] = mel[0]
+    vocoder = GriffinLim(config, iterations=10)
+    together = vocoder.infer(batch, torch.tensor([20, 50]))
+    # iterations magnify the rounding of another order of sums
+    near = {"rtol": 0, "atol": 1e-4}
+    torch.testing.assert_close(together[:1, : 20 * 256], vocoder.infer(batch[:1, :, :20]), **near)
+    torch.testing.assert_close(together[1:], vocoder.infer(batch[1:]), **near)
+    assert (together[0, 20 * 256 :] == 0).all()
+
+
+def test_the_same_mel_gives_the_same_samples():
+    mel = MelSpectrogram(CENTRE)(recording())[..., :30]
+    torch.manual_seed(1)
+    first = GriffinLim(CENTRE, 5).infer(mel)
+    torch.manual_seed(2)
+    assert torch.equal(GriffinLim(CENTRE, 5).infer(mel), first)
+
+
+def test_silence_is_quiet_and_one_frame_is_enough():
+    wav = GriffinLim(CENTRE, 5).infer(torch.full((1, 80, 1), CENTRE.log_floor_value))
+    assert wav.shape == (1, 256)
+    assert wav.abs().max() < 1e-3
+
+
+def test_speech_is_generated_whole():
+    mel = torch.randn(1, 80, 20) - 5
+    vocoder = GriffinLim(CENTRE, iterations=2)
+    (wav,) = vocoder.generate(mel.split(7, dim=2), chunk_frames=5)
+    assert torch.equal(wav, vocoder.infer(mel))
+    assert list(vocoder.generate([])) == []
