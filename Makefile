@@ -15,8 +15,8 @@ BUNDLED := $(VOICE)/bundled
 FIRST_WORDS := Hello! This voice came with the repository. In a few minutes, you will hear another one.
 # Written last by stage 3.
 SPOKEN := $(VOICE)/result/metadata.jsonl
-RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh \
-	--config egs/tts/FastSpeech2/exp_config_demo.json --name demo
+RECIPE := PYTHON="$$PWD/.venv/bin/python" sh egs/tts/FastSpeech2/run.sh
+DEMO := $(RECIPE) --config egs/tts/FastSpeech2/exp_config_demo.json --name demo
 # One thread for each of the test processes; they share the cores.
 TEST := OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n auto
 
@@ -46,12 +46,12 @@ demo: .venv/.installed
 		echo "The bundled voice: listen to $(BUNDLED)/single/text-0001.wav" && \
 		set -- && \
 		for step in $(VOICE)/checkpoints/step-*; do [ ! -e "$$step" ] || set -- --resume; done && \
-		$(RECIPE) --stage 1-3 "$$@" --infer_mode batch --infer_dataset LJSpeech-mini \
+		$(DEMO) --stage 1-3 "$$@" --infer_mode batch --infer_dataset LJSpeech-mini \
 			--infer_testing_set test && \
 		echo "The voice of the demo: listen to $(VOICE)/result/LJ002-0171.wav and the others there"; \
 	fi
 	@if [ -n "$$TEXT" ]; then \
-		$(RECIPE) --stage 3 --infer_mode single --infer_text "$$TEXT"; \
+		$(DEMO) --stage 3 --infer_mode single --infer_text "$$TEXT"; \
 	fi
 
 # The second pitch extractor and PESQ are optional: pip has to compile them. Their tests are skipped
@@ -138,7 +138,7 @@ bench-gan: .venv/.installed
 
 # Word error of the demo's ten sentences and of their recordings.
 bench-demo: $(SPOKEN)
-	$(RECIPE) --stage 4 --metrics wer --recordings egs/_demo/LJSpeech-mini
+	$(DEMO) --stage 4 --metrics wer --recordings egs/_demo/LJSpeech-mini
 
 $(SPOKEN):
 	$(MAKE) demo

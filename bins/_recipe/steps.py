@@ -92,6 +92,9 @@ def _stages(texts: Mapping[str, Any]) -> Sequence[int]:
             raise UsageError(f"--{name} goes with {_TABLE[name].place}")
     if "synthetic" in texts and stages[0] != 2:
         raise UsageError("--synthetic replaces the data of stages 0 and 1: start with --stage 2")
+    for name in ("config", "name"):
+        if stages[0] >= 3 and name in texts and "infer_expt_dir" in texts:
+            raise UsageError(f"--infer_expt_dir and --{name} exclude each other")
     return stages
 
 

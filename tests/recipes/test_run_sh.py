@@ -202,8 +202,8 @@ def test_folders_to_be_scored_may_lie_at_the_root_and_one_to_be_written_does_not
 ):
     (clone / "ckpts").mkdir()
     (tmp_path / "else where").mkdir()
-    flags = ("-n", "v", "--infer_output_dir", "ckpts")
-    (call,) = recipe("-s", "4", *flags, folder=tmp_path / "else where").calls
+    flags = ("--infer_output_dir", "ckpts")
+    (call,) = recipe("-s", "4", "-n", "v", *flags, folder=tmp_path / "else where").calls
     assert call.arguments[-1] == "--infer_output_dir=ckpts"
     calls = recipe(*SPEAK, "-s", "3-4", *flags, folder=tmp_path / "else where").calls
     assert {call.arguments[-1] for call in calls} == {
