@@ -1,4 +1,4 @@
-"""run.sh and its helper, under each POSIX shell that is here, with a Python that only listens."""
+"""run.sh and its helper, with a Python that only listens; what the shell does, in each shell."""
 
 import os
 import shlex
@@ -21,12 +21,37 @@ def recipe(run_sh):
     return partial(run_sh, RECIPE)
 
 
+each_shell = pytest.mark.parametrize(
+    "shell", ["dash", "busybox", "bash", "bash-posix"], indirect=True
+)
+
+
+@pytest.fixture
+def stopped(clone, shell, listening, tmp_path):
+    """Sends a signal to the script while training runs; gives its code, and what was saved."""
+
+    def stop(stages, number):
+        ready = tmp_path / "ready"
+        os.mkfifo(ready)
+        script = subprocess.Popen(
+            [*shell, str(clone / RECIPE / "run.sh"), "--name", "a", "--gpu", ""]
+            + (["--stage", "2"] if stages == "2" else [*SPEAK[4:], "--stage", stages]),
+            env=listening | {"READY": str(ready)},
+        )
+        assert ready.read_text() == "ready"
+        script.send_signal(number)
+        return script.wait(timeout=20), Path(listening["RECORD"]).read_text()
+
+    return stop
+
+
 READ = ("wavs $HOME", "my recordings", "2nd takes", "it's heard")  # folders of stage 4
 SINGLE = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "single")
 SPEAK = (*SINGLE, "--infer_text", "Hi.")
 BATCH = ("--stage", "3", "--infer_expt_dir", "org/name", "--infer_mode", "batch")
 
 
+@each_shell
 def test_each_stage_runs_at_the_root_of_the_clone(recipe, clone):
     config = f"--config={clone / RECIPE / 'exp_config.json'}"
     for stage, module in (("0", "bins.fetch"), ("1", "bins.preprocess")):
@@ -40,6 +65,7 @@ def test_each_stage_runs_at_the_root_of_the_clone(recipe, clone):
         assert call.environment["PYTHONUTF8"] == "1"
 
 
+@each_shell
 def test_the_last_stage_replaces_the_shell_and_earlier_ones_have_processes(recipe):
     first, second, third = recipe("--stage", "0-2", "-n", "a").calls
     assert third.command[1:4] == ["-m", "bins.recipe", "tts/FastSpeech2"]
@@ -222,6 +248,7 @@ def test_only_the_last_two_stages_get_the_folder_of_the_wavs(recipe):
     assert all("--set=c=--infer_output_dir=2" in call.arguments for call in calls)
 
 
+@each_shell
 def test_a_home_is_found_by_shells_that_do_not_expand_it_in_a_flag(recipe, tmp_path):
     (tmp_path / "my wavs").mkdir()
     (call,) = recipe("-s", "4", "-n", "a", "--recordings=~/my wavs", HOME=str(tmp_path)).calls
@@ -258,61 +285,47 @@ def test_an_empty_split_is_named_in_place_of_the_command_of_stage_2(recipe):
     assert "--stage 2" not in output
 
 
+@each_shell
 def test_a_stage_that_fails_stops_the_range_with_its_exit_code(recipe):
     result = recipe("--stage", "1-2", "-n", "a", FAKE_EXIT="7")
     assert result.code == 7
     assert [call.module for call in result.calls] == ["bins.preprocess"]
 
 
+@each_shell
+def test_a_signal_reaches_training_through_the_shell(stopped):
+    assert stopped("2", signal.SIGTERM) == (143, "saved")
+
+
 @pytest.mark.parametrize(
     ("stages", "number"),
     [
-        ("2", signal.SIGTERM),
         ("2", signal.SIGHUP),
         ("2", signal.SIGINT),
         ("2-3", signal.SIGTERM),
         ("2-3", signal.SIGHUP),
     ],
 )
-def test_training_that_is_stopped_may_save_before_the_script_ends(
-    clone, shell, listening, tmp_path, stages, number
-):
-    ready = tmp_path / "ready"
-    os.mkfifo(ready)
-    script = subprocess.Popen(
-        [*shell, str(clone / RECIPE / "run.sh"), "--name", "a", "--gpu", ""]
-        + (["--stage", "2"] if stages == "2" else [*SPEAK, "--stage", stages]),
-        env=listening | {"READY": str(ready)},
-    )
-    assert ready.read_text() == "ready"
-    script.send_signal(number)
-    assert script.wait(timeout=20) == 143
-    assert Path(listening["RECORD"]).read_text() == "saved"
+def test_training_that_is_stopped_may_save_before_the_script_ends(stopped, stages, number):
+    assert stopped(stages, number) == (143, "saved")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'a"; touch X; "',
-        "$(touch X) `touch X` ${X}",
-        "*",
-        "two  spaces and a tab\t.",
-        "two\nlines\n",
-        "-n --stage",
-        "--gpu",
-        "it's \\n 100 % \\",
-        "Ünïcödé 😀",
-        "a=b",
-        " ",
-    ],
-)
-def test_a_text_arrives_byte_exact_and_runs_nothing(recipe, clone, text):
+@each_shell
+def test_a_text_arrives_byte_exact_and_runs_nothing(recipe, clone):
+    text = """ a"; touch X; "$(touch X) `touch X` ${X} * '\t\\n\\\\\n 100 % Ünïcödé 😀\n"""
     for flags in (("--infer_text", text), (f"--infer_text={text}",)):
         result = recipe(*SINGLE, *flags)
         assert f"--infer_text={text}" in result.calls[0].arguments
     assert not list(clone.rglob("X"))
 
 
+@pytest.mark.parametrize("text", ["*", "-n --stage", "--gpu", "a=b", " "])
+def test_a_text_may_look_like_anything_else(recipe, text):
+    for flags in (("--infer_text", text), (f"--infer_text={text}",)):
+        assert f"--infer_text={text}" in recipe(*SINGLE, *flags).calls[0].arguments
+
+
+@each_shell
 def test_the_locale_does_not_change_the_text(recipe):
     result = recipe(*SINGLE, "--infer_text", "é", LC_ALL="C")
     assert f"--infer_text={os.fsdecode('é'.encode())}" in result.calls[0].arguments
@@ -456,12 +469,14 @@ def test_help_is_that_of_the_recipe_and_does_nothing_else(recipe, flag):
     assert "usage: sh run.sh --stage STAGES" in result.output
 
 
+@each_shell
 def test_a_wrong_flag_is_one_line_and_exit_code_2(recipe):
     result = recipe("--stage", "1-2", "-n", "a", "--$(touch X)\\n")
     assert (result.code, result.calls) == (2, [])
     assert result.output == "error: unknown flag --$(touch X)\\n (--help lists the flags)\n"
 
 
+@each_shell
 def test_a_python_that_is_missing_is_named(recipe):
     result = recipe("--stage", "1", PYTHON="/none/python")
     assert result.code == 2
@@ -483,6 +498,7 @@ def test_a_python_without_the_packages_is_named_before_any_work(recipe, clone, t
     assert line.endswith("/bare/python3 lacks torch or json5; run make venv, or set PYTHON")
 
 
+@each_shell
 def test_the_clone_may_be_run_from_inside_the_recipe_folder(clone, recipe):
     result = recipe("--stage", "1", "-c", "exp_config_vctk.json", folder=clone / RECIPE)
     assert f"--config={clone / RECIPE}/exp_config_vctk.json" in result.calls[0].arguments
