@@ -37,13 +37,13 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
         UsageError: If there is none; the message lists those there are.
     """
     scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
-    known = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
-    if name not in known:
-        near, names = nearest(name, known), ", ".join(known)
+    recipes = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
+    if name not in recipes:
+        near, names = nearest(name, recipes), ", ".join(recipes)
         raise UsageError(f"no recipe '{name}'{near} (expected one of {names}, then its flags)")
     typed: tuple[str, ...] = ("python", "-m", "bins.recipe", name)
     if shell_caller is not None:
-        typed = ("sh", str(known[name]))
+        typed = ("sh", str(recipes[name]))
     kind = next(kind for kind in KINDS if name.startswith(f"{kind}/"))
     return Recipe(kind, name, shell_caller or str(Path.cwd()), typed)
 

@@ -328,11 +328,11 @@ class Trainer:
     def _validate(self) -> None:
         """Measures the validation loss of the newest checkpoint, which may be the best so far."""
         with self._spoken_weights():
-            found = validate(self._task, self._data.valid, self._accelerator.device)
+            validation = validate(self._task, self._data.valid, self._accelerator.device)
             if self._accelerator.is_main_process:
-                self._observers.tracker.log_validation(found, self.position.step)
+                self._observers.tracker.log_validation(validation, self.position.step)
                 self._log_samples()
-        loss, self.losses = found.loss, {**found.losses, **found.metrics}
+        loss, self.losses = validation.loss, {**validation.losses, **validation.metrics}
         if math.isfinite(loss) and (self.position.best is None or loss < self.position.best):
             self.position.best, self.position.best_step = loss, self.position.step
         self.position.validated = self.position.step
@@ -352,14 +352,14 @@ class Trainer:
 
         `train.score_seconds` keeps the wait far below their timeout.
         """
-        found, scoring = None, self._observers.scoring
+        scores, scoring = None, self._observers.scoring
         if scoring is not None and self._accelerator.is_main_process:
             networks = self._task.networks.values()
             with self._spoken_weights(), eval_mode(networks, self._accelerator.device):
-                found = scoring.run(self._synthesise)
-        if found is not None:
-            self.scores = {f"score/{name}": value for name, value in found.values.items()}
-            self._observers.tracker.log_scores(found, self.position.step)
+                scores = scoring.run(self._synthesise)
+        if scores is not None:
+            self.scores = {f"score/{name}": value for name, value in scores.values.items()}
+            self._observers.tracker.log_scores(scores, self.position.step)
         self.position.scored = self.position.step
         self._record_measured()
 
@@ -402,8 +402,8 @@ class Trainer:
         """The signal that any process received; 0 without one."""
         if self._accelerator.num_processes == 1:
             return received
-        own = torch.tensor([received], device=self._accelerator.device)
-        return int(self._accelerator.gather(own).max())
+        signal = torch.tensor([received], device=self._accelerator.device)
+        return int(self._accelerator.gather(signal).max())
 
 
 def last_update(config: TrainConfig, n_batches: int) -> int:

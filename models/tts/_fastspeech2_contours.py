@@ -111,12 +111,12 @@ def contour_targets(
     """
     if isinstance(pitch, Contour):
         f0 = interpolate_unvoiced(f0, mel_lengths)
-    known = energies > 0
+    has_energy = energies > 0
     if isinstance(energy, Contour):
-        known = length_mask(mel_lengths, f0.shape[1])
+        has_energy = length_mask(mel_lengths, f0.shape[1])
     return {
         "pitch": pitch.target(f0, f0 > 0, durations, speaker_ids),
-        "energy": energy.target(energies, known, durations, speaker_ids),
+        "energy": energy.target(energies, has_energy, durations, speaker_ids),
     }
 
 

@@ -181,8 +181,9 @@ class Decoder(nn.Module):
         lstm, dropout = self.attention_lstm, self.config.attention_dropout
         recurrence = StepLinear(torch.cat((lstm.weight_ih[:, P:], lstm.weight_hh), dim=1))
         mixture = StepMixture(memory)
-        known = F.linear(prenet.transpose(0, 1), lstm.weight_ih[:, :P], _bias(lstm))  # (K, B, 4L)
-        offsets = zip(recurrence.bind(known), mixture.bind(len(known)), strict=True)
+        of_prenet = lstm.weight_ih[:, :P]
+        prenet_gates = F.linear(prenet.transpose(0, 1), of_prenet, _bias(lstm))  # (K, B, 4L)
+        offsets = zip(recurrence.bind(prenet_gates), mixture.bind(len(prenet_gates)), strict=True)
         keys, kernel = self.attention.key(memory), self.attention.location_kernel()
         hidden = cell = memory.new_zeros(B, lstm.hidden_size)
         context, past = memory.new_zeros(B, H), memory.new_zeros(B, 2, N)

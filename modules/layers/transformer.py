@@ -200,8 +200,8 @@ class FFTStack(nn.Module):
             (B, T, H), padding 0.
         """
         _, T, H = frames.shape
-        known = len(self.positions) >= T
-        positions = self.positions[:T] if known else sinusoids(T, H, frames.device, self.order)
+        fits = len(self.positions) >= T
+        positions = self.positions[:T] if fits else sinusoids(T, H, frames.device, self.order)
         frames = clear_padding(frames + positions, mask)
         for layer in self.layers:
             frames = layer(frames, mask)

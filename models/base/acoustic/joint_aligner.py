@@ -150,9 +150,9 @@ class AlignerTraining:
 
     The task sets `step` in `begin_update`, and does in each training step:
 
-        found = aligner_training.align(batch)
-        yield Update(ALIGNER, aligner_training.losses(found, batch))
-        batch = batch._replace(durations=found.durations)
+        alignment = aligner_training.align(batch)
+        yield Update(ALIGNER, aligner_training.losses(alignment, batch))
+        batch = batch._replace(durations=alignment.durations)
 
     Args:
         config: Prior, and weights of the losses.
@@ -180,29 +180,31 @@ class AlignerTraining:
             log_attention = log_attention + prior
         return AlignerOutput(log_attention, monotonic_durations(log_attention, *lengths))
 
-    def losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
+    def losses(self, alignment: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
         """Computes the forward-sum and binarization loss (modules/alignment/encoder.py).
 
         Args:
-            found: What `align` gave for the batch.
+            alignment: What `align` gave for the batch.
             batch: Its lengths are read.
         """
-        all_alignments = forward_sum(found.log_attention, batch.phone_lengths, batch.mel_lengths)
-        distance = binarization_sum(found.log_attention, found.durations)
+        all_alignments = forward_sum(
+            alignment.log_attention, batch.phone_lengths, batch.mel_lengths
+        )
+        distance = binarization_sum(alignment.log_attention, alignment.durations)
         weight = self.config.binarization_at(self.step)
         return {
             "forward_sum": LossTerm(all_alignments.sum(), "frames"),
             "binarization": LossTerm(distance, "frames", weight),
         }
 
-    def validation_losses(self, found: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
+    def validation_losses(self, alignment: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
         """Computes the losses with weight 0: they do not choose the best checkpoint.
 
         Args:
-            found: What `align` gave for the batch.
+            alignment: What `align` gave for the batch.
             batch: Its lengths are read.
         """
-        losses = self.losses(found, batch)
+        losses = self.losses(alignment, batch)
         return {name: term._replace(weight=0.0) for name, term in losses.items()}
 
 

@@ -57,8 +57,8 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
     Raises:
         InputError: If a speaker has none.
     """
-    known = {} if assets.stats is None else assets.stats.speakers
-    missing = [speaker.name for speaker in assets.speakers if speaker.name not in known]
+    statistics = {} if assets.stats is None else assets.stats.speakers
+    missing = [speaker.name for speaker in assets.speakers if speaker.name not in statistics]
     if missing or not assets.speakers:
         names = ", ".join(missing) or "any speaker"
         raise InputError(
@@ -66,7 +66,7 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
             " delete stats.json in the dataset's folder and run stage 1 again, which leaves such"
             " speakers out"
         )
-    stats = [getattr(known[speaker.name], quantity) for speaker in assets.speakers]
+    stats = [getattr(statistics[speaker.name], quantity) for speaker in assets.speakers]
     keys = ("mean", "std", "min", "max")
     return ContourStats(*(torch.tensor([getattr(stat, key) for stat in stats]) for key in keys))
 

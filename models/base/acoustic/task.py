@@ -56,9 +56,9 @@ class AcousticTask(Generic[Network]):
     def training_step(self, batch: TtsBatch) -> Iterator[Update]:
         """Yields the update of the network, after that of the aligner if durations are learned."""
         if self.aligner_training is not None:
-            found = self.aligner_training.align(batch)
-            yield Update(ALIGNER, self.aligner_training.losses(found, batch))
-            batch = batch._replace(durations=found.durations)
+            alignment = self.aligner_training.align(batch)
+            yield Update(ALIGNER, self.aligner_training.losses(alignment, batch))
+            batch = batch._replace(durations=alignment.durations)
         yield Update(self.exported, self.losses_of(self.network, batch))
 
     @torch.no_grad()
@@ -66,9 +66,9 @@ class AcousticTask(Generic[Network]):
         """Computes the losses of training, with teacher forcing."""
         if self.aligner_training is None:
             return self.losses_of(self.network, batch)
-        found = self.aligner_training.align(batch)
-        losses = self.losses_of(self.network, batch._replace(durations=found.durations))
-        return losses | self.aligner_training.validation_losses(found, batch)
+        alignment = self.aligner_training.align(batch)
+        losses = self.losses_of(self.network, batch._replace(durations=alignment.durations))
+        return losses | self.aligner_training.validation_losses(alignment, batch)
 
     def samples(self, batch: TtsBatch) -> Iterator[Sample]:
         """Synthesises the batch from its phones."""

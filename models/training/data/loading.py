@@ -140,7 +140,7 @@ def _trained_phones(store: FeatureStore, id: str, p_arpabet: float) -> Sequence[
 def _phones_in(folders: Sequence[Path]) -> set[str]:
     """The phones that stage 1 found."""
     counts = (cast("dict[str, int]", read_json(folder / "phones.json")) for folder in folders)
-    return {phone for found in counts for phone in found}
+    return {phone for folder_counts in counts for phone in folder_counts}
 
 
 def make_collator(task: str, mel: MelConfig) -> Collator:
@@ -348,8 +348,8 @@ def _plan_validation(
     if not len(dataset):
         return []
     plan = FrameBudgetSampler(dataset.lengths, budget, seed=0).plan(0)
-    own = plan[process.rank :: process.n_processes]
-    return [[Draw(0, item) for item in batch] for batch in own]
+    batches = plan[process.rank :: process.n_processes]
+    return [[Draw(0, item) for item in batch] for batch in batches]
 
 
 def _fingerprint(

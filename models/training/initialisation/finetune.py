@@ -135,9 +135,9 @@ def _fill(
     rows: dict[str, Rows],
     transfer: Transfer,
 ) -> None:
-    own = network.state_dict()  # shares memory with the network
-    _check_tensors(own, source, rows)
-    for name, tensor in own.items():
+    tensors = network.state_dict()  # shares memory with the network
+    _check_tensors(tensors, source, rows)
+    for name, tensor in tensors.items():
         if name not in source:
             transfer.new.append(name)
         elif name in rows:
@@ -145,7 +145,7 @@ def _fill(
         else:
             tensor.copy_(source[name])
             transfer.reused.append(name)
-    transfer.dropped += [name for name in source if name not in own]
+    transfer.dropped += [name for name in source if name not in tensors]
 
 
 def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: Transfer) -> None:
@@ -164,12 +164,12 @@ def _fill_rows(name: str, tensor: Tensor, source: Tensor, rows: Rows, transfer: 
 
 
 def _check_tensors(
-    own: dict[str, Tensor], source: dict[str, Tensor], rows: dict[str, Rows]
+    tensors: dict[str, Tensor], source: dict[str, Tensor], rows: dict[str, Rows]
 ) -> None:
     faults = []
-    for name in own.keys() & source.keys():
+    for name in tensors.keys() & source.keys():
         first = 1 if name in rows else 0
-        old, new = tuple(source[name].shape), tuple(own[name].shape)
+        old, new = tuple(source[name].shape), tuple(tensors[name].shape)
         if old[first:] != new[first:]:
             faults.append(f"{name} is {old} in that model and {new} in this one")
     if faults:

@@ -35,9 +35,9 @@ def extend_assets(voice: Assets, data: Assets) -> Assets:
             " its preprocess.text section, or train all weights (train.trained=all)"
         )
     names = {speaker.name for speaker in voice.speakers}
-    if known := [speaker.name for speaker in data.speakers if speaker.name in names]:
+    if present := [speaker.name for speaker in data.speakers if speaker.name in names]:
         raise InputError(
-            f"train.trained=speakers: {', '.join(known)} is a speaker of the voice already; give"
+            f"train.trained=speakers: {', '.join(present)} is a speaker of the voice already; give"
             " the new speaker another name (preprocess.corpus.<dataset>.speaker)"
         )
     if voice.stats is None or data.stats is None:

@@ -100,9 +100,9 @@ class Machines:
             reason = " ".join(str(error).split())
             raise InputError(f"{self.config}: not YAML: {reason}") from error
         keys = keys if isinstance(keys, dict) else {}
-        if (found := keys.get("distributed_type")) != "MULTI_GPU":
+        if (kind := keys.get("distributed_type")) != "MULTI_GPU":
             raise UsageError(
-                f"{flag}: distributed_type is {found!r}, expected MULTI_GPU (also for CPUs)"
+                f"{flag}: distributed_type is {kind!r}, expected MULTI_GPU (also for CPUs)"
             )
         numbers = []
         for key in ("num_processes", "num_machines"):

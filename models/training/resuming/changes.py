@@ -92,7 +92,7 @@ def resumed_history(config: Config, folder: Path, *, resume: bool) -> History:
         get_logger(__name__).warning("the model card begins again: %s", error)
         return data
     if history.mels_from != data.mels_from:
-        before, now = (_kind_of_mels(one.mels_from) for one in (history, data))
+        before, now = (_kind_of_mels(origin) for origin in (history.mels_from, data.mels_from))
         raise InputError(
             f"--resume: {folder.name} was trained on {before}, and stage 1 now holds {now}; run"
             " stage 1 as before (with or without --from_acoustic), or train under another --name"

@@ -120,21 +120,21 @@ def operations(recorded: profile, n_updates: int, *, on_gpu: bool) -> list[Opera
         event.self_device_time_total if on_gpu else event.self_cpu_time_total for event in events
     ]
     total = sum(times) or 1.0
-    found = [
+    operations = [
         Operation(event.key, event.count / n_updates, time / 1000 / n_updates, time / total)
         for event, time in zip(events, times, strict=True)
     ]
-    return sorted(found, key=lambda operation: -operation.ms)
+    return sorted(operations, key=lambda operation: -operation.ms)
 
 
-def table_of(found: Sequence[Operation], *, on_gpu: bool) -> str:
+def table_of(operations: Sequence[Operation], *, on_gpu: bool) -> str:
     """The most expensive operations as a table of text.
 
     Args:
-        found: Sorted by cost.
+        operations: Sorted by cost.
         on_gpu: Whether the times are those of the GPU.
     """
-    shown = found[:_N_SHOWN]
+    shown = operations[:_N_SHOWN]
     width = max([len("operation"), *(min(60, len(operation.name)) for operation in shown)])
     device = "GPU" if on_gpu else "CPU"
     head = f"{'operation':{width}}  {device + ' ms/update':>13}  {'share':>6}  {'calls/update':>12}"
@@ -142,5 +142,5 @@ def table_of(found: Sequence[Operation], *, on_gpu: bool) -> str:
         f"{o.name[:width]:{width}}  {o.ms:13.3f}  {100 * o.share:5.1f}%  {o.calls:12.1f}"
         for o in shown
     ]
-    total = f"{'all operations':{width}}  {sum(o.ms for o in found):13.3f}  100.0%"
+    total = f"{'all operations':{width}}  {sum(o.ms for o in operations):13.3f}  100.0%"
     return "\n".join([head, *rows, total]) + "\n"
