@@ -5,19 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.bins.commands import command
+
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "egs" / "_demo" / "LJSpeech-mini"
-
-
-def command(*flags):
-    return subprocess.run(
-        [sys.executable, "-m", "bins.check_data", *map(str, flags)],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_the_command_reports_and_exits_with_1_if_stage_1_would_fail(tmp_path):
@@ -27,9 +18,9 @@ def test_the_command_reports_and_exits_with_1_if_stage_1_would_fail(tmp_path):
     (tmp_path / "metadata.csv").write_text(table)
     flags = ("--config", "egs/tts/FastSpeech2/exp_config_folder.json", "--num_workers", 1)
     flags += ("--set", f"dataset_path.folder={tmp_path}", "--set", "preprocess.backend=sequential")
-    good = command(*flags)
-    strict = command(*flags, "--set", "preprocess.max_bad_ratio=0")
-    unknown = command(*flags, "--dataset", "others")
+    good = command("check_data", *flags)
+    strict = command("check_data", *flags, "--set", "preprocess.max_bad_ratio=0")
+    unknown = command("check_data", *flags, "--dataset", "others")
 
     assert good.returncode == 0, good.stderr
     assert "  x: metadata.csv:4: no audio file x.wav or .flac" in good.stdout

@@ -1,21 +1,11 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.bins.commands import command
+
 REPOSITORY = Path(__file__).parents[2]
 CONFIG = REPOSITORY / "egs/tts/FastSpeech2/exp_config_demo.json"
-
-
-def command(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "bins.export_alignments", "--format", "json", *map(str, words)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +28,7 @@ def command(*words):
     ],
 )
 def test_what_is_wrong_is_one_line(words, code, message):
-    done = command(*words)
+    done = command("export_alignments", "--format", "json", *words)
     assert done.returncode == code
     assert message in done.stderr
     assert done.stderr.count("\n") == 1

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.bins.test_import_durations import command
+from tests.bins.commands import command
 from tests.bins.test_import_tensorflowtts import CONFIG
 
 

@@ -1,11 +1,8 @@
 """`python -m bins.fetch`; downloading itself is tested with preprocessors/fetch.py."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.bins.commands import ROOT, command
 
 
 def fetch(tmp_path, dataset, path, **corpus):
@@ -16,8 +13,7 @@ def fetch(tmp_path, dataset, path, **corpus):
         "preprocess": {"corpus": {dataset: corpus}},
     }
     (tmp_path / "exp_config.json").write_text(json.dumps(config))
-    command = [sys.executable, "-m", "bins.fetch", "--config", str(tmp_path / "exp_config.json")]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return command("fetch", "--config", tmp_path / "exp_config.json")
 
 
 def test_recordings_of_ones_own_have_nothing_to_fetch(tmp_path):

@@ -1,24 +1,10 @@
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
+from tests.bins.commands import ROOT, command
 from tests.processors.small_corpus import copy_corpus
 
-REPOSITORY = Path(__file__).parents[2]
 VOICE = "egs/_voices/kathleen"
-CONFIG = REPOSITORY / "egs/tts/FastSpeech2/exp_config_demo.json"
-
-
-def command(module, *words):
-    return subprocess.run(
-        [sys.executable, "-m", f"bins.{module}", *map(str, words)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+CONFIG = ROOT / "egs/tts/FastSpeech2/exp_config_demo.json"
 
 
 def flags(folder):

@@ -1,8 +1,8 @@
-from tests.bins.test_import_durations import REPOSITORY, command
+from tests.bins.commands import ROOT, command
 from tests.processors.small_corpus import copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS
 
-CONFIG = REPOSITORY / "egs/tts/FastSpeech2/exp_config_tensorflowtts.json"
+CONFIG = ROOT / "egs/tts/FastSpeech2/exp_config_tensorflowtts.json"
 
 
 def test_a_corpus_becomes_a_dump_and_the_dump_processed_data(tmp_path):

@@ -4,12 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from models.checkpoint.folders import fault_of
 from processors.dataset.store import FeatureStore, write_index
+from tests.bins.commands import ROOT, command
 from tests.models.training.small_tasks import (
     PREPROCESS,
     make_features,
@@ -19,8 +19,6 @@ from tests.models.training.small_tasks import (
 )
 from tests.processors.stores import write_shard
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
 def root(tmp_path):
@@ -28,22 +26,10 @@ def root(tmp_path):
     return tmp_path
 
 
-def command(root, *flags):
-    return subprocess.run(
-        [sys.executable, "-m", "bins.train", *map(str, flags)],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-
-
 def test_the_command_trains_and_reports_faults_in_one_line(root):
     config = write_voice_config(root)
-    done = command(root, "--config", config, "--name", "voice", "--set", "train.max_steps=2")
-    again = command(root, "--config", config, "--name", "voice", "--seed", "3")
+    done = command("train", "--config", config, "--name", "voice", "--set", "train.max_steps=2")
+    again = command("train", "--config", config, "--name", "voice", "--seed", "3")
 
     assert done.returncode == 0, done.stderr
     assert "update 2: validation loss" in done.stderr
@@ -61,7 +47,7 @@ def test_the_command_trains_and_reports_faults_in_one_line(root):
 )
 def test_a_flag_that_a_setting_takes_back_is_refused(root, flag, setting):
     config = write_voice_config(root)
-    result = command(root, "--config", config, "--name", "a", flag, "--set", setting)
+    result = command("train", "--config", config, "--name", "a", flag, "--set", setting)
 
     assert result.returncode == 2
     assert result.stderr.strip() == f"error: {flag} contradicts --set {setting}"
@@ -100,7 +86,7 @@ def test_a_fault_in_a_worker_process_ends_the_command_with_one_line(root):
     write_index(folder, write_shard(shard, broken, PREPROCESS.mel))
     config = write_voice_config(root)
     done = command(
-        root, "--config", config, "--name", "voice", "--set", "train.dataloader.num_worker=1"
+        "train", "--config", config, "--name", "voice", "--set", "train.dataloader.num_worker=1"
     )
 
     assert done.returncode == 1
