@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.bins.commands import command
+from tests.commands import command
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "egs" / "_demo" / "LJSpeech-mini"

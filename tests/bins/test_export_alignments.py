@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bins.commands import command
+from tests.commands import command
 
 REPOSITORY = Path(__file__).parents[2]
 CONFIG = REPOSITORY / "egs/tts/FastSpeech2/exp_config_demo.json"

@@ -1,7 +1,7 @@
 import pytest
 
-from tests.bins.commands import command
 from tests.bins.test_import_tensorflowtts import CONFIG
+from tests.commands import command
 
 
 @pytest.mark.parametrize(

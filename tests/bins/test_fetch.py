@@ -2,7 +2,7 @@
 
 import json
 
-from tests.bins.commands import ROOT, command
+from tests.commands import ROOT, command
 
 
 def fetch(tmp_path, dataset, path, **corpus):

@@ -1,5 +1,5 @@
 from models.checkpoint.loading import load_model
-from tests.bins.commands import command
+from tests.commands import command
 from tests.models.checkpoint.importers.hifigan_originals import (
     SIZES,
     random_generator,

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.bins.commands import ROOT, command
+from tests.commands import ROOT, command
 from tests.processors.small_corpus import copy_corpus
 
 VOICE = "egs/_voices/kathleen"

@@ -1,4 +1,4 @@
-from tests.bins.commands import ROOT, command
+from tests.commands import ROOT, command
 from tests.processors.small_corpus import copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS
 

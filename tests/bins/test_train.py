@@ -9,7 +9,7 @@ import pytest
 
 from models.checkpoint.folders import fault_of
 from processors.dataset.store import FeatureStore, write_index
-from tests.bins.commands import ROOT, command
+from tests.commands import ROOT, command
 from tests.models.training.small_tasks import (
     PREPROCESS,
     make_features,

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.commands import ROOT, Done, command
+
 EGS = Path(__file__).parents[2] / "egs"
 DEMO = EGS / "_demo" / "LJSpeech-mini"
 TRAINING = ["LJ001-0002", "LJ001-0008", "LJ002-0020", "LJ002-0035", "LJ042-0094"]
@@ -25,14 +27,20 @@ class Place(NamedTuple):
     def experiment(self) -> Path:
         return self.folder / "ckpts" / "tiny voice"
 
-    def run(
+    def run_sh(
         self, *flags: str, cwd: Path | None = None, script: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
+        """Runs the recipe as a user does."""
         environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
-        command = ["sh", str(script or self.script), "--gpu", "", *flags]
+        words = ["sh", str(script or self.script), "--gpu", "", *flags]
         return subprocess.run(
-            command, check=False, capture_output=True, text=True, env=environment, cwd=cwd
+            words, check=False, capture_output=True, text=True, env=environment, cwd=cwd
         )
+
+    def run(self, *flags: str, cwd: Path = ROOT) -> Done:
+        """Runs a stage in this process."""
+        recipe = "/".join(self.script.parts[-3:-1])
+        return command("recipe", recipe, "--gpu", "", *flags, folder=cwd)
 
 
 def write_corpus(folder: Path) -> None:
@@ -69,7 +77,7 @@ def train_and_speak(folder: Path, recipe: Path, **sections: object) -> Place:
     """Stages 1 to 3 of an acoustic model, from a folder that is not the repository's."""
     write_corpus(folder / "corpus")
     place = Place(folder, write_config(folder, recipe, **sections), recipe / "run.sh")
-    done = place.run(
+    done = place.run_sh(
         "--stage", "1-3", "--config", "exp config.json", "--name", "tiny",
         "--num_workers", "1", "--infer_mode", "batch", "--infer_dataset", "mini",
         "--infer_testing_set", "test", "--vocoder_dir", "griffin_lim", cwd=folder,

@@ -46,7 +46,7 @@ def trained(tmp_path_factory) -> Place:
     folder = tmp_path_factory.mktemp("a recipe")
     write_corpus(folder / "corpus")
     place = Place(folder, write_config(folder), RUN)
-    done = place.run(
+    done = place.run_sh(
         "--stage", "1-3", "--config", "exp config.json", "--name", "tiny_voice",
         "--num_workers", "1", "--infer_mode", "batch",
         "--infer_dataset", "LJSpeech-mini", "--infer_testing_set", "test", cwd=folder,
@@ -126,7 +126,7 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
             path = tmp_path / "what I heard" / system / f"{id}.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(word)
-    done = trained.run(
+    done = trained.run_sh(
         "--stage", "4", "--config", str(trained.config), "--infer_output_dir", str(result),
         "it's louder", "--texts", "my texts", "--transcripts", "what I heard",
         "--speaker_encoder", "my_voices:encode", "--metrics", "energy_rmse,wer,similarity",
@@ -145,7 +145,7 @@ def test_stage_4_compares_folders_with_what_the_user_brings(trained, tmp_path):
 def test_stage_4_hears_texts_of_the_user_without_recordings(trained, tmp_path):
     pytest.importorskip("jiwer")
     (tmp_path / "my_asr.py").write_text(PLUGINS)
-    done = trained.run(
+    done = trained.run_sh(
         "--stage", "3-4", "--infer_mode", "single", "--infer_text", "Two blue birds.",
         "--infer_expt_dir", str(trained.experiment), "--infer_output_dir", "my out",
         "--recogniser", "my_asr:hear", "--checks", "silence", "--num_workers", "1", cwd=tmp_path,
@@ -230,7 +230,7 @@ def write_vocoder_config(folder: Path) -> Path:
 
 def test_a_vocoder_learns_from_what_the_voice_predicts_and_speaks_for_it(trained, tmp_path):
     config = write_vocoder_config(trained.folder)
-    done = trained.run(
+    done = trained.run_sh(
         "--stage", "1-2", "--config", str(config), "--from_acoustic", str(trained.experiment),
         "--name", "tuned", script=VOCODER,
     )  # fmt: skip

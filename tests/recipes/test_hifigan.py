@@ -13,6 +13,7 @@ import pytest
 import soundfile
 from safetensors.numpy import load_file
 
+from tests.commands import Done, command
 from tests.recipes.tiny import TINY_HIFIGAN, TWO_UPDATES
 
 REPOSITORY = Path(__file__).parents[2]
@@ -33,18 +34,23 @@ class Place(NamedTuple):
     def experiment(self) -> Path:
         return self.folder / "ckpts" / "tiny"
 
-    def run(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run_sh(self, *flags: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """Runs the recipe as a user does."""
         environment = os.environ | {"PYTHON": sys.executable, "OMP_NUM_THREADS": "1"}
-        command = ["sh", str(RUN), "--gpu", "", *flags]
+        words = ["sh", str(RUN), "--gpu", "", *flags]
         return subprocess.run(
-            command, check=False, capture_output=True, text=True, env=environment, cwd=cwd
+            words, check=False, capture_output=True, text=True, env=environment, cwd=cwd
         )
 
-    def train(self, *flags: str) -> subprocess.CompletedProcess[str]:
+    def train(self, *flags: str) -> Done:
         return self.run("--stage", "2", "--config", str(self.config), *flags)
 
-    def synthesise(self, *flags: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def synthesise(self, *flags: str, cwd: Path = REPOSITORY) -> Done:
         return self.run("--stage", "3", *flags, cwd=cwd)
+
+    def run(self, *flags: str, cwd: Path = REPOSITORY) -> Done:
+        """Runs a stage in this process."""
+        return command("recipe", "vocoder/HiFiGAN", "--gpu", "", *flags, folder=cwd)
 
 
 def write_corpus(folder: Path) -> None:
@@ -78,7 +84,7 @@ def trained(tmp_path_factory) -> Place:
     folder = tmp_path_factory.mktemp("a recipe")
     write_corpus(folder / "my corpus")
     place = Place(folder, write_config(folder))
-    done = place.run(
+    done = place.run_sh(
         "--stage", "1-4", "--config", "exp config.json", "--name", "tiny", "--num_workers", "1",
         "--infer_mode", "batch", "--infer_dataset", "folder", "--infer_testing_set", "test",
         cwd=folder,

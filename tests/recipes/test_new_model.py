@@ -60,17 +60,17 @@ def test_its_one_control_is_taken_and_the_others_are_refused(trained):
     speak = ("--stage", "3", "--infer_expt_dir", str(trained.experiment), "--infer_mode", "single",
              "--infer_text", "No.", "--vocoder_dir", "griffin_lim")  # fmt: skip
     for pace in ("1", "0.5"):
-        spoken = trained.run(*speak, "--pace", pace)
+        spoken = trained.run_sh(*speak, "--pace", pace)
         assert spoken.returncode == 0, spoken.stderr
     first, second = lines_of(trained.experiment / "result" / "single")
     assert second["seconds"] == pytest.approx(2 * first["seconds"], rel=0.1)
-    refused = trained.run(*speak, "--pitch_control", "1.2")
+    refused = trained.run_sh(*speak, "--pitch_control", "1.2")
     assert refused.returncode == 1
     assert "Toy has no control of pitch (it has: duration)" in refused.stderr
 
 
 def test_its_speech_is_scored(trained):
-    scored = trained.run(
+    scored = trained.run_sh(
         "--stage", "4", "--infer_expt_dir", str(trained.experiment), "--infer_mode", "batch",
         "--infer_dataset", "mini", "--infer_testing_set", "test", "--metrics", "mcd",
         "--copies", "no",
@@ -91,7 +91,7 @@ def test_it_is_exported_and_starts_another_training(trained, tree):
         check=False,
     )
     assert exported.returncode == 0, exported.stderr
-    again = trained.run(
+    again = trained.run_sh(
         "--stage", "2", "--config", str(trained.config), "--name", "again",
         "--init_from", str(folder), "--set", "train.max_steps=1",
     )  # fmt: skip

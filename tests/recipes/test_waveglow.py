@@ -27,7 +27,7 @@ def trained(tmp_path_factory) -> Place:
     folder = tmp_path_factory.mktemp("a recipe")
     write_corpus(folder / "corpus")
     place = Place(folder, write_config(folder, RECIPE, **TINY), RECIPE / "run.sh")
-    done = place.run(
+    done = place.run_sh(
         "--stage", "1-4", "--config", "exp config.json", "--name", "tiny",
         "--num_workers", "1", "--metrics", "mel_l1", "--page", "no", *BATCH, cwd=folder,
     )  # fmt: skip

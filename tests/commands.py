@@ -1,0 +1,57 @@
+"""Commands of `bins` in this process: one of their own takes two seconds to import PyTorch."""
+
+import importlib
+import io
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+from utils.cli import run
+
+ROOT = Path(__file__).parents[1]
+
+
+class Done(NamedTuple):
+    """What a command left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def command(module: str, *words: object, folder: Path = ROOT) -> Done:
+    """Runs `python -m bins.<module>` in a folder, as far as a user sees it."""
+    out, err = io.StringIO(), io.StringIO()
+    with _as_process([f"bins/{module}.py", *map(str, words)], folder, logging.StreamHandler(err)):
+        try:
+            with redirect_stdout(out), redirect_stderr(err):
+                run(importlib.import_module(f"bins.{module}").main)
+            code = 0
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def _as_process(words: list[str], folder: Path, log: logging.Handler) -> Iterator[None]:
+    """What a process has of its own, for a block."""
+    argv, path, here, environment = sys.argv, sys.path[:], Path.cwd(), dict(os.environ)
+    handler, level = signal.getsignal(signal.SIGINT), logging.root.level
+    sys.argv = words
+    os.chdir(folder)
+    logging.root.addHandler(log)
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(log)
+        logging.root.setLevel(level)
+        signal.signal(signal.SIGINT, handler)
+        sys.argv, sys.path[:] = argv, path
+        os.chdir(here)
+        os.environ.clear()
+        os.environ.update(environment)
