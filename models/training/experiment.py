@@ -52,9 +52,9 @@ from models.training.resuming.changes import (
     resumed_history,
 )
 from models.training.scoring.periodic import build_scoring, check_score_metrics
-from models.training.tracking.backends import LOG, Run, check_backends, open_backends
-from models.training.tracking.pace import smaller_config
-from models.training.tracking.tracker import Tracker, closing
+from models.training.tracking.backends import LOG, TrackedRun, check_backends, open_backends
+from models.training.tracking.speed import smaller_config
+from models.training.tracking.tracker import Tracker
 from models.training.trainer import Observers, Trainer, last_update
 from processors.dataset.shapes import FixedBatches
 from utils.errors import InputError
@@ -190,9 +190,8 @@ def _tracker(
     """The tracker of a run, whose backends are closed after the block."""
     utterances, frames = global_batch(config.train, data)
     facts = {"utterances_per_update": utterances, "frames_per_update": frames}
-    run = Run(folder, flat_config(config) | facts, assets.mel.sample_rate, step)
-    backends = open_backends(config.train.trackers, run)
-    with closing(backends):
+    run = TrackedRun(folder, flat_config(config) | facts, assets.mel.sample_rate, step)
+    with open_backends(config.train.trackers, run) as backends:
         yield Tracker(folder, backends, smaller)
 
 

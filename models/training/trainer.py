@@ -34,9 +34,8 @@ from models.training.resuming.state import (
 )
 from models.training.scoring.periodic import PeriodicScoring
 from models.training.scoring.validation import eval_mode, validate
-from models.training.tracking.meter import Meter
-from models.training.tracking.pace import Pace
 from models.training.tracking.profiling import UpdateProfiler
+from models.training.tracking.speed import Meter, Pace
 from models.training.tracking.tracker import Tracker
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from utils.errors import InputError

@@ -3,7 +3,9 @@
 import importlib.util
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +15,7 @@ from torch import Tensor
 from models.base.task import Sample
 from utils.errors import InputError
 from utils.files import append_jsonl, read_jsonl, write_jsonl
+from utils.logging import get_logger
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +25,7 @@ METRICS = "metrics.jsonl"
 PROJECT = "arion"  # of Weights & Biases
 
 
-class Run(NamedTuple):
+class TrackedRun(NamedTuple):
     """What a backend records of a run."""
 
     folder: Path  # of the experiment; its name is the name of the run
@@ -41,7 +44,7 @@ class Backend(NamedTuple):
     close: Callable[[], None]  # completes the log
 
 
-def _tensorboard(run: Run) -> Backend:
+def _tensorboard(run: TrackedRun) -> Backend:
     """TensorBoard's files; the configuration is the text `config`."""
     from torch.utils.tensorboard import SummaryWriter
 
@@ -65,7 +68,7 @@ def _tensorboard(run: Run) -> Backend:
     return Backend("tensorboard", log, show, writer.close)
 
 
-def _weights_and_biases(run: Run) -> Backend:
+def _weights_and_biases(run: TrackedRun) -> Backend:
     """Weights & Biases; with WANDB_MODE=offline, the folder `wandb` in that of the run."""
     import wandb
 
@@ -97,7 +100,7 @@ def _weights_and_biases(run: Run) -> Backend:
     return Backend("wandb", log, show, sent.finish)
 
 
-def _json_lines(run: Run) -> Backend:
+def _json_lines(run: TrackedRun) -> Backend:
     """`log/metrics.jsonl`: a line for the run, then one for each set of curves.
 
     The line of the run has `run`, `config` and `step`, its start; other lines have `step` and the
@@ -115,7 +118,7 @@ def _json_lines(run: Run) -> Backend:
     return Backend("jsonl", log, show=None, close=lambda: None)
 
 
-_OPENING: Mapping[str, Callable[[Run], Backend]] = {
+_OPENING: Mapping[str, Callable[[TrackedRun], Backend]] = {
     "tensorboard": _tensorboard,
     "wandb": _weights_and_biases,
     "jsonl": _json_lines,
@@ -123,24 +126,44 @@ _OPENING: Mapping[str, Callable[[Run], Backend]] = {
 _PACKAGES = ("tensorboard", "wandb")  # backends that show samples, named as their packages
 
 
-def open_backends(kinds: Iterable[str], run: Run) -> Sequence[Backend]:
-    """Starts the log of a run.
-
-    Args:
-        kinds: Names of backends.
-        run: Recorded in each.
+@contextmanager
+def open_backends(kinds: Iterable[str], run: TrackedRun) -> Iterator[Sequence[Backend]]:
+    """Starts the logs of a run; completes them after the block, or warns if it cannot.
 
     Raises:
         InputError: If Weights & Biases refuses the run.
     """
-    return [_OPENING[kind](run) for kind in kinds]
+    previous, backends = threading.excepthook, list[Backend]()
+    threading.excepthook = _without_writer(previous)
+    try:
+        backends.extend(_OPENING[kind](run) for kind in kinds)
+        yield backends
+    finally:
+        for backend in backends:
+            try:
+                backend.close()
+            except OSError as error:
+                get_logger(__name__).warning("the log of %s is incomplete: %s", backend.kind, error)
+        threading.excepthook = previous
+
+
+def _without_writer(report: Callable[..., object]) -> Callable[..., object]:
+    """A hook for errors of threads that leaves out those of TensorBoard's writer.
+
+    The next call of the writer raises the same error again, in the main thread.
+    """
+
+    def hook(failed: threading.ExceptHookArgs) -> None:
+        if type(failed.thread).__name__ != "_AsyncWriterThread":
+            report(failed)
+
+    return hook
 
 
 def check_backends(kinds: Sequence[str], n_samples: int) -> None:
     """Refuses backends whose package is missing, before any work.
 
     Args:
-        kinds: Names of backends.
         n_samples: Validation utterances that are plotted.
 
     Raises:

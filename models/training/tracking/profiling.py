@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -17,15 +15,6 @@ TRACE, TABLE, MEMORY = "trace.json", "operations.txt", "memory.pickle"
 _N_SHOWN = 10
 _N_EVENTS = 100_000  # allocations that the snapshot of the memory remembers
 _UPDATE = "update"  # label of an update in the trace
-
-
-class Operation(NamedTuple):
-    """Cost of one operation, without what it calls."""
-
-    name: str
-    calls: float  # per update
-    ms: float  # per update: of the GPU, or of the CPU where there is none
-    share: float  # of the time of all operations
 
 
 class UpdateProfiler:
@@ -64,12 +53,7 @@ class UpdateProfiler:
     def __enter__(self) -> "UpdateProfiler":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._profile is not None:
             self._finish()
 
@@ -95,52 +79,35 @@ class UpdateProfiler:
             torch.cuda.memory._dump_snapshot(str(self._folder / MEMORY))
             torch.cuda.memory._record_memory_history(enabled=None)
         n_updates = min(self._number, self._last) - self._first + 1
-        table = table_of(operations(recorded, n_updates, on_gpu=self._on_gpu), on_gpu=self._on_gpu)
+        table = table_of(recorded, n_updates, on_gpu=self._on_gpu)
         with replacing(self._folder / TABLE) as temporary:
             temporary.write_text(table, encoding="utf-8")
         get_logger(__name__).info(
             "profile of updates %d to %d of this run, in %s:\n%s",
-            self._first,
-            self._first + n_updates - 1,
-            self._folder,
-            table,
+            *(self._first, self._first + n_updates - 1, self._folder, table),
         )
 
 
-def operations(recorded: profile, n_updates: int, *, on_gpu: bool) -> list[Operation]:
-    """Costs of the operations of a profile, the most expensive first.
+def table_of(recorded: profile, n_updates: int, *, on_gpu: bool) -> str:
+    """The ten most expensive operations of a profile, without what they call, as a table of text.
 
     Args:
-        recorded: A profile that has ended.
         n_updates: Updates that it covers.
         on_gpu: Whether the time of the GPU counts, or that of the CPU.
     """
     events = [event for event in recorded.key_averages() if event.key != _UPDATE]
-    times = [
-        event.self_device_time_total if on_gpu else event.self_cpu_time_total for event in events
-    ]
-    total = sum(times) or 1.0
-    operations = [
-        Operation(event.key, event.count / n_updates, time / 1000 / n_updates, time / total)
-        for event, time in zip(events, times, strict=True)
-    ]
-    return sorted(operations, key=lambda operation: -operation.ms)
-
-
-def table_of(operations: Sequence[Operation], *, on_gpu: bool) -> str:
-    """The most expensive operations as a table of text.
-
-    Args:
-        operations: Sorted by cost.
-        on_gpu: Whether the times are those of the GPU.
-    """
-    shown = operations[:_N_SHOWN]
-    width = max([len("operation"), *(min(60, len(operation.name)) for operation in shown)])
+    ms = {
+        event.key: (event.self_device_time_total if on_gpu else event.self_cpu_time_total)
+        / (1000 * n_updates)
+        for event in events
+    }
+    total = sum(ms.values()) or 1.0
+    shown = sorted(events, key=lambda event: -ms[event.key])[:_N_SHOWN]
+    width = max([len("all operations"), *(min(60, len(event.key)) for event in shown)])
     device = "GPU" if on_gpu else "CPU"
-    head = f"{'operation':{width}}  {device + ' ms/update':>13}  {'share':>6}  {'calls/update':>12}"
-    rows = [
-        f"{o.name[:width]:{width}}  {o.ms:13.3f}  {100 * o.share:5.1f}%  {o.calls:12.1f}"
-        for o in shown
-    ]
-    total = f"{'all operations':{width}}  {sum(o.ms for o in operations):13.3f}  100.0%"
-    return "\n".join([head, *rows, total]) + "\n"
+    lines = [f"{'operation':{width}}  {device} ms/update   share  calls/update"]
+    for event in shown:
+        cost = f"{ms[event.key]:13.3f}  {100 * ms[event.key] / total:5.1f}%"
+        lines.append(f"{event.key[:width]:{width}}  {cost}  {event.count / n_updates:12.1f}")
+    lines.append(f"{'all operations':{width}}  {sum(ms.values()):13.3f}  100.0%")
+    return "\n".join(lines) + "\n"

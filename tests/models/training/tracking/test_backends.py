@@ -1,5 +1,7 @@
+import errno
 import json
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -7,14 +9,15 @@ import torch
 from matplotlib.figure import Figure
 
 from models.base.task import Sample
-from models.training.tracking.backends import Run, check_backends, open_backends
+from models.training.tracking import backends
+from models.training.tracking.backends import Backend, TrackedRun, check_backends, open_backends
 from utils.errors import InputError
 
 CONFIG = {"train.adam.lr": 0.01, "dataset": ["a", "b"]}
 
 
 def run_in(folder, step=0):
-    return Run(folder / "voice", CONFIG, 8000, step)
+    return TrackedRun(folder / "voice", CONFIG, 8000, step)
 
 
 def metrics_of(folder):
@@ -23,9 +26,8 @@ def metrics_of(folder):
 
 
 def test_json_lines_hold_the_run_and_its_curves(tmp_path):
-    (backend,) = open_backends(["jsonl"], run_in(tmp_path))
-    backend.log({"train/mel": 0.5, "train/norm": float("nan")}, 3)
-    backend.close()
+    with open_backends(["jsonl"], run_in(tmp_path)) as (backend,):
+        backend.log({"train/mel": 0.5, "train/norm": float("nan")}, 3)
 
     assert metrics_of(tmp_path) == [
         {"run": "voice", "config": CONFIG, "step": 0},
@@ -34,27 +36,27 @@ def test_json_lines_hold_the_run_and_its_curves(tmp_path):
 
 
 def test_a_resumed_run_drops_the_lines_that_it_repeats(tmp_path):
-    (backend,) = open_backends(["jsonl"], run_in(tmp_path))
-    for step in (2, 4, 6):
-        backend.log({"valid/loss": step}, step)
+    with open_backends(["jsonl"], run_in(tmp_path)) as (backend,):
+        for step in (2, 4, 6):
+            backend.log({"valid/loss": step}, step)
     with (tmp_path / "voice" / "log" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 7, "valid/lo')  # killed while it wrote
-    (resumed,) = open_backends(["jsonl"], run_in(tmp_path, step=4))
-    resumed.log({"valid/loss": 60}, 6)
+    with open_backends(["jsonl"], run_in(tmp_path, step=4)) as (resumed,):
+        resumed.log({"valid/loss": 60}, 6)
 
     rows = [(row["step"], row.get("valid/loss")) for row in metrics_of(tmp_path)]
     assert rows == [(0, None), (2, 2), (4, 4), (4, None), (6, 60)]
-    open_backends(["jsonl"], run_in(tmp_path))
+    with open_backends(["jsonl"], run_in(tmp_path)):
+        pass
     assert len(metrics_of(tmp_path)) == 1
 
 
 def test_several_backends_record_one_run(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    backends = open_backends(["tensorboard", "jsonl"], run_in(tmp_path))
-    for backend in backends:
-        backend.log({"valid/loss": 0.5}, 1)
-        backend.close()
+    with open_backends(["tensorboard", "jsonl"], run_in(tmp_path)) as both:
+        for backend in both:
+            backend.log({"valid/loss": 0.5}, 1)
     events = EventAccumulator(str(tmp_path / "voice" / "log"))
     events.Reload()
 
@@ -70,10 +72,9 @@ def test_curves_beyond_the_resumed_update_are_dropped(tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     for done, steps in ((0, range(1, 6)), (3, range(4, 5))):
-        (backend,) = open_backends(["tensorboard"], run_in(tmp_path, done))
-        for step in steps:
-            backend.log({"valid/loss": 10.0 * done + step}, step)
-        backend.close()
+        with open_backends(["tensorboard"], run_in(tmp_path, done)) as (backend,):
+            for step in steps:
+                backend.log({"valid/loss": 10.0 * done + step}, step)
     events = EventAccumulator(str(tmp_path / "voice" / "log"))
     events.Reload()
 
@@ -108,10 +109,9 @@ def test_weights_and_biases_gets_the_run_and_a_sample_in_one_message(tmp_path, m
     fake_wandb(monkeypatch, started, sent)
     white = Figure(figsize=(3, 2), dpi=10)
     sample = Sample("a", {"recorded": torch.tensor([0.5, 2.0])}, {"mels": lambda: white})
-    (backend,) = open_backends(["wandb"], run_in(tmp_path))
-    backend.log({"valid/loss": 0.5}, 6)
-    backend.show(sample, 7)
-    backend.close()
+    with open_backends(["wandb"], run_in(tmp_path)) as (backend,):
+        backend.log({"valid/loss": 0.5}, 6)
+        backend.show(sample, 7)
 
     folder = str(tmp_path / "voice")
     assert started == [{"project": "arion", "name": "voice", "dir": folder, "config": CONFIG}]
@@ -122,10 +122,50 @@ def test_weights_and_biases_gets_the_run_and_a_sample_in_one_message(tmp_path, m
     assert sent == [({"valid/loss": 0.5}, 6), (values, 7), "end"]
 
 
-def test_a_run_that_weights_and_biases_refuses_is_an_error(tmp_path, monkeypatch):
+def test_a_run_that_weights_and_biases_refuses_is_an_error_and_closes_the_other_log(
+    tmp_path, monkeypatch
+):
+    closed = []
+    board = Backend("tensorboard", failing, None, lambda: closed.append("tensorboard"))
+    monkeypatch.setitem(backends._OPENING, "tensorboard", lambda run: board)
     fake_wandb(monkeypatch, [], [])
-    with pytest.raises(InputError, match=r"api_key not configured; .* WANDB_MODE=offline"):
-        open_backends(["wandb"], Run(tmp_path / "stranger", CONFIG, 8000))
+    run, hook = TrackedRun(tmp_path / "stranger", CONFIG, 8000), threading.excepthook
+    with (
+        pytest.raises(InputError, match=r"api_key not configured; .* WANDB_MODE=offline"),
+        open_backends(["tensorboard", "wandb"], run),
+    ):
+        pass
+    assert closed == ["tensorboard"]
+    assert threading.excepthook is hook
+
+
+def failing(*_arguments, **_named):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_log_that_cannot_be_completed_hides_no_other_error(tmp_path, monkeypatch, caplog, capsys):
+    class _AsyncWriterThread(threading.Thread):
+        """Has the name of TensorBoard's writer, whose errors come again in the main thread."""
+
+    def train():
+        thread = _AsyncWriterThread(target=failing)
+        thread.start()
+        thread.join()
+        raise InputError("the disk is full")
+
+    closed = []
+    full = Backend("tensorboard", failing, None, failing)
+    lines = Backend("jsonl", failing, None, lambda: closed.append("jsonl"))
+    monkeypatch.setitem(backends._OPENING, "tensorboard", lambda run: full)
+    monkeypatch.setitem(backends._OPENING, "jsonl", lambda run: lines)
+    with (
+        pytest.raises(InputError, match="the disk is full"),
+        open_backends(["tensorboard", "jsonl"], run_in(tmp_path)),
+    ):
+        train()
+    assert "the log of tensorboard is incomplete: [Errno 28] No space" in caplog.text
+    assert closed == ["jsonl"]
+    assert capsys.readouterr().err == ""
 
 
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch):

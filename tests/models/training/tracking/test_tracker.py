@@ -1,6 +1,5 @@
 import errno
 import logging
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +8,7 @@ from models.base.task import Sample
 from models.checkpoint.history import Position
 from models.training.scoring.validation import Validation
 from models.training.tracking.backends import Backend
-from models.training.tracking.tracker import Tracker, closing
+from models.training.tracking.tracker import Tracker
 from utils.errors import InputError
 
 
@@ -80,25 +79,3 @@ def test_a_log_that_cannot_be_written_is_an_error_that_names_the_experiment(tmp_
         InputError, match=r"the log of train\.tracker tensorboard .* No space left on device"
     ):
         tracker.log_validation(Validation(1.0, {}, {}), 3)
-
-
-def test_a_log_that_cannot_be_completed_hides_no_other_error(caplog, capsys):
-    class _AsyncWriterThread(threading.Thread):
-        """Has the name of TensorBoard's writer, whose errors come again in the main thread."""
-
-    def train():
-        thread = _AsyncWriterThread(target=failing)
-        thread.start()
-        thread.join()
-        raise InputError("the disk is full")
-
-    closed = []
-    backends = [
-        SimpleNamespace(kind="tensorboard", close=failing),
-        SimpleNamespace(kind="jsonl", close=lambda: closed.append("jsonl")),
-    ]
-    with pytest.raises(InputError, match="the disk is full"), closing(backends):
-        train()
-    assert "the log of tensorboard is incomplete: [Errno 28] No space" in caplog.text
-    assert closed == ["jsonl"]
-    assert capsys.readouterr().err == ""

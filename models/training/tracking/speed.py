@@ -1,14 +1,49 @@
-"""The time left of slow runs, whose first log line would come late."""
+"""Speed of training: means between two log lines, and the time left of slow runs."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from config.schema import Config
 from models.base.registry import load_config
+from models.training.optimizers.updates import WindowReport
 
 ROOT = Path(__file__).parents[3]
 _WAIT_S = 60.0  # longest time between two lines
 _FIRST = 3  # update of the first line; the first update starts loaders and compiles
+
+
+class Meter:
+    """Means and speed between two log lines, by a clock that gives seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._reset()
+
+    def _reset(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._updates = self._skipped = self._frames = 0
+        self._start = self._clock()
+
+    def add(self, report: WindowReport) -> None:
+        """Counts one update; a skipped one counts only for the speed."""
+        self._frames += report.counts.get("frames", 0)
+        self._updates += 1
+        if report.faults:
+            self._skipped += 1
+            return
+        norms = {f"grad_norm/{name}": norm for name, norm in report.norms.items()}
+        for name, value in (*report.losses.items(), *norms.items()):
+            self._sums[name] = self._sums.get(name, 0.0) + value
+
+    def read(self) -> dict[str, float]:
+        """Means per update since the last reading, with steps_per_s and frames_per_s."""
+        updates, seconds = max(1, self._updates), max(1e-9, self._clock() - self._start)
+        values = {name: total / (updates - self._skipped) for name, total in self._sums.items()}
+        if self._skipped:
+            values["skipped"] = float(self._skipped)
+        values |= {"steps_per_s": updates / seconds, "frames_per_s": self._frames / seconds}
+        self._reset()
+        return values
 
 
 class Pace:
@@ -16,7 +51,6 @@ class Pace:
 
     Args:
         log_steps: Updates between log lines; 0: there are none.
-        clock: Gives seconds.
     """
 
     def __init__(self, log_steps: int, clock: Callable[[], float]) -> None:
@@ -26,10 +60,7 @@ class Pace:
         self._start = self._last_line = 0.0
 
     def add(self, *, logged: bool) -> float | None:
-        """Counts one update.
-
-        Args:
-            logged: Whether it has a log line.
+        """Counts one update, which may have a log line.
 
         Returns:
             Seconds per update, if a line is due: from the third update on, once a minute.
