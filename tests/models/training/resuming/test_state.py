@@ -17,8 +17,7 @@ from config.train import DataLoaderConfig
 from models.base.task import Sample
 from models.checkpoint.folders import latest_checkpoint, steps_of
 from models.training.resuming.state import random_states, restore_random_states
-from models.training.scoring.periodic import PeriodicScoring
-from models.training.scoring.utterances import ValidationUtterance
+from models.training.scoring.periodic import PeriodicScoring, ValidationUtterance
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from tests.models.training.small_tasks import (
     PREPROCESS,
@@ -154,7 +153,7 @@ def test_scores_between_updates_do_not_change_the_run(store, tmp_path):
     scored = run(store, tmp_path / "run", Rambling(dropout=0.3), scoring=scoring, score_steps=2)
 
     assert scored == plain
-    assert scoring.utterances  # nothing failed
+    assert scoring.periodic  # nothing failed
 
 
 def test_a_run_with_scores_is_resumed_exactly(store, tmp_path):

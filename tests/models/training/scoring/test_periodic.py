@@ -10,10 +10,10 @@ import torch
 from models.base.task import Sample
 from models.training.scoring.periodic import (
     PeriodicScoring,
+    ValidationUtterance,
     build_scoring,
     check_score_metrics,
 )
-from models.training.scoring.utterances import ValidationUtterance
 from modules.mel import MelConfig
 from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch

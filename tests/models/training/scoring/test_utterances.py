@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from models.training.scoring.utterances import UnavailableError, choose_utterances
+from models.training.scoring.periodic import UnavailableError, choose_utterances
 from tests.models.training.small_tasks import (
     PREPROCESS,
     TEXT,
