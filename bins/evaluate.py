@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> None:
     from models.base.result_files import PAGE
     from models.evaluation.report.page import write_page
 
-    page, backend = evaluation.folder / PAGE, inputs.references.preprocess.backend
+    page, backend = evaluation.folder / PAGE, inputs.preprocess.backend
     write_page(page, evaluation, n_jobs=n_jobs, backend=backend)
     get_logger(__name__).info("listen: %s", page)
 

@@ -21,8 +21,6 @@ def generated_config(model: str, overrides: Sequence[str] = (), *, small: bool =
     """Reads the configuration of a model's recipe, for generated data.
 
     Args:
-        model: Name, such as "fastspeech2".
-        overrides: `key.path=value`.
         small: Read `config/tiny/<model>.json` where there is one: a tiny network, few utterances.
 
     Raises:

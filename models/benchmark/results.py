@@ -30,7 +30,6 @@ def figures_of(measurement: Measurement, *, on_cpu: bool) -> dict[str, float]:
     """Summarises a measurement; calls without frames have no rates.
 
     Args:
-        measurement: Timed calls.
         on_cpu: Times and rates are of CPU time, not of elapsed time.
     """
     calls = measurement.calls
@@ -69,7 +68,7 @@ def ratios_of(first: Measurement, second: Measurement) -> dict[str, float]:
     return figures | {"pairs": n}
 
 
-def environment(device: torch.device) -> dict[str, str]:
+def environment(device: torch.device, threads: int) -> dict[str, str]:
     """Hardware and versions."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
@@ -79,7 +78,7 @@ def environment(device: torch.device) -> dict[str, str]:
         name = f"{torch.cuda.get_device_name(device)}, CUDA {torch.version.cuda}"
     return {
         "device": f"{device.type}: {name}",
-        "threads": str(torch.get_num_threads()),
+        "threads": str(threads),
         "python": platform.python_version(),
         **{package: version(package) for package in ("torch", "numpy", "accelerate")},
         "system": f"{platform.system()} {platform.machine()}",
@@ -87,11 +86,7 @@ def environment(device: torch.device) -> dict[str, str]:
 
 
 def tables_of(results: Sequence[Mapping[str, Any]]) -> str:
-    """Makes a table in Markdown for each mode.
-
-    Args:
-        results: Those of a report as dictionaries, or as read from its JSON.
-    """
+    """Makes a table in Markdown for each mode, of the results of a report as in its JSON."""
     tables = []
     for mode in dict.fromkeys(result["mode"] for result in results):
         rows = [result for result in results if result["mode"] == mode]

@@ -55,15 +55,14 @@ class Options:
     vocoder_dir: str | None = None
 
 
-def run_benchmark(options: Options) -> list[Result]:
-    """Measures everything that was asked for, and logs each as it is done.
+def run_benchmark(options: Options) -> Iterator[Result]:
+    """Measures everything that was asked for; yields and logs each result as it is done.
 
     Raises:
         InputError: If options contradict each other, or a model cannot be loaded.
     """
     torch.set_num_threads(options.threads)
     groups = _groups(options)
-    results: list[Result] = []
     for mode, model in _modes_and_models(options):
         for group in groups:
             try:
@@ -73,19 +72,16 @@ def run_benchmark(options: Options) -> list[Result]:
                     raise
                 log.info("left out: %s", error)
             else:
-                results += _measured(options, mode, model, subjects)
-    if options.compare:
-        return results
+                yield from _measured(options, mode, model, subjects)
     device = torch.device(options.device)
-    if "speech" in options.mode:
+    if "speech" in options.mode and not options.compare:
         name = f"{Path(options.voice).name}, {options.vocoder_dir or 'bundled vocoder'}"
         steps = speech_steps(options.voice, options.vocoder_dir, device)
         subjects = {part: Subject(step, device, options.threads) for part, step in steps.items()}
-        results += _measured(options, "speech", name, subjects)
-    if "start-up" in options.mode:
+        yield from _measured(options, "speech", name, subjects)
+    if "start-up" in options.mode and not options.compare:
         starts = {code: Subject(partial(_run, code), device) for code in _STATEMENTS}
-        results += _measured(options, "start-up", "python", starts)
-    return results
+        yield from _measured(options, "start-up", "python", starts)
 
 
 def _groups(options: Options) -> list[dict[str, Options]]:

@@ -35,11 +35,7 @@ class PrecisionError(InputError):
 
 
 def check_precision(precision: str, choices: Sequence[str], what: str) -> None:
-    """Refuses a precision that is not among the choices of `what`.
-
-    Raises:
-        PrecisionError: If it is not.
-    """
+    """Raises PrecisionError for a precision that is not among the choices of `what`."""
     if precision not in choices:
         raise PrecisionError(f"precision={precision}: {what} has {', '.join(choices)}")
 
@@ -53,8 +49,6 @@ def synthesis_step(
     frames), since they would predict nonsense.
 
     Args:
-        device: Where the network runs.
-        precision: One that its `for_inference` takes.
         batch_size: Utterances of a call.
         longest: Frames to which longer utterances are cut; 0: none is.
 
@@ -129,11 +123,6 @@ def speech_steps(
     voice: str, vocoder: str | None, device: torch.device
 ) -> Mapping[str, Callable[[], Work]]:
     """Loads a voice and a vocoder; the returned functions speak the next of three texts, in parts.
-
-    Args:
-        voice: Experiment, checkpoint or name on the Hub.
-        vocoder: The same, or "griffin_lim"; None: the bundled one.
-        device: Where they run.
 
     Returns:
         "text" (normalisation and phones), "acoustic model" and "vocoder", each alone; "whole", by

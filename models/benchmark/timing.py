@@ -53,8 +53,7 @@ def measure(subjects: Sequence[Subject], warm_up: int, steps: int) -> list[Measu
 
     Args:
         subjects: One or more on one device.
-        warm_up: Calls of each before the timed ones.
-        steps: Timed calls of each.
+        warm_up: Calls of each before its timed ones.
 
     Returns:
         One per subject; the peak memory is that of all of them together.

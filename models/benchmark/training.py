@@ -28,7 +28,6 @@ def training_step(
 
     Args:
         config: The experiment; batches are loaded in this process, and nothing is saved.
-        device: Where it trains.
         random_batches: Fill batches at random, with a fixed number of utterances, instead of with
             those of similar length.
     """

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.evaluation_set import (
     EvaluationSet,
-    SystemTraits,
-    build_evaluation_set,
+    add_references,
     log_formats,
+    pair_systems,
     user_models_by_system,
 )
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
@@ -48,19 +48,17 @@ def evaluate(
             applies.
     """
     options = options or EvaluationOptions()
-    preprocess, user_models = inputs.references.preprocess, options.user_models
-
-    def select(systems: Mapping[str, SystemTraits]) -> MetricSelection:
-        return MetricSelection(options.metrics, options.checks, systems, user_models)
-
-    data = build_evaluation_set(inputs, options, select)
-    selection = select(data.traits())
+    preprocess, user_models = inputs.preprocess, options.user_models
+    wanted = options.metrics, options.checks
+    data = pair_systems(inputs, options)
+    MetricSelection(*wanted, data.traits(), user_models)  # before the long work of resynthesis
+    data = add_references(data, inputs, options)
+    selection = MetricSelection(*wanted, data.traits(), user_models)
     selection.log_skipped()
     user_models_of = user_models_by_system(data, user_models)
     log_formats(data, preprocess.mel.sample_rate)
-    task = ScoringTask(
-        selection.metrics, preprocess.mel, selection.checks, user_models, user_models_of
-    )
+    names = selection.metrics, selection.checks
+    task = ScoringTask(names[0], preprocess.mel, names[1], user_models, user_models_of)
     scored = _score_all(data.items, task, n_jobs or n_cores(), preprocess.backend)
     selection.skip_unscored(scored)
     selection.log_skipped()
@@ -74,7 +72,7 @@ def evaluate(
         references,
     )
     write_results(evaluation)
-    warn_of_language(evaluation, inputs.references.datasets)
+    warn_of_language(evaluation, inputs.datasets)
     return evaluation
 
 
@@ -95,9 +93,7 @@ def _score_all(
             at once if the user's recogniser or speaker encoder fails.
     """
     scored: dict[str, list[UtteranceScores]] = {}
-    faults: list[str] = []
-    warned: set[str] = set()
-    n_tried = 0
+    faults, warned, n_tried = list[str](), set[str](), 0
     chunks = {item.id: [item] for item in items}
     with progress(len(items), "stage 4: utterances") as bar:
         for chunk in run_chunks(partial(_score_chunk, task=task), chunks, n_jobs, backend):
@@ -133,16 +129,15 @@ def _crash(item: EvaluatedUtterance) -> str:
 
 def _score_chunk(_: str, items: Sequence[EvaluatedUtterance], task: ScoringTask) -> list[_Outcome]:
     """The work of one process."""
-    return [_outcome(item, task) for item in items]
-
-
-def _outcome(item: EvaluatedUtterance, task: ScoringTask) -> _Outcome:
-    try:
-        return _Outcome(score_utterance(item, task))
-    except UserFunctionError as error:
-        raise InputError(f"{item.id}: {error}") from error
-    except InputError as error:
-        return _Outcome({}, str(error))
+    outcomes = []
+    for item in items:
+        try:
+            outcomes.append(_Outcome(score_utterance(item, task)))
+        except UserFunctionError as error:
+            raise InputError(f"{item.id}: {error}") from error
+        except InputError as error:
+            outcomes.append(_Outcome({}, str(error)))
+    return outcomes
 
 
 def _systems(

@@ -57,8 +57,9 @@ class EvaluatedUtterance:
     language: str  # espeak language code of the text; empty where unknown
     # reads the phones of the recording; None where it is not aligned
     phones: Callable[[], tuple[TimedPhone, ...]] | None
-    spoken: Mapping[str, SpeechFile]  # the files, by system
+    spoken: Mapping[str, SpeechFile] = field(default_factory=dict)  # the files, by system
     written: str = ""  # the text as typed, for display; empty where unknown
+    audio: Path | None = None  # the file that `recorded` reads; None: it reads a store
 
 
 class ScoreColumn(NamedTuple):

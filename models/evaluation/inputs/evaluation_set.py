@@ -1,7 +1,7 @@
 """The evaluation set: utterances with the files of all systems and their references."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -11,12 +11,7 @@ import soundfile
 from models.base.result_files import COMPARISON
 from models.evaluation.inputs import input_checks
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.references import (
-    MissingRecordingError,
-    Reference,
-    ReferenceFinder,
-    ReferenceSources,
-)
+from models.evaluation.inputs.references import MissingRecordingError, ReferenceFinder
 from models.evaluation.inputs.resynthesis import COPY, add_copies
 from models.evaluation.inputs.systems import (
     SystemFile,
@@ -53,6 +48,7 @@ class EvaluationSet(NamedTuple):
     vocoders: dict[str, str]  # of systems only
     items: list[EvaluatedUtterance]  # ordered by id; those of second readings only come last
     output: Path  # for what concerns all systems
+    datasets: frozenset[str] = frozenset()  # of the files
 
     def traits(self) -> dict[str, SystemTraits]:
         """Properties of each system and reference, by name."""
@@ -68,48 +64,48 @@ class EvaluationSet(NamedTuple):
         return traits
 
 
-def build_evaluation_set(
-    inputs: EvaluationInputs,
-    options: EvaluationOptions,
-    check: Callable[[Mapping[str, SystemTraits]], object] = lambda _traits: None,
-) -> EvaluationSet:
-    """Finds the files of all systems and their references; resynthesises recordings if needed.
-
-    Args:
-        inputs: Folders, and where references are.
-        options: Which files, and which references to add.
-        check: Refuses systems by their properties, before the long work of resynthesis.
+def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> EvaluationSet:
+    """Finds the files of all systems and their recordings, without added references.
 
     Raises:
         InputError: If a file or recording is missing, systems differ in their utterances, or a
             folder is not writable.
     """
-    sources = inputs.references
     folders = dict(zip(system_names(inputs.folders, (COPY, NATURAL)), inputs.folders, strict=True))
     several = inputs.folders[0] / COMPARISON
     output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
-    split = options.dataset, options.testing_set, user_path(sources.preprocess.processed_dir)
+    split = options.dataset, options.testing_set, user_path(inputs.preprocess.processed_dir)
     files = {
         name: select_files(read_system_files(folder), *split) for name, folder in folders.items()
     }
     vocoders = {name: vocoder_of(folders[name], files[name]) for name in folders}
     input_checks.check_folders(inputs.folders, options.folder)
-    items = pair_files(files, sources)
-    check(EvaluationSet(folders, vocoders, items, output).traits())
-    with_copies = add_copies(items, set(vocoders.values()), inputs, options, output / COPY)
-    if with_copies is not items:
-        folders[COPY] = output / COPY
+    datasets = frozenset(file.dataset for rows in files.values() for file in rows) - {""}
+    return EvaluationSet(folders, vocoders, pair_files(files, inputs), output, datasets)
+
+
+def add_references(
+    data: EvaluationSet, inputs: EvaluationInputs, options: EvaluationOptions
+) -> EvaluationSet:
+    """Adds resynthesised recordings and second readings, as far as they are wanted.
+
+    Raises:
+        InputError: If a vocoder or a recording does not fit.
+    """
+    folders, folder = data.folders, data.output / COPY
+    items = add_copies(data.items, set(data.vocoders.values()), inputs, options, folder)
+    if items is not data.items:
+        folders = folders | {COPY: folder}
     if options.natural is not None:
-        folders[NATURAL] = options.natural
-        datasets = {file.dataset for rows in files.values() for file in rows} - {""}
-        wider = replace(sources, datasets=tuple(sorted({*sources.datasets, *datasets})))
+        folders = folders | {NATURAL: options.natural}
+        datasets = tuple(sorted({*inputs.datasets, *data.datasets}))
         readings = sound_files(options.natural, options.dataset or "")
-        with_copies = add_natural(with_copies, readings, wider)
-    return EvaluationSet(folders, vocoders, with_copies, output)
+        items = add_natural(items, readings, replace(inputs, datasets=datasets))
+    return data._replace(folders=folders, items=items)
 
 
 def pair_files(
-    systems: Mapping[str, Sequence[SystemFile]], sources: ReferenceSources
+    systems: Mapping[str, Sequence[SystemFile]], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
     """Pairs the files of systems with each other and with their references, by id.
 
@@ -123,21 +119,21 @@ def pair_files(
     input_checks.check_sounds([file for files in systems.values() for file in files])
     by_id = {name: _by_id(files) for name, files in systems.items()}
     input_checks.check_same_utterances(by_id)
-    input_checks.check_texts(by_id, sources.texts)
+    input_checks.check_texts(by_id, inputs.texts)
     ids = sorted(next(iter(by_id.values())))
     by_utterance = {id: {name: files[id] for name, files in by_id.items()} for id in ids}
-    return _paired(by_utterance, ReferenceFinder(sources), sources.preprocess.mel)
+    return _paired(by_utterance, inputs)
 
 
 def add_natural(
-    items: Sequence[EvaluatedUtterance], readings: Sequence[SystemFile], sources: ReferenceSources
+    items: Sequence[EvaluatedUtterance], readings: Sequence[SystemFile], inputs: EvaluationInputs
 ) -> list[EvaluatedUtterance]:
     """Adds second readings by the speaker as the system `natural`.
 
     Args:
         items: The utterances of the systems.
         readings: Files named by the id of the sentence that they repeat.
-        sources: Where references are.
+        inputs: Where references are.
 
     Returns:
         The items, then those of sentences that no system synthesised.
@@ -145,15 +141,14 @@ def add_natural(
     Raises:
         InputError: If a reading has no recording to compare with, or is that recording itself.
     """
-    finder, by_id = ReferenceFinder(sources), {file.id: {NATURAL: file} for file in readings}
-    paired = _paired(by_id, finder, sources.preprocess.mel, "files of --natural")
-    alone = [item.id for item in paired if item.recorded is None]
+    by_id = {file.id: {NATURAL: file} for file in readings}
+    added = {item.id: item for item in _paired(by_id, inputs, "files of --natural")}
+    alone = [id for id, item in added.items() if item.recorded is None]
     input_checks.refuse(alone, "second readings have no dataset; use --recordings", len(by_id))
-    added = {}
-    for file, item in zip(readings, paired, strict=True):
-        if (audio := finder.find(file).audio) and audio.samefile(file.file):
+    for file in readings:
+        if (audio := added[file.id].audio) and audio.samefile(file.file):
             raise InputError(f"{file.file} is the recording itself, not a second reading")
-        added[file.id] = replace(item, spoken={NATURAL: SpeechFile(file.file)})
+        added[file.id] = replace(added[file.id], spoken={NATURAL: SpeechFile(file.file)})
     both = []
     for item in items:
         reading = added.pop(item.id).spoken if item.id in added else {}
@@ -172,8 +167,7 @@ def _by_id(files: Sequence[SystemFile]) -> dict[str, SystemFile]:
 
 def _paired(
     by_utterance: Mapping[str, Mapping[str, SystemFile]],
-    finder: ReferenceFinder,
-    mel: MelConfig,
+    inputs: EvaluationInputs,
     what: str = "files",
 ) -> list[EvaluatedUtterance]:
     """Items of files by id and system; `what` names the files in an error.
@@ -181,42 +175,42 @@ def _paired(
     Raises:
         InputError: If some have no recording; lists them.
     """
-    references: dict[str, Reference] = {}
-    missing = []
+    finder, items, missing = ReferenceFinder(inputs), list[EvaluatedUtterance](), []
     for id, files in by_utterance.items():
         # a copy matches one recording sample by sample, as stage 1 cut it
         main = min(files.values(), key=lambda file: file.kind != "copy")
         try:
-            references[id] = finder.find(main)
+            items.append(finder.find(main))
         except MissingRecordingError as error:
             missing.append(f"{id}: {error}")
-    alone = [id for id, reference in references.items() if reference.recorded is None]
-    if missing or len(alone) < len(references):
+    alone = [item.id for item in items if item.recorded is None]
+    if missing or len(alone) < len(items):
         missing += [f"{id}: of no dataset; give --recordings" for id in alone]
     n = len(by_utterance)
     input_checks.refuse(missing, f"{what} have no recording to be compared with", n)
+    names, mel = next(iter(by_utterance.values())).keys(), inputs.preprocess.mel
     copying = {
-        name
-        for name in next(iter(by_utterance.values()))
-        if all(_is_copy(files[name], references[id], mel) for id, files in by_utterance.items())
+        name: all(_is_copy(by_utterance[item.id][name], item.audio, mel) for item in items)
+        for name in names
     }
-    items = []
-    for id, reference in references.items():
-        spoken = {
-            name: SpeechFile(file.file, file.phones, name in copying)
-            for name, file in by_utterance[id].items()
-        }
-        recorded, _, text, language, phones, written = reference
-        items.append(EvaluatedUtterance(id, recorded, text, language, phones, spoken, written))
-    return items
+    return [
+        replace(
+            item,
+            spoken={
+                name: SpeechFile(file.file, file.phones, copying[name])
+                for name, file in by_utterance[item.id].items()
+            },
+        )
+        for item in items
+    ]
 
 
-def _is_copy(file: SystemFile, reference: Reference, mel: MelConfig) -> bool:
+def _is_copy(file: SystemFile, audio: Path | None, mel: MelConfig) -> bool:
     """Whether a file was resynthesised by stage 3, or is as long as its recording."""
-    if file.kind != "file" or reference.audio is None:
+    if file.kind != "file" or audio is None:
         return file.kind == "copy"
     try:
-        sound, recording = soundfile.info(file.file), soundfile.info(reference.audio)
+        sound, recording = soundfile.info(file.file), soundfile.info(audio)
     except soundfile.LibsndfileError:  # reported when it is read
         return False
     # one sample less than a copy may differ by: resampling rounds
@@ -257,13 +251,14 @@ def log_formats(data: EvaluationSet, sample_rate: int) -> None:
     """Logs how many files of each system will be resampled or mixed down for comparison."""
     for system in data.vocoders:
         items = [item for item in data.items if system in item.spoken]
-        n_mixed, n_of_rate = 0, Counter[int]()
-        for item in items:
-            sound = soundfile.info(item.spoken[system].file)
-            n_mixed += sound.channels > 1
-            if item.recorded is not None and sound.samplerate != sample_rate:
-                n_of_rate[sound.samplerate] += 1
-        for rate, n in sorted(n_of_rate.items()):
+        sounds = [soundfile.info(item.spoken[system].file) for item in items]
+        n_mixed = sum(sound.channels > 1 for sound in sounds)
+        rates = Counter(
+            sound.samplerate
+            for sound, item in zip(sounds, items, strict=True)
+            if item.recorded is not None and sound.samplerate != sample_rate
+        )
+        for rate, n in sorted(rates.items()):
             _log.info(
                 "%s: %d of %d have %d Hz, and recordings %d Hz: pairs are compared at the lower "
                 "rate",

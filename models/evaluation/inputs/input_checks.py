@@ -13,15 +13,12 @@ SHOWN = 20  # lines of a list in a message
 
 
 def refuse(faults: Sequence[str], message: str, total: int | None = None) -> None:
-    """Raises an error that lists faults, if there are any.
+    """Raises an InputError that lists faults, if there are any.
 
     Args:
         faults: One line each.
         message: What they are.
         total: How many were checked; the message starts with "3 of 20 " then.
-
-    Raises:
-        InputError: If there are any.
     """
     if not faults:
         return
@@ -32,11 +29,7 @@ def refuse(faults: Sequence[str], message: str, total: int | None = None) -> Non
 
 
 def check_sounds(files: Sequence[SystemFile]) -> None:
-    """Makes sure that files exist and have the header of a sound.
-
-    Raises:
-        InputError: If not; lists them.
-    """
+    """Refuses files that do not exist or have no header of a sound; lists them."""
     missing = [str(sound.file) for sound in files if not sound.file.is_file()]
     refuse(missing, "files that stage 3 wrote cannot be found; run it again", len(files))
     broken = [f"{sound.file}: {fault}" for sound in files if (fault := _fault(sound.file))]
@@ -54,11 +47,7 @@ def _fault(file: Path) -> str:
 
 
 def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> None:
-    """Makes sure that systems have the same utterances with the same texts.
-
-    Raises:
-        InputError: If not; lists the ids or texts.
-    """
+    """Refuses systems with different utterances, or different texts; lists them."""
     first, *others = systems
     every = sorted({id for files in systems.values() for id in files})
     lines = []
@@ -82,11 +71,7 @@ def check_same_utterances(systems: Mapping[str, Mapping[str, SystemFile]]) -> No
 def check_texts(
     systems: Mapping[str, Mapping[str, SystemFile]], texts: Mapping[str, str] | None
 ) -> None:
-    """Makes sure that the table of texts, if any, holds all files of unknown origin.
-
-    Raises:
-        InputError: If not; lists the ids.
-    """
+    """Refuses a table of texts that lacks files of unknown origin; lists their ids."""
     if texts is None:
         return
     sounds = [file for files in systems.values() for file in files.values()]
@@ -96,11 +81,7 @@ def check_texts(
 
 
 def check_folders(folders: Sequence[Path], report_folder: Path | None) -> None:
-    """Makes sure that results can be written, and makes the folder of --report_dir.
-
-    Raises:
-        InputError: If a folder is not writable or cannot be made.
-    """
+    """Makes the folder of --report_dir, and refuses folders that are not writable."""
     if report_folder is not None:
         try:
             report_folder.mkdir(parents=True, exist_ok=True)

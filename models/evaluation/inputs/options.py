@@ -1,16 +1,14 @@
 """Inputs and options of stage 4: folders of systems, references, metrics and checks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
-from config.preprocess import CorpusConfig
+from config.preprocess import CorpusConfig, PreprocessConfig
 from config.schema import Config, InferenceConfig
 from models.base.registry import config_of, load_config
 from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
-from models.evaluation.inputs.references import ReferenceSources
 from models.evaluation.inputs.systems import read_texts
 from models.synthesizer.runs.synthesis_run import TestingSet, default_output
 from processors.metrics.recognition.user_models import UserModels
@@ -19,16 +17,23 @@ from utils.config import overridden
 ALL = "all"
 
 
-class EvaluationInputs(NamedTuple):
+@dataclass(frozen=True)
+class EvaluationInputs:
     """Folders of synthesised speech, one for each system, and where their references are."""
 
     folders: tuple[Path, ...]
-    references: ReferenceSources
-    inference: InferenceConfig = InferenceConfig()  # of the vocoder that resynthesises recordings
+    preprocess: PreprocessConfig  # the mel, and where the datasets of stage 1 are
+    recordings: Path | None = None  # folder of `<id>.wav`, or with `wavs`; None: as in stage 1
+    # espeak codes by speaker, "" if unknown, for utterances that are in no manifest
+    languages: Mapping[str, str] = field(default_factory=dict)
+    datasets: tuple[str, ...] = ()  # to search for files that name none
+    texts: Mapping[str, str] | None = None  # by id, for copies and files of unknown origin
+    # of the vocoder that resynthesises recordings
+    inference: InferenceConfig = field(default_factory=InferenceConfig)
 
     def of_single(self) -> "EvaluationInputs":
         """The same inputs with the folders of mode `single`."""
-        return self._replace(folders=tuple(folder / SINGLE for folder in self.folders))
+        return replace(self, folders=tuple(folder / SINGLE for folder in self.folders))
 
     def with_texts(self, table: Path) -> "EvaluationInputs":
         """Adds a table of texts, for files that stage 3 did not write.
@@ -36,7 +41,7 @@ class EvaluationInputs(NamedTuple):
         Raises:
             InputError: If the table cannot be read.
         """
-        return self._replace(references=replace(self.references, texts=read_texts(table)))
+        return replace(self, texts=read_texts(table))
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def inputs_of_model(
     config = config_of(overridden(model.tree, overrides))
     languages = {speaker.name: speaker.language for speaker in model.speakers}
     folders = tuple(outputs) or (default_output(reference, model.home),)
-    return _inputs(folders, config, languages, recordings)
+    return _inputs(folders, config, recordings, languages)
 
 
 def inputs_of_config(
@@ -91,15 +96,15 @@ def inputs_of_config(
     Raises:
         InputError: If the configuration is wrong.
     """
-    return _inputs(tuple(outputs), load_config(config, overrides), {}, recordings)
+    return _inputs(tuple(outputs), load_config(config, overrides), recordings, {})
 
 
 def _inputs(
-    folders: tuple[Path, ...], config: Config, languages: dict[str, str], recordings: Path | None
+    folders: tuple[Path, ...], config: Config, recordings: Path | None, languages: dict[str, str]
 ) -> EvaluationInputs:
     """Builds the inputs; unknown speakers get the common language of the datasets, if any."""
     corpora = [config.preprocess.corpus.get(name, CorpusConfig()) for name in config.dataset]
     of_datasets = {corpus.language for corpus in corpora}
-    common = {"": of_datasets.pop()} if len(of_datasets) == 1 else {}
-    sources = ReferenceSources(config.preprocess, recordings, common | languages, config.dataset)
-    return EvaluationInputs(folders, sources, config.inference)
+    languages = ({"": of_datasets.pop()} if len(of_datasets) == 1 else {}) | languages
+    sources = recordings, languages, config.dataset
+    return EvaluationInputs(folders, config.preprocess, *sources, inference=config.inference)

@@ -1,15 +1,14 @@
 """References: the recording of an utterance, its text, and its phones with their times."""
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 
 from config.preprocess import PreprocessConfig
+from models.evaluation.inputs.options import EvaluationInputs
 from models.evaluation.inputs.systems import SystemFile
 from modules.mel import MelConfig
 from preprocessors.audio_folder import SUFFIXES
@@ -17,32 +16,10 @@ from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.audio.files import AudioError, read_audio
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
+from processors.metrics.utterance_scorer import EvaluatedUtterance
 from processors.records import TimedPhone
 from utils.errors import InputError
 from utils.files import user_path
-
-
-@dataclass(frozen=True)
-class ReferenceSources:
-    """Where recordings and texts are looked up."""
-
-    preprocess: PreprocessConfig  # the sample rate, and where the datasets of stage 1 are
-    recordings: Path | None = None  # folder of `<id>.wav`, or with `wavs`; None: as in stage 1
-    # espeak codes by speaker, "" if unknown, for utterances that are in no manifest
-    languages: Mapping[str, str] = field(default_factory=dict)
-    datasets: tuple[str, ...] = ()  # to search for files that name none
-    texts: Mapping[str, str] | None = None  # by id, for copies and files of unknown origin
-
-
-class Reference(NamedTuple):
-    """What a synthesised utterance is compared with."""
-
-    recorded: Callable[[], np.ndarray] | None  # (S,) at the mel's rate; None: no recording
-    audio: Path | None  # the file that this reads; None: in a store
-    text: str
-    language: str
-    phones: Callable[[], tuple[TimedPhone, ...]] | None  # of the recording
-    written: str  # the text before normalisation; empty if unknown
 
 
 class MissingRecordingError(Exception):
@@ -50,22 +27,18 @@ class MissingRecordingError(Exception):
 
 
 class ReferenceFinder:
-    """Finds references; keeps the manifests and indexes that it has read.
+    """Finds references; keeps the manifests and indexes that it has read."""
 
-    Args:
-        sources: Where to look.
-    """
-
-    def __init__(self, sources: ReferenceSources) -> None:
-        self._sources = sources
+    def __init__(self, inputs: EvaluationInputs) -> None:
+        self._inputs = inputs
         self._manifest = functools.cache(_read_manifest)
         self._aligned = functools.cache(_aligned_ids)
 
-    def find(self, file: SystemFile) -> Reference:
-        """Finds the recording, text and phones of a file.
+    def find(self, file: SystemFile) -> EvaluatedUtterance:
+        """Finds the recording, text and phones of a file; the result has no speech yet.
 
-        The user's own texts and files of no dataset have no recording, unless
-        `sources.recordings` is given.
+        The user's own texts and files of no dataset have no recording, unless the folder of
+        recordings is given.
 
         Raises:
             MissingRecordingError: If there should be a recording and is none.
@@ -74,9 +47,8 @@ class ReferenceFinder:
         folder = self._folder_of(file)
         utterance = self._manifest(folder).get(file.id)
         audio = self._audio_of(file, folder, utterance)
-        preprocess = self._sources.preprocess
-        recorded: Callable[[], np.ndarray] | None = None
-        phones = None
+        preprocess, texts = self._inputs.preprocess, self._inputs.texts
+        recorded = phones = None
         if audio is not None:
             recorded = partial(_read, audio, preprocess)
         elif file.kind == "copy":
@@ -85,19 +57,26 @@ class ReferenceFinder:
             is_aligned = audio.resolve() == utterance.audio.resolve()
             if is_aligned and file.id in self._aligned(folder):
                 phones = partial(_read_phones, folder, file.id)
-        languages = self._sources.languages
-        language = utterance.language if utterance else languages.get(file.speaker, "")
+        language = self._inputs.languages.get(file.speaker, "")
         text = file.normalised or (utterance.text if utterance else "")
-        if file.kind != "text" and self._sources.texts is not None:
-            text = self._sources.texts.get(file.id, text)
-        return Reference(recorded, audio, text, language, phones, file.text)
+        if file.kind != "text" and texts is not None:
+            text = texts.get(file.id, text)
+        return EvaluatedUtterance(
+            file.id,
+            recorded,
+            text,
+            utterance.language if utterance else language,
+            phones,
+            written=file.text,
+            audio=audio,
+        )
 
     def _folder_of(self, file: SystemFile) -> Path:
         """Returns the folder of stage 1 of an utterance; of a copy: the source of its mel."""
         if file.kind == "copy":
             return cast("Path", file.source)
-        names = self._sources.datasets if file.kind == "file" else ()
-        processed = user_path(self._sources.preprocess.processed_dir)
+        names = self._inputs.datasets if file.kind == "file" else ()
+        processed = user_path(self._inputs.preprocess.processed_dir)
         folders = [processed / name for name in ((file.dataset,) if file.dataset else names)]
         holding = [folder for folder in folders if file.id in self._manifest(folder)]
         if len(holding) > 1:
@@ -109,8 +88,8 @@ class ReferenceFinder:
 
     def _audio_of(self, file: SystemFile, folder: Path, utterance: Utterance | None) -> Path | None:
         """The file of the recording; None if there is none, or it is in the store of stage 1."""
-        if self._sources.recordings is not None:
-            return _find_recording(self._sources.recordings, file.id)
+        if self._inputs.recordings is not None:
+            return _find_recording(self._inputs.recordings, file.id)
         if file.kind == "copy":
             return self._source_of_copy(file.id, folder)
         if utterance is not None:
@@ -124,7 +103,7 @@ class ReferenceFinder:
     def _source_of_copy(self, id: str, source: Path) -> Path | None:
         """The file that stage 3 was given; None for the store of stage 1."""
         if source.is_dir():
-            if id not in _recording_store(source, self._sources.preprocess.mel):
+            if id not in _recording_store(source, self._inputs.preprocess.mel):
                 raise MissingRecordingError(f"not in {source}")
             return None
         if source.is_file() and source.suffix.lower() in SUFFIXES:

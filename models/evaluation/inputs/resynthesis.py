@@ -39,10 +39,7 @@ def add_copies(
     """Adds resynthesised recordings as the system `copy`, or logs why there are none.
 
     Args:
-        items: The utterances of the systems.
         vocoders: Names of the vocoders of the systems; "" if unknown.
-        inputs: The mel, and settings of the vocoder.
-        options: Whether to make copies, and by which vocoder.
         folder: Where the copies are kept.
 
     Returns:
@@ -53,13 +50,10 @@ def add_copies(
     """
     if not options.copies:
         return items
-    reason = ""
-    if any(spoken.is_copy for item in items for spoken in item.spoken.values()):
-        reason = "the systems are copies already"
-    elif items[0].recorded is None:
-        reason = "there are no recordings"
-    if reason:
+    are_copies = any(spoken.is_copy for item in items for spoken in item.spoken.values())
+    if are_copies or items[0].recorded is None:
         if options.vocoder is not None:
+            reason = "the systems are copies already" if are_copies else "there are no recordings"
             _log.info("no copy-synthesis: %s", reason)
         return items
     reference = options.vocoder or _built_in(vocoders)
@@ -67,7 +61,7 @@ def add_copies(
         names = ", ".join(sorted(vocoders - {""})) or "an unknown vocoder"
         _log.info("no copy-synthesis: stage 3 used %s; name a vocoder by --vocoder_dir", names)
         return items
-    mel = inputs.references.preprocess.mel
+    mel = inputs.preprocess.mel
     vocoder = open_vocoder(reference, mel, resample=options.resample)
     files = resynthesise(items, vocoder, inputs.inference, folder)
     return [
@@ -95,9 +89,7 @@ def resynthesise(
 
     Args:
         items: Utterances; those without a recording are left out.
-        vocoder: Reads the mel of the experiment, `vocoder.mel`.
         settings: Iterations of Griffin-Lim, precision of other vocoders.
-        folder: Made where missing.
 
     Returns:
         The files by id.
@@ -120,16 +112,16 @@ def resynthesise(
             key = hashlib.sha256(facts + np.ascontiguousarray(wav).tobytes()).hexdigest()
             if keys.get(item.id) == key and path.is_file():
                 continue
-            if keys.pop(item.id, None) is not None:
-                _write_keys(folder, keys)  # first: a run that stops here must not keep half a copy
+            # the file is removed first, so that a run that stops here leaves no key of another one
+            path.unlink(missing_ok=True)
+            keys[item.id] = key
+            write_json(folder / _KEYS, dict(sorted(keys.items())))
             log_mel = torch.from_numpy(_mel_of(item.id, wav, mel))[None].to(device)  # (1, M, T)
             copy = network.infer(log_mel)[0].float().cpu().numpy()  # (T * hop_length,)
             try:
                 write_wav(path, copy, mel.config.sample_rate)
             except AudioError as error:
                 raise InputError(f"copy-synthesis: {error}; is the vocoder damaged?") from error
-            keys[item.id] = key
-            _write_keys(folder, keys)
     return files
 
 
@@ -143,10 +135,6 @@ def _mel_of(id: str, wav: np.ndarray, mel: MelSpectrogram) -> np.ndarray:
             "copies by --copies no"
         )
     return mel_of(whole, mel)
-
-
-def _write_keys(folder: Path, keys: dict[str, str]) -> None:
-    write_json(folder / _KEYS, dict(sorted(keys.items())))
 
 
 def _read_keys(path: Path) -> dict[str, str]:

@@ -57,9 +57,9 @@ def test_precisions_that_a_model_lacks_are_left_out():
     (result,) = run_benchmark(options)
     assert result.setting == "precision=int8"
     with pytest.raises(InputError, match="precision=bf16: Tacotron2 in inference has fp32, fp16"):
-        run_benchmark(replace(options, precision=["bf16"]))
+        list(run_benchmark(replace(options, precision=["bf16"])))
     with pytest.raises(InputError, match="precision=int8: training on cpu has fp32, bf16"):
-        run_benchmark(replace(options, mode=["training"], precision=["int8"]))
+        list(run_benchmark(replace(options, mode=["training"], precision=["int8"])))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_precisions_that_a_model_lacks_are_left_out():
 )  # fmt: skip
 def test_options_without_an_effect_are_refused(options, message):
     with pytest.raises(InputError, match=message):
-        run_benchmark(options)
+        list(run_benchmark(options))
 
 
 def test_every_model_has_its_full_size_on_the_lengths_of_ljspeech_and_a_tiny_one():

@@ -13,7 +13,6 @@ import soundfile
 from models.evaluation import evaluate as evaluation
 from models.evaluation.evaluate import warn_of_language
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.references import ReferenceSources
 from models.evaluation.results import Evaluation, MeanScore, System, SystemReport
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
@@ -51,7 +50,7 @@ def recogniser(monkeypatch):
 def copies(tmp_path) -> EvaluationInputs:
     """Copies of two recordings at half their level, with their texts."""
     folder = write_copies(tmp_path, make_store(tmp_path))
-    return EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
+    return EvaluationInputs((folder,), preprocess_of(tmp_path))
 
 
 def evaluate(inputs: EvaluationInputs, options: EvaluationOptions, n_jobs: int) -> SystemReport:
@@ -123,7 +122,7 @@ def test_a_metric_that_does_not_apply_is_refused_before_any_resynthesis(tmp_path
     folder, store = tmp_path / "out", make_store(tmp_path)
     wav = store.read(store.ids[-1]).wav / np.float32(32768)
     write_results(folder, [text_line(store.ids[-1])], [wav])
-    inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
     monkeypatch.setattr("models.evaluation.inputs.resynthesis.resynthesise", resynthesise)
     with pytest.raises(InputError, match="--metrics mstft: compares copies"):
         evaluate(inputs, only("mstft"), 1)
@@ -140,7 +139,7 @@ def test_synthesised_texts_have_word_errors_and_no_scores_of_copies(tmp_path, ca
     # a third as long as the recording: a text has its own timing
     wavs = [np.full(900, level) for level in (0.2, 0.3)]
     write_results(tmp_path / "out", [text_line("rec-008"), text_line("rec-009")], wavs)
-    inputs = EvaluationInputs((tmp_path / "out",), ReferenceSources(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((tmp_path / "out",), preprocess_of(tmp_path))
     with caplog.at_level("INFO", "arion"):
         report = evaluate(inputs, EvaluationOptions(), n_jobs=1)
     means = {name: score.mean for name, score in report.scores.items()}
@@ -157,7 +156,7 @@ def test_synthesised_texts_have_word_errors_and_no_scores_of_copies(tmp_path, ca
 
 def test_recordings_without_a_text_have_no_word_error(tmp_path, caplog):
     folder = write_copies(tmp_path, make_store(tmp_path, text=""))
-    inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
     with caplog.at_level("INFO", "arion"):
         report = evaluate(inputs, EvaluationOptions(), n_jobs=1)
     assert report.skipped["wer"].startswith("no utterance has a text in English")
@@ -228,9 +227,9 @@ def test_an_utterance_that_crashes_its_process_is_named(copies, monkeypatch):
 
 def test_processes_give_the_scores_of_one(copies):
     def in_processes(backend: str) -> EvaluationInputs:
-        preprocess = copies.references.preprocess
+        preprocess = copies.preprocess
         fields = {**vars(preprocess), "backend": backend}
-        return copies._replace(references=ReferenceSources(type(preprocess)(**fields)))
+        return replace(copies, preprocess=type(preprocess)(**fields))
 
     reports = [
         evaluate(in_processes(backend), only("mel_l1", "mstft"), n_jobs=2)
@@ -251,7 +250,7 @@ def write_levels(root: Path, store, **levels: float) -> list[Path]:
 def test_systems_are_scored_together_and_compared(tmp_path):
     store = make_store(tmp_path)
     folders = write_levels(tmp_path, store, quarter=0.25, half=0.5)
-    inputs = EvaluationInputs(tuple(folders), ReferenceSources(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs(tuple(folders), preprocess_of(tmp_path))
     found = evaluation.evaluate(inputs, only("mel_l1"), 1)
     assert [system.name for system in found.systems] == ["quarter", "half"]
     assert [list(system.scored) for system in found.systems] == [["rec-008", "rec-009"]] * 2
@@ -271,10 +270,10 @@ def test_systems_are_scored_together_and_compared(tmp_path):
 def test_a_comparison_goes_to_the_first_folder_or_the_one_that_is_given(tmp_path):
     store = make_store(tmp_path)
     folders = write_levels(tmp_path, store, a=0.5, b=0.25)
-    references = ReferenceSources(preprocess_of(tmp_path))
-    alone = evaluation.evaluate(EvaluationInputs((folders[0],), references), only("mel_l1"), 1)
+    preprocess = preprocess_of(tmp_path)
+    alone = evaluation.evaluate(EvaluationInputs((folders[0],), preprocess), only("mel_l1"), 1)
     assert alone.folder == folders[0]
-    both = EvaluationInputs(tuple(folders), references)
+    both = EvaluationInputs(tuple(folders), preprocess)
     assert evaluation.evaluate(both, only("mel_l1"), 1).folder == folders[0] / "comparison"
     there = EvaluationOptions(("mel_l1",), folder=tmp_path / "there")
     assert evaluation.evaluate(both, there, 1).folder == tmp_path / "there"
@@ -284,7 +283,7 @@ def test_a_comparison_goes_to_the_first_folder_or_the_one_that_is_given(tmp_path
 def test_files_may_have_any_name_that_is_unicode(tmp_path):
     (folder,) = write_levels(tmp_path, make_store(tmp_path), a=0.5)
     recordings, spoken = tmp_path / "recordings [1]", tmp_path / "café <&|> '$x' %20"
-    inputs = EvaluationInputs((spoken,), ReferenceSources(preprocess_of(tmp_path), recordings))
+    inputs = EvaluationInputs((spoken,), preprocess_of(tmp_path), recordings)
     for target in (recordings, spoken):
         target.mkdir()
         shutil.copy(folder / "rec-008.wav", target / "über #1?\n.wav")
@@ -302,9 +301,8 @@ def test_second_readings_are_scored_as_a_reference(tmp_path):
     write_results(tmp_path / "out", [text_line("rec-008"), text_line("rec-009")], wavs)
     write_wav(tmp_path / "again" / "rec-001.wav", np.full(900, 0.2), RATE)
     write_wav(tmp_path / "again" / "rec-008.wav", np.full(900, 0.3), RATE)
-    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",))
     options = EvaluationOptions(("wer",), natural=tmp_path / "again")
-    inputs = EvaluationInputs((tmp_path / "out",), references)
+    inputs = EvaluationInputs((tmp_path / "out",), preprocess_of(tmp_path), datasets=("Anna",))
     found = evaluation.evaluate(inputs, options, 1)
     (own,), (copy, natural) = found.systems, found.references
     assert (own.is_reference, copy.is_reference, natural.is_reference) == (False, True, True)
@@ -327,18 +325,17 @@ def test_texts_of_the_users_own_are_scored_without_recordings(tmp_path, caplog):
     wavs = [np.full(900, level) for level in (0.2, 0.3)]
     lines = [text_line(f"text-000{n}", dataset="") for n in (1, 2)]
     write_results(tmp_path / "single", lines, wavs)
-    references = ReferenceSources(preprocess_of(tmp_path), languages={"anna": "en-us"})
+    folders, languages = (tmp_path / "single",), {"anna": "en-us"}
+    inputs = EvaluationInputs(folders, preprocess_of(tmp_path), languages=languages)
     with caplog.at_level("INFO", "arion"):
-        report = evaluate(
-            EvaluationInputs((tmp_path / "single",), references), EvaluationOptions(), n_jobs=1
-        )
+        report = evaluate(inputs, EvaluationOptions(), n_jobs=1)
     assert report.scores["wer"].mean == pytest.approx(100 * 2 / 6, abs=1e-4)
     assert not {"wer_recorded", "wer_difference", "mcd"} & set(report.scores)
     assert "mcd, mcd_frames, speech_rate, v_uv_f1: there are no recordings to" in caplog.text
     assert "silence" in report.flags
     assert report.recorded_flags == {}
     with pytest.raises(InputError, match="--metrics mcd: there are no recordings"):
-        evaluate(EvaluationInputs((tmp_path / "single",), references), only("mcd"), n_jobs=1)
+        evaluate(inputs, only("mcd"), n_jobs=1)
 
 
 def test_failures_are_found_and_counted(tmp_path):
@@ -346,7 +343,7 @@ def test_failures_are_found_and_counted(tmp_path):
     (folder,) = write_levels(tmp_path, store, loud=0.5)
     wav, _ = soundfile.read(folder / "rec-009.wav")
     write_wav(folder / "rec-009.wav", 0 * wav, RATE)
-    inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
     selection = EvaluationOptions(("mel_l1",), checks=("silence",))
     report = evaluate(inputs, selection, n_jobs=1)
     assert (report.flags, report.recorded_flags) == ({"silence": 1}, {"silence": 0})
@@ -396,7 +393,7 @@ def test_all_utterances_that_cannot_be_scored_are_listed(tmp_path):
     folder = write_copies(tmp_path, make_store(tmp_path))
     for id in ("rec-008", "rec-009"):
         write_wav(folder / f"{id}.wav", np.full(50, 0.1), RATE)
-    inputs = EvaluationInputs((folder,), ReferenceSources(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((folder,), preprocess_of(tmp_path))
     with pytest.raises(InputError, match="2 of 2 utterances could not be scored") as error:
         evaluate(inputs, only("mel_l1"), n_jobs=1)
     lines = str(error.value).splitlines()[1:]

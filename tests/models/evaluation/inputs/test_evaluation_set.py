@@ -9,11 +9,11 @@ from models.evaluation.inputs.evaluation_set import (
     NATURAL,
     SystemTraits,
     add_natural,
-    build_evaluation_set,
+    add_references,
     pair_files,
+    pair_systems,
 )
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.references import ReferenceSources
 from models.evaluation.inputs.resynthesis import COPY
 from models.evaluation.inputs.systems import SystemFile, read_system_files, sound_files
 from processors.audio.files import write_wav
@@ -28,6 +28,10 @@ from tests.models.stage_3 import (
     write_results,
 )
 from utils.errors import InputError
+
+
+def build_evaluation_set(inputs, options):
+    return add_references(pair_systems(inputs, options), inputs, options)
 
 
 def synthesise(folder, *ids, n_samples=900, **changes):
@@ -56,7 +60,7 @@ def test_files_of_systems_are_paired_in_the_order_of_ids(tmp_path):
         "one": synthesise(tmp_path / "a", "rec-002", "rec-001"),
         "two": synthesise(tmp_path / "b", "rec-001", "rec-002"),
     }
-    items = pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
+    items = pair_files(systems, EvaluationInputs((), preprocess_of(tmp_path)))
     assert [item.id for item in items] == ["rec-001", "rec-002"]
     for item in items:
         assert {name: spoken.file for name, spoken in item.spoken.items()} == {
@@ -71,7 +75,7 @@ def test_copies_and_speech_are_compared_with_the_recordings_that_were_copied(tmp
     copies = read_system_files(write_copies(tmp_path, store))
     speech = synthesise(tmp_path / "speech", *(copy.id for copy in copies))
     items = pair_files(
-        {"speech": speech, "copies": copies}, ReferenceSources(preprocess_of(tmp_path))
+        {"speech": speech, "copies": copies}, EvaluationInputs((), preprocess_of(tmp_path))
     )
     for item in items:
         assert np.array_equal(item.recorded(), from_pcm16(store.read(item.id).wav))
@@ -85,7 +89,7 @@ def test_what_a_system_did_not_speak_is_listed(tmp_path):
         "two": synthesise(tmp_path / "b", "rec-002", "rec-003"),
     }
     with pytest.raises(InputError, match=r"only the same utterances") as error:
-        pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
+        pair_files(systems, EvaluationInputs((), preprocess_of(tmp_path)))
     assert str(error.value).splitlines()[1:] == ["  one: rec-003", "  two: rec-001"]
 
 
@@ -95,12 +99,12 @@ def test_other_texts_of_the_same_name_are_refused(tmp_path):
         "two": synthesise(tmp_path / "b", "text-0001", dataset="", text="No."),
     }
     with pytest.raises(InputError, match=r"text-0001: one 'Yes\.', two 'No\.'"):
-        pair_files(systems, ReferenceSources(preprocess_of(tmp_path)))
+        pair_files(systems, EvaluationInputs((), preprocess_of(tmp_path)))
 
 
 def test_texts_of_the_users_own_need_no_recording(tmp_path):
     results = synthesise(tmp_path / "a", "text-0001", dataset="")
-    references = ReferenceSources(preprocess_of(tmp_path), languages={"anna": "en-gb"})
+    references = EvaluationInputs((), preprocess_of(tmp_path), languages={"anna": "en-gb"})
     (item,) = pair_files({"one": results}, references)
     assert (item.recorded, item.phones) == (None, None)
     assert (item.text, item.language) == ("one two, three!", "en-gb")
@@ -111,15 +115,17 @@ def test_either_all_have_a_recording_or_none(tmp_path):
     make_store(tmp_path)
     results = write_files(tmp_path / "a", {"rec-001": 900, "else": 900})
     with pytest.raises(InputError, match=r"1 of 2 files have no rec(.|\n)*else: of no dataset"):
-        pair_files({"one": results}, ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",)))
+        pair_files(
+            {"one": results}, EvaluationInputs((), preprocess_of(tmp_path), datasets=("Anna",))
+        )
 
 
 def test_two_plain_folders_of_sounds_are_enough(tmp_path):
     write_files(tmp_path / "spoken", {"x": 900, "y": 700})
     write_files(tmp_path / "recorded", {"x": 1100, "y": 700})
     texts = {"x": "hello", "y": "world", "z": "unused"}
-    references = ReferenceSources(
-        preprocess_of(tmp_path), tmp_path / "recorded", {"": "en-us"}, ("Bert",), texts
+    references = EvaluationInputs(
+        (), preprocess_of(tmp_path), tmp_path / "recorded", {"": "en-us"}, ("Bert",), texts
     )
     x, y = pair_files({"a": read_system_files(tmp_path / "spoken")}, references)
     assert (x.id, x.text, x.language, len(x.recorded())) == ("x", "hello", "en-us", 1100)
@@ -138,7 +144,7 @@ def test_sounds_as_long_as_all_their_recordings_are_copies(tmp_path, n_samples, 
     write_files(tmp_path / "recorded", {"x": 4000})
     results = write_files(tmp_path / "spoken", {"x": n_samples}, rate)
     (item,) = pair_files(
-        {"a": results}, ReferenceSources(preprocess_of(tmp_path), tmp_path / "recorded")
+        {"a": results}, EvaluationInputs((), preprocess_of(tmp_path), tmp_path / "recorded")
     )
     assert item.spoken["a"].is_copy == is_copy
 
@@ -146,7 +152,7 @@ def test_sounds_as_long_as_all_their_recordings_are_copies(tmp_path, n_samples, 
 def test_sounds_named_after_an_utterance_of_a_data_set_belong_to_it(tmp_path):
     make_store(tmp_path)
     results = write_files(tmp_path / "a", {"rec-001": 900})
-    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna", "Bert"))
+    references = EvaluationInputs((), preprocess_of(tmp_path), datasets=("Anna", "Bert"))
     (item,) = pair_files({"a": results}, references)
     assert (item.text, item.language) == (TEXT, "en-us")
     make_store(tmp_path, "Bert")
@@ -158,7 +164,7 @@ def test_files_that_are_no_sound_are_listed_before_any_work(tmp_path):
     results = write_files(tmp_path / "a", {"x": 900, "y": 900})
     (tmp_path / "a" / "x.wav").write_bytes(b"")
     with pytest.raises(InputError, match=r"1 of 2 files cannot be read as audio; (.|\n)*x\.wav: "):
-        pair_files({"a": results}, ReferenceSources(preprocess_of(tmp_path)))
+        pair_files({"a": results}, EvaluationInputs((), preprocess_of(tmp_path)))
 
 
 def test_one_id_of_two_files_is_refused(tmp_path):
@@ -166,12 +172,12 @@ def test_one_id_of_two_files_is_refused(tmp_path):
     twice = [SystemFile("x", tmp_path / "x.wav", "text")] * 2
     twice[1] = SystemFile("x", tmp_path / "x.wav", "file")
     with pytest.raises(InputError, match=r"x\.wav and .*x\.wav: one id, x"):
-        pair_files({"a": twice}, ReferenceSources(preprocess_of(tmp_path)))
+        pair_files({"a": twice}, EvaluationInputs((), preprocess_of(tmp_path)))
 
 
 def test_second_readings_join_the_items_of_systems_or_are_added(tmp_path):
     store = make_store(tmp_path)
-    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",))
+    references = EvaluationInputs((), preprocess_of(tmp_path), datasets=("Anna",))
     items = pair_files({"one": synthesise(tmp_path / "a", "rec-001", "rec-002")}, references)
     n = len(store.read("rec-002").wav)  # as long as the recording, and yet no copy
     write_files(tmp_path / "again", {"rec-002": n, "rec-003": 700})
@@ -187,7 +193,7 @@ def test_second_readings_join_the_items_of_systems_or_are_added(tmp_path):
 
 def test_second_readings_of_nothing_and_recordings_themselves_are_refused(tmp_path):
     make_store(tmp_path)
-    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna",))
+    references = EvaluationInputs((), preprocess_of(tmp_path), datasets=("Anna",))
     items = pair_files({"one": synthesise(tmp_path / "a", "rec-001")}, references)
     stranger = write_files(tmp_path / "again", {"stranger": 700})
     with pytest.raises(InputError, match=r"1 of 1 second readings have no dataset.*\n  stranger"):
@@ -201,7 +207,7 @@ def test_second_readings_of_nothing_and_recordings_themselves_are_refused(tmp_pa
 
 
 def inputs_of(root, *folders) -> EvaluationInputs:
-    return EvaluationInputs(folders, ReferenceSources(preprocess_of(root), datasets=("Anna",)))
+    return EvaluationInputs(folders, preprocess_of(root), datasets=("Anna",))
 
 
 def test_copies_by_the_vocoder_of_a_system_and_second_readings_are_added(tmp_path):
@@ -247,8 +253,8 @@ def test_copies_are_not_copied_and_other_vocoders_must_be_named(tmp_path, caplog
 def test_second_readings_are_of_the_data_set_that_is_asked_for(tmp_path):
     for dataset in ("Anna", "Bert"):
         make_store(tmp_path, dataset)
-    references = ReferenceSources(preprocess_of(tmp_path), datasets=("Anna", "Bert"))
-    inputs = EvaluationInputs((folder_of(tmp_path / "out", "rec-001"),), references)
+    folders = (folder_of(tmp_path / "out", "rec-001"),)
+    inputs = EvaluationInputs(folders, preprocess_of(tmp_path), datasets=("Anna", "Bert"))
     write_wav(tmp_path / "again" / "rec-002.wav", np.full(800, 0.1), RATE)
     options = EvaluationOptions(natural=tmp_path / "again", copies=False)
     with pytest.raises(InputError, match=r"an utterance of Anna and Bert; say which by --infer_d"):
@@ -259,9 +265,7 @@ def test_second_readings_are_of_the_data_set_that_is_asked_for(tmp_path):
 
 def test_second_readings_may_be_of_any_data_set_of_a_system(tmp_path):
     make_store(tmp_path)
-    inputs = EvaluationInputs(
-        (folder_of(tmp_path / "out", "rec-001"),), ReferenceSources(preprocess_of(tmp_path))
-    )
+    inputs = EvaluationInputs((folder_of(tmp_path / "out", "rec-001"),), preprocess_of(tmp_path))
     write_wav(tmp_path / "again" / "rec-002.wav", np.full(800, 0.1), RATE)
     options = EvaluationOptions(natural=tmp_path / "again", copies=False)
     _, reading = build_evaluation_set(inputs, options).items

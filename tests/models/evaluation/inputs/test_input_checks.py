@@ -12,7 +12,6 @@ from models.evaluation.inputs.evaluation_set import (
 )
 from models.evaluation.inputs.input_checks import refuse
 from models.evaluation.inputs.options import EvaluationInputs, EvaluationOptions
-from models.evaluation.inputs.references import ReferenceSources
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.utterance_scorer import EvaluatedUtterance, SpeechFile
 from tests.models.stage_3 import make_store, preprocess_of, text_line, write_results
@@ -85,7 +84,7 @@ def test_transcripts_that_are_missing_are_listed_before_anything_is_scored(tmp_p
     make_store(tmp_path)
     lines = [text_line(id) for id in ("rec-001", "rec-002")]
     write_results(tmp_path / "out", lines, [np.full(900, 0.1)] * 2)
-    inputs = EvaluationInputs((tmp_path / "out",), ReferenceSources(preprocess_of(tmp_path)))
+    inputs = EvaluationInputs((tmp_path / "out",), preprocess_of(tmp_path))
     heard = tmp_path / "heard"
     (heard / "recorded").mkdir(parents=True)
     for name in ("rec-001", "recorded/rec-002"):

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 from models.evaluation.inputs.options import EvaluationInputs, inputs_of_config
-from models.evaluation.inputs.references import ReferenceSources
 from tests.models.stage_3 import preprocess_of
 from utils.files import write_json
 
@@ -27,8 +26,8 @@ def config_of(folder: Path, **languages: str) -> Path:
 def test_unknown_speakers_get_the_language_of_all_data_sets(tmp_path):
     def languages(**by_dataset: str) -> dict[str, str]:
         inputs = inputs_of_config(config_of(tmp_path, **by_dataset), [tmp_path], [], None)
-        assert inputs.references.datasets == tuple(by_dataset)
-        return dict(inputs.references.languages)
+        assert inputs.datasets == tuple(by_dataset)
+        return dict(inputs.languages)
 
     assert languages(Anna="de", Bert="de") == {"": "de"}
     assert languages(Anna="de", Bert="nl") == {}
@@ -36,10 +35,8 @@ def test_unknown_speakers_get_the_language_of_all_data_sets(tmp_path):
 
 def test_a_table_of_texts_and_the_folders_of_single_texts_replace_others(tmp_path):
     (tmp_path / "texts").write_text("a|hello")
-    inputs = EvaluationInputs(
-        (tmp_path / "x", tmp_path / "y"), ReferenceSources(preprocess_of(tmp_path))
-    )
-    assert inputs.with_texts(tmp_path / "texts").references.texts == {"a": "hello"}
+    inputs = EvaluationInputs((tmp_path / "x", tmp_path / "y"), preprocess_of(tmp_path))
+    assert inputs.with_texts(tmp_path / "texts").texts == {"a": "hello"}
     assert inputs.of_single().folders == (tmp_path / "x" / "single", tmp_path / "y" / "single")
 
 
@@ -51,6 +48,6 @@ def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp
     overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.fmax=7000"]
     inputs = inputs_of_config(config, [tmp_path / "out"], overrides, tmp_path / "recordings")
     assert inputs.folders == (tmp_path / "out",)
-    assert inputs.references.recordings == tmp_path / "recordings"
-    assert inputs.references.preprocess.mel.f_max == 7000
-    assert inputs.references.preprocess.processed_dir == str(tmp_path)
+    assert inputs.recordings == tmp_path / "recordings"
+    assert inputs.preprocess.mel.f_max == 7000
+    assert inputs.preprocess.processed_dir == str(tmp_path)

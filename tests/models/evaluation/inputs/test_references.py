@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from models.evaluation.inputs.evaluation_set import pair_files
-from models.evaluation.inputs.references import ReferenceSources
+from models.evaluation.inputs.options import EvaluationInputs
 from models.evaluation.inputs.systems import read_system_files
 from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
@@ -27,7 +27,7 @@ from utils.errors import InputError
 
 def items(folder, root, **changes):
     return pair_files(
-        {"mine": read_system_files(folder)}, ReferenceSources(preprocess_of(root), **changes)
+        {"mine": read_system_files(folder)}, EvaluationInputs((), preprocess_of(root), **changes)
     )
 
 
