@@ -4,6 +4,9 @@ A metric says how good a voice is; a check finds the sentences that failed. Limi
 so that good recordings are hardly ever flagged; each file gives the measurements behind its own.
 """
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 from processors.metrics.checks import clipping, silence, truncation, understood, words
 from processors.metrics.families import (
     copies,
@@ -15,6 +18,8 @@ from processors.metrics.families import (
 )
 from processors.metrics.records import AnyMetric, Check
 from utils.errors import InputError, nearest
+
+Record = TypeVar("Record")
 
 _ALL: tuple[AnyMetric, ...] = (
     *copies.METRICS,
@@ -31,26 +36,17 @@ CHECKS = {
 
 
 def find_metric(name: str) -> AnyMetric:
-    """Finds a metric.
-
-    Raises:
-        InputError: If there is no such metric; the message lists the known ones.
-    """
-    if name not in METRICS:
-        raise InputError(_unknown("metric", name, list(METRICS)))
-    return METRICS[name]
+    """Finds a metric; an unknown name is an InputError that lists the known ones."""
+    return _find("metric", METRICS, name)
 
 
 def find_check(name: str) -> Check:
-    """Finds a check.
-
-    Raises:
-        InputError: If there is no such check; the message lists the known ones.
-    """
-    if name not in CHECKS:
-        raise InputError(_unknown("check", name, list(CHECKS)))
-    return CHECKS[name]
+    """Finds a check; an unknown name is an InputError that lists the known ones."""
+    return _find("check", CHECKS, name)
 
 
-def _unknown(kind: str, name: str, names: list[str]) -> str:
-    return f"no {kind} {name!r}{nearest(name, names)} (known: {', '.join(names)})"
+def _find(kind: str, records: Mapping[str, Record], name: str) -> Record:
+    if name not in records:
+        known = ", ".join(records)
+        raise InputError(f"no {kind} {name!r}{nearest(name, records)} (known: {known})")
+    return records[name]

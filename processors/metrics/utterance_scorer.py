@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -70,6 +70,14 @@ class ScoreColumn(NamedTuple):
     better: str  # "lower", "higher", or empty where neither is
 
 
+class CheckResults(NamedTuple):
+    """The results of all checks of one signal."""
+
+    flags: tuple[Flag, ...] = ()  # failures that they found
+    unchecked: tuple[Flag, ...] = ()  # checks that do not apply, with the reason as the note
+    failed: tuple[Flag, ...] = ()  # checks that raised, with the error as the note
+
+
 class UtteranceScores(NamedTuple):
     """Scores and flags of one utterance by one system."""
 
@@ -78,16 +86,8 @@ class UtteranceScores(NamedTuple):
     values: dict[str, Value]  # by column; only of metrics that apply
     flags: tuple[Flag, ...] = ()  # failures of the synthesised speech
     recorded_flags: tuple[Flag, ...] = ()  # failures of the recording
-    unchecked: tuple[Flag, ...] = ()  # checks that do not apply, with the reason as the note
-    failed: tuple[Flag, ...] = ()  # metrics and checks that raised, with the error as the note
-
-
-class CheckResults(NamedTuple):
-    """The results of all checks of an utterance."""
-
-    flags: tuple[Flag, ...] = ()
-    unchecked: tuple[Flag, ...] = ()  # checks that do not apply, with the reason as the note
-    failed: tuple[Flag, ...] = ()  # checks that raised, with the error as the note
+    unchecked: tuple[Flag, ...] = ()
+    failed: tuple[Flag, ...] = ()  # metrics and checks
 
 
 @dataclass(frozen=True)
@@ -127,14 +127,11 @@ class UtteranceScorer:
         return {column: v for column, v in values.items() if v and math.isfinite(v.value)}
 
     def _with_recording(self, metric: SpeechMetric) -> dict[str, Value | None]:
-        value = metric.score(self.speech)
-        if self.recorded is None:
-            return {metric.name: value}
-        recorded = self.recorded.score(metric)
+        columns, value = _speech_columns(metric.name), metric.score(self.speech)
+        recorded = self.recorded.score(metric) if self.recorded is not None else None
         difference = None
         if value is not None and recorded is not None:
             difference = Value(value.value - recorded.value, value.weight)
-        columns = _speech_columns(metric.name)
         return dict(zip(columns, (value, recorded, difference), strict=True))
 
     def _copy(self, recorded: LabelledSpeech) -> Copy:
@@ -195,49 +192,43 @@ def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[st
     Raises:
         InputError: If a file cannot be read, or a copy is not as long as its recording.
     """
-
-    def speech_of(
-        waveform: Waveform, phones: tuple[TimedPhone, ...], models: UserModels
-    ) -> LabelledSpeech:
-        text, language = utterance.text, utterance.language
-        return LabelledSpeech(*waveform, text, language, phones, utterance.id, user_models=models)
-
+    texts = utterance.text, utterance.language
     recorded, recorded_flags = None, CheckResults().flags
     if utterance.recorded is not None:
-        waveform = Waveform(utterance.recorded(), task.mel.sample_rate)
+        wav, rate = utterance.recorded(), task.mel.sample_rate
         phones = utterance.phones() if utterance.phones is not None else ()
-        recorded = replace(speech_of(waveform, phones, task.user_models), recorded=True)
+        recorded = LabelledSpeech(
+            wav, rate, *texts, phones, utterance.id, recorded=True, user_models=task.user_models
+        )
         recorded_flags = run_checks(recorded, None, task.checks).flags
     scores = {}
     for system, spoken in utterance.spoken.items():
         models = task.user_models_of.get(system, task.user_models)
-        speech = speech_of(read_waveform(spoken.file), spoken.phones, models)
+        waveform = read_waveform(spoken.file)
+        speech = LabelledSpeech(*waveform, *texts, spoken.phones, utterance.id, user_models=models)
         scorer = UtteranceScorer(spoken.file, speech, recorded, spoken.is_copy, task.mel)
-        scores[system] = _score(scorer, task)._replace(recorded_flags=recorded_flags)
+        values, failed = _values(scorer, task.metrics)
+        flags, unchecked, unfinished = run_checks(speech, recorded, task.checks)
+        seconds = len(waveform.wav) / waveform.sample_rate
+        scores[system] = UtteranceScores(
+            *(utterance.id, seconds, values),
+            *(flags, recorded_flags, unchecked, (*failed, *unfinished)),
+        )
     return scores
 
 
-def _score(scorer: UtteranceScorer, task: ScoringTask) -> UtteranceScores:
-    """Scores and flags of one file, without those of its recording."""
+def _values(scorer: UtteranceScorer, metrics: Iterable[str]) -> tuple[dict[str, Value], list[Flag]]:
+    """Scores of one file by column, and the metrics that raised."""
     values: dict[str, Value] = {}
     failed = []
-    for name in task.metrics:
+    for name in metrics:
         try:
             values |= scorer.values(name)
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001  (one utterance must not end hours of work)
             failed.append(Flag(name, described(error)))
-    speech = scorer.speech
-    checked = run_checks(speech, scorer.recorded, task.checks)
-    return UtteranceScores(
-        speech.id,
-        len(speech.wav) / speech.sample_rate,
-        values,
-        checked.flags,
-        unchecked=checked.unchecked,
-        failed=(*failed, *checked.failed),
-    )
+    return values, failed
 
 
 def run_checks(

@@ -10,8 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from models.evaluation.report.tables import (
     columns_of,
     difference_rows,
@@ -75,39 +73,29 @@ def data_of(
 ) -> "Markup":
     """Formats an utterance as JSON, which the page reads when it scrolls near the window."""
     order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
-    tracks = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
-    return script_json(
+    shown = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
+    rows = [
         {
-            "frame_s": mel.hop_length / mel.sample_rate,
-            "tracks": [
-                {
-                    "voice": order[track.system],
-                    "seconds": track.seconds,
-                    "picture_s": track.picture_s,
-                    "audio": media.url(track.audio),
-                    "picture": media.url(track.picture),
-                    "phones": track.phones,
-                    "f0": _tenths(track.f0),
-                    "warped": None if track.warped is None else _tenths(track.warped),
-                }
-                for track in tracks
-            ],
-            "heard": [heard._asdict() for heard in transcripts_of(item, systems)],
+            "voice": order[track.system],
+            "seconds": track.seconds,
+            "picture_s": track.picture_s,
+            "audio": media.url(track.audio),
+            "picture": media.url(track.picture),
+            "phones": track.phones,
+            # short as JSON: tenths of a hertz, a plain 0 where unvoiced
+            "f0": [round(hz, 1) or 0 for hz in track.f0.astype(float).tolist()],
         }
-    )
-
-
-def _tenths(f0: np.ndarray) -> list[float]:
-    """Tenths of a hertz, short as JSON: a plain 0 where unvoiced."""
-    return [round(hz, 1) or 0 for hz in f0.astype(float).tolist()]
+        for track in shown
+    ]
+    heard = [transcript._asdict() for transcript in transcripts_of(item, systems)]
+    frame_s = mel.hop_length / mel.sample_rate
+    return script_json({"frame_s": frame_s, "tracks": rows, "heard": heard})
 
 
 def render(path: Path, evaluation: Evaluation, data: Iterable["Markup"], *, embedded: bool) -> None:
     """Writes the page, with one utterance of `data` at a time in memory.
 
     Args:
-        path: File to write.
-        evaluation: Results.
         data: JSON of each utterance.
         embedded: Whether sounds and pictures are in the data.
     """

@@ -36,14 +36,9 @@ def score_mel_l1(copy: Copy) -> Value | None:
 
 
 def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
-    """Mean absolute difference of two log-mels.
+    """Mean absolute difference of two log-mels over pieces of whole frames, nats; None without one.
 
-    Args:
-        pieces: Parts of a recording and of its copy, (S,) float32 each, in whole frames.
-        mel: Computes the mels, on the device of its buffers.
-
-    Returns:
-        Nats; None if there is no piece.
+    The mels are computed on the device of the buffers of `mel`.
     """
     import torch
 
@@ -114,16 +109,7 @@ def score_stoi(copy: Copy) -> Value | None:
 
 
 def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None:
-    """Intelligibility of a copy.
-
-    Args:
-        wav: Recording, (S,) float32 in [-1, 1].
-        wav_hat: Its copy, (S,).
-        sample_rate: Hz, of both.
-
-    Returns:
-        At most 1; None where less than 0.4 s of the recording is not silent.
-    """
+    """Intelligibility of a copy, (S,) each, at most 1; None without 0.4 s of recorded speech."""
     from pystoi import stoi as reference_code
 
     if len(wav) < _STOI_SHORTEST_S * sample_rate or not wav.any():
@@ -138,12 +124,7 @@ def stoi(wav: np.ndarray, wav_hat: np.ndarray, sample_rate: int) -> float | None
 
 
 def piece_spans(n_samples: int, hop_length: int) -> Iterator[slice]:
-    """Consecutive ranges of samples of nearly equal length that cover all whole frames.
-
-    Args:
-        n_samples: Length of the signal.
-        hop_length: Samples per frame; all edges are multiples of it.
-    """
+    """Consecutive ranges of samples of nearly equal length that cover all whole frames."""
     T = n_samples // hop_length
     n_pieces = -(-T // _PIECE_FRAMES)
     edges = np.linspace(0, T, 1 + n_pieces).astype(int) * hop_length

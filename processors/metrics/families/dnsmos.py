@@ -41,15 +41,7 @@ def score_dnsmos(speech: "LabelledSpeech") -> Value | None:
 
 
 def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:
-    """All scores of the package, under its names.
-
-    Args:
-        wav: (S,) float32; clipped to [-1, 1].
-        sample_rate: Hz.
-
-    Raises:
-        ImportError: If one of the packages is not installed.
-    """
+    """All scores of the package, under its names, of a signal (S,), clipped to [-1, 1]."""
     import soxr
 
     resampled = soxr.resample(wav, sample_rate, MODEL_RATE).clip(-1, 1)  # another (S,)

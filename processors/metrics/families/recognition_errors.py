@@ -46,12 +46,7 @@ def _error_rate(
 
 
 def word_error(words: str, hypothesis: str) -> float:
-    """Substitutions, deletions and insertions per word of the text.
-
-    Args:
-        words: Normalised text, not empty.
-        hypothesis: Normalised output of the recogniser.
-    """
+    """Substitutions, deletions and insertions per word of a normalised text, which is not empty."""
     from jiwer import wer
 
     return float(wer(words, hypothesis))

@@ -55,12 +55,7 @@ def _distortion_along(pair: "AlignedPair", path: np.ndarray) -> Value | None:
 
 
 def mel_cepstral_distortion(cepstra: np.ndarray, cepstra_hat: np.ndarray) -> float:
-    """Mean distortion of two sequences of mel-cepstra, dB.
-
-    Args:
-        cepstra: Coefficients 1 to the order, (L, order).
-        cepstra_hat: The same of the synthesised speech, (L, order).
-    """
+    """Mean distortion, dB, of two sequences of mel-cepstra from coefficient 1 on, (L, order)."""
     squares = ((cepstra_hat - cepstra) ** 2).sum(axis=1)  # (L,)
     return float(_DB_PER_NEPER * np.sqrt(squares).mean())
 

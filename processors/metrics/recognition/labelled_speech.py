@@ -131,12 +131,7 @@ def _is_in_word(char: str) -> bool:
 
 
 def recognise(wav: np.ndarray, sample_rate: int) -> str:
-    """Recognises English words with pocketsphinx.
-
-    Args:
-        wav: (S,) float32.
-        sample_rate: Hz.
-    """
+    """Recognises English words with pocketsphinx in a signal, (S,)."""
     if is_silent(wav):
         return ""  # pocketsphinx returns "dog"
     decoder = _decoder()
@@ -157,12 +152,7 @@ def _decoder() -> Any:  # noqa: ANN401  # a type of pocketsphinx
 
 
 def pcm_of(wav: np.ndarray, sample_rate: int) -> bytes:
-    """A signal that is not silent as 16-bit samples at pocketsphinx's rate and a fixed peak.
-
-    Args:
-        wav: (S,) float32.
-        sample_rate: Hz.
-    """
+    """A signal, (S,), not silent, as 16-bit samples at pocketsphinx's rate and a fixed peak."""
     import soxr
 
     wav = soxr.resample(wav, sample_rate, RECOGNISER_RATE)  # another (S,)

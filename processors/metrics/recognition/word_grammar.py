@@ -37,8 +37,6 @@ def recognised_words(
 
     Args:
         words: Words of the text, normalised by `labelled_speech.words_of`; not empty.
-        wav: (S,) float32.
-        sample_rate: Hz.
 
     Returns:
         The words in the order in which they are spoken; None where the grammar has no path

@@ -5,7 +5,7 @@ const MEL_HEIGHT = 96; // pixels, as in the style sheet
 const LABEL_WIDTH = 192;
 const SLOWEST = 70; // pixels a second at scale 1: phones can be told apart
 const FASTEST = 320;
-const view = { zoom: 1, warped: false };
+const view = { zoom: 1 };
 
 /** A card with its head; `position` finds its data. */
 function cardOf(utterance, position) {
@@ -125,21 +125,17 @@ function step(event, card, k) {
 
 /** The curves of all voices: systems on top, then the recording, then its copies. */
 function pitchRows(card, width) {
-  const warped = view.warped && card.tracks.some((track) => track.warped);
   const height = ({ voice }) => (index.voices[voice].is_reference ? -1 : 1) * (voice + 1);
-  const curves = [...card.tracks]
-    .sort((a, b) => height(a) - height(b))
-    .map((track) => ({ voice: track.voice, f0: (warped && track.warped) || track.f0 }));
+  const curves = [...card.tracks].sort((a, b) => height(a) - height(b));
   const drawn = drawPitch(curves, card.data.frame_s, card.scale, width);
   card.pitchCursor = el("div", { class: "cursor", hidden: true });
   if (drawn === null) return []; // nothing is voiced
-  const time = el("span", { class: "length" }, warped ? "recorded time" : "own time");
   const lines = drawn.lines.map(({ hz, y }) => {
     const line = el("span", { class: "hz" }, String(hz));
     line.style.top = `${y}px`;
     return line;
   });
-  const label = el("div", { class: "label" }, el("span", { class: "who" }, "Pitch, Hz", time));
+  const label = el("div", { class: "label" }, el("span", { class: "who" }, "Pitch, Hz"));
   label.append(...lines);
   const curvesView = el("div", { class: "view" }, drawn.picture, card.pitchCursor);
   return [el("div", { class: "row pitch" }, label, curvesView)];

@@ -127,13 +127,10 @@ for (const name of ["sort", "voice", "order", "flag", "search"]) {
     if (list.getBoundingClientRect().top < 0) list.scrollIntoView();
   });
 }
-for (const name of ["zoom", "time"]) {
-  controls[name].addEventListener("input", () => {
-    view.zoom = Number(controls.zoom.value);
-    view.warped = controls.time.value === "warped";
-    redraw();
-  });
-}
+controls.zoom.addEventListener("input", () => {
+  view.zoom = Number(controls.zoom.value);
+  redraw();
+});
 for (const link of document.querySelectorAll("button[data-flag]")) {
   link.addEventListener("click", () => {
     controls.flag.value = link.dataset.flag;

@@ -189,18 +189,11 @@ def test_a_click_on_a_mel_plays_from_there_with_a_cursor(browser, page):
     assert (inputs - start) / browser.run("shown[0].scale") == pytest.approx(0.4, abs=0.05)
 
 
-def test_a_larger_scale_makes_room_and_pitch_goes_over_to_the_time_of_the_recording(browser, page):
+def test_a_larger_scale_makes_room(browser, page):
     browser.open(page)
     browser.run("shown[2].element.scrollIntoView()")
     wait_for(browser, "shown[2].filled")
     before = browser.run("shown[2].tracks[1].view.offsetWidth")
-    curves = (
-        "[...shown[2].stage.querySelectorAll('.curve')].map((curve) => curve.getAttribute('d'))"
-    )
-    own = browser.run(curves)
-    choose(browser, "time", "warped")
-    warped = browser.run(curves)
-    assert [a == b for a, b in zip(own, warped, strict=True)] == [True, True, False, False]
     choose(browser, "zoom", "2")
     assert browser.run("shown[2].tracks[1].view.offsetWidth") == pytest.approx(2 * before, abs=2)
     assert browser.run("shown[2].stage.scrollWidth > 0")
