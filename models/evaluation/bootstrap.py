@@ -32,14 +32,10 @@ class Estimate(NamedTuple):
 
 
 def estimate_mean(values: np.ndarray, weights: np.ndarray) -> Estimate | None:
-    """Estimates a weighted mean over the utterances that have a value.
+    """Estimates a mean of values, (n,), NaN where an utterance has none; None without any.
 
     Args:
-        values: (n,), NaN where an utterance has none.
         weights: Weights in the mean, (n,), positive.
-
-    Returns:
-        The same in each run; None if there is no value.
     """
     valid = np.isfinite(values)
     return _estimate(_mean, values[valid], weights[valid])
@@ -51,16 +47,8 @@ def estimate_difference(
     """Estimates the mean of one system minus that of another, over utterances that both have.
 
     Resamples hold the same utterances of both, so that what makes a sentence hard for both cancels
-    out. With equal weights it is the weighted mean of the differences.
-
-    Args:
-        first: Values of one system, (n,), NaN where there is none.
-        second: Values of the other, of the same utterances, (n,).
-        first_weights: (n,), positive.
-        second_weights: (n,), positive.
-
-    Returns:
-        None if no utterance has both.
+    out. With equal weights it is the weighted mean of the differences. All are (n,), as in
+    `estimate_mean`.
     """
     both = np.isfinite(first) & np.isfinite(second)
     columns = (first, first_weights, second, second_weights)
@@ -71,14 +59,9 @@ def _mean(values: np.ndarray, weights: np.ndarray, axis: int = -1) -> np.ndarray
     return (values * weights).sum(axis=axis) / weights.sum(axis=axis)
 
 
-def _difference(
-    first: np.ndarray,
-    first_weights: np.ndarray,
-    second: np.ndarray,
-    second_weights: np.ndarray,
-    axis: int = -1,
-) -> np.ndarray:
-    return _mean(first, first_weights, axis) - _mean(second, second_weights, axis)
+def _difference(*columns: np.ndarray, axis: int = -1) -> np.ndarray:
+    """The difference of means, of the values and weights of both."""
+    return _mean(*columns[:2], axis) - _mean(*columns[2:], axis)
 
 
 def _estimate(statistic: Callable[..., np.ndarray], *columns: np.ndarray) -> Estimate | None:

@@ -68,31 +68,28 @@ class MetricSelection:
         return [column for column in columns_of(self.metrics) if column.name in self.metrics]
 
     def skip_unscored(self, scored: Mapping[str, Sequence[UtteranceScores]]) -> None:
-        """Skips metrics and checks that had no utterance to score.
-
-        Args:
-            scored: All utterances by system.
+        """Skips metrics and checks that had no utterance to score, of those by system.
 
         Raises:
             InputError: If a metric that was asked for has no score in any system, or none has.
         """
         for name in self.metrics:
-            lacks = {
-                system: _without_score(name, scored[system], self._systems[system])
-                for system in self._applies(name, scored)
-            }
-            for system in (system for system, lack in lacks.items() if not lack):
-                failed = self._warn_of_failed(name, system, scored[system])
-                without = [scores.id for scores in scored[system] if name not in scores.values]
-                ids = [id for id in without if id not in failed]
-                reason = f"have no score, for lack of {find_metric(name).needs}"
-                self._warn(name, system, ids, len(scored[system]), reason)
+            lacks = {}
+            for system in self._applies(name, scored):
+                rows, needs = scored[system], find_metric(name).needs
+                without = [row.id for row in rows if name not in row.values]
+                if len(without) == len(rows):
+                    lacks[system] = self._without_score(name, system, rows)
+                    continue
+                failed = self._warn_of_failed(name, system, rows)
+                lacking = [id for id in without if id not in failed]
+                self._warn(name, system, lacking, rows, f"have no score, for lack of {needs}")
             self._skip(name, lacks)
         self._need_one()
         for name in self.checks:
-            for system in scored:
-                self._warn_of_failed(name, system, scored[system])
-            self._skip(_CHECK + name, {s: _unchecked(name, scored[s]) for s in scored})
+            for system, rows in scored.items():
+                self._warn_of_failed(name, system, rows)
+            self._skip(_CHECK + name, {s: _unchecked(name, rows) for s, rows in scored.items()})
 
     def count_flags(self, system: str, flags: Iterable[Sequence[Flag]]) -> dict[str, int]:
         """Counts flagged utterances by check, without skipped checks, from the flags of each."""
@@ -116,30 +113,41 @@ class MetricSelection:
         Raises:
             InputError: If it was asked for, and applies to no system.
         """
+        systems_of: dict[str, list[str]] = {}  # compared ones, by reason
         for system, reason in lacks.items():
             if reason:
                 self.skipped[system][name] = reason
-        reasons = dict.fromkeys(lacks[system] for system in self._compared if lacks.get(system))
-        if reasons and name in self._chosen and not self._applies(name, self._compared):
-            raise InputError(f"--metrics {name}: {'; '.join(reasons)}")
-        for reason in reasons:
-            lacking = [system for system in self._compared if lacks.get(system) == reason]
-            which = f" of {', '.join(lacking)}" if len(lacking) < len(self._compared) else ""
+                if system in self._compared:
+                    systems_of.setdefault(reason, []).append(system)
+        if systems_of and name in self._chosen and not self._applies(name, self._compared):
+            raise InputError(f"--metrics {name}: {'; '.join(systems_of)}")
+        for reason, systems in systems_of.items():
+            which = f" of {', '.join(systems)}" if len(systems) < len(self._compared) else ""
             self._unlogged.setdefault(f"{which}: {reason}", []).append(name)
+
+    def _without_score(self, name: str, system: str, scored: Sequence[UtteranceScores]) -> str:
+        """Why a metric gave no utterance of a system a score."""
+        if errors := _notes(name, (scores.failed for scores in scored)):
+            return f"it fails: {errors[0]}"
+        needs, texts = find_metric(name).needs, self._systems[system].texts
+        hint = "; give --texts" if needs.startswith("a text") and not texts else ""
+        return f"no utterance has {needs}{hint}"
 
     def _warn_of_failed(
         self, name: str, system: str, scored: Sequence[UtteranceScores]
     ) -> list[str]:
         """Logs and returns the utterances at which a metric or check raised an error."""
         failed = [scores.id for scores in scored if name in dict(scores.failed)]
-        self._warn(name, system, failed, len(scored), "failed")
+        self._warn(name, system, failed, scored, "failed")
         return failed
 
-    def _warn(self, name: str, system: str, ids: Sequence[str], n: int, what: str) -> None:
+    def _warn(
+        self, name: str, system: str, ids: Sequence[str], of: Sequence[object], what: str
+    ) -> None:
         if ids:
             label = f"{name} of {system}" if len(self._systems) > 1 else name
             listed = ", ".join(ids[:_SHOWN]) + (", ..." if len(ids) > _SHOWN else "")
-            _log.warning("%s: %d of %d %s: %s", label, len(ids), n, what, listed)
+            _log.warning("%s: %d of %d %s: %s", label, len(ids), len(of), what, listed)
 
     def _need_one(self) -> None:
         if not any(self._applies(name, self._compared) for name in self.metrics):
@@ -158,17 +166,6 @@ def _lack(metric: AnyMetric, traits: SystemTraits, user_models: UserModels) -> s
     if not isinstance(metric, SpeechMetric) and not traits.recorded:
         return "there are no recordings to compare with; give them by --recordings"
     return ""
-
-
-def _without_score(name: str, scored: Sequence[UtteranceScores], traits: SystemTraits) -> str:
-    """Why a metric gave no utterance a score; empty if it did."""
-    if any(name in scores.values for scores in scored):
-        return ""
-    if errors := _notes(name, (scores.failed for scores in scored)):
-        return f"it fails: {errors[0]}"
-    needs = find_metric(name).needs
-    hint = "; give --texts" if needs.startswith("a text") and not traits.texts else ""
-    return f"no utterance has {needs}{hint}"
 
 
 def _unchecked(name: str, scored: Sequence[UtteranceScores]) -> str:
