@@ -61,7 +61,8 @@ def _mean(values: np.ndarray, weights: np.ndarray, axis: int = -1) -> np.ndarray
 
 def _difference(*columns: np.ndarray, axis: int = -1) -> np.ndarray:
     """The difference of means, of the values and weights of both."""
-    return _mean(*columns[:2], axis) - _mean(*columns[2:], axis)
+    first, first_weights, second, second_weights = columns
+    return _mean(first, first_weights, axis) - _mean(second, second_weights, axis)
 
 
 def _estimate(statistic: Callable[..., np.ndarray], *columns: np.ndarray) -> Estimate | None:

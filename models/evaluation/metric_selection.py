@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from models.evaluation.inputs.evaluation_set import SystemTraits
 from models.evaluation.inputs.options import ALL
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.records import AnyMetric, CopyMetric, Flag, SpeechMetric
+from processors.metrics.records import AnyMetric, CheckFlag, CopyMetric, SpeechMetric
 from processors.metrics.registry import CHECKS, METRICS, find_check, find_metric
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores, columns_of
 from utils.errors import InputError
@@ -91,7 +91,7 @@ class MetricSelection:
                 self._warn_of_failed(name, system, rows)
             self._skip(_CHECK + name, {s: _unchecked(name, rows) for s, rows in scored.items()})
 
-    def count_flags(self, system: str, flags: Iterable[Sequence[Flag]]) -> dict[str, int]:
+    def count_flags(self, system: str, flags: Iterable[Sequence[CheckFlag]]) -> dict[str, int]:
         """Counts flagged utterances by check, without skipped checks, from the flags of each."""
         counts = Counter(flag.check for row in flags for flag in row)
         skipped = self.skipped[system]
@@ -176,7 +176,7 @@ def _unchecked(name: str, scored: Sequence[UtteranceScores]) -> str:
     return reasons[0] if len(reasons) == len(scored) else ""
 
 
-def _notes(name: str, rows: Iterable[Sequence[Flag]]) -> list[str]:
+def _notes(name: str, rows: Iterable[Sequence[CheckFlag]]) -> list[str]:
     return [flag.note for row in rows for flag in row if flag.check == name]
 
 

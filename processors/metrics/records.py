@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Scored = TypeVar("Scored")
 
 
-class Value(NamedTuple):
+class MetricValue(NamedTuple):
     """The score of one utterance."""
 
     value: float
@@ -56,7 +56,7 @@ class Metric(_Scorer, Generic[Scored]):
 
     unit: str = ""  # of its values; empty for plain numbers
     better: Literal["lower", "higher", ""]  # which values are better; empty where neither is
-    score: Callable[[Scored], Value | None]  # None where the metric is undefined
+    score: Callable[[Scored], MetricValue | None]  # None where the metric is undefined
     needs_encoder: bool = False  # whether it cannot score without the user's speaker encoder
 
     @property
@@ -95,7 +95,7 @@ class Check(_Scorer):
         return _first_paragraph(self.check)
 
 
-class Flag(NamedTuple):
+class CheckFlag(NamedTuple):
     """A failure found in an utterance."""
 
     check: str
@@ -106,9 +106,9 @@ class NotApplicableError(Exception):
     """A check does not apply to this utterance; the message says what it lacks."""
 
 
-def value_of(number: float | None, weight: float = 1.0) -> Value | None:
+def value_of(number: float | None, weight: float = 1.0) -> MetricValue | None:
     """A number as a score; None stays None."""
-    return None if number is None else Value(number, weight)
+    return None if number is None else MetricValue(number, weight)
 
 
 def _first_paragraph(function: Callable[..., object]) -> str:

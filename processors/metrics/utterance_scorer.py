@@ -14,12 +14,12 @@ from modules.mel import MelConfig
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import (
+    CheckFlag,
     Copy,
     CopyMetric,
-    Flag,
+    MetricValue,
     NotApplicableError,
     SpeechMetric,
-    Value,
 )
 from processors.metrics.registry import find_check, find_metric
 from processors.metrics.signals.aligned_pair import AlignedPair
@@ -73,9 +73,9 @@ class ScoreColumn(NamedTuple):
 class CheckResults(NamedTuple):
     """The results of all checks of one signal."""
 
-    flags: tuple[Flag, ...] = ()  # failures that they found
-    unchecked: tuple[Flag, ...] = ()  # checks that do not apply, with the reason as the note
-    failed: tuple[Flag, ...] = ()  # checks that raised, with the error as the note
+    flags: tuple[CheckFlag, ...] = ()  # failures that they found
+    unchecked: tuple[CheckFlag, ...] = ()  # checks that do not apply, with the reason as the note
+    failed: tuple[CheckFlag, ...] = ()  # checks that raised, with the error as the note
 
 
 class UtteranceScores(NamedTuple):
@@ -83,11 +83,11 @@ class UtteranceScores(NamedTuple):
 
     id: str
     seconds: float  # length of the synthesised speech
-    values: dict[str, Value]  # by column; only of metrics that apply
-    flags: tuple[Flag, ...] = ()  # failures of the synthesised speech
-    recorded_flags: tuple[Flag, ...] = ()  # failures of the recording
-    unchecked: tuple[Flag, ...] = ()
-    failed: tuple[Flag, ...] = ()  # metrics and checks
+    values: dict[str, MetricValue]  # by column; only of metrics that apply
+    flags: tuple[CheckFlag, ...] = ()  # failures of the synthesised speech
+    recorded_flags: tuple[CheckFlag, ...] = ()  # failures of the recording
+    unchecked: tuple[CheckFlag, ...] = ()
+    failed: tuple[CheckFlag, ...] = ()  # metrics and checks
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class UtteranceScorer:
     is_copy: bool  # whether the file copies the recording sample by sample
     mel: MelConfig  # mel that copies were made from
 
-    def values(self, name: str) -> dict[str, Value]:
+    def values(self, name: str) -> dict[str, MetricValue]:
         """Finite scores by one metric, by column; none where it lacks a recording."""
         metric = find_metric(name)
         if isinstance(metric, SpeechMetric):
@@ -126,12 +126,12 @@ class UtteranceScorer:
             values = {name: metric.score(self._pair)}
         return {column: v for column, v in values.items() if v and math.isfinite(v.value)}
 
-    def _with_recording(self, metric: SpeechMetric) -> dict[str, Value | None]:
+    def _with_recording(self, metric: SpeechMetric) -> dict[str, MetricValue | None]:
         columns, value = _speech_columns(metric.name), metric.score(self.speech)
         recorded = self.recorded.score(metric) if self.recorded is not None else None
         difference = None
         if value is not None and recorded is not None:
-            difference = Value(value.value - recorded.value, value.weight)
+            difference = MetricValue(value.value - recorded.value, value.weight)
         return dict(zip(columns, (value, recorded, difference), strict=True))
 
     def _copy(self, recorded: LabelledSpeech) -> Copy:
@@ -217,9 +217,11 @@ def score_utterance(utterance: EvaluatedUtterance, task: ScoringTask) -> dict[st
     return scores
 
 
-def _values(scorer: UtteranceScorer, metrics: Iterable[str]) -> tuple[dict[str, Value], list[Flag]]:
+def _values(
+    scorer: UtteranceScorer, metrics: Iterable[str]
+) -> tuple[dict[str, MetricValue], list[CheckFlag]]:
     """Scores of one file by column, and the metrics that raised."""
-    values: dict[str, Value] = {}
+    values: dict[str, MetricValue] = {}
     failed = []
     for name in metrics:
         try:
@@ -227,7 +229,7 @@ def _values(scorer: UtteranceScorer, metrics: Iterable[str]) -> tuple[dict[str, 
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001  (one utterance must not end hours of work)
-            failed.append(Flag(name, described(error)))
+            failed.append(CheckFlag(name, described(error)))
     return values, failed
 
 
@@ -246,17 +248,17 @@ def run_checks(
     for name in names:
         check = find_check(name)
         if missing := check.missing():
-            unchecked.append(Flag(name, f"not installed (pip install {' '.join(missing)})"))
+            unchecked.append(CheckFlag(name, f"not installed (pip install {' '.join(missing)})"))
             continue
         try:
             if (note := check.check(speech, recorded)) is not None:
-                flags.append(Flag(name, note))
+                flags.append(CheckFlag(name, note))
         except NotApplicableError as reason:
-            unchecked.append(Flag(name, str(reason)))
+            unchecked.append(CheckFlag(name, str(reason)))
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001  (the other checks still run)
-            failed.append(Flag(name, described(error)))
+            failed.append(CheckFlag(name, described(error)))
     return CheckResults(tuple(flags), tuple(unchecked), tuple(failed))
 
 

@@ -22,7 +22,7 @@ from modules.mel import MelConfig
 from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.dataset.batch import TtsBatch, VocoderBatch
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
-from processors.metrics.records import CopyMetric, Value
+from processors.metrics.records import CopyMetric, MetricValue
 from processors.metrics.registry import find_metric
 from processors.records import Features
 from utils.errors import InputError, UtteranceError
@@ -99,7 +99,7 @@ class PeriodicScoring:
             is logged, with a traceback unless it comes from the user's input.
         """
         start = time.monotonic()
-        rows: list[Mapping[str, Value]] = []
+        rows: list[Mapping[str, MetricValue]] = []
         try:
             for utterance in self.utterances:
                 # the next one takes as long as the mean of the others
@@ -112,7 +112,7 @@ class PeriodicScoring:
             is_bug = not isinstance(error, InputError | UtteranceError | OSError)
             message = "no scores for the rest of this run: %s"
             _log.warning(message, error or repr(error), exc_info=is_bug)
-            self.utterances = rows = []
+            self.utterances, rows = [], []
         if not rows:
             return None
         self._limit = self._seconds
@@ -126,7 +126,7 @@ class PeriodicScoring:
         )
         self.utterances = self.utterances[:n]
 
-    def _score(self, utterance: ValidationUtterance, sample: Sample) -> Mapping[str, Value]:
+    def _score(self, utterance: ValidationUtterance, sample: Sample) -> Mapping[str, MetricValue]:
         """The values of one utterance, by column; none for audio that is not finite."""
         from processors.metrics.utterance_scorer import UtteranceScorer
 
@@ -142,7 +142,9 @@ class PeriodicScoring:
         scorer = UtteranceScorer(Path(utterance.id), spoken, recorded, is_copy, self._mel)
         return {c: value for name in self.metrics for c, value in scorer.values(name).items()}
 
-    def _summarise(self, rows: Sequence[Mapping[str, Value]], seconds: float) -> ScoringResult:
+    def _summarise(
+        self, rows: Sequence[Mapping[str, MetricValue]], seconds: float
+    ) -> ScoringResult:
         from processors.metrics.utterance_scorer import columns_of
 
         means, units = {}, {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from processors.metrics.records import Copy, CopyMetric, Value, value_of
+from processors.metrics.records import Copy, CopyMetric, MetricValue, value_of
 
 if TYPE_CHECKING:  # they import torch
     from modules.losses import MultiResolutionStft
@@ -24,7 +24,7 @@ _STOI_SHORTEST_S = 0.4
 Pieces = Iterable[tuple[np.ndarray, np.ndarray]]  # parts of a recording and of its copy, (S,) each
 
 
-def score_mel_l1(copy: Copy) -> Value | None:
+def score_mel_l1(copy: Copy) -> MetricValue | None:
     """L1 distance between the log-mels of recording and copy, nats: 0.1 is 10 % of a magnitude.
 
     Lower is better; 0 is the same mel, whatever the phases. The mel is the vocoder's input; the
@@ -51,7 +51,7 @@ def mel_l1(pieces: Pieces, mel: "MelSpectrogram") -> float | None:
     return _mean_over(pieces, distance)
 
 
-def score_mstft(copy: Copy) -> Value | None:
+def score_mstft(copy: Copy) -> MetricValue | None:
     """Multi-resolution STFT distance (Yamamoto et al. 2020, arXiv:1910.11480, eq. 7).
 
     Spectral convergence plus the mean of |ln magnitude - ln magnitude_hat|, averaged over windows
@@ -73,7 +73,7 @@ def score_mstft(copy: Copy) -> Value | None:
     return value_of(_mean_over(_pieces(copy), distance))
 
 
-def score_pesq(copy: Copy) -> Value | None:
+def score_pesq(copy: Copy) -> MetricValue | None:
     """Perceptual evaluation of speech quality, wide-band (ITU-T P.862.2, 2007).
 
     The predicted mean opinion score at 16 kHz: 1.0 to 4.64, which is a perfect copy. Higher is
@@ -89,12 +89,12 @@ def score_pesq(copy: Copy) -> Value | None:
     rate = copy.mel.sample_rate
     resampled = [soxr.resample(wav[: PESQ_SECONDS * rate], rate, PESQ_RATE) for wav in signals]
     try:
-        return Value(float(pesq(PESQ_RATE, *resampled, "wb")))
+        return MetricValue(float(pesq(PESQ_RATE, *resampled, "wb")))
     except PesqError:  # no speech was found, or it is too short
         return None
 
 
-def score_stoi(copy: Copy) -> Value | None:
+def score_stoi(copy: Copy) -> MetricValue | None:
     """Short-time objective intelligibility (Taal et al. 2011, doi:10.1109/TASL.2011.2114881).
 
     The mean correlation of the envelopes of 15 third-octave bands from 150 Hz over 0.4 s, at

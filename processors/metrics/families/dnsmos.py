@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from processors.metrics.records import SpeechMetric, Value
+from processors.metrics.records import MetricValue, SpeechMetric
 
 if TYPE_CHECKING:
     from processors.metrics.recognition.labelled_speech import LabelledSpeech
@@ -29,7 +29,7 @@ _WINDOW = int(9.01 * MODEL_RATE)  # input of the model, samples
 _SILENT_PEAK = 1e-4  # -80 dB: digital silence scores higher than noise
 
 
-def score_dnsmos(speech: "LabelledSpeech") -> Value | None:
+def score_dnsmos(speech: "LabelledSpeech") -> MetricValue | None:
     """Predicted mean opinion score of noisy speech, 1 to 5: DNSMOS P.835 (arXiv:2110.01763)."""
     wav = speech.wav
     too_short = len(wav) < SHORTEST_S * speech.sample_rate
@@ -37,7 +37,7 @@ def score_dnsmos(speech: "LabelledSpeech") -> Value | None:
         return None
     opinion = opinions(wav, speech.sample_rate)
     note = f"speech {opinion['sig_mos']:.2f}, background {opinion['bak_mos']:.2f}"
-    return Value(opinion["ovrl_mos"], note=note)
+    return MetricValue(opinion["ovrl_mos"], note=note)
 
 
 def opinions(wav: np.ndarray, sample_rate: int) -> dict[str, float]:

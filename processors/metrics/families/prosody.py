@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from processors.metrics.records import PairMetric, Value, value_of
+from processors.metrics.records import MetricValue, PairMetric, value_of
 
 if TYPE_CHECKING:
     from processors.metrics.signals.aligned_pair import AlignedPair
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _HALF_AN_OCTAVE = 600  # cents
 
 
-def score_f0rmse(pair: "AlignedPair") -> Value | None:
+def score_f0rmse(pair: "AlignedPair") -> MetricValue | None:
     """Root mean square error of the fundamental frequency, Hz, over frames voiced in both.
 
     Lower is better. High voices have larger errors in Hz than low ones; `f0rmse_cents` does not
@@ -25,7 +25,7 @@ def score_f0rmse(pair: "AlignedPair") -> Value | None:
     return value_of(rmse(pair.voiced_f0))
 
 
-def score_f0rmse_cents(pair: "AlignedPair") -> Value | None:
+def score_f0rmse_cents(pair: "AlignedPair") -> MetricValue | None:
     """Root mean square error of the fundamental frequency in cents (hundredths of a semitone).
 
     Of 1200 * log2(f0_hat / f0), over the same frames as `f0rmse`. Lower is better; 100 is a
@@ -40,7 +40,7 @@ def score_f0rmse_cents(pair: "AlignedPair") -> Value | None:
     """
     cents = 1200 * np.log2(pair.voiced_f0)  # (V, 2)
     error = rmse(cents)
-    return None if error is None else Value(error, note=_octave_note(cents))
+    return None if error is None else MetricValue(error, note=_octave_note(cents))
 
 
 def _octave_note(cents: np.ndarray) -> str:
@@ -53,7 +53,7 @@ def _octave_note(cents: np.ndarray) -> str:
     return f"{100 * is_far.mean():.1f} % of the frames are more than half an octave apart{without}"
 
 
-def score_fpc(pair: "AlignedPair") -> Value | None:
+def score_fpc(pair: "AlignedPair") -> MetricValue | None:
     """F0 Pearson correlation, over frames that are voiced in both, -1 to 1.
 
     Higher is better; 1 is the same intonation at any register and range.
@@ -61,7 +61,7 @@ def score_fpc(pair: "AlignedPair") -> Value | None:
     return value_of(correlation(pair.voiced_f0))
 
 
-def score_v_uv_f1(pair: "AlignedPair") -> Value | None:
+def score_v_uv_f1(pair: "AlignedPair") -> MetricValue | None:
     """F1 score of the voiced/unvoiced decision.
 
     2 TP / (2 TP + FP + FN) of voiced frames, with TP voiced in both, FP only in the synthesised
@@ -76,7 +76,7 @@ def f1(voiced: np.ndarray) -> float | None:
     return 2 * int(voiced.all(axis=1).sum()) / positives if positives else None
 
 
-def score_energy_rmse(pair: "AlignedPair") -> Value | None:
+def score_energy_rmse(pair: "AlignedPair") -> MetricValue | None:
     """Root mean square error of the level, dB, under a Hann window of 25 ms.
 
     Lower is better; a copy that is 6 dB louder throughout has 6. Levels more than 40 dB below the
@@ -85,7 +85,7 @@ def score_energy_rmse(pair: "AlignedPair") -> Value | None:
     return value_of(rmse(pair.energy))
 
 
-def score_energy_pc(pair: "AlignedPair") -> Value | None:
+def score_energy_pc(pair: "AlignedPair") -> MetricValue | None:
     """Pearson correlation of the levels of `energy_rmse`, -1 to 1.
 
     Higher is better; the same signal at any volume has 1.
@@ -93,7 +93,7 @@ def score_energy_pc(pair: "AlignedPair") -> Value | None:
     return value_of(correlation(pair.energy))
 
 
-def score_duration_rmse(pair: "AlignedPair") -> Value | None:
+def score_duration_rmse(pair: "AlignedPair") -> MetricValue | None:
     """Root mean square error of phone durations, ms.
 
     Over the phones that both have, matched by name and in order, without pauses. Lower is better.
@@ -104,7 +104,7 @@ def score_duration_rmse(pair: "AlignedPair") -> Value | None:
     return value_of(rmse(1000 * np.array(durations).reshape(-1, 2)))
 
 
-def score_speech_rate(pair: "AlignedPair") -> Value | None:
+def score_speech_rate(pair: "AlignedPair") -> MetricValue | None:
     """Speech rate relative to the recording: 1.1 is 10 % faster than recorded.
 
     The time from the first to the last frame of speech of the recording, divided by that of the
@@ -112,7 +112,7 @@ def score_speech_rate(pair: "AlignedPair") -> Value | None:
     phones per second. Neither direction is better by itself.
     """
     n_frames, n_frames_hat = (side.sound.end - side.sound.start for side in pair.features)
-    return Value(n_frames / n_frames_hat) if n_frames and n_frames_hat else None
+    return MetricValue(n_frames / n_frames_hat) if n_frames and n_frames_hat else None
 
 
 def rmse(pairs: np.ndarray) -> float | None:

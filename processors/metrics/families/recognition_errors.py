@@ -12,7 +12,7 @@ between synthesised and recorded speech; 0 means that both are recognised equall
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from processors.metrics.records import SpeechMetric, Value
+from processors.metrics.records import MetricValue, SpeechMetric
 
 if TYPE_CHECKING:
     from processors.metrics.recognition.labelled_speech import LabelledSpeech
@@ -21,12 +21,12 @@ PACKAGES = ("jiwer", "pocketsphinx", "soxr")
 _NEEDS = "a text in English, or in the language of a recogniser or of transcripts of one's own"
 
 
-def score_wer(speech: "LabelledSpeech") -> Value | None:
+def score_wer(speech: "LabelledSpeech") -> MetricValue | None:
     """Word error rate of a speech recogniser; lower is better."""
     return _error_rate(speech, word_error, lambda words: len(words.split()))
 
 
-def score_cer(speech: "LabelledSpeech") -> Value | None:
+def score_cer(speech: "LabelledSpeech") -> MetricValue | None:
     """Character error rate of a speech recogniser, spaces between words included; lower is better.
 
     A wrong ending costs less here than a missing word, which `wer` counts alike; languages written
@@ -37,12 +37,12 @@ def score_cer(speech: "LabelledSpeech") -> Value | None:
 
 def _error_rate(
     speech: "LabelledSpeech", error: Callable[[str, str], float], count: Callable[[str], int]
-) -> Value | None:
+) -> MetricValue | None:
     """Percent, with the hypothesis as the note; None without a text, or a recogniser of it."""
     words, hypothesis = speech.words, speech.recognised_words
     if not words or hypothesis is None:
         return None
-    return Value(100 * error(words, hypothesis), count(words), hypothesis)
+    return MetricValue(100 * error(words, hypothesis), count(words), hypothesis)
 
 
 def word_error(words: str, hypothesis: str) -> float:

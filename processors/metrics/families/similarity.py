@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from processors.metrics.recognition.user_models import UserFunctionError, name_of
-from processors.metrics.records import PairMetric, Value
+from processors.metrics.records import MetricValue, PairMetric
 
 if TYPE_CHECKING:
     from processors.metrics.signals.acoustic_features import AcousticFeatures
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SILENT_PEAK = 1e-4  # -80 dB
 
 
-def score_similarity(pair: "AlignedPair") -> Value | None:
+def score_similarity(pair: "AlignedPair") -> MetricValue | None:
     """Speaker similarity: cosine between the embeddings of recording and synthesised speech.
 
     Raises:
@@ -38,7 +38,7 @@ def score_similarity(pair: "AlignedPair") -> Value | None:
             f"{name_of(pair.recorded.encoder)}: gave {len(direction)} numbers for a recording and "
             f"{len(direction_hat)} for speech; an encoder of voices gives vectors of one length"
         )
-    return Value(float(direction @ direction_hat))
+    return MetricValue(float(direction @ direction_hat))
 
 
 def _direction(features: "AcousticFeatures") -> np.ndarray | None:

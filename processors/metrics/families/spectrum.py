@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from processors.metrics.records import PairMetric, Value
+from processors.metrics.records import MetricValue, PairMetric
 
 if TYPE_CHECKING:
     from processors.metrics.signals.aligned_pair import AlignedPair
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _DB_PER_NEPER = 10 / np.log(10) * np.sqrt(2)
 
 
-def score_mcd(pair: "AlignedPair") -> Value | None:
+def score_mcd(pair: "AlignedPair") -> MetricValue | None:
     """Mel-cepstral distortion, dB (Kubichek 1993), along the dynamic time warping path.
 
     The path is that of the smallest sum, from the first to the last frame of speech. Lower is
@@ -35,7 +35,7 @@ def score_mcd(pair: "AlignedPair") -> Value | None:
     return _distortion_along(pair, pair.dtw_path)
 
 
-def score_mcd_frames(pair: "AlignedPair") -> Value | None:
+def score_mcd_frames(pair: "AlignedPair") -> MetricValue | None:
     """Mel-cepstral distortion of frames with a known correspondence, dB.
 
     Without dynamic time warping, which also finds good matches for badly timed speech. A copy of a
@@ -46,12 +46,12 @@ def score_mcd_frames(pair: "AlignedPair") -> Value | None:
     return _distortion_along(pair, pair.path if pair.same_timing else pair.phone_path)
 
 
-def _distortion_along(pair: "AlignedPair", path: np.ndarray) -> Value | None:
+def _distortion_along(pair: "AlignedPair", path: np.ndarray) -> MetricValue | None:
     """Mean distortion of a pair along a path (L, 2) of frames; None if it is empty."""
     if not len(path):
         return None
     cepstra, cepstra_hat = (side.cepstra[path[:, i]] for i, side in enumerate(pair.features))
-    return Value(mel_cepstral_distortion(cepstra, cepstra_hat))
+    return MetricValue(mel_cepstral_distortion(cepstra, cepstra_hat))
 
 
 def mel_cepstral_distortion(cepstra: np.ndarray, cepstra_hat: np.ndarray) -> float:

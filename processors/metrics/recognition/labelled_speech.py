@@ -19,7 +19,7 @@ from processors.metrics.recognition.user_models import (
     UserModels,
     name_of,
 )
-from processors.metrics.records import SpeechMetric, Value
+from processors.metrics.records import MetricValue, SpeechMetric
 from processors.records import TimedPhone
 from processors.text.normalisation import clean_characters, is_english, normalise_english
 from utils.errors import InputError
@@ -47,9 +47,9 @@ class LabelledSpeech:
     recorded: bool = False  # whether this is the recording
     # the user's recogniser and speaker encoder
     user_models: UserModels = field(default_factory=UserModels)
-    _values: dict[str, Value | None] = field(default_factory=dict, init=False, repr=False)
+    _values: dict[str, MetricValue | None] = field(default_factory=dict, init=False, repr=False)
 
-    def score(self, metric: SpeechMetric) -> Value | None:
+    def score(self, metric: SpeechMetric) -> MetricValue | None:
         """Scores the signal by a metric, once."""
         if metric.name not in self._values:
             self._values[metric.name] = metric.score(self)

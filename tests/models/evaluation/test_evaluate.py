@@ -17,7 +17,7 @@ from models.evaluation.results import Evaluation, MeanScore, System, SystemRepor
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
 from processors.metrics.recognition.user_models import UserModels, load_function
-from processors.metrics.records import Copy, Value
+from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
 from processors.metrics.utterance_scorer import EvaluatedUtterance
 from tests.models.stage_3 import (
@@ -354,7 +354,7 @@ def test_failures_are_found_and_counted(tmp_path):
 
 @pytest.mark.usefixtures("recogniser")
 def test_a_metric_that_fails_leaves_all_other_scores(copies, monkeypatch, caplog):
-    def fail(copy: Copy) -> Value:
+    def fail(copy: Copy) -> MetricValue:
         raise IndexError("list index out of range")
 
     score = METRICS["mel_l1"].score

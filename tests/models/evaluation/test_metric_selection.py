@@ -5,7 +5,14 @@ from models.evaluation.inputs.evaluation_set import SystemTraits
 from models.evaluation.metric_selection import MetricSelection
 from processors.metrics import registry
 from processors.metrics.recognition.user_models import UserModels
-from processors.metrics.records import Check, CopyMetric, Flag, PairMetric, SpeechMetric, Value
+from processors.metrics.records import (
+    Check,
+    CheckFlag,
+    CopyMetric,
+    MetricValue,
+    PairMetric,
+    SpeechMetric,
+)
 from processors.metrics.utterance_scorer import UtteranceScores
 from utils.errors import InputError
 
@@ -40,7 +47,7 @@ def selection_of(
 
 
 def scored(id: str, *names: str, **changes) -> UtteranceScores:
-    return UtteranceScores(id, 1.0, {name: Value(1.0) for name in names}, **changes)
+    return UtteranceScores(id, 1.0, {name: MetricValue(1.0) for name in names}, **changes)
 
 
 def test_each_system_has_what_can_be_computed_of_it_and_reasons_for_the_rest(caplog):
@@ -156,9 +163,9 @@ def test_checks_are_made_with_all_metrics_or_where_they_are_chosen():
 def test_failures_are_counted_by_check_and_by_utterance():
     found = selection_of(one=SPEECH)
     utterances = [
-        scored("a", "paired", flags=(Flag("quiet", "-60 dB"),)),
-        scored("b", "paired", flags=(Flag("quiet", "-70 dB"),)),
-        scored("c", "paired", unchecked=(Flag("quiet", "it is empty"),)),
+        scored("a", "paired", flags=(CheckFlag("quiet", "-60 dB"),)),
+        scored("b", "paired", flags=(CheckFlag("quiet", "-70 dB"),)),
+        scored("c", "paired", unchecked=(CheckFlag("quiet", "it is empty"),)),
     ]
     found.skip_unscored({"one": utterances})
     assert found.count_flags("one", [one.flags for one in utterances]) == {"quiet": 2}
@@ -166,7 +173,7 @@ def test_failures_are_counted_by_check_and_by_utterance():
 
 
 def test_what_fails_is_logged_with_its_utterances_and_left_out_where_it_always_does(caplog):
-    broken = {"failed": (Flag("spoken", "KeyError: 7"), Flag("quiet", "OSError: 5"))}
+    broken = {"failed": (CheckFlag("spoken", "KeyError: 7"), CheckFlag("quiet", "OSError: 5"))}
     found = selection_of(one=SPEECH, two=SPEECH)
     with caplog.at_level("INFO", "arion"):
         found.skip_unscored(
@@ -189,7 +196,7 @@ def test_a_check_that_applied_to_no_utterance_counts_no_failures(caplog):
     found = selection_of(one=SPEECH)
     with caplog.at_level("INFO", "arion"):
         found.skip_unscored(
-            {"one": [scored("a", "paired", unchecked=(Flag("quiet", "needs sound"),))]}
+            {"one": [scored("a", "paired", unchecked=(CheckFlag("quiet", "needs sound"),))]}
         )
         found.log_skipped()
     assert found.count_flags("one", [()]) == {}

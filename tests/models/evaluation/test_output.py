@@ -11,7 +11,7 @@ from models.evaluation.results import (
     mean_scores,
 )
 from modules.mel import MelConfig
-from processors.metrics.records import Flag, Value
+from processors.metrics.records import CheckFlag, MetricValue
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 from utils.files import read_json
 
@@ -61,7 +61,7 @@ def test_no_recordings_have_no_failures():
 
 
 def test_unchecked_utterances_are_not_counted_as_good():
-    skipped_check = UtteranceScores("u", 1.0, {}, unchecked=(Flag("words", "no text"),))
+    skipped_check = UtteranceScores("u", 1.0, {}, unchecked=(CheckFlag("words", "no text"),))
     one = System("a", Path("a"), report(flags={"words": 0, "dc": 1}), {"u": skipped_check})
     assert tables_of(Evaluation((one,), (), MelConfig())).splitlines()[-2:] == [
         "words     0 of 19",
@@ -110,10 +110,10 @@ def test_systems_are_compared_in_plain_words():
 
 
 def test_files_say_what_the_table_says_and_more(tmp_path):
-    value = {"mel_l1": Value(0.12345678, 7), "wer": Value(50.0, 2, "hello word")}
-    flags = (Flag("silence", "2 s of it"),), (Flag("dc", "an offset"),)
-    skipped_check = (Flag("words", "no text"),)
-    failed = (Flag("pesq", "ValueError: no"),)
+    value = {"mel_l1": MetricValue(0.12345678, 7), "wer": MetricValue(50.0, 2, "hello word")}
+    flags = (CheckFlag("silence", "2 s of it"),), (CheckFlag("dc", "an offset"),)
+    skipped_check = (CheckFlag("words", "no text"),)
+    failed = (CheckFlag("pesq", "ValueError: no"),)
     scored = [UtteranceScores("a", 1.23456, value, *flags, skipped_check, failed)]
     nats, percent = ScoreColumn("mel_l1", "nats", "lower"), ScoreColumn("wer", "%", "lower")
     scores = mean_scores([nats, percent], scored)

@@ -12,7 +12,7 @@ from models.evaluation.results import (
     mean_scores,
     verdict_of,
 )
-from processors.metrics.records import Value
+from processors.metrics.records import MetricValue
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 
 NATS = ScoreColumn("mel_l1", "nats", "lower")
@@ -21,14 +21,14 @@ MOS = ScoreColumn("dnsmos", "MOS", "higher")
 RATE = ScoreColumn("rate", "", "")
 
 
-def mean_of(column: ScoreColumn, values: list[Value]) -> MeanScore:
+def mean_of(column: ScoreColumn, values: list[MetricValue]) -> MeanScore:
     scored = [UtteranceScores(str(n), 1.0, {column.name: value}) for n, value in enumerate(values)]
     return mean_scores([column], scored)[column.name]
 
 
 def test_the_interval_of_many_values_is_that_of_their_mean():
     generator = np.random.default_rng(1)
-    values = [Value(x) for x in generator.normal(5, 2, size=400)]
+    values = [MetricValue(x) for x in generator.normal(5, 2, size=400)]
     score = mean_of(NATS, values)
     numbers = [value.value for value in values]
     assert score.mean == pytest.approx(np.mean(numbers), abs=1e-6)
@@ -41,23 +41,23 @@ def test_the_interval_of_many_values_is_that_of_their_mean():
 
 def test_a_word_error_counts_words_and_not_utterances():
     errors_and_words = [(0, 10), (3, 4), (1, 30)]
-    values = [Value(100 * errors / words, words) for errors, words in errors_and_words]
+    values = [MetricValue(100 * errors / words, words) for errors, words in errors_and_words]
     score = mean_of(WER, values)
     assert score.mean == pytest.approx(100 * 4 / 44, abs=1e-5)
     assert 0 <= score.low < score.mean < score.high <= 75
 
 
 def test_equal_values_are_certain_and_one_says_nothing_of_others():
-    certain = mean_of(WER, [Value(20.0, 3), Value(20.0, 5)])
+    certain = mean_of(WER, [MetricValue(20.0, 3), MetricValue(20.0, 5)])
     assert (certain.low, certain.mean, certain.high) == (20.0, 20.0, 20.0)
-    alone = mean_of(WER, [Value(20.0)])
+    alone = mean_of(WER, [MetricValue(20.0)])
     assert (alone.low, alone.mean, alone.high, alone.n) == (None, 20.0, None, 1)
 
 
 def test_what_has_no_value_is_not_counted():
     scored = [
-        UtteranceScores("a", 1.0, {"mel_l1": Value(1.0)}),
-        UtteranceScores("b", 1.0, {"mel_l1": Value(2.0), "wer": Value(50.0, 2)}),
+        UtteranceScores("a", 1.0, {"mel_l1": MetricValue(1.0)}),
+        UtteranceScores("b", 1.0, {"mel_l1": MetricValue(2.0), "wer": MetricValue(50.0, 2)}),
     ]
     scores = mean_scores([NATS, WER, ScoreColumn("pesq", "MOS", "higher")], scored)
     assert [(name, score.mean, score.n) for name, score in scores.items()] == [
@@ -66,7 +66,7 @@ def test_what_has_no_value_is_not_counted():
     ]
 
 
-def system(name: str, **values: dict[str, Value]) -> System:
+def system(name: str, **values: dict[str, MetricValue]) -> System:
     """Utterances with these values, by column."""
     ids = sorted({id for by_id in values.values() for id in by_id})
     scored = {
@@ -78,11 +78,11 @@ def system(name: str, **values: dict[str, Value]) -> System:
     return System(name, Path(name), SystemReport(len(ids), 1.0, "", {}, {}), scored)
 
 
-def noisy(seed: int, mean: float, n: int = 50) -> dict[str, Value]:
+def noisy(seed: int, mean: float, n: int = 50) -> dict[str, MetricValue]:
     """Values around a mean, on top of what all find hard."""
     hard = np.random.default_rng(0).normal(0, 10, n)
     own = np.random.default_rng(seed).normal(mean, 1, n)
-    return {f"{i:03d}": Value(float(value)) for i, value in enumerate(hard + own)}
+    return {f"{i:03d}": MetricValue(float(value)) for i, value in enumerate(hard + own)}
 
 
 def test_every_two_systems_are_compared_by_utterance():
@@ -104,8 +104,10 @@ def test_every_two_systems_are_compared_by_utterance():
 
 
 def test_differences_of_words_count_words():
-    first = system("a", wer={"x": Value(50.0, 2), "y": Value(10.0, 10), "z": Value(0.0, 3)})
-    second = system("b", wer={"x": Value(0.0, 2), "y": Value(20.0, 10)})
+    first = system(
+        "a", wer={"x": MetricValue(50.0, 2), "y": MetricValue(10.0, 10), "z": MetricValue(0.0, 3)}
+    )
+    second = system("b", wer={"x": MetricValue(0.0, 2), "y": MetricValue(20.0, 10)})
     (comparison,) = compare([first, second], [WER, MOS])
     assert set(comparison.differences) == {"wer"}
     difference = comparison.differences["wer"]

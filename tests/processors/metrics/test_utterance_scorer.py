@@ -13,13 +13,13 @@ from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.records import (
     AnyMetric,
     Check,
+    CheckFlag,
     Copy,
     CopyMetric,
-    Flag,
+    MetricValue,
     NotApplicableError,
     PairMetric,
     SpeechMetric,
-    Value,
 )
 from processors.metrics.registry import CHECKS, METRICS
 from processors.metrics.signals.aligned_pair import AlignedPair
@@ -53,17 +53,17 @@ def speech_metric(name: str, score) -> SpeechMetric:
 def metrics(monkeypatch):
     """Three metrics that say how they were called."""
 
-    def level(speech: LabelledSpeech) -> Value | None:
+    def level(speech: LabelledSpeech) -> MetricValue | None:
         peak = float(np.abs(speech.wav).max())
-        return Value(peak, len(speech.text), str(speech.sample_rate)) if speech.text else None
+        return MetricValue(peak, len(speech.text), str(speech.sample_rate)) if speech.text else None
 
-    def longer(copy: Copy) -> Value:
-        return Value(len(copy.wav) + len(copy.wav_hat) / 1e6)
+    def longer(copy: Copy) -> MetricValue:
+        return MetricValue(len(copy.wav) + len(copy.wav_hat) / 1e6)
 
     add(
         monkeypatch,
         CopyMetric(name="longer", unit="s", better="lower", score=longer),
-        CopyMetric(name="nan", better="lower", score=lambda _: Value(math.nan)),
+        CopyMetric(name="nan", better="lower", score=lambda _: MetricValue(math.nan)),
         speech_metric("level", level),
     )
 
@@ -144,13 +144,13 @@ def counting(monkeypatch):
     """Metrics and checks that record their calls."""
     calls: list[tuple[str, object]] = []
 
-    def speech(one: LabelledSpeech) -> Value:
+    def speech(one: LabelledSpeech) -> MetricValue:
         calls.append(("speech", (one.recorded, one.id, heard_by(one.user_models))))
-        return Value(float(np.abs(one.wav).max()))
+        return MetricValue(float(np.abs(one.wav).max()))
 
-    def pair(one: AlignedPair) -> Value:
+    def pair(one: AlignedPair) -> MetricValue:
         calls.append(("pair", id(one.recorded)))
-        return Value(
+        return MetricValue(
             len(one.recorded.phones) + 10 * len(one.synthesised.phones) + 100 * one.same_timing
         )
 
@@ -159,13 +159,13 @@ def counting(monkeypatch):
     ) -> CheckResults:
         calls.append(("checks", (one.recorded, recorded is not None)))
         note = "recording" if one.recorded else "speech"
-        return CheckResults((Flag(names[0], note),), (Flag(names[1], "needs an ear"),))
+        return CheckResults((CheckFlag(names[0], note),), (CheckFlag(names[1], "needs an ear"),))
 
     add(
         monkeypatch,
         speech_metric("speech", speech),
         PairMetric(name="pair", unit="dB", better="lower", score=pair),
-        CopyMetric(name="copy", unit="s", better="lower", score=lambda _: Value(1.0)),
+        CopyMetric(name="copy", unit="s", better="lower", score=lambda _: MetricValue(1.0)),
     )
     monkeypatch.setattr(utterance_scorer, "run_checks", checks)
     return calls
@@ -208,9 +208,9 @@ def test_a_recording_is_read_and_scored_once_for_all_systems(tmp_path, counting)
     assert "copy" not in values["y"]
     assert values["y"]["speech_difference"].value == pytest.approx(-2 / 3 * 0.5, abs=1e-3)
     for one in by_system.values():
-        assert one.flags == (Flag("loud", "speech"),)
-        assert one.recorded_flags == (Flag("loud", "recording"),)
-        assert one.unchecked == (Flag("odd", "needs an ear"),)
+        assert one.flags == (CheckFlag("loud", "speech"),)
+        assert one.recorded_flags == (CheckFlag("loud", "recording"),)
+        assert one.unchecked == (CheckFlag("odd", "needs an ear"),)
 
 
 @pytest.mark.usefixtures("counting")
@@ -218,7 +218,7 @@ def test_without_a_recording_what_needs_one_is_left_out(tmp_path):
     item = EvaluatedUtterance("u", None, "hello", "en-us", None, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, TASK)
     assert set(by_system["x"].values) == {"speech"}
-    assert by_system["x"].flags == (Flag("loud", "speech"),)
+    assert by_system["x"].flags == (CheckFlag("loud", "speech"),)
     assert by_system["x"].recorded_flags == ()
 
 
@@ -231,19 +231,21 @@ def test_transcripts_are_those_of_the_system(tmp_path, counting):
 
 
 def test_a_metric_that_breaks_down_costs_no_other_its_score(tmp_path, monkeypatch):
-    def fail(_: object) -> Value:
+    def fail(_: object) -> MetricValue:
         raise ZeroDivisionError("division by zero\nin line 7")
 
-    add(monkeypatch, speech_metric("rate", fail), speech_metric("level", lambda _: Value(1.0)))
+    add(
+        monkeypatch, speech_metric("rate", fail), speech_metric("level", lambda _: MetricValue(1.0))
+    )
     item = EvaluatedUtterance("u", noise, "hello", "en-us", None, spoken_by(tmp_path, "x"))
     by_system = score_utterance(item, ScoringTask(("rate", "level"), MEL))
-    assert by_system["x"].failed == (Flag("rate", "ZeroDivisionError: division by zero"),)
-    assert by_system["x"].values["level"] == Value(1.0)
+    assert by_system["x"].failed == (CheckFlag("rate", "ZeroDivisionError: division by zero"),)
+    assert by_system["x"].values["level"] == MetricValue(1.0)
     assert "rate" not in by_system["x"].values
 
 
 def test_a_fault_of_the_users_ends_the_scores_of_an_utterance(tmp_path, monkeypatch):
-    def refuse(_: object) -> Value:
+    def refuse(_: object) -> MetricValue:
         raise InputError("u.txt is missing")
 
     add(monkeypatch, speech_metric("rate", refuse))
@@ -276,12 +278,12 @@ def checks(monkeypatch):
 def test_failures_become_flags_and_other_checks_have_a_reason(checks):
     flags, unchecked, failed = run_checks(LabelledSpeech(noise(), 8000, "", ""), None, checks)
 
-    assert flags == (Flag("bad", "4000 samples, None"),)
+    assert flags == (CheckFlag("bad", "4000 samples, None"),)
     assert unchecked == (
-        Flag("unable", "needs a text in Finnish"),
-        Flag("bare", "not installed (pip install no_such_package)"),
+        CheckFlag("unable", "needs a text in Finnish"),
+        CheckFlag("bare", "not installed (pip install no_such_package)"),
     )
-    assert failed == (Flag("broken", "KeyError: 'cue'"),)
+    assert failed == (CheckFlag("broken", "KeyError: 'cue'"),)
 
 
 def test_only_the_named_checks_run(checks):

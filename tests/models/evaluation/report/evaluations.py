@@ -11,7 +11,7 @@ from models.evaluation.report.page import write_page
 from models.evaluation.results import Evaluation, System, SystemReport, compare, mean_scores
 from modules.mel import MelConfig
 from processors.audio.files import write_wav
-from processors.metrics.records import Flag, Value
+from processors.metrics.records import CheckFlag, MetricValue
 from processors.metrics.utterance_scorer import (
     EvaluatedUtterance,
     ScoreColumn,
@@ -66,15 +66,15 @@ def item_of(
 
 
 def scored_of(
-    id: str, mcd: float, heard: str = "the cat", flags: tuple[Flag, ...] = ()
+    id: str, mcd: float, heard: str = "the cat", flags: tuple[CheckFlag, ...] = ()
 ) -> UtteranceScores:
     """Scores of an utterance."""
     values = {
-        "mcd": Value(mcd),
-        "pesq": Value(4 - mcd / 4),
-        "wer": Value(50.0, 2, heard),
-        "wer_recorded": Value(0.0, 2, "the cat"),
-        "wer_difference": Value(50.0, 2),
+        "mcd": MetricValue(mcd),
+        "pesq": MetricValue(4 - mcd / 4),
+        "wer": MetricValue(50.0, 2, heard),
+        "wer_recorded": MetricValue(0.0, 2, "the cat"),
+        "wer_difference": MetricValue(50.0, 2),
     }
     return UtteranceScores(id, 0.4, values, flags)
 

@@ -1,7 +1,7 @@
 import re
 
 from models.evaluation.report.page import write_page
-from processors.metrics.records import Flag
+from processors.metrics.records import CheckFlag
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, page_of, scored_of
 
 HOSTILE = "</script><b onclick=alert(1)>\u2028 & <!-- ü"
@@ -11,7 +11,7 @@ def test_texts_ids_and_names_cannot_break_out(tmp_path):
     pages = []
     for name in ("harmless", HOSTILE):
         item = item_of(tmp_path, name, (name,), text=name)
-        flags = (Flag(name, name),)
+        flags = (CheckFlag(name, name),)
         scored = {name: [scored_of(name, 5.0, heard=name, flags=flags)]}
         pages.append(page_of(tmp_path / "report.html", [item], scored))
     hostile = pages[1]

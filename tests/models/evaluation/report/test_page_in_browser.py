@@ -5,7 +5,7 @@ import pytest
 
 from models.evaluation.report import page as page_writer
 from models.evaluation.report.page import write_page
-from processors.metrics.records import Flag, Value
+from processors.metrics.records import CheckFlag, MetricValue
 from processors.metrics.utterance_scorer import ScoreColumn, UtteranceScores
 from tests.models.evaluation.report import evaluations
 from tests.models.evaluation.report.browser import Browser, find_browser
@@ -42,7 +42,7 @@ def page_in(folder):
         item_of(folder, "silent", systems, wav=np.zeros(4000)),
         item_of(folder, IDS[4], systems, text=IDS[4], wav=tone(200, 1.0, 44100), sample_rate=44100),
     ]
-    flag = (Flag("silence", "0.4 s of silence at 0.1 s"),)
+    flag = (CheckFlag("silence", "0.4 s of silence at 0.1 s"),)
     scored = {
         system: [
             scored_of(id, mcd + n, flags=flag if (id, system) == ("third", "voice") else ())
@@ -95,7 +95,7 @@ def test_three_systems_fit_into_a_window_of_1280_pixels(browser, tmp_path, monke
     scored = {
         system: [
             UtteranceScores(
-                id, 0.4, {name: Value(-1000.0 - n * k) for n, name in enumerate(names)}, ()
+                id, 0.4, {name: MetricValue(-1000.0 - n * k) for n, name in enumerate(names)}, ()
             )
             for k, id in enumerate(IDS)
         ]

@@ -13,7 +13,7 @@ from models.evaluation.report.tables import (
     voices_of,
 )
 from models.evaluation.results import Comparison, MeanScore
-from processors.metrics.records import Flag
+from processors.metrics.records import CheckFlag
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
 
 
@@ -22,7 +22,7 @@ def evaluation(tmp_path):
     """Two voices and a reference that has one of three utterances."""
     names = ("good", "bad", "copy")
     items = [item_of(tmp_path, id, names if id == "a" else names[:2]) for id in "abc"]
-    clipped, unknown = Flag("clipping", "at 0.1 s"), Flag("of a plugin", "somewhere")
+    clipped, unknown = CheckFlag("clipping", "at 0.1 s"), CheckFlag("of a plugin", "somewhere")
     scored = {
         "good": [scored_of(id, mcd) for id, mcd in zip("abc", (4.0, 5.0, 6.0), strict=True)],
         "bad": [
@@ -113,7 +113,7 @@ def test_flags_are_counted_by_voice_and_named_in_words(evaluation):
 
 def test_unchecked_utterances_are_counted(evaluation):
     bad = next(one for one in evaluation.systems if one.name == "bad")
-    unchecked = (Flag("clipping", "its recording is clipped, too"),)
+    unchecked = (CheckFlag("clipping", "its recording is clipped, too"),)
     scored = {id: one._replace(unchecked=unchecked) for id, one in list(bad.scored.items())[:2]}
     systems = [replace(bad, scored={**bad.scored, **scored})]
     assert [row.unchecked for row in flag_rows(systems)] == [2, 0]

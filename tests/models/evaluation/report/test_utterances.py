@@ -5,7 +5,7 @@ import pytest
 from models.evaluation.report.tables import columns_of, digits_for, shown_systems, voices_of
 from models.evaluation.report.utterances import mark_words, shown_utterance, transcripts_of
 from models.evaluation.results import MeanScore
-from processors.metrics.records import Flag, Value
+from processors.metrics.records import CheckFlag, MetricValue
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
 
 
@@ -13,7 +13,7 @@ from tests.models.evaluation.report.evaluations import evaluation_of, item_of, s
 def evaluation(tmp_path):
     """Two utterances by a voice; the copy has one of them."""
     items = [item_of(tmp_path, "a", ("voice", "copy")), item_of(tmp_path, "b", ("voice",))]
-    flag = Flag("clipping", "at 0.1 s")
+    flag = CheckFlag("clipping", "at 0.1 s")
     scored = {
         "voice": [scored_of("a", 5.0, flags=(flag,)), scored_of("b", 7.0)],
         "copy": [scored_of("a", 2.0)],
@@ -66,7 +66,7 @@ def test_flags_say_whose_they_are(evaluation):
 
 
 def replace_recorded(scored):
-    return scored._replace(recorded_flags=(Flag("silence", "too quiet"),))
+    return scored._replace(recorded_flags=(CheckFlag("silence", "too quiet"),))
 
 
 def test_texts_are_shown_as_written_and_transcripts_as_normalised_words(evaluation):
@@ -84,7 +84,9 @@ def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
 
 def test_without_a_recogniser_there_are_no_transcripts(evaluation):
     voice = evaluation.systems[0]
-    scored = {id: one._replace(values={"mcd": Value(5.0)}) for id, one in voice.scored.items()}
+    scored = {
+        id: one._replace(values={"mcd": MetricValue(5.0)}) for id, one in voice.scored.items()
+    }
     assert transcripts_of(evaluation.items[0], [replace(voice, scored=scored)]) == []
 
 

@@ -18,7 +18,7 @@ from modules.mel import MelConfig
 from processors.audio.files import AudioError
 from processors.dataset.batch import VocoderBatch
 from processors.metrics.recognition.labelled_speech import LabelledSpeech
-from processors.metrics.records import Copy, Value
+from processors.metrics.records import Copy, MetricValue
 from processors.metrics.registry import METRICS
 from processors.records import TimedPhone
 from tests.models.training.small_tasks import PREPROCESS, train_config
@@ -87,7 +87,9 @@ def test_speech_that_is_the_recording_has_the_best_scores():
 
 def test_scores_are_means_over_the_utterances_by_their_weights(monkeypatch):
     """Those without a value, or one that is no number, do not count."""
-    values = iter([Value(1.0, 1), None, Value(4.0, 2), Value(math.nan), *[None] * 4])
+    values = iter(
+        [MetricValue(1.0, 1), None, MetricValue(4.0, 2), MetricValue(math.nan), *[None] * 4]
+    )
     set_score(monkeypatch, "v_uv_f1", lambda _pair: next(values))
     scorer = scoring("v_uv_f1")
 
@@ -145,7 +147,7 @@ def test_utterances_beyond_the_budget_are_dropped_for_good_and_logged_once(clock
 
 
 def test_a_scoring_that_takes_too_long_counts_only_the_utterances_that_are_kept(monkeypatch, clock):
-    values = iter([Value(1.0), Value(2.0), Value(90.0)])
+    values = iter([MetricValue(1.0), MetricValue(2.0), MetricValue(90.0)])
     set_score(monkeypatch, "v_uv_f1", lambda _pair: next(values))
     clock((1, 2, 12, 12))
     scorer = scoring("v_uv_f1")
