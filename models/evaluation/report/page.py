@@ -1,28 +1,71 @@
-"""Writes the page of stage 4.
+"""The page of stage 4: one HTML file, from a template with its style, script and escaped data.
 
 More than 20 MB of sounds and pictures go to a folder next to it, `report_files` for `report.html`,
 which the page links by relative paths: both can be moved together. The page loads nothing else,
 and a browser runs no other script in it.
 """
 
+import base64
+import hashlib
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from models.evaluation.report.html import MediaFolder, data_of, render
-from models.evaluation.report.tables import shown_systems
-from models.evaluation.report.tracks import Track, write_tracks
-from models.evaluation.results import Evaluation
+from models.evaluation.report.tables import (
+    columns_of,
+    difference_rows,
+    flag_rows,
+    meanings_of,
+    score_rows,
+    shown_systems,
+    voices_of,
+)
+from models.evaluation.report.tracks import RECORDING, Track, write_tracks
+from models.evaluation.report.utterances import shown_utterance, transcripts_of
+from models.evaluation.results import Evaluation, System
+from modules.mel import MelConfig
+from processors.metrics.utterance_scorer import EvaluatedUtterance
 from utils.errors import InputError
 from utils.files import replacing
 from utils.logging import progress
 from utils.parallel import Backend, n_cores, run_chunks
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 EMBEDDED_BYTES = 20_000_000  # of sounds and pictures in a page; more go to a folder next to it
 _PAGE_FILE = re.compile(r"\d+-\d+\.(flac|png)")
+_STATIC = Path(__file__).parent / "static"
+# one script, in this order
+_SCRIPTS = ("base.js", "draw.js", "player.js", "findings.js", "card.js", "list.js")
+_TYPES = {".flac": "audio/flac", ".png": "image/png"}
+_SORT = ("mcd", "mel_l1")  # the first of these in the page sorts the list at first
+_EXPLAINED = {
+    "natural": "second readings by the same speaker; no system is expected to score better",
+    "copy": "resynthesised recordings: the error of mel and vocoder alone",
+}
+
+
+class MediaFolder(NamedTuple):
+    """Where the page finds sounds and pictures."""
+
+    folder: Path  # where they are now
+    link: str  # the folder next to the page; empty: they are embedded
+
+    def url(self, name: str) -> str:
+        """The URL of a file."""
+        if self.link:
+            return f"{self.link}/{name}"
+        file = self.folder / name
+        content = base64.b64encode(file.read_bytes()).decode("ascii")
+        return f"data:{_TYPES[file.suffix]};base64,{content}"
 
 
 def write_page(
@@ -36,9 +79,7 @@ def write_page(
 
     Args:
         path: The HTML file. `<its name>_files` next to it is replaced, too.
-        evaluation: Results of `evaluate`.
         n_jobs: Worker processes; None: as many as there are cores.
-        backend: Where they run.
 
     Raises:
         InputError: If a sound cannot be read, or there are other files in `<its name>_files`.
@@ -55,11 +96,11 @@ def write_page(
         embedded = n_bytes * 4 / 3 <= EMBEDDED_BYTES  # base64
         media = MediaFolder(folder, "" if embedded else quote(final.name))
         data = (
-            data_of(item, tracks[position], systems, evaluation.mel, media)
+            _data_of(item, tracks[position], systems, evaluation.mel, media)
             for position, item in enumerate(evaluation.items)
         )
         with replacing(path) as temporary:
-            render(temporary, evaluation, data, embedded=embedded)
+            _render(temporary, evaluation, data, embedded=embedded)
             shutil.rmtree(final, ignore_errors=True)  # of an earlier page
             if not embedded:
                 folder.rename(final)
@@ -90,3 +131,121 @@ def _check_replaceable(folder: Path) -> None:
     others = (file.name for file in files if not _PAGE_FILE.fullmatch(file.name))
     if name := next(others, None):
         raise InputError(f"{folder} holds {name}, which is not of a page: move it away")
+
+
+def _data_of(
+    item: EvaluatedUtterance,
+    tracks: Sequence[Track],
+    systems: Sequence[System],
+    mel: MelConfig,
+    media: MediaFolder,
+) -> dict[str, object]:
+    """The JSON of an utterance, which the page reads when it scrolls near the window."""
+    order = {RECORDING: 0, **{system.name: n for n, system in enumerate(systems, 1)}}
+    shown = sorted((t for t in tracks if t.system in order), key=lambda t: order[t.system])
+    rows = [
+        {
+            "voice": order[track.system],
+            "seconds": track.seconds,
+            "picture_s": track.picture_s,
+            "audio": media.url(track.audio),
+            "picture": media.url(track.picture),
+            "phones": track.phones,
+            # short as JSON: tenths of a hertz, a plain 0 where unvoiced
+            "f0": [round(hz, 1) or 0 for hz in track.f0.astype(float).tolist()],
+        }
+        for track in shown
+    ]
+    heard = [transcript._asdict() for transcript in transcripts_of(item, systems)]
+    frame_s = mel.hop_length / mel.sample_rate
+    return {"frame_s": frame_s, "tracks": rows, "heard": heard}
+
+
+def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embedded: bool) -> None:
+    """Writes the page, with one utterance of `data` at a time in memory.
+
+    Args:
+        data: JSON of each utterance.
+        embedded: Whether sounds and pictures are in the data.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    files, strict = FileSystemLoader(_STATIC), StrictUndefined
+    environment = Environment(loader=files, undefined=strict, autoescape=True, trim_blocks=True)
+    environment.filters["breakable"] = _breakable
+    json_style = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    environment.policies["json.dumps_kwargs"] = json_style
+    script = "".join(_part(name) for name in _SCRIPTS)
+    stream = environment.get_template("template.html").stream(
+        **_variables(evaluation),
+        policy=_policy(script, embedded=embedded),
+        style=_part("style.css"),
+        script=script,
+        data=data,
+    )
+    with path.open("w", encoding="utf-8", errors="replace") as file:
+        file.writelines(stream)
+
+
+def _variables(evaluation: Evaluation) -> dict[str, object]:
+    """Variables of the template."""
+    systems, evaluated = shown_systems(evaluation), evaluation.systems
+    voices, columns, flags = voices_of(systems), columns_of(systems), flag_rows(systems)
+    rows = score_rows(columns, systems)
+    # systems before references: a narrow window shows them without scrolling
+    order = sorted(range(len(voices)), key=lambda n: voices[n].is_reference)
+    names = [column.name for column in columns]
+    directed = (n for n, column in enumerate(columns) if column.better)
+    utterances = (shown_utterance(item, systems, columns) for item in evaluation.items)
+    index = {
+        "voices": [voice._asdict() for voice in voices],
+        "checks": {row.check: row.label for row in flags},
+        "columns": [asdict(column) for column in columns],
+        "utterances": [utterance._asdict() for utterance in utterances],
+    }
+    return {
+        "title": _title(evaluated),
+        "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
+        "systems": systems,
+        "evaluated": evaluated,
+        "voices": voices,
+        "columns": columns,
+        "sort": next((names.index(n) for n in _SORT if n in names), next(directed, None)),
+        "rows": rows,
+        "with_scores": [n for n in order if any(row.cells[n] for row in rows)],
+        "explained": _EXPLAINED,
+        "comparisons": evaluation.comparisons,
+        "differences": difference_rows(columns, voices, evaluation.comparisons),
+        "flags": flags,
+        "with_flags": [n for n in order if n > 0 or any(row.counts[n] for row in flags)],
+        "meanings": meanings_of(columns, flags),
+        "mel": evaluation.mel,
+        "index": index,
+    }
+
+
+def _breakable(name: str) -> "Markup":
+    """A name with line breaks allowed after punctuation."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[_./-])", name))
+
+
+def _title(systems: Sequence[System]) -> str:
+    if len(systems) == 1 and "/" not in systems[0].name:
+        return "/".join(systems[0].folder.parts[-2:])
+    return ", ".join(system.name for system in systems)
+
+
+def _policy(script: str, *, embedded: bool) -> str:
+    """Content security policy: this one script, and nothing from other places."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    places = "data:" if embedded else "'self' file:"
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        f"img-src {places}; media-src {places}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _part(name: str) -> str:
+    return (_STATIC / name).read_text(encoding="utf-8")

@@ -136,7 +136,8 @@ def open_backends(kinds: Iterable[str], run: TrackedRun) -> Iterator[Sequence[Ba
     previous, backends = threading.excepthook, list[Backend]()
     threading.excepthook = _without_writer(previous)
     try:
-        backends.extend(_OPENING[kind](run) for kind in kinds)
+        for kind in kinds:  # one by one, so that all are closed that were opened
+            backends.append(_OPENING[kind](run))
         yield backends
     finally:
         for backend in backends:

@@ -150,6 +150,7 @@ def test_utterances_are_found_by_text_id_and_flag(browser, page):
     browser.run("document.querySelector('button[data-flag]').click()")
     assert browser.run(TITLES) == ["third"]
     assert browser.run("document.getElementById('count').textContent") == "1 of 5"
+    wait_for(browser, "shown[0].filled")
     assert "0.4 s of silence at 0.1 s" in browser.run("document.body.innerText")
     choose(browser, "search", "nowhere")
     assert browser.run("document.getElementById('nothing').hidden") is False
