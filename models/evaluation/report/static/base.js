@@ -1,5 +1,5 @@
-/* What the other parts share: the index of the page, elements without any HTML in strings, numbers
-   for people. Texts and ids only ever become text nodes and attributes. */
+/* Shared parts: the index of the page, elements without any HTML in strings, formatted numbers.
+   Texts and ids only ever become text nodes and attributes. */
 
 const index = JSON.parse(document.getElementById("index").textContent);
 const narrow = matchMedia("(max-width: 640px)");
@@ -43,7 +43,7 @@ function badness(value, column) {
 /** The value of an utterance, or null. */
 const valueOf = (utterance, voice, column) => utterance.values[voice]?.[column] ?? null;
 
-/** From where on a value is among the worst tenth of its voice; Infinity where ten are not there. */
+/** Limit of the worst tenth of the values of a voice; Infinity with fewer than ten values. */
 const limits = index.voices.map((_, voice) =>
   index.columns.map((column, c) => {
     const all = index.utterances.map((u) => badness(valueOf(u, voice, c), column)).filter(isFinite);

@@ -1,4 +1,4 @@
-/* What was found out about an utterance: failures, words, scores. */
+/* Results of an utterance: flags, recognised words, scores. */
 
 const MARKS = { extra: "ins", missing: "del" };
 
@@ -8,10 +8,10 @@ function nameOf(voice) {
   return el("span", { class: `name ink-${slot}` }, el("i", { class: "dot" }), ...breakable(name));
 }
 
-/** What a check looks for, in words. */
+/** The failure that a check finds. */
 const failureOf = (check) => index.checks[check] ?? check;
 
-/** A chip for each check that found something. */
+/** A chip for each check that flagged the utterance. */
 function chipsOf({ flags }) {
   return [...new Set(flags.map(([, check]) => check))].map((check) => {
     const notes = flags.filter((flag) => flag[1] === check).map(([, , note]) => note);
@@ -19,7 +19,7 @@ function chipsOf({ flags }) {
   });
 }
 
-/** What is wrong, in words. */
+/** Descriptions of the flags. */
 function flagsOf({ flags }) {
   if (flags.length === 0) return [];
   const lines = flags.map(([voice, check, note]) =>
@@ -28,7 +28,7 @@ function flagsOf({ flags }) {
   return [el("ul", { class: "flags" }, ...lines)];
 }
 
-/** What a recogniser heard; what it should have heard and did not is crossed out. */
+/** The output of the recogniser; missing words of the text are crossed out. */
 function heardOf(heard) {
   if (heard.length === 0) return [];
   const rows = heard.flatMap(({ voice, words }) => {

@@ -31,7 +31,7 @@ function setCurrent(card) {
   current?.element.classList.add("current");
 }
 
-/** How a card is sorted: the larger the earlier, and the label in its head. */
+/** Sort key of a card, largest first, and the label in its head. */
 function keyOf({ utterance, position }) {
   const { sort, voice } = controls;
   if (sort.value === "flags") return { value: utterance.flags.length, label: "" };
@@ -48,14 +48,14 @@ function matches({ id, text, flags }) {
   const wanted = controls.search.value.trim().toLowerCase();
   const check = controls.flag.value;
   const flagged = check === "*" ? flags.length > 0 : flags.some((flag) => flag[1] === check);
-  const found = [id, text].some((words) => words.toLowerCase().includes(wanted));
-  return found && (check === "" || flagged);
+  const contains = [id, text].some((words) => words.toLowerCase().includes(wanted));
+  return contains && (check === "" || flagged);
 }
 
 function arrange() {
   const way = controls.order.value === "best" ? -1 : 1;
-  const found = cards.filter((card) => matches(card.utterance));
-  const keyed = found.map((card) => ({ card, key: keyOf(card) }));
+  const matching = cards.filter((card) => matches(card.utterance));
+  const keyed = matching.map((card) => ({ card, key: keyOf(card) }));
   keyed.sort((a, b) => {
     const missing = isNaN(a.key.value) - isNaN(b.key.value); // those without a score come last
     return missing || way * (b.key.value - a.key.value) || a.card.position - b.card.position;
@@ -72,7 +72,7 @@ function arrange() {
   if (!shown.includes(current)) setCurrent(null);
 }
 
-/** Draws what is on the page anew, and leaves on the screen what is there. */
+/** Lays out again the cards with content. */
 function redraw() {
   cards.filter((card) => card.filled).forEach(layOut);
 }
@@ -95,8 +95,8 @@ function chosenTrack(card) {
   const voice = player.card?.tracks[player.k]?.voice;
   const same = card.tracks.findIndex((track) => track.voice === voice);
   if (same >= 0) return same;
-  const own = card.tracks.findIndex((track) => !index.voices[track.voice].is_reference);
-  return Math.max(own, 0);
+  const system = card.tracks.findIndex((track) => !index.voices[track.voice].is_reference);
+  return Math.max(system, 0);
 }
 
 const KEYS = {

@@ -23,7 +23,7 @@ function play(card, k, seconds = null) {
   requestAnimationFrame(follow);
 }
 
-/** Stops for good: the cursor goes. */
+/** Stops and hides the cursor. */
 function stop() {
   if (player.audio === null) return;
   const { card, k, audio } = player;
