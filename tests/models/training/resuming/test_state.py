@@ -153,7 +153,7 @@ def test_scores_between_updates_do_not_change_the_run(store, tmp_path):
     scored = run(store, tmp_path / "run", Rambling(dropout=0.3), scoring=scoring, score_steps=2)
 
     assert scored == plain
-    assert scoring.periodic  # nothing failed
+    assert scoring.utterances  # nothing failed
 
 
 def test_a_run_with_scores_is_resumed_exactly(store, tmp_path):
