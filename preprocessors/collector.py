@@ -4,8 +4,8 @@ import codecs
 from pathlib import Path, PurePosixPath
 
 from config.preprocess import CorpusConfig
-from preprocessors.manifest import Listing, Rejection, Utterance, check_id
-from utils.errors import InputError, printable
+from preprocessors.manifest import Listing, Rejection, Utterance, check_id, control_characters
+from utils.errors import InputError
 
 AUDIO_SUFFIXES = (".wav", ".flac")
 
@@ -42,7 +42,7 @@ class Collector:
         self._check_new(id, source)
         if not text:
             self.reject(id, f"{source}: the text is empty")
-        elif (shown := printable(text)) != text:
+        elif shown := control_characters(text):
             self.reject(
                 id,
                 f"{source}: the text holds control characters: {shown}; remove them, or set"

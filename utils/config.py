@@ -20,7 +20,7 @@ from utils.config_tree import (
     read_tree,
     read_values,
 )
-from utils.errors import nearest
+from utils.errors import closest, nearest
 
 __all__ = [
     "ConfigError",
@@ -185,12 +185,13 @@ class _Builder:
 
     def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
         here = (*keys, name)
-        elsewhere = [k for k in self._paths(self._root, ()) if k[-1] == name]
-        place = f"; did you mean {'.'.join(elsewhere[0])}?" if elsewhere else ""
-        hint = place or nearest(name, siblings)
-        if not hint:
-            hint = f"; known keys: {', '.join(sorted(siblings))}"
-        return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}{hint}")
+        elsewhere = (path for path in self._paths(self._root, ()) if path[-1] == name)
+        similar = [(*keys, close) for close in closest(name, siblings)]
+        path = next(elsewhere, next(iter(similar), None))
+        hint = f"known keys: {', '.join(sorted(siblings))}"
+        if path is not None:
+            hint = f"did you mean {'.'.join(path)}?"
+        return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}; {hint}")
 
     def _paths(self, cls: type, keys: Keys) -> Iterator[Keys]:
         for name, hint in self._hints(cls, keys).items():

@@ -41,6 +41,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
         name: The unknown name.
         known: Valid names.
     """
+    return "".join(f"; did you mean {close}?" for close in closest(name, known))
+
+
+def closest(name: str, known: Iterable[str]) -> list[str]:
+    """The most similar known name in a list; an empty list if none is similar."""
     lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower(), lower, n=1)
-    return f"; did you mean {lower[close[0]]}?" if close else ""
+    return [lower[close] for close in difflib.get_close_matches(name.lower(), lower, n=1)]

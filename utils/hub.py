@@ -42,6 +42,10 @@ def resolve(reference: str | Path, choose: Choice) -> Path:
             dot, a slash or `~`, has the suffix of a file, or begins with an existing folder) is
             never requested from the Hub.
     """
+    if not isinstance(reference, str | Path):
+        raise InputError(
+            f"the model is {reference!r}; expected a path, or the name of a repository on the Hub"
+        )
     if (path := _existing(reference)) is not None:
         return path
     if isinstance(reference, Path):
@@ -229,7 +233,6 @@ def explain(name: object, error: BaseException) -> str:
 
     Args:
         name: What was requested, such as `org/name`; the sentence begins with it.
-        error: What huggingface_hub raised.
     """
     from huggingface_hub import constants, errors
 

@@ -51,7 +51,6 @@ def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str
     """Uploads the files of a folder as one commit; unchanged files are not sent again.
 
     Args:
-        target: Destination.
         replaces: Names of files to remove from the repository unless they are in the folder.
 
     Returns:

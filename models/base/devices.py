@@ -5,7 +5,7 @@ import torch
 from utils.errors import InputError
 
 
-def resolved_device(name: str = "auto") -> str:
+def resolved_device(name: str | torch.device = "auto") -> str:
     """Returns the name of a device.
 
     Args:
@@ -17,7 +17,13 @@ def resolved_device(name: str = "auto") -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
+        torch.device(name)
+    except (RuntimeError, TypeError) as error:
+        raise InputError(
+            f"device is {name!r}; expected 'auto', 'cpu', 'cuda' or, of several GPUs, 'cuda:1'"
+        ) from error
+    try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device {name!r}: {str(error).splitlines()[0]}") from error
-    return name
+    return str(name)

@@ -12,6 +12,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from config.schema import Config
 from models.base.assets import ASSET_FILES, AUDIO, Assets, Speaker
+from models.base.devices import resolved_device
 from models.base.registry import config_of, model_of
 from models.checkpoint import foreign
 from models.checkpoint.folders import MANIFEST, checksums_in, fault_of, latest_checkpoint, step_of
@@ -97,7 +98,7 @@ class OpenedModel(NamedTuple):
             InputError: If the weights are missing or do not fit the network.
         """
         model = self.build()
-        model.network.to(device).eval()
+        model.network.to(resolved_device(device)).eval()
         return model
 
 
@@ -126,10 +127,6 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
     """Finds a trained model, so that it can be checked before its network is built.
 
     Weights of Arion are not read yet; checkpoints of other projects are read whole.
-
-    Args:
-        reference: As for `load_model`.
-        overrides: As for `load_model`.
 
     Raises:
         InputError: If files are missing or have changed since they were written.
@@ -320,7 +317,7 @@ def _find_weights(path: Path) -> Path:
         if not checkpoints.is_dir():
             raise InputError(
                 f"{path}: neither an experiment nor a folder with {WEIGHTS}, nor a checkpoint of "
-                f"another project: {foreign.kinds()}"
+                f"another project: {foreign.kinds()}; of one in a folder below it, give the path"
             )
         return latest_checkpoint(checkpoints, (WEIGHTS,))
     # weights of an experiment that were copied next to its other files are in no manifest
@@ -357,9 +354,7 @@ def fill_network(
     """Fills a network strictly: every tensor is used and none is missing.
 
     Args:
-        network: To be filled.
         tensors: By name; weight normalisation in any form.
-        path: Their file, for messages.
         described_by: The file that the network was built from, for messages.
         name_of: From a name of the network to the one that messages have.
 

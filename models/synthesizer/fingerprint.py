@@ -35,8 +35,6 @@ def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]
     """Lists what a model's output depends on, except its input.
 
     Args:
-        model: The weights and assets are used.
-        config: The model's own, with overrides.
         device: Type of the device: random numbers and rounding differ between CPU and GPU.
 
     Returns:

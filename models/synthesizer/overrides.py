@@ -16,10 +16,6 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
 
     The lexicon is the one kept with the model, unless an override names another.
 
-    Args:
-        model: A loaded model.
-        overrides: `key.path=value`.
-
     Raises:
         InputError: If an override is wrong.
     """
@@ -37,10 +33,6 @@ def with_overrides(model: LoadedModel, overrides: Sequence[str]) -> Config:
 
 def check_overrides(model: LoadedModel, config: Config) -> None:
     """Makes sure that overrides leave alone what the weights were trained with.
-
-    Args:
-        model: A loaded model.
-        config: Its configuration with overrides.
 
     Raises:
         InputError: If they change its network or its mel.

@@ -63,10 +63,6 @@ class Settings:
 
         A transform that changes nothing is left out.
 
-        Args:
-            model: Its name, for messages.
-            controls: Those that it has.
-
         Raises:
             InputError: If a value has another type or is out of range, a transform and given pitch
                 come together, or the model lacks a control that is asked for.
@@ -142,7 +138,7 @@ def _factor(name: str, value: object) -> float:
     low, high = CONTROL_RANGE
     if isinstance(value, Real) and not isinstance(value, bool) and low <= float(value) <= high:
         return float(value)
-    raise InputError(f"{name} is {value!r}; expected {low:g} to {high:g}")
+    raise InputError(f"{name} is {value!r}; expected a number from {low:g} to {high:g}")
 
 
 def _whole(name: str, value: object, most: int | None = None) -> int:

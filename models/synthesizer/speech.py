@@ -80,10 +80,10 @@ class Speech:
         Raises:
             InputError: If the format is unknown.
         """
-        path = Path(path)
-        if path.suffix.lower() not in AUDIO_FORMATS:
+        path = Path(path) if isinstance(path, str | Path) else path
+        if not isinstance(path, Path) or path.suffix.lower() not in AUDIO_FORMATS:
             raise InputError(
-                f"{path}: unknown audio format; expected a name that ends with one of"
+                f"{path}: unknown audio format; expected the path of a file that ends with one of"
                 f" {', '.join(AUDIO_FORMATS)}"
             )
         with replacing(path) as temporary:
@@ -103,14 +103,7 @@ class Speech:
 
 
 def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:
-    """Builds a pause as a part: one phone, the mel at its floor, and no sound.
-
-    Args:
-        n_frames: Length.
-        hop_length: Samples per frame.
-        n_mels: Bands.
-        floor: Log-mel of silence.
-    """
+    """Builds a pause as a part: one phone, the mel at its floor, and no sound."""
     return Part(
         normalized="",
         phones=(name,),
@@ -124,12 +117,7 @@ def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: fl
 
 
 def faded(wav: np.ndarray, sample_rate: int) -> np.ndarray:
-    """Fades a wav in and out: half cosines over its first and last 5 ms.
-
-    Args:
-        wav: (S,).
-        sample_rate: Hz.
-    """
+    """Fades a wav in and out: half cosines over its first and last 5 ms."""
     return next(faded_pieces([wav], len(wav), sample_rate))
 
 
@@ -140,7 +128,6 @@ def faded_pieces(
 
     Args:
         pieces: (n,) each.
-        sample_rate: Hz.
     """
     n = min(round(FADE_S * sample_rate), n_samples // 2)
     start = 0
@@ -210,7 +197,6 @@ def warn_if_rushed(speech: Speech, slower: float) -> None:
     """Warns of phones that are too short to be speech, as of a model after few updates.
 
     Args:
-        speech: With the durations of its phones.
         slower: Factor on the durations that was asked for.
     """
     spoken = [name not in PAUSES for name in speech.phone_names]
@@ -256,11 +242,6 @@ def join(
 
     Args:
         parts: At least one.
-        text: The text of all parts together.
-        speaker: Name of the speaker.
-        sample_rate: Hz.
-        hop_length: Samples per frame.
-        out_of_vocabulary: Words that no lexicon holds.
     """
     wav = np.concatenate([faded(part.wav, sample_rate) for part in parts])
     gain = limiting_gain(float(np.abs(wav).max(initial=0.0)))

@@ -166,10 +166,8 @@ class Synthesizer:
         HiFi-GAN and WaveGlow give pieces of a sentence, the other vocoders whole sentences.
 
         Args:
-            text: As in `__call__`.
             settings: As in `__call__`; each sentence starts from the seed, and the last piece comes
                 later by the time of `fade_out`.
-            changes: As in `__call__`.
 
         Returns:
             Pieces of the wav, (n,) float32 in [-1, 1]. Joined, they are the wav of `__call__`,
@@ -190,7 +188,6 @@ class Synthesizer:
         """The phones and pauses that a text is spoken with, as in `Speech.phone_names`.
 
         Args:
-            text: As in `__call__`.
             duration_control: So short that pauses between sentences vanish, they are not listed.
 
         Raises:
@@ -203,14 +200,12 @@ class Synthesizer:
     def checked(self, settings: Settings | None = None, **changes: Any) -> Settings:  # noqa: ANN401
         """Checks settings without a text.
 
-        Args:
-            settings: None: the defaults.
-            changes: Fields that replace those of `settings`.
-
         Raises:
             InputError: If the model lacks a control, a setting is unknown, of another type or out
                 of range, or two exclude each other.
         """
+        if not isinstance(settings, Settings | None):
+            raise InputError(f"settings are {settings!r}; expected Settings, or fields by name")
         given = vars(settings or Settings()) | changes
         return Settings.of(given).checked(self.model.config.model_type, self._mels.controls)
 

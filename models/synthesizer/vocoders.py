@@ -41,10 +41,6 @@ class OpenedVocoder(NamedTuple):
     def load(self, settings: InferenceConfig, device: str) -> Vocoder:
         """Builds the vocoder; logs its name if it is Griffin-Lim or resamples.
 
-        Args:
-            settings: Iterations of Griffin-Lim, precision and options of other vocoders.
-            device: Where it runs.
-
         Raises:
             InputError: If its weights cannot be read, or it has no such option.
         """
@@ -70,10 +66,6 @@ class OpenedVocoder(NamedTuple):
     def facts(self, vocoder: Vocoder, settings: InferenceConfig) -> list[object]:
         """Lists what the sound depends on, except the mel, for a fingerprint.
 
-        Args:
-            vocoder: Returned by `load`.
-            settings: As given to `load`.
-
         Returns:
             Name, settings and a digest of the weights, for JSON.
         """
@@ -94,7 +86,6 @@ def open_vocoder(
     Args:
         reference: Experiment, checkpoint or name on the Hub, or "griffin_lim"; None: the bundled
             one, or Griffin-Lim where that was made for another mel.
-        mel: Mel of the acoustic model.
         resample: Use it also if it was made for another mel or sample rate.
 
     Raises:
@@ -135,7 +126,6 @@ def vocoder_for_inference(model: LoadedModel, settings: InferenceConfig, name: s
 
     Args:
         settings: `vocoder_precision` and `vocoder_options` are used.
-        name: Of the vocoder, for messages.
 
     Raises:
         InputError: If it has no such option, or the value is out of range.
@@ -168,11 +158,6 @@ def check_mel_contract(acoustic: MelConfig, vocoder: MelConfig, name: str) -> No
 
     Half a hop of shift (`padding`) is hardly audible: it is allowed, and logged.
 
-    Args:
-        acoustic: Mel of the acoustic model.
-        vocoder: Mel of the vocoder.
-        name: Of the vocoder, for messages.
-
     Raises:
         InputError: If anything else differs; the message gives both values of each.
     """
@@ -196,7 +181,6 @@ class ResamplingVocoder(nn.Module):
     Args:
         vocoder: Reads mels of the definition `target`.
         source: Mel of the acoustic model; also the sample rate of the wav.
-        target: Mel of the vocoder.
     """
 
     def __init__(self, vocoder: Vocoder, source: MelConfig, target: MelConfig) -> None:
@@ -213,7 +197,6 @@ class ResamplingVocoder(nn.Module):
         Args:
             mel: Natural log, (B, M, T).
             mel_lengths: (B,); without them every item has T frames.
-            seed: Of the vocoder's random numbers.
 
         Returns:
             (B, T * hop_length) on the CPU, 0 beyond the lengths.
@@ -247,7 +230,6 @@ class ResamplingVocoder(nn.Module):
         Args:
             mel: Natural log, (1, M, T); or its pieces one after another.
             chunk_frames: Frames of a piece, of the vocoder's mel; None: its default.
-            seed: Of the vocoder's random numbers.
 
         Yields:
             (1, n) on the CPU, T * hop_length samples in all.

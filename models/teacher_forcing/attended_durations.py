@@ -44,7 +44,6 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
     """The durations that a voice finds in features of stage 1.
 
     Args:
-        reference: The voice: an experiment, a checkpoint or a name on the Hub.
         folder: `<processed_dir>/<dataset>`: features in the mel and the phones of the voice.
         path: `monotonic`: the most likely alignment in which phones follow each other, each with at
             least one frame; `argmax`: each frame counts for the phone of the largest weight.

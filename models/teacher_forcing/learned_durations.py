@@ -47,7 +47,6 @@ def duration_finder(reference: str | Path, folder: Path) -> Callable[[Features],
     """Returns a function that adds durations to features of the data that a voice was trained on.
 
     Args:
-        reference: The voice: an experiment, a checkpoint or a name on the Hub.
         folder: `<processed_dir>/<dataset>`.
 
     Raises:

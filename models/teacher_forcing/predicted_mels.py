@@ -144,10 +144,7 @@ class PredictionWork:
     """Makes shards of recordings and predicted mels.
 
     Args:
-        data: The acoustic model and its features.
-        config: Stage 1 of the vocoder.
         folder: Receives the shards.
-        n_threads: CPU threads of the network.
         aligner: Finds the durations if the store has none.
     """
 

@@ -23,8 +23,6 @@ class VoiceData:
     know the name of theirs.
 
     Args:
-        voice: An acoustic model.
-        store: Features in its mel.
         any_speaker: A voice of one speaker reads all of them as if they were that one.
 
     Raises:

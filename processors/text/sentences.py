@@ -84,8 +84,8 @@ def split_long(sentence: str, max_phones: int) -> list[str]:
         max_phones: Longest chunk; a letter counts as one phone, a digit as five.
 
     Returns:
-        Chunks that, joined with spaces, equal the sentence with single spaces. A longer single word
-        is not split.
+        Chunks that, joined with spaces, equal the sentence with single spaces, except that a longer
+        word is halved, too. Inline phones are not split.
     """
     return [" ".join(units) for units in _halve(_UNITS.findall(sentence), max_phones)]
 
@@ -93,8 +93,14 @@ def split_long(sentence: str, max_phones: int) -> list[str]:
 def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
     sizes = [_phones_of(unit) for unit in units]
     total = sum(sizes)
-    if total <= max_phones or len(units) < 2:
+    if total <= max_phones:
         return [units] if units else []
+    if len(units) == 1:
+        (word,) = units
+        middle = len(word) // 2
+        if "{" in word or middle == 0:
+            return [units]
+        return _halve([word[:middle]], max_phones) + _halve([word[middle:]], max_phones)
     costs = []
     position = 0
     for index in range(len(units) - 1):

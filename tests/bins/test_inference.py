@@ -63,7 +63,10 @@ def test_a_contour_that_cannot_be_read_is_a_usage_error(monkeypatch, tmp_path):
     (tmp_path / "c.txt").write_text("1\nhigh\n")
     for spec, message in (
         (f"{tmp_path}/c.txt", "^--pitch_transform_custom: .*/c.txt, line 2: 'high'; expected a"),
-        ("ramp:1:20", "^--pitch_transform_custom: ramp:1:20: factor 20; expected 0.1 to 10"),
+        (
+            "ramp:1:20",
+            "^--pitch_transform_custom: ramp:1:20: factor 20; expected a number from 0.1 to 10",
+        ),
     ):
         with pytest.raises(UsageError, match=message):
             settings_of(monkeypatch, "--pitch_transform_custom", spec)

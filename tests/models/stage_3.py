@@ -10,6 +10,7 @@ from preprocessors.manifest import Utterance, write_manifest
 from processors.audio.files import write_wav
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import MelWavStore
+from processors.records import TimedPhone
 from tests.processors.mel_wavs import make_mel_wav_store
 
 RATE = 8000
@@ -57,7 +58,7 @@ def copy_line(id: str, source: Path, **changes: str) -> CopyLine:
     )
 
 
-def text_line(id: str, **changes: str) -> TextLine:
+def text_line(id: str, phones: tuple[TimedPhone, ...] = (), **changes: str) -> TextLine:
     """The line about one spoken text."""
     texts = {"dataset": "Anna", "speaker": "anna", "vocoder": "Griffin-Lim", "text": TEXT} | changes
     return TextLine(
@@ -66,8 +67,8 @@ def text_line(id: str, **changes: str) -> TextLine:
         normalized="one two, three!",
         seconds=1.0,
         real_time_factor=0.1,
-        words=[],
-        phones=[],
+        words=(),
+        phones=phones,
         out_of_vocabulary=[],
         **texts,
     )

@@ -83,7 +83,7 @@ def test_json5_with_comments_becomes_typed_records(tmp_path):
 
 def test_a_misspelt_key_is_named_with_its_file_and_the_nearest_one(tmp_path):
     message = fault(tmp_path, '{"name": "a", "train": {"batch_sise": 4}}')
-    assert message == "exp.json: unknown key train.batch_sise; did you mean batch_size?"
+    assert message == "exp.json: unknown key train.batch_sise; did you mean train.batch_size?"
 
 
 def test_a_key_in_the_wrong_section_is_told_its_place(tmp_path):

@@ -136,7 +136,10 @@ def test_overrides_are_read_as_json5_or_as_text(tmp_path):
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("train.batch_sise=8", "--set: unknown key train.batch_sise; did you mean batch_size?"),
+        (
+            "train.batch_sise=8",
+            "--set: unknown key train.batch_sise; did you mean train.batch_size?",
+        ),
         ("train.batch_size=eight", '--set: train.batch_size is "eight", expected a whole number'),
         ("train.batch_size=0", "--set: section train: batch_size 0 must be 1 or more"),
         ("train.adam.lr=NaN", "--set: train.adam.lr is NaN, expected a finite number"),

@@ -75,7 +75,7 @@ def sound_files(folder: Path, dataset: str = "") -> list[SystemFile]:
 
 def _of_text(folder: Path, line: TextLine) -> SystemFile:
     facts = line.dataset, line.text, line.normalized, line.speaker, line.vocoder
-    return SystemFile(line.id, folder / line.file, "text", *facts, line.timed_phones())
+    return SystemFile(line.id, folder / line.file, "text", *facts, line.phones)
 
 
 def _of_copy(folder: Path, line: CopyLine) -> SystemFile:

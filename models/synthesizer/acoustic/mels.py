@@ -26,10 +26,6 @@ from utils.logging import get_logger
 class PassageMels:
     """Synthesises the mels of passages.
 
-    Args:
-        model: With the network on the device.
-        config: Of the model, with the user's settings.
-
     Raises:
         InputError: If the settings do not fit the network.
     """
@@ -54,9 +50,7 @@ class PassageMels:
         """Runs the acoustic model on one batch.
 
         Args:
-            passages: In any order.
             speaker: Index of the speaker of all.
-            settings: Checked.
         """
         phones = [passage.spoken.phones for passage in passages]
         phone_ids = self._padded([self._vocabulary.ids(names) for names in phones])  # (B, N)

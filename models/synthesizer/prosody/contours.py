@@ -74,15 +74,14 @@ def contour_of(spec: str) -> PitchContour:
     for place, values in factors.items():
         for value in values:
             if not low <= value <= high:
-                raise InputError(f"{place}: factor {value:g}; expected {low:g} to {high:g}")
+                raise InputError(
+                    f"{place}: factor {value:g}; expected a number from {low:g} to {high:g}"
+                )
     return PitchContour(tuple(value for values in factors.values() for value in values), spec)
 
 
 def transform_of(given: Transform | None) -> PitchTransform | PitchContour | None:
     """Turns a transform of pitch in any of its forms into a record.
-
-    Args:
-        given: A record, the name of a transform without a value, or a custom function.
 
     Raises:
         InputError: If it is something else.

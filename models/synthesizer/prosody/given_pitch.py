@@ -67,10 +67,6 @@ def checked_pitch(pitch: object) -> tuple[float, ...]:
 def check_length(pitch: Sequence[float], phones: Sequence[str]) -> None:
     """Makes sure that there is a value for each phone of a text.
 
-    Args:
-        pitch: Values.
-        phones: Names of phones and pauses.
-
     Raises:
         InputError: If there are more or fewer.
     """

@@ -17,7 +17,6 @@ class RangeWarning:
 
     Args:
         stats: Of the recordings; None: not known, no warning.
-        in_letters: Of the text, as of `is_voiced`.
     """
 
     def __init__(self, stats: CorpusStats | None, *, in_letters: bool) -> None:

@@ -1,6 +1,5 @@
 """Alignments of synthesised speech, in the formats of other programs."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.runs.metadata import TextLine, read_lines
 from processors.durations.writing import WRITERS, AlignedSpeech
-from processors.records import TimedWord, timed_phones
+from processors.records import timed_phones
 from utils.errors import InputError
 
 
@@ -17,7 +16,6 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
 
     Args:
         folder: Holds `metadata.jsonl`, or `single` with it, where mode `single` writes.
-        format: Of `EXPORT_FORMATS`.
         output: Created where missing; None: next to the sound files.
 
     Returns:
@@ -37,48 +35,33 @@ def export_speech(folder: Path, format: str, output: Path | None) -> int:
 def write_alignments(folder: Path, output: Path, format: str) -> int:
     """Writes the alignments of all texts in a folder; returns their number, which may be 0.
 
-    Args:
-        folder: Holds `metadata.jsonl`.
-        output: Created where missing.
-        format: Of `EXPORT_FORMATS`.
-
     Raises:
         InputError: If `metadata.jsonl` is something else, or too old.
     """
     lines = read_lines(folder, TextLine)
-    if old := [line.id for line in lines if line.hop_length == 0 or line.sample_rate == 0]:
-        raise InputError(
-            f"{folder / METADATA} lacks the frame length of {old[0]}; run stage 3 again"
-        )
+    for line in lines:
+        if line.hop_length == 0 or line.sample_rate == 0 or not line.phones:
+            raise InputError(
+                f"{folder / METADATA} lacks the frame length or the phones of {line.id}; run stage"
+                " 3 again"
+            )
     if lines:
         output.mkdir(parents=True, exist_ok=True)
-        WRITERS[format](output, _all_aligned(folder, lines))
+        WRITERS[format](output, map(_aligned, lines))
     return len(lines)
-
-
-def _all_aligned(folder: Path, lines: Sequence[TextLine]) -> Iterator[AlignedSpeech]:
-    for line in lines:
-        try:
-            yield _aligned(line)
-        except (LookupError, TypeError) as error:
-            raise InputError(
-                f"{folder / METADATA}: {line.id} has phones or words without name or times"
-                f" ({error}); run stage 3 again"
-            ) from error
 
 
 def _aligned(line: TextLine) -> AlignedSpeech:
     frame_s = line.hop_length / line.sample_rate
-    phones = line.timed_phones()
     # times are rounded in the file; frames are not
-    edges = np.array([*(phone.start_s for phone in phones), phones[-1].end_s]) / frame_s
+    edges = np.array([*(phone.start_s for phone in line.phones), line.phones[-1].end_s]) / frame_s
     frames = np.diff(np.round(edges).astype(np.int64))  # (N,)
     return AlignedSpeech(
         id=line.id,
         text=line.text,
         seconds=int(frames.sum()) * frame_s,
-        phones=timed_phones([phone.name for phone in phones], frames, frame_s),
-        words=tuple(TimedWord(w["word"], w["start_s"], w["end_s"]) for w in line.words),
+        phones=timed_phones([phone.name for phone in line.phones], frames, frame_s),
+        words=line.words,
         frames=frames,
         hop_length=line.hop_length,
         sample_rate=line.sample_rate,

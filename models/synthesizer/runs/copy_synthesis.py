@@ -63,9 +63,7 @@ def load_copy_synthesis(
     """Loads a vocoder on the GPU, where there is one.
 
     Args:
-        reference: Experiment folder, a checkpoint in it, or a name on the Hub.
         output: Folder of the wavs; None: `result` in the experiment's folder.
-        overrides: `key.path=value` for the experiment's own configuration.
 
     Raises:
         InputError: If it cannot be loaded, is no vocoder, an override changes its mel, or the
@@ -91,9 +89,6 @@ def load_copy_synthesis(
 def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: TestingSet) -> None:
     """Mode `batch`: synthesises the mels of a prepared dataset into `<output>/<id>.wav`.
 
-    Args:
-        synthesis: Vocoder and output.
-
     Raises:
         InputError: If stage 1 did not prepare the dataset, or a mel could not be synthesised (the
             others are made).
@@ -109,7 +104,6 @@ def synthesise_audio(synthesis: CopySynthesis, path: Path) -> None:
     """Mode `single`: synthesises the mels of audio files into `<output>/single/<name>.wav`.
 
     Args:
-        synthesis: Vocoder and output.
         path: An audio file, or a folder of them.
 
     Raises:
@@ -122,7 +116,6 @@ def synthesise_features(synthesis: CopySynthesis, path: Path) -> None:
     """Mode `single`: synthesises the mels in `.npy` files into `<output>/single/<name>.wav`.
 
     Args:
-        synthesis: Vocoder and output.
         path: A file, or a folder of them.
 
     Raises:
@@ -219,9 +212,7 @@ def mel_distance(path: Path, wav: np.ndarray, mel: MelSpectrogram) -> float | No
     """Computes the metric `mel_l1` of a file, reading one piece at a time.
 
     Args:
-        path: The synthesised file.
         wav: The recording, (T * hop_length,).
-        mel: Computes the mels, on its device.
     """
     with soundfile.SoundFile(path) as file:
         pieces = (

@@ -58,10 +58,6 @@ def sources_of_split(
 ) -> list[MelSource]:
     """Lists the recordings of one split of a dataset, with their mels from stage 1, as sources.
 
-    Args:
-        processed: Where stage 1 writes.
-        mel: What the vocoder reads.
-
     Raises:
         InputError: If stage 1 did not prepare the dataset for vocoders, or made another mel.
     """
@@ -78,7 +74,6 @@ def sources_of_audio(path: Path, config: PreprocessConfig) -> list[MelSource]:
 
     Args:
         path: An audio file, or a folder of them.
-        config: Mel, sample rate and level of the audio.
 
     Raises:
         InputError: If there is none, or two have the same name.
@@ -95,7 +90,6 @@ def sources_of_features(path: Path, mel: MelConfig) -> list[MelSource]:
 
     Args:
         path: A `.npy` file of a natural log-mel (M, T), or a folder of them.
-        mel: What the vocoder reads.
 
     Raises:
         InputError: If there is none.
@@ -114,7 +108,6 @@ def files_of(path: Path, suffixes: Sequence[str]) -> list[Path]:
 
     Args:
         path: A file of any name, or a folder.
-        suffixes: In lower case, with their dots.
 
     Raises:
         InputError: If there is no such path or file, or two would get the same name without suffix.
@@ -160,10 +153,6 @@ def _recorded(path: Path, config: PreprocessConfig, mel: MelSpectrogram) -> Voco
 
 def read_mel(path: Path, mel: MelConfig) -> VocoderInput:
     """Reads and checks one mel.
-
-    Args:
-        path: A `.npy` file.
-        mel: What the vocoder reads.
 
     Raises:
         InputError: If the file is no array of floats (M, T), or its values cannot be a natural

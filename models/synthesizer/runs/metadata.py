@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UTTERANCES
 from models.synthesizer.settings import RECORDED, Settings
-from processors.records import TimedPhone
+from processors.records import TimedPhone, TimedWord
 from utils.errors import InputError
 from utils.files import append_jsonl, read_jsonl, write_jsonl
 
@@ -28,8 +28,8 @@ class TextLine:
     vocoder: str
     seconds: float
     real_time_factor: float  # seconds of work per second of speech
-    words: list[dict[str, Any]]  # word, start_s, end_s
-    phones: list[dict[str, Any]]  # phone, start_s, duration_s
+    words: tuple[TimedWord, ...]
+    phones: tuple[TimedPhone, ...]
     out_of_vocabulary: list[str]
     hop_length: int = 0  # samples of a frame, of which durations are multiples; 0: not known
     sample_rate: int = 0  # Hz
@@ -41,16 +41,6 @@ class TextLine:
     # of models with attention, for the worst of its sentences: focus, 0 to 1; the longest run of
     # phones that were skipped, and repeated; whether the model ended the speech
     attention: dict[str, float | bool] = field(default_factory=dict)
-
-    def timed_phones(self) -> tuple[TimedPhone, ...]:
-        """The phones with their times.
-
-        Raises:
-            LookupError: If a phone lacks a value.
-            TypeError: If a time is no number.
-        """
-        starts = [(row["phone"], row["start_s"], row["duration_s"]) for row in self.phones]
-        return tuple(TimedPhone(name, start_s, start_s + s) for name, start_s, s in starts)
 
 
 @dataclass(frozen=True)
@@ -81,7 +71,6 @@ class ResultFolder(Generic[L]):
 
     Args:
         folder: Where the files are; need not exist.
-        kind: What a line of its `metadata.jsonl` holds.
 
     Attributes:
         lines: The line about each file, by id.
@@ -99,9 +88,6 @@ class ResultFolder(Generic[L]):
     def check_dataset(self, dataset: str, ids: Iterable[str]) -> None:
         """Makes sure that no file of another dataset would be overwritten.
 
-        Args:
-            dataset: The one that is about to be synthesised.
-
         Raises:
             InputError: If an id is here already as a sentence of another dataset.
         """
@@ -114,11 +100,7 @@ class ResultFolder(Generic[L]):
                 )
 
     def holds(self, id: str, fingerprint: str) -> bool:
-        """Whether the file of an utterance exists, is whole and was made from the same inputs.
-
-        Args:
-            fingerprint: Of all that its sound would depend on now.
-        """
+        """Whether the file of an utterance exists, is whole and was made from the same inputs."""
         line = self.lines.get(id)
         if line is None or not line.fingerprint == fingerprint != "":
             return False
@@ -164,7 +146,6 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
 
     Args:
         folder: May not exist.
-        kind: What a line holds.
 
     Raises:
         InputError: If the file holds something else.
@@ -174,7 +155,7 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
         return []
     try:
         lines = [parse_line(row, kind) for row in read_rows(folder)]
-    except (InputError, TypeError) as error:
+    except (InputError, LookupError, TypeError) as error:
         raise InputError(
             f"{path} was not written by this stage ({error}); move it away, or choose "
             "another --infer_output_dir"
@@ -185,22 +166,45 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
 def parse_line(row: dict[str, Any], kind: type[L]) -> L:
     """Builds a line from its values in `metadata.jsonl`, which are checked by name only.
 
-    Args:
-        kind: What the line holds.
-
     Raises:
-        TypeError: If a value is missing or unknown.
+        LookupError: If a word or phone lacks a value.
+        TypeError: If a value is missing or unknown, or a time is no number.
     """
     if kind is not TextLine:
         return kind(**row)
+    values = {name: value for name, value in row.items() if name not in RECORDED}
     settings = {name: row[name] for name in RECORDED if name in row}
-    others = {name: value for name, value in row.items() if name not in RECORDED}
-    return kind(**others, settings=Settings().record() | settings)  # type: ignore[call-arg]
+    values["settings"] = Settings().record() | settings
+    values["words"] = tuple(
+        TimedWord(word["word"], _seconds(word, "start_s"), _seconds(word, "end_s"))
+        for word in row["words"]
+    )
+    values["phones"] = tuple(
+        TimedPhone(phone["phone"], start, start + _seconds(phone, "duration_s"))
+        for phone in row["phones"]
+        for start in [_seconds(phone, "start_s")]
+    )
+    return kind(**values)
+
+
+def _seconds(row: dict[str, Any], name: str) -> float:
+    if not isinstance(row[name], int | float):
+        raise TypeError(f"{name} is {row[name]!r}, expected a number")
+    return row[name]
 
 
 def row_of(line: L) -> dict[str, Any]:
-    """The values of a line in `metadata.jsonl`."""
+    """The values of a line in `metadata.jsonl`, times in steps of 0.1 ms."""
     row = dict(vars(line))
+    if isinstance(line, TextLine):
+        row["words"] = [
+            {"word": text, "start_s": round(start, 4), "end_s": round(end, 4)}
+            for text, start, end in line.words
+        ]
+        row["phones"] = [
+            {"phone": name, "start_s": round(start, 4), "duration_s": round(end - start, 4)}
+            for name, start, end in line.phones
+        ]
     return row | row.pop("settings", {})
 
 

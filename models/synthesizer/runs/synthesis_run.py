@@ -32,12 +32,7 @@ I = TypeVar("I", bound=SynthesisItem)  # noqa: E741
 
 
 class Attempt(Generic[I, L]):
-    """One item being synthesised; as a context manager, it keeps the InputError of its block.
-
-    Args:
-        item: The text or mel.
-        results: Takes the line about its file.
-    """
+    """One item being synthesised; as a context manager, it keeps the InputError of its block."""
 
     def __init__(self, item: I, results: ResultFolder[L]) -> None:
         self._item = item
@@ -57,7 +52,6 @@ class Attempt(Generic[I, L]):
         """Records the file that was written.
 
         Args:
-            line: About it.
             work_s: Seconds that the model worked.
         """
         self._results.add(line)
@@ -86,7 +80,6 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
 
     Args:
         config_path: The configuration file; its `log_dir` holds the experiments.
-        overrides: `key.path=value`.
 
     Raises:
         InputError: If the configuration is wrong, or nothing was trained under that name.
@@ -99,9 +92,6 @@ def experiment_of(config_path: Path, name: str, overrides: Sequence[str]) -> Pat
 
 def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> list[Utterance]:
     """Reads the utterances of one split of a prepared dataset, sorted by id.
-
-    Args:
-        processed: Where stage 1 writes.
 
     Raises:
         InputError: If stage 1 did not prepare the dataset (lists those it did), its files do not
@@ -130,10 +120,7 @@ def synthesise_each(
     skipped.
 
     Args:
-        items: Texts or mels.
-        results: The folder of the files.
         noun: Plural noun of the items in messages, such as "texts".
-        overwrite: Whether to repeat finished items.
 
     Raises:
         InputError: At the end, if some could not be synthesised: lists them with their reasons.

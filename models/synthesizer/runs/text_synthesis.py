@@ -72,11 +72,8 @@ def load_text_synthesis(
     """Loads a model on the GPU, where there is one.
 
     Args:
-        reference: Experiment folder, a checkpoint in it, or a name on the Hub.
         vocoder: The same for a vocoder, or "griffin_lim"; None: the bundled one where it fits.
         output: Folder of the wavs; None: `result` in the experiment's folder.
-        overrides: `key.path=value` for the experiment's own configuration.
-        resample: Use the vocoder also if it was made for another mel or sample rate.
 
     Raises:
         InputError: If anything cannot be loaded, or the output must be named and is not.
@@ -95,7 +92,6 @@ def synthesise_texts(
     """Mode `single`: synthesises texts into `<output>/single/text-0001.wav` and so on.
 
     Args:
-        synthesis: Model and output.
         settings: Speaker, where a text names none, controls and seed.
 
     Raises:
@@ -168,10 +164,6 @@ def synthesise_dataset(
 
     Each has the speaker of its recording, unless the settings name one.
 
-    Args:
-        synthesis: Model and output.
-        settings: Speaker, controls and seed.
-
     Raises:
         InputError: If stage 1 did not prepare the dataset, the speaker is unknown, or a text
             could not be synthesised (the others are made).
@@ -200,9 +192,7 @@ def assign_ids(
     another text, no file is named after a text, and a text that failed leaves its number free.
 
     Args:
-        results: What was synthesised before.
         texts: The user's texts with their speakers; one that is given twice gets two ids.
-        settings: Controls and seed.
     """
     known: dict[str, list[str]] = defaultdict(list)
     for line in results.lines.values():
@@ -287,7 +277,6 @@ def line_of(
     """Builds the line about one synthesised text.
 
     Args:
-        settings: Controls and seed.
         work_s: Seconds that the model worked.
     """
     return TextLine(
@@ -300,18 +289,8 @@ def line_of(
         vocoder=vocoder,
         seconds=round(speech.seconds, 4),
         real_time_factor=round(work_s / speech.seconds, 4),
-        words=[
-            {"word": word.text, "start_s": round(word.start_s, 4), "end_s": round(word.end_s, 4)}
-            for word in speech.words
-        ],
-        phones=[
-            {
-                "phone": phone.name,
-                "start_s": round(phone.start_s, 4),
-                "duration_s": round(phone.end_s - phone.start_s, 4),
-            }
-            for phone in speech.phones
-        ],
+        words=speech.words,
+        phones=speech.phones,
         out_of_vocabulary=list(speech.out_of_vocabulary),
         hop_length=round(speech.frame_s * speech.sample_rate),
         sample_rate=speech.sample_rate,

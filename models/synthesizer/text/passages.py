@@ -7,6 +7,7 @@ from typing import NamedTuple
 from config.preprocess import TextConfig
 from models.synthesizer.prosody.given_pitch import check_length
 from models.synthesizer.text.voice_phones import VoicePhones
+from preprocessors.manifest import control_characters
 from processors.records import SpokenText
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import mix
@@ -22,7 +23,6 @@ class ClauseSplitter:
     """Splits texts of several languages; keeps a text front end for each.
 
     Args:
-        config: The `preprocess.text` section.
         max_phones: Longer sentences are split at clauses.
         p_arpabet: Probability of phones, of words that can be in letters or phones.
     """
@@ -36,14 +36,10 @@ class ClauseSplitter:
     def __call__(self, text: str, language: str) -> list[list[SpokenText]]:
         """The sentences of a text, each as one or more clauses. No word is lost.
 
-        Args:
-            text: Any text.
-            language: espeak language code.
-
         Raises:
             InputError: If the text holds no word, or one that cannot be pronounced.
         """
-        check_unicode(text)
+        check_text(text)
         sentences = [
             self._clauses(sentence, language) for sentence in merge_wordless(split_sentences(text))
         ]
@@ -63,16 +59,18 @@ class ClauseSplitter:
         return link_clauses([mix(frontend(chunk), self._p_arpabet) for chunk in chunks], pause)
 
 
-def check_unicode(text: str) -> None:
-    """Raises InputError if this is no text, or came from bytes that are not UTF-8."""
+def check_text(text: str) -> None:
+    """Raises InputError if this is no text, was not UTF-8, or holds control characters."""
     if not isinstance(text, str):
-        raise InputError(f"the text is {text!r}; expected a string")
+        raise InputError(f"the text is {repr(text)[:80]}; expected a string")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
             f"the text is not UTF-8 at character {error.start}; is the terminal set to UTF-8?"
         ) from error
+    if shown := control_characters(text):
+        raise InputError(f"the text holds control characters: {shown}; remove them")
 
 
 def merge_wordless(pieces: Sequence[str]) -> list[str]:
@@ -124,12 +122,7 @@ class Passage(NamedTuple):
 
 
 class TextReader:
-    """Reads texts of any length with the phones of a voice.
-
-    Args:
-        split: Splits a text into sentences and their clauses.
-        phones: Fits their phones to those of the voice.
-    """
+    """Reads texts of any length with the phones of a voice."""
 
     def __init__(self, split: ClauseSplitter, phones: VoicePhones) -> None:
         self._split = split
@@ -139,8 +132,6 @@ class TextReader:
         """The phones of a text.
 
         Args:
-            text: Any text.
-            language: espeak language code.
             pauses: Whether there is a pause between one sentence and the next.
 
         Raises:
@@ -154,10 +145,7 @@ class TextReader:
         """The passages of each sentence; warns of signs and phones that are not spoken.
 
         Args:
-            text: Any text.
-            language: espeak language code.
             pitch: Hz for each of `phone_names`; None: predicted.
-            pauses: As of `phone_names`.
 
         Raises:
             InputError: As `phone_names`, and if the pitch has not one value per phone.

@@ -19,7 +19,6 @@ class VoicePhones:
     Each replacement is logged once, with its word.
 
     Args:
-        trained: The phones and pauses of the training data.
         unknown: Whether to replace other phones, or to refuse their text. Pauses are always
             replaced.
     """

@@ -44,7 +44,9 @@ def test_no_control_is_needed_to_ask_for_none():
 @pytest.mark.parametrize("name", ["pitch", "energy", "duration"])
 @pytest.mark.parametrize("value", [0, -1, math.nan, 11, "1", None, True])
 def test_factors_have_a_range(name, value):
-    with pytest.raises(InputError, match=rf"^{name}_control is .*; expected 0.1 to 10$"):
+    with pytest.raises(
+        InputError, match=rf"^{name}_control is .*; expected a number from 0.1 to 10$"
+    ):
         Settings(**{f"{name}_control": value}).checked("FastPitch", ALL)
 
 

@@ -172,6 +172,8 @@ def test_speech_is_saved_in_the_format_of_its_name(tmp_path, suffix):
 def test_an_unknown_audio_format_names_those_there_are(tmp_path):
     with pytest.raises(InputError, match=r"a\.aac: unknown audio format; .* one of \.wav, \.flac"):
         joined(hello()).save(tmp_path / "a.aac")
+    with pytest.raises(InputError, match="None: unknown audio format; expected the path of a file"):
+        joined(hello()).save(None)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -383,7 +383,7 @@ def test_pitch_control_acts_in_hertz(voice):
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 99.0])
 def test_a_control_out_of_range_is_refused(voice, value):
-    with pytest.raises(InputError, match=r"duration_control is .*expected 0.1 to 10"):
+    with pytest.raises(InputError, match=r"duration_control is .*expected a number from 0.1 to 10"):
         voice("Hello.", duration_control=value)
 
 
@@ -619,8 +619,21 @@ def test_overrides_leave_the_network_and_its_mel_alone(voice, override, error):
 def test_what_is_no_text_or_no_number_is_refused(voice):
     with pytest.raises(InputError, match="the text is None; expected a string"):
         voice(None)
-    with pytest.raises(InputError, match="pitch_control is 'a'; expected"):
+    with pytest.raises(InputError, match=r"the text is \['One.', 'Two.'\]; expected a string"):
+        voice.generate(["One.", "Two."])
+    with pytest.raises(InputError, match=r"pitch_control is 'a'; expected a number from 0.1 to 10"):
         voice("Hello.", pitch_control="a")
+    with pytest.raises(InputError, match=r"settings are \{'seed': 1\}; expected Settings, or"):
+        voice("Hello.", {"seed": 1})
+    with pytest.raises(InputError, match="the model is None; expected a path, or the name of a"):
+        Synthesizer(None)
+
+
+def test_control_characters_are_refused_as_in_corpora_and_white_space_is_spoken(voice):
+    for text in ("Don\x92t.", "One\x1b[1m two.", "One.\0"):
+        with pytest.raises(InputError, match=r"the text holds control characters: .*\\x.*; remove"):
+            voice(text)
+    assert np.array_equal(voice("One\r\ntwo\fthree.").wav, voice("One two three.").wav)
 
 
 @pytest.mark.parametrize(
@@ -670,5 +683,8 @@ def test_a_list_of_texts_gives_a_list(voice):
 
 
 def test_a_device_that_is_not_there_is_refused_before_anything_is_loaded(tmp_path):
-    with pytest.raises(InputError, match=r"^device 'warp': "):
-        Synthesizer(tmp_path / "nothing", device="warp")
+    for device in ("gpu", 3, None):
+        with pytest.raises(InputError, match=rf"^device is {device!r}; expected 'auto', .*'cuda'"):
+            Synthesizer(tmp_path / "nothing", device=device)
+    with pytest.raises(InputError, match=r"^device 'cuda:99': "):
+        Synthesizer(tmp_path / "nothing", device="cuda:99")

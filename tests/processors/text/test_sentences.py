@@ -93,8 +93,10 @@ def test_chunks_fit_are_even_and_lose_nothing():
         assert min(map(letters, chunks)) >= 10
 
 
-def test_a_single_long_word_is_left_whole():
-    assert split_long("x" * 500, 100) == ["x" * 500]
+def test_a_long_word_is_halved_until_its_pieces_fit():
+    assert split_long("x" * 500, 100) == ["x" * n for n in (62, 63) * 4]
+    assert split_long("Oh, " + "x" * 9 + "!", 5) == ["Oh,", "x" * 5, "x" * 4 + "!"]
+    assert split_long("12", 3) == ["1", "2"]
 
 
 def test_inline_phones_are_one_unit():

@@ -18,10 +18,8 @@ from utils.files import append_jsonl
 
 
 def test_a_synthesised_text_has_its_phones_and_speaker(tmp_path):
-    line = text_line("a")
-    line.phones.append({"phone": "<sil>", "start_s": 0.0, "duration_s": 0.25})
-    line.phones.append({"phone": "AH0", "start_s": 0.25, "duration_s": 0.5})
-    write_results(tmp_path, [line], [np.full(9, 0.1)])
+    phones = TimedPhone("<sil>", 0.0, 0.25), TimedPhone("AH0", 0.25, 0.75)
+    write_results(tmp_path, [text_line("a", phones)], [np.full(9, 0.1)])
     (result,) = read_system_files(tmp_path)
     assert result == SystemFile(
         "a",
@@ -32,7 +30,7 @@ def test_a_synthesised_text_has_its_phones_and_speaker(tmp_path):
         "one two, three!",
         "anna",
         "Griffin-Lim",
-        (TimedPhone("<sil>", 0.0, 0.25), TimedPhone("AH0", 0.25, 0.75)),
+        phones,
     )
 
 

@@ -48,8 +48,8 @@ def test_a_file_holds_a_factor_a_line(tmp_path):
     [
         ("1\nf * 2\n", r"contour.txt, line 2: 'f \* 2'; expected a finite number"),
         ("1\nnan\n", "contour.txt, line 2: 'nan'; expected a finite"),
-        ("1\n\n0\n", "contour.txt, line 3: factor 0; expected 0.1 to 10"),
-        ("-1\n", "contour.txt, line 1: factor -1; expected 0.1 to 10"),
+        ("1\n\n0\n", "contour.txt, line 3: factor 0; expected a number from 0.1 to 10"),
+        ("-1\n", "contour.txt, line 1: factor -1; expected a number from 0.1 to 10"),
         ("", "contour.txt: empty; expected one number a line"),
     ],
 )
@@ -66,7 +66,7 @@ def test_faults_of_a_file_are_named_by_line(tmp_path, text, message):
         ("ramp:1:2:3", "expected ramp:A:B, such as"),
         ("ramp:1:", "ramp:1:: ''; expected a finite number"),
         ("ramp:a:2", "ramp:a:2: 'a'; expected a finite number"),
-        ("ramp:1:20", "ramp:1:20: factor 20; expected 0.1 to 10"),
+        ("ramp:1:20", "ramp:1:20: factor 20; expected a number from 0.1 to 10"),
         ("/none/contour.txt", "/none/contour.txt: No such file"),
     ],
 )

@@ -14,7 +14,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
 from models.synthesizer.prosody.contours import PitchContour
-from models.synthesizer.runs.metadata import ResultFolder, TextLine
+from models.synthesizer.runs.metadata import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_synthesis import (
     Settings,
     TextItem,
@@ -29,7 +29,7 @@ from models.synthesizer.text.text_files import InputText
 from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
-from processors.records import Word
+from processors.records import TimedPhone, TimedWord, Word
 from utils.errors import InputError
 
 HOP, RATE = 256, 22050
@@ -149,7 +149,9 @@ def test_a_text_is_data_and_never_a_file_name(tmp_path):
 
 def test_a_control_out_of_range_is_refused_before_any_text(tmp_path):
     synthesis = make_synthesis(tmp_path)
-    with pytest.raises(InputError, match=r"^pitch_control is 20\.0; expected 0\.1 to 10$"):
+    with pytest.raises(
+        InputError, match=r"^pitch_control is 20\.0; expected a number from 0\.1 to 10$"
+    ):
         synthesise_texts(synthesis, plain(["Hello.", "Goodbye."]), Settings(pitch_control=20.0))
     assert synthesis.synthesizer.calls == []
 
@@ -359,8 +361,10 @@ def test_a_line_holds_what_was_spoken_and_when():
     line = make_line("text-0001")
     assert (line.file, line.fingerprint) == ("text-0001.wav", "f")
     assert (line.text, line.normalized, line.speaker) == ("Hello.", "hello.", "one")
-    assert line.words == [{"word": "hello", "start_s": 0.1, "end_s": 0.2}]
-    assert line.phones[1] == {"phone": "AH", "start_s": 0.1, "duration_s": 0.1}
+    assert line.words == (TimedWord("hello", 0.1, 0.2),)
+    assert line.phones[1] == TimedPhone("AH", 0.1, 0.2)
+    assert row_of(line)["words"] == [{"word": "hello", "start_s": 0.1, "end_s": 0.2}]
+    assert row_of(line)["phones"][1] == {"phone": "AH", "start_s": 0.1, "duration_s": 0.1}
     assert (line.seconds, line.real_time_factor) == (0.3, 0.1)
 
 

@@ -83,6 +83,13 @@ def test_clauses_of_letters_end_in_a_comma_and_in_symbols_of_nvidia_too():
         assert clauses[-1].phones[-1] == "<.>"
 
 
+def test_a_word_of_thousands_of_letters_is_several_passages():
+    ((*inner, last),) = ClauseSplitter(TextConfig(), max_phones=300)("a" * 5000, "en-us")
+    assert len(inner) == 31
+    assert "".join(clause.text for clause in [*inner, last]) == "a" * 5000
+    assert max(len(clause.phones) for clause in inner) < 300
+
+
 @pytest.mark.parametrize(("p_arpabet", "cat"), [(0.0, "c a t"), (1.0, "K AE1 T")])
 def test_words_that_can_be_mixed_are_in_letters_or_phones(p_arpabet, cat):
     split = ClauseSplitter(TextConfig(phone_extractor="mixed"), 60, p_arpabet)
