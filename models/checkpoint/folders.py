@@ -24,12 +24,7 @@ MANIFEST = "manifest.json"
 
 
 def step_folder(folder: Path, step: int) -> Path:
-    """The folder of one checkpoint.
-
-    Args:
-        folder: The experiment's `checkpoints`.
-        step: Updates done.
-    """
+    """The folder of one checkpoint."""
     return folder / f"step-{step:08d}"
 
 
@@ -47,11 +42,6 @@ def steps_of(folder: Path) -> list[int]:
 
 def write_checkpoint(folder: Path, step: int, files: Mapping[str, bytes]) -> Path:
     """Writes one checkpoint.
-
-    Args:
-        folder: The experiment's `checkpoints`.
-        step: Updates done.
-        files: Contents by file name.
 
     Returns:
         The checkpoint's folder.
@@ -132,7 +122,6 @@ def latest_checkpoint(folder: Path, names: Collection[str] = ()) -> Path:
     """Finds the newest whole checkpoint; warns of newer ones that are damaged.
 
     Args:
-        folder: The experiment's `checkpoints`.
         names: Files to check; if empty, all of each manifest.
 
     Raises:
@@ -164,10 +153,6 @@ def set_aside(folder: Path, step: int) -> None:
     """Renames the damaged checkpoints that are newer than the one a run continues from.
 
     They would count among the newest, and whole ones would be removed in their place.
-
-    Args:
-        folder: The experiment's `checkpoints`.
-        step: Updates of the whole one.
     """
     for newer in (update for update in steps_of(folder) if update > step):
         path = step_folder(folder, newer)
@@ -180,7 +165,6 @@ def prune(folder: Path, keep_last: int, always: Collection[int | None]) -> None:
     """Removes all checkpoints but the newest and those that are always kept.
 
     Args:
-        folder: The experiment's `checkpoints`.
         keep_last: Number of the newest to keep; at least two are.
         always: Updates of the best one (None if unknown), and of milestones.
     """

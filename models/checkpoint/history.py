@@ -56,7 +56,6 @@ class History:
         """Returns the history after more training.
 
         Args:
-            position: How far training is.
             losses: Of the last validation, by name; others keep their last value.
         """
         return replace(

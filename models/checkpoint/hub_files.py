@@ -5,8 +5,8 @@ Repositories also hold older checkpoints, states of optimizers, logs and audio.
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from models.base.assets import AUDIO
 from models.checkpoint.foreign import importers
@@ -28,13 +28,30 @@ def fetch(reference: str | Path, *, for_training: bool = False) -> Path:
         for_training: Whether to fetch the networks that only training needs; discriminators are
             large.
 
+    Returns:
+        The path of an experiment, or of the weights of another project.
+
     Raises:
         InputError: If there is no such model, or it cannot be fetched.
     """
-    return resolve(reference, partial(needed_files, for_training=for_training))
+    selection = Selection([])
+
+    def choose(names: Sequence[str]) -> list[str]:
+        nonlocal selection
+        selection = needed_files(names, for_training=for_training)
+        return selection.files
+
+    return resolve(reference, choose) / selection.weights
 
 
-def needed_files(names: Sequence[str], *, for_training: bool = False) -> list[str]:
+class Selection(NamedTuple):
+    """The files of a repository that a model needs."""
+
+    files: list[str]  # sorted
+    weights: str = ""  # those of another project; empty: it is an experiment
+
+
+def needed_files(names: Sequence[str], *, for_training: bool = False) -> Selection:
     """Selects the files of a repository that a model needs: newest checkpoint and settings.
 
     Args:
@@ -45,10 +62,10 @@ def needed_files(names: Sequence[str], *, for_training: bool = False) -> list[st
         InputError: If it holds no known model, or several and none is the newest.
     """
     if chosen := _own_files(names, for_training=for_training):
-        return sorted(chosen)
+        return Selection(sorted(chosen))
     for importer in importers():
-        if chosen := _foreign_files(importer.FILES, names, for_training=for_training):
-            return sorted(chosen)
+        if selection := _foreign_files(importer.FILES, names, for_training=for_training):
+            return selection
     some = ", ".join(sorted(names)[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     raise InputError(
         "there is no model in it: neither config.json, audio.json and model.safetensors, nor a "
@@ -67,14 +84,16 @@ def _own_files(names: Sequence[str], *, for_training: bool) -> set[str]:
     return {name for name in names if needed.fullmatch(name)}
 
 
-def _foreign_files(kind: FileNames, names: Sequence[str], *, for_training: bool) -> set[str]:
-    """The files of a checkpoint of another project; empty if there is none of this kind."""
+def _foreign_files(
+    kind: FileNames, names: Sequence[str], *, for_training: bool
+) -> Selection | None:
+    """The files of a checkpoint of another project; None if there is none of this kind."""
     paths = [path for path in map(PurePosixPath, names) if not RESULTS & {*path.parts[:-1]}]
     if not any(kind.settings.fullmatch(path.name) for path in paths):
-        return set()
+        return None
     weights = newest(paths, kind)
     if weights is None:
-        return set()
+        return None
     older = {path.parent for path in paths if is_weights(path, kind)} - set(weights.parents)
     chosen = {weights}
     chosen |= {p for p in paths if _SETTINGS.fullmatch(p.name) and p.parent not in older}
@@ -82,4 +101,4 @@ def _foreign_files(kind: FileNames, names: Sequence[str], *, for_training: bool)
         pattern = kind.discriminators.replace("{number}", weights.name.rpartition("_")[2])
         others = [path for path in paths if path.parent == weights.parent]
         chosen |= {path for path in others if re.fullmatch(pattern, path.name)}
-    return {str(path) for path in chosen}
+    return Selection(sorted(map(str, chosen)), str(weights))

@@ -71,10 +71,6 @@ def card_writer(
 ) -> Callable[[Position, Mapping[str, float]], None]:
     """Returns a function that writes the card of an experiment while it is trained.
 
-    Args:
-        assets: Mel definition, speakers and statistics.
-        history: Before this training.
-
     Returns:
         A function of the position of training and the losses of the last validation, by name.
     """
@@ -94,11 +90,7 @@ def notes_in(path: Path) -> str:
 
 
 def card_text(card: Card, notes: str = _FIRST_NOTE) -> str:
-    """Formats a card as Markdown under a header in YAML.
-
-    Args:
-        notes: The last section.
-    """
+    """Formats a card as Markdown under a header in YAML."""
     mel = card.assets.mel
     use = _USE_VOICE if card.config.task == "tts" else _USE_VOCODER
     rows = (f"| {name} | {_cell(value)} |" for name, value in _rows(card) if value)

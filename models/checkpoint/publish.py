@@ -51,7 +51,6 @@ def export(
         target: Folder to make, completely or not at all; empty or missing.
         name: `org/name` or the name of a folder, for the card.
         licence: Of the weights, an identifier of the Hub; None: unknown.
-        with_discriminators: Whether to include the networks that only training needs.
         half: Whether to store the weights in 16 bits, for inference only.
 
     Raises:
@@ -103,13 +102,6 @@ def publish(
     dry_run: bool = False,
 ) -> None:
     """Pushes the files that `export` writes as one commit.
-
-    Args:
-        experiment: Its folder, or one checkpoint in it.
-        target: Repository and branch.
-        licence: Of the weights, an identifier of the Hub; None: unknown.
-        with_discriminators: Whether to include the networks that only training needs.
-        dry_run: Whether to list the files only.
 
     Raises:
         InputError: If `export` refuses, or the Hub cannot be reached or refuses.

@@ -74,7 +74,6 @@ def named_tensors(value: object, where: str) -> dict[str, Tensor]:
 
     Args:
         value: A part of what `read_pickled` returned.
-        where: File and key, for messages.
 
     Raises:
         InputError: If it holds anything else.

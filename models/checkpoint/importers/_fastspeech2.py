@@ -105,12 +105,7 @@ class Weights:
 
 
 def translate(stored: Mapping[str, Tensor], path: Path) -> Weights:
-    """Converts tensors to Arion's names and shapes; others are left for the strict check.
-
-    Args:
-        stored: By the names in the file.
-        path: Their file.
-    """
+    """Converts tensors to Arion's names and shapes; others are left for the strict check."""
     tensors = NAMES.renamed(stored)
     for name in [name for name in tensors if ".attention.q." in name]:
         parts = [name.replace(".q.", f".{part}.") for part in "qkv"]
@@ -132,9 +127,6 @@ def assemble(
     Args:
         settings: By Arion's dotted keys: `model_settings`, mel, levels and pitch extraction.
         speakers: By name, in the order of their ids.
-        path: The file of the settings, for messages.
-        names: Keys in that file by Arion's keys.
-        language: espeak language code.
     """
     quantization, norms = {}, {}
     for quantity in Contours._fields:
@@ -166,12 +158,7 @@ def assemble(
 
 
 def model_settings(values: object, path: Path) -> dict[str, object]:
-    """Selects the settings of the model that the weights do not imply.
-
-    Args:
-        values: The section of the model.
-        path: The file, for messages.
-    """
+    """Selects the settings of the model that the weights do not imply."""
     model = {"model": values}
     optional = existing(model, {"model.max_seq_len": "model.max_seq_len"})
     return optional | required(model, {f"model.{key}": f"model.{key}" for key in _SETTINGS}, path)
@@ -183,7 +170,6 @@ def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:
     Args:
         ids: Ids by name, as in the file.
         n_speakers: Rows of the speaker embedding.
-        path: The file, for messages.
 
     Raises:
         InputError: If the ids are not 0 to n_speakers - 1.
@@ -202,8 +188,6 @@ def stat_of(numbers: object, path: Path, name: str) -> Stat:
 
     Args:
         numbers: Mean, standard deviation, least and greatest value.
-        path: The file, for messages.
-        name: Of the quantity or speaker, for messages.
 
     Raises:
         InputError: If one is no finite number, or the deviation is not positive.

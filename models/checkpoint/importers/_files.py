@@ -9,7 +9,6 @@ from utils.errors import InputError
 
 P = TypeVar("P", bound=PurePath)
 ACCELERATE_WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # of the inference network
-_PLACES = ("*", "*/*", "checkpoint/*/*", "*/checkpoint/*/*")  # of weights below a folder
 RESULTS = {"log", "logs", "result", "results"}  # folders without weights
 
 
@@ -23,6 +22,8 @@ class FileNames(NamedTuple):
     # pattern of the other networks, in the folder of the weights (default: none); `{number}` is the
     # number at the end of the weights' name
     discriminators: str = "(?!)"
+    # places of weights below the folder of the settings, the experiment
+    below: tuple[str, ...] = ()
 
     def number_in(self, weights: PurePath) -> int | None:
         """How far training was, by the name of a file or of accelerate's folder."""
@@ -31,8 +32,11 @@ class FileNames(NamedTuple):
 
 
 def newest_in(folder: Path, names: FileNames) -> Path | None:
-    """Finds the newest weights of one kind below a folder; as `newest`, with the folder's name."""
-    paths = [path for place in _PLACES for path in folder.glob(place) if path.is_file()]
+    """Finds the newest weights of one kind in a folder, or below it in an experiment."""
+    homes = (folder, folder.parent) if names.below else ()
+    is_experiment = any(names.settings.fullmatch(f.name) for home in homes for f in home.glob("*"))
+    places = ("*", *names.below) if is_experiment else ("*",)
+    paths = [path for place in places for path in folder.glob(place) if path.is_file()]
     try:
         weights = newest((path.relative_to(folder) for path in paths), names)
     except InputError as error:
@@ -45,7 +49,6 @@ def newest(paths: Iterable[P], names: FileNames) -> P | None:
 
     Args:
         paths: Any files. Weights without a number count only if none has one.
-        names: Of one kind of checkpoint.
 
     Raises:
         InputError: If the weights are in several folders, or there are several without a number.
@@ -74,7 +77,6 @@ def beside(weights: Path, name: str, levels: int = 0) -> Path:
     """Finds a file of settings in the folder of weights, or in the nearest one above that has it.
 
     Args:
-        weights: The file of the weights.
         levels: Folders above that may have it.
 
     Raises:

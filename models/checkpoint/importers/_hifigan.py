@@ -56,10 +56,7 @@ def assemble(
 
     Args:
         settings: By Arion's dotted keys. `train.adam.b1` and `b2` give the betas.
-        path: Their file.
         names: Keys in that file by Arion's keys.
-        weights: The file of the generator.
-        key: Under which the file holds the generator.
 
     Raises:
         InputError: If the file or the settings are broken, or do not fit each other.
@@ -99,7 +96,6 @@ def discriminators_in(parts: Mapping[str, object], path: Path) -> TrainingNetwor
 
     Args:
         parts: Tensors of "mpd" and "msd", by the authors' names.
-        path: The file, for messages.
 
     Raises:
         InputError: If a part holds other things than tensors.

@@ -71,7 +71,6 @@ class NvidiaCheckpoint:
         Args:
             settings: By Arion's dotted keys. Of the mel, those that neither these nor the file
                 give are those of NVIDIA's recipe for LJSpeech.
-            tensors: By Arion's names.
         """
         mel = {own: self.setup.get(key, _LJSPEECH[own]) for own, key in MEL.items()}
         mel["preprocess.n_mel"] = self.config.get("n_mel_channels", 80)
@@ -94,9 +93,6 @@ class NvidiaCheckpoint:
 
         The embeddings of other sets than the two English ones keep their places under names that no
         text contains: such a model loads, and cannot read text.
-
-        Args:
-            symbols: Name of the symbol embedding.
         """
         n_rows = self.size(symbols)
         sets = {name: nvidia_vocabulary(name) for name in _SYMBOL_SETS}

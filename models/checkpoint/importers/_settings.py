@@ -46,8 +46,6 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path, names: Table)
     Args:
         task: "tts" or "vocoder".
         settings: Values by dotted key; `preprocess.fmax` may be None for half of the sample rate.
-        path: Their file, for messages.
-        names: Keys in that file, for messages.
     """
     general = {"task": task, "dataset": ["unnamed"], "dataset_path": {}, "log_dir": f"ckpts/{task}"}
     settings = general | dict(settings)

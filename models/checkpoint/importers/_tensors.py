@@ -46,9 +46,7 @@ def join(tensors: dict[str, Tensor], names: Sequence[str], target: str) -> None:
     Nothing is changed if one is missing or their shapes differ: the network then refuses them.
 
     Args:
-        tensors: By name.
         names: Of the parts in their order.
-        target: Name of the result.
     """
     parts = [tensors[name] for name in names if name in tensors]
     if len(parts) == len(names) and len({part.shape for part in parts}) == 1 and parts[0].ndim:

@@ -253,7 +253,6 @@ def _translated(
         stored: By the names in the file.
         mean: Of each band in training, log10, (M,).
         scale: Standard deviation of each band, log10, (M,).
-        path: The file, for messages.
     """
     if any("/speaker_embeddings/" in f"/{name}" or "/speaker_fc/" in name for name in stored):
         raise InputError(

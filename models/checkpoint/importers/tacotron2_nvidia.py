@@ -42,23 +42,20 @@ _LOCATION_CONV = f"{_LOCATION}.location_conv.conv.weight"
 _ENCODER, _POSTNET = (f"{part}.convolutions.0.0.conv.weight" for part in ("encoder", "postnet"))
 _ATTENTION_LSTM = "decoder.attention_rnn.weight_hh"
 _PRENET = "decoder.prenet.layers.0.linear_layer.weight"
-_SIZES = {  # Arion's key, the name in the config of a file, and the axis of the tensor
-    "preprocess.n_mel": ("n_mel_channels", _POSTNET, 1),
-    "model.encoder.hidden": ("encoder_embedding_dim", "embedding.weight", 1),
-    "model.encoder.kernel_size": ("encoder_kernel_size", _ENCODER, 2),
-    "model.decoder.prenet_size": ("prenet_dim", _PRENET, 0),
-    "model.decoder.attention_lstm_size": ("attention_rnn_dim", _ATTENTION_LSTM, 1),
-    "model.decoder.decoder_lstm_size": ("decoder_rnn_dim", "decoder.decoder_rnn.weight_hh", 1),
-    "model.decoder.attention_size": ("attention_dim", _QUERY, 0),
-    "model.decoder.location_filters": ("attention_location_n_filters", _LOCATION_CONV, 0),
-    "model.decoder.location_kernel_size": ("attention_location_kernel_size", _LOCATION_CONV, 2),
-    "model.postnet.channels": ("postnet_embedding_dim", _POSTNET, 0),
-    "model.postnet.kernel_size": ("postnet_kernel_size", _POSTNET, 2),
+_SIZES = {  # Arion's key, and the tensor and its axis
+    "preprocess.n_mel": (_POSTNET, 1),
+    "model.encoder.hidden": ("embedding.weight", 1),
+    "model.encoder.kernel_size": (_ENCODER, 2),
+    "model.decoder.prenet_size": (_PRENET, 0),
+    "model.decoder.attention_lstm_size": (_ATTENTION_LSTM, 1),
+    "model.decoder.decoder_lstm_size": ("decoder.decoder_rnn.weight_hh", 1),
+    "model.decoder.attention_size": (_QUERY, 0),
+    "model.decoder.location_filters": (_LOCATION_CONV, 0),
+    "model.decoder.location_kernel_size": (_LOCATION_CONV, 2),
+    "model.postnet.channels": (_POSTNET, 0),
+    "model.postnet.kernel_size": (_POSTNET, 2),
 }
-_COUNTS = {  # Arion's key, the name in the config, and the part with the convolutions
-    "model.encoder.n_convolutions": ("encoder_n_convolutions", "encoder"),
-    "model.postnet.n_layers": ("postnet_n_convolutions", "postnet"),
-}
+_COUNTS = {"model.encoder.n_convolutions": "encoder", "model.postnet.n_layers": "postnet"}
 _DROPOUT = {
     "model.decoder.attention_dropout": "p_attention_dropout",
     "model.decoder.decoder_dropout": "p_decoder_dropout",
@@ -89,9 +86,9 @@ def read(weights: Path) -> ImportedModel:
 
 
 def _sizes(checkpoint: NvidiaCheckpoint) -> dict[str, int]:
-    """Sizes of the tensors; refuses a config that contradicts them."""
-    sizes = {own: checkpoint.size(name, axis) for own, (_, name, axis) in _SIZES.items()}
-    for own, (_, part) in _COUNTS.items():
+    """Sizes of the tensors."""
+    sizes = {own: checkpoint.size(name, axis) for own, (name, axis) in _SIZES.items()}
+    for own, part in _COUNTS.items():
         name = re.compile(rf"{part}\.convolutions\.\d+\.0\.conv\.weight")
         sizes[own] = sum(name.fullmatch(stored) is not None for stored in checkpoint.tensors)
     n_outputs = checkpoint.size("decoder.linear_projection.linear_layer.weight")
@@ -99,17 +96,5 @@ def _sizes(checkpoint: NvidiaCheckpoint) -> dict[str, int]:
         raise InputError(
             f"{checkpoint.path}: {n_outputs / max(1, n_mels):g} frames per step; NVIDIA's code, and"
             " the import, know only one"
-        )
-    by_name = {names[0]: sizes[own] for own, names in (_SIZES | _COUNTS).items()}
-    by_name["n_symbols"] = checkpoint.size("embedding.weight")
-    wrong = [
-        f"{name} is {checkpoint.config[name]} in its config and {size} in its tensors"
-        for name, size in by_name.items()
-        if checkpoint.config.get(name, size) != size
-    ]
-    if wrong:
-        raise InputError(
-            f"{checkpoint.path}: {'; '.join(wrong)}: the parts of this file are not of one model;"
-            " get it again from its source"
         )
     return sizes

@@ -2,7 +2,7 @@
 
 Checkpoints of all years load: one conditioning layer for each layer of a coupling (`cond_layers`)
 or for all of them (`cond_layer`), with weight normalisation or without it, saved by one process or
-in parallel. The sizes are those in the file, or else follow from the shapes of the tensors.
+in parallel. The sizes follow from the shapes of the tensors.
 
 The file does not hold the mel definition: it is that of the recipe, unless a `config.json` of
 NVIDIA/waveglow next to the file gives another.
@@ -25,15 +25,6 @@ from utils.config import plain_tree, read_values
 KIND = "WaveGlow of NVIDIA (one file of torch.save or safetensors)"
 FILES = file_names("waveglow")
 _MODEL = "WaveGlow"
-_SIZES = {
-    "model.flows": "config.n_flows",
-    "model.groups": "config.n_group",
-    "model.early_every": "config.n_early_every",
-    "model.early_size": "config.n_early_size",
-    "model.channels": "config.WN_config.n_channels",
-    "model.layers": "config.WN_config.n_layers",
-    "model.kernel_size": "config.WN_config.kernel_size",
-}
 _AUDIO = {own: f"data_config.{key}" for own, key in MEL.items()}  # of NVIDIA/waveglow
 _TRAIN = {
     "train.batch_size": 10,
@@ -69,8 +60,6 @@ def read(weights: Path) -> ImportedModel:
     """Reads the network."""
     checkpoint = open_checkpoint(weights)
     tensors = _converted(checkpoint.tensors)
-    config = {"config": checkpoint.config}
-    sizes = required(config, _SIZES, weights) if checkpoint.config else _sizes_of(tensors, weights)
     path = weights.with_name("config.json")
     values = read_values(path) if path.is_file() else {}
     audio = required(values, _AUDIO, path) if value_at(values, "data_config") else {}
@@ -79,7 +68,7 @@ def read(weights: Path) -> ImportedModel:
         "preprocess.processed_dir": "data/vocoder_centre",
         **audio,
         "preprocess.n_mel": checkpoint.size("upsample.bias"),
-        **sizes,
+        **_sizes_of(tensors, weights),
         **_TRAIN,
     }
     imported = checkpoint.imported(settings, tensors, _NAMES)

@@ -129,7 +129,6 @@ def test_settings_in_the_folder_of_the_weights_are_found(tmp_path, mel):
     (root / "args.json").rename(root / "checkpoints" / "args.json")
 
     assert load_model(root / "checkpoints").home == root / "checkpoints"
-    assert load_model(root).step == 560000
 
 
 def test_other_parts_of_a_file_with_a_generator_are_listed(tmp_path):
@@ -205,13 +204,12 @@ def test_the_mel_is_the_one_it_was_trained_on(tmp_path):
         load_model(root)
 
 
-@pytest.mark.parametrize("place", ["", "checkpoint", f"checkpoint/{NEWEST}"])
-def test_a_missing_args_json_is_asked_for(tmp_path, place):
+def test_a_missing_args_json_is_asked_for(tmp_path):
     root = accelerate_experiment(tmp_path / "a" / "b" / "hifigan", random_generator(SIZES))
     (root / "args.json").unlink()
 
     with pytest.raises(InputError, match=r"pytorch_model\.bin: no args\.json in its folder"):
-        load_model(root / place)
+        load_model(root / "checkpoint" / NEWEST)
 
 
 def test_capital_letters_in_the_names_of_settings_are_no_matter(tmp_path):
@@ -269,14 +267,11 @@ def test_blocks_of_another_type_are_one_error(tmp_path):
         load_model(root)
 
 
-def test_one_experiment_in_a_folder_is_found_and_several_are_listed(tmp_path, mel):
-    state = random_generator(SIZES)
-    accelerate_experiment(tmp_path / "hifigan_speech", state)
-    expected = synthesise(state, SIZES, mel)
-    assert torch.allclose(load_model(tmp_path).network.infer(mel), expected, atol=1e-5)
-
-    accelerate_experiment(tmp_path / "hifigan_song", state)
-    with pytest.raises(InputError, match=r"several models in it \(hifigan_song/.*, hifigan_"):
+def test_a_folder_with_an_experiment_below_it_is_none(tmp_path):
+    accelerate_experiment(tmp_path / "hifigan_speech", random_generator(SIZES))
+    with pytest.raises(
+        InputError, match=r"^\S*: neither an experiment .*; of one in a folder below it"
+    ):
         load_model(tmp_path)
 
 

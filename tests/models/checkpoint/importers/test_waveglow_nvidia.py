@@ -204,19 +204,13 @@ def test_a_pickled_module_is_refused_with_the_way_out(tmp_path, monkeypatch):
             load_model(path)
 
 
-def test_a_checkpoint_that_does_not_fit_its_config_is_refused(tmp_path, state):
+def test_sizes_are_those_of_the_tensors_and_a_missing_one_is_named(tmp_path, state):
     wider = SIZES | {"WN_config": SIZES["WN_config"] | {"n_channels": 8}}
     path = write(tmp_path, {"state_dict": state, "config": wider})
-    with pytest.raises(InputError, match=r"waveglow\.pt: does not fit .*of another shape: WN\.0"):
-        load_model(path)
+    assert load_model(path).config.model.channels == SIZES["WN_config"]["n_channels"]
     del state["WN.3.end.bias"]
     path = write(tmp_path, {"state_dict": state, "config": SIZES})
     with pytest.raises(InputError, match=r"missing: WN\.3\.end\.bias"):
-        load_model(path)
-    path = write(tmp_path, {"state_dict": state, "config": {"n_flows": 5}})
-    with pytest.raises(
-        InputError, match=r"config\.n_group, config\.n_early_every, config\.n_early_size, "
-    ):
         load_model(path)
 
 
@@ -224,6 +218,6 @@ def test_on_the_hub_the_newest_file_is_chosen_without_settings():
     names = ["README.md", "a/nvidia_waveglow256.pt", "a/waveglow_256channels.pt", "log/x.png"]
     with pytest.raises(InputError, match="several models in it"):
         needed_files(names)
-    assert needed_files([*names[:2], "log/x.png"]) == ["a/nvidia_waveglow256.pt"]
+    assert needed_files([*names[:2], "log/x.png"]).files == ["a/nvidia_waveglow256.pt"]
     numbered = ["checkpoint_WaveGlow_50.pt", "checkpoint_WaveGlow_500.pt"]
-    assert needed_files(numbered) == numbered[1:]
+    assert needed_files(numbered).files == numbered[1:]
