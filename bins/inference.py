@@ -10,7 +10,7 @@ from utils.errors import InputError
 from utils.logging import setup_logging
 
 if TYPE_CHECKING:
-    from models.synthesizer.prosody.contours import PitchContour
+    from models.synthesizer.pitch import PitchContour
     from models.synthesizer.text.text_files import InputText
     from modules.variance.pitch_transform import PitchTransform
 
@@ -68,7 +68,7 @@ def _texts(given: argparse.Namespace) -> list["InputText"]:
 
 def _pitch_transform(given: argparse.Namespace) -> "PitchTransform | PitchContour":
     """The transform that the flags describe."""
-    from models.synthesizer.prosody.contours import contour_of
+    from models.synthesizer.pitch import contour_of
     from modules.variance.pitch_transform import PitchTransform
 
     if given.pitch_transform_custom is None:

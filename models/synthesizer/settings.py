@@ -9,8 +9,7 @@ import numpy as np
 
 from config.controls import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
 from models.base.acoustic.output import Control
-from models.synthesizer.prosody.contours import PitchContour, Transform, record_of, transform_of
-from models.synthesizer.prosody.given_pitch import checked_pitch
+from models.synthesizer.pitch import PitchContour, Transform, checked_pitch, record_of, transform_of
 from modules.variance.pitch_transform import PitchTransform
 from utils.errors import InputError, nearest
 

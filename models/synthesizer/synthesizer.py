@@ -17,10 +17,10 @@ from torch import Tensor
 from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
-from models.synthesizer.acoustic.mels import PassageMels
+from models.synthesizer.acoustic import PassageMels
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
-from models.synthesizer.prosody.range import RangeWarning
+from models.synthesizer.pitch import RangeWarning
 from models.synthesizer.settings import Settings
 from models.synthesizer.speech import (
     Part,

@@ -1,7 +1,7 @@
 import pytest
 
 from bins.inference import main
-from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.pitch import PitchContour
 from models.synthesizer.runs import text_synthesis
 from models.synthesizer.text import text_files
 from models.synthesizer.text.text_files import InputText

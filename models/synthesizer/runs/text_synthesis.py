@@ -13,8 +13,7 @@ from models.base.assets import Speaker, choose_speaker
 from models.base.result_files import SINGLE
 from models.plots import plot_synthesis
 from models.synthesizer.fingerprint import fingerprint
-from models.synthesizer.prosody.contours import PitchContour
-from models.synthesizer.prosody.given_pitch import check_length
+from models.synthesizer.pitch import PitchContour, check_length
 from models.synthesizer.runs.alignments import write_alignments
 from models.synthesizer.runs.metadata import ResultFolder, TextLine
 from models.synthesizer.runs.synthesis_run import (

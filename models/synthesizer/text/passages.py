@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from config.preprocess import TextConfig
-from models.synthesizer.prosody.given_pitch import check_length
+from models.synthesizer.pitch import check_length
 from models.synthesizer.text.voice_phones import VoicePhones
 from preprocessors.manifest import control_characters
 from processors.records import SpokenText

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from models.base.result_files import SCORES
-from models.synthesizer.prosody.given_pitch import read_pitch
+from models.synthesizer.pitch import read_pitch
 from utils.errors import InputError, nearest
 from utils.files import read_text, user_path
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.synthesizer.prosody.contours import PitchContour, record_of, transform_of
+from models.synthesizer.pitch import PitchContour, record_of, transform_of
 from models.synthesizer.settings import RECORDED, Settings
 from modules.variance.pitch_transform import PitchTransform
 from utils.errors import InputError

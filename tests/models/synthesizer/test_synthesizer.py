@@ -11,8 +11,8 @@ from safetensors.torch import load_file, save_file
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
 from models.checkpoint import loading as checkpoint
-from models.synthesizer.acoustic.mels import PassageMels
-from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.acoustic import PassageMels
+from models.synthesizer.pitch import PitchContour
 from models.synthesizer.speech import Speech
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig

@@ -13,7 +13,7 @@ import soundfile
 from config.preprocess import PreprocessConfig
 from config.schema import InferenceConfig
 from models.base.assets import Speaker
-from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.pitch import PitchContour
 from models.synthesizer.runs.metadata import ResultFolder, TextLine, row_of
 from models.synthesizer.runs.text_synthesis import (
     Settings,

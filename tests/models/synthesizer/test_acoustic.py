@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from models.base.acoustic.output import TtsOutput
 from models.base.assets import Assets, Speaker
 from models.base.registry import find, load_config
-from models.synthesizer.acoustic.retries import infer_with_retries
+from models.synthesizer.acoustic import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from processors.text.symbols import arpabet_vocabulary

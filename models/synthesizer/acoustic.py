@@ -1,26 +1,36 @@
-"""Mels of passages of text, by any acoustic model."""
+"""The acoustic model on passages of text, with retries when attention fails."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from config.schema import Config, InferenceConfig
-from models.base.acoustic.output import Control
+from models.base.acoustic.output import Control, TtsOutput
 from models.base.compilers import require_compiler
 from models.base.interfaces import AcousticModel
 from models.checkpoint.loading import LoadedModel
-from models.synthesizer.acoustic.retries import Reading, infer_with_retries
-from models.synthesizer.prosody.contours import PitchContour
+from models.synthesizer.pitch import PitchContour
 from models.synthesizer.settings import Settings
 from models.synthesizer.text.passages import Passage
-from modules.alignment.attention_quality import AttentionQuality
+from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.records import SpokenText
 from processors.text.nearest_phones import is_voiced
 from utils.errors import InputError
 from utils.logging import get_logger
+from utils.seed import derived_seed
+
+Infer = Callable[..., TtsOutput]  # `infer` of an acoustic model
+
+
+class Reading(NamedTuple):
+    """Mels of a batch, and the quality of the attention of each item."""
+
+    output: TtsOutput
+    attention: Sequence[AttentionQuality | None]  # None where the model has no attention
 
 
 class PassageMels:
@@ -120,3 +130,78 @@ def _warn_of_fault(clause: SpokenText, quality: AttentionQuality | None) -> None
             clause.text,
             quality.fault,
         )
+
+
+class _Item(NamedTuple):
+    """The best attempt at one item so far."""
+
+    quality: AttentionQuality
+    mel: Tensor  # (M, T)
+    durations: Tensor  # (N,)
+
+
+def infer_with_retries(
+    infer: Infer,
+    phone_ids: Tensor,
+    phone_lengths: Tensor,
+    speaker_ids: Tensor,
+    *,
+    seed: int,
+    attempts: int,
+    log_floor: float,
+) -> Reading:
+    """Synthesises a batch; repeats items whose attention failed, and keeps the best attempts.
+
+    Args:
+        infer: A model that returns no alignment is called once.
+        phone_ids: (B, N) int64, 0 = padding.
+        phone_lengths: (B,).
+        speaker_ids: (B,).
+        seed: Of the first attempt; the others derive theirs from it.
+        attempts: Most attempts at each item.
+        log_floor: Log-mel of silence, the padding of mels.
+
+    Returns:
+        The output of the model, or mels, lengths and durations of the best attempts with the
+        quality of their attention.
+    """
+    best: dict[int, _Item] = {}
+    faulty = list(range(len(phone_ids)))
+    for attempt in range(attempts):
+        rows = torch.tensor(faulty, device=phone_ids.device)
+        output = infer(
+            phone_ids[rows],
+            phone_lengths[rows],
+            speaker_ids=speaker_ids[rows],
+            seed=derived_seed("attempt", seed, attempt) if attempt else seed,
+        )
+        if output.alignment is None:
+            return Reading(output, [None] * len(phone_ids))
+        for i, item in zip(faulty, _items(output, phone_lengths[rows]), strict=True):
+            if i not in best or item.quality.cost < best[i].quality.cost:
+                best[i] = item
+        faulty = [i for i in faulty if best[i].quality.fault]
+        if not faulty:
+            break
+    return _joined([best[i] for i in range(len(phone_ids))], log_floor)
+
+
+def _items(output: TtsOutput, phone_lengths: Tensor) -> list[_Item]:
+    if output.alignment is None or output.stopped is None:
+        raise TypeError("the model returns alignment or stopped, but not both")
+    lengths = output.mel_lengths
+    qualities = attention_qualities(output.alignment, phone_lengths, lengths, output.stopped)
+    return [
+        _Item(quality, output.mel[row, :, : int(lengths[row])], output.durations[row])
+        for row, quality in enumerate(qualities)
+    ]
+
+
+def _joined(items: Sequence[_Item], log_floor: float) -> Reading:
+    mels = [item.mel.T for item in items]
+    output = TtsOutput(
+        pad_sequence(mels, batch_first=True, padding_value=log_floor).mT,
+        torch.tensor([len(mel) for mel in mels], device=mels[0].device),
+        torch.stack([item.durations for item in items]),
+    )
+    return Reading(output, [item.quality for item in items])

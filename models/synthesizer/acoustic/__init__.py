@@ -1,1 +1,0 @@
-"""The acoustic model on passages of text: mels, and other attempts where attention fails."""
