@@ -98,22 +98,22 @@ def find(path: Path) -> Foreign | None:
         InputError: If there are several models in a folder, or a file is missing.
     """
     path = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
-    found: dict[Path, Foreign] = {}
+    checkpoints: dict[Path, Foreign] = {}
     faults: dict[str, None] = {}  # in order, each once
     for importer in importers():
         try:
             weights = path if path.is_file() else newest_in(path, importer.FILES)
             if weights is not None and importer.recognises(weights):
                 read = partial(importer.read, weights)
-                found.setdefault(weights, Foreign(importer.KIND, weights, read))
+                checkpoints.setdefault(weights, Foreign(importer.KIND, weights, read))
         except InputError as error:
             faults[str(error)] = None
-    if len(found) > 1:
-        names = several_models(weights.relative_to(path) for weights in found)
+    if len(checkpoints) > 1:
+        names = several_models(weights.relative_to(path) for weights in checkpoints)
         raise InputError(f"{path}: {names}")
-    if faults and not found:
+    if faults and not checkpoints:
         raise InputError("; or ".join(faults))
-    return next(iter(found.values()), None)
+    return next(iter(checkpoints.values()), None)
 
 
 def importers() -> list[Importer]:

@@ -163,8 +163,8 @@ def checked_pitch(pitch: object) -> tuple[float, ...]:
     except (TypeError, ValueError, RuntimeError):  # NumPy cannot convert it
         values = np.array(None)
     if values.ndim != 1 or values.dtype.kind not in "iuf":
-        found = " ".join(repr(pitch).split())[:80]
-        raise InputError(f"pitch is {found}; expected a list of Hz, one for each phone")
+        shown = " ".join(repr(pitch).split())[:80]
+        raise InputError(f"pitch is {shown}; expected a list of Hz, one for each phone")
     for n, hz in enumerate(values, start=1):
         if not (np.isfinite(hz) and hz >= 0):
             raise InputError(f"value {n} of the pitch is {hz:g}; expected Hz, 0 where unvoiced")

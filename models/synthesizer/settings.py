@@ -1,7 +1,7 @@
 """What can be asked of the synthesis of a text, and whether a model can do it."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any
 
@@ -50,11 +50,11 @@ class Settings:
         Raises:
             InputError: If there is no such field; names the nearest.
         """
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         for name in values:
-            if name not in known:
-                listed = ", ".join(known)
-                raise InputError(f"no setting {name!r}{nearest(name, known)} (known: {listed})")
+            if name not in names:
+                listed = ", ".join(names)
+                raise InputError(f"no setting {name!r}{nearest(name, names)} (known: {listed})")
         return cls(**values)
 
     def checked(self, model: str, controls: Collection[Control]) -> "Settings":
@@ -66,11 +66,6 @@ class Settings:
             InputError: If a value has another type or is out of range, a transform and given pitch
                 come together, or the model lacks a control that is asked for.
         """
-        pitch_control = _factor("pitch_control", self.pitch_control)
-        energy_control = _factor("energy_control", self.energy_control)
-        duration_control = _factor("duration_control", self.duration_control)
-        fade_out = _whole("fade_out", self.fade_out)
-        seed = _whole("seed", self.seed, MOST_SEED)
         transform = transform_of(self.pitch_transform)
         if isinstance(transform, PitchTransform) and abs(transform.shift_hz) > MOST_SHIFT_HZ:
             raise InputError(
@@ -84,15 +79,15 @@ class Settings:
                 "a pitch transform acts on predicted pitch, and the pitch of this text is given;"
                 " leave one of them out"
             )
-        settings = Settings(
-            self.speaker,
-            pitch_control,
-            energy_control,
-            duration_control,
-            transform,
-            pitch,
-            fade_out,
-            seed,
+        settings = replace(
+            self,
+            pitch_control=_factor("pitch_control", self.pitch_control),
+            energy_control=_factor("energy_control", self.energy_control),
+            duration_control=_factor("duration_control", self.duration_control),
+            pitch_transform=transform,
+            pitch=pitch,
+            fade_out=_whole("fade_out", self.fade_out),
+            seed=_whole("seed", self.seed, MOST_SEED),
         )
         if lacking := sorted(settings._asked() - set(controls)):
             raise InputError(

@@ -225,8 +225,8 @@ def _timed_words(parts: Sequence[Part], frame_s: float) -> tuple[TimedWord, ...]
 
 def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """Curves of consecutive parts, (T,) each, as one; None if a part has none."""
-    known = [curve for curve in curves if curve is not None]
-    return np.concatenate(known) if len(known) == len(curves) else None
+    present = [curve for curve in curves if curve is not None]
+    return np.concatenate(present) if len(present) == len(curves) else None
 
 
 def join(

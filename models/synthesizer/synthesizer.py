@@ -144,7 +144,9 @@ class Synthesizer:
             speaker=self.speakers[index].name,
             sample_rate=self.model.mel.sample_rate,
             hop_length=self.model.mel.hop_length,
-            out_of_vocabulary=[word for one in passages for word in one.spoken.out_of_vocabulary],
+            out_of_vocabulary=[
+                word for passage in passages for word in passage.spoken.out_of_vocabulary
+            ],
         )
         if settings.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)

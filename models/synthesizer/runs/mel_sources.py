@@ -49,8 +49,8 @@ class MelSource:
 
     def made_by(self, *facts: object) -> "MelSource":
         """Adds a fingerprint, from the facts about the vocoder and the source's own."""
-        own = (self.id, self.dataset, str(self.path), self.version)
-        return dataclasses.replace(self, fingerprint=fingerprint(*facts, *own))
+        facts = (*facts, self.id, self.dataset, str(self.path), self.version)
+        return dataclasses.replace(self, fingerprint=fingerprint(*facts))
 
 
 def sources_of_split(

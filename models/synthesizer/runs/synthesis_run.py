@@ -99,9 +99,8 @@ def utterances_of(processed: Path, dataset: str, testing_set: TestingSet) -> lis
     """
     prepared = sorted(path.parent.name for path in processed.glob(f"*/{MANIFEST}"))
     if dataset not in prepared:
-        known = ", ".join(prepared) or "none"
         raise InputError(
-            f"{processed} holds no dataset {dataset!r} (prepared: {known});"
+            f"{processed} holds no dataset {dataset!r} (prepared: {', '.join(prepared) or 'none'});"
             " correct --infer_dataset or preprocess.processed_dir, or run stage 1"
         )
     folder = processed / dataset

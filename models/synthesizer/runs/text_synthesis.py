@@ -37,17 +37,14 @@ class TextItem(NamedTuple):
     """One text to be synthesised into one file."""
 
     id: str
-    text: str
-    speaker: str
+    given: InputText  # with the name of its speaker
     dataset: str = ""  # of a recorded sentence; empty for the user's own text
     fingerprint: str = ""
-    place: str = ""  # of the text in the user's file, for messages
-    pitch_file: str = ""  # of the pitch, as in the user's table
-    pitch: tuple[float, ...] | None = None  # Hz per phone; None: predicted
 
     def described(self) -> tuple[object, ...]:
         """What its sound depends on."""
-        return self.id, self.text, self.speaker, self.dataset, self.pitch_file, self.pitch
+        given = self.given
+        return self.id, given.text, given.speaker, self.dataset, given.pitch_file, given.pitch
 
 
 class TextSynthesis(NamedTuple):
@@ -103,17 +100,8 @@ def synthesise_texts(
     texts = [_with_speaker(text, speakers, settings.speaker) for text in texts]
     for text in texts:
         _check_text(synthesis, text, settings, results)
-    items = [
-        TextItem(
-            id,
-            text.text,
-            text.speaker or "",
-            place=text.place,
-            pitch_file=text.pitch_file,
-            pitch=text.pitch,
-        )
-        for id, text in zip(assign_ids(results, texts, settings), texts, strict=True)
-    ]
+    ids = assign_ids(results, texts, settings)
+    items = [TextItem(id, text) for id, text in zip(ids, texts, strict=True)]
     _synthesise_all(synthesis, items, results, settings)
 
 
@@ -173,7 +161,11 @@ def synthesise_dataset(
         speaker = speakers[choose_speaker(speakers, speaker)].name
     processed = user_path(synthesis.synthesizer.config.preprocess.processed_dir)
     items = [
-        TextItem(utterance.id, utterance.text, speaker or utterance.speaker, dataset)
+        TextItem(
+            utterance.id,
+            InputText(utterance.text, speaker=speaker or utterance.speaker),
+            dataset,
+        )
         for utterance in utterances_of(processed, dataset, testing_set)
     ]
     results = ResultFolder(synthesis.output, TextLine)
@@ -193,11 +185,11 @@ def assign_ids(
     Args:
         texts: The user's texts with their speakers; one that is given twice gets two ids.
     """
-    known: dict[str, list[str]] = defaultdict(list)
+    ids: dict[str, list[str]] = defaultdict(list)  # of texts that were synthesised before
     for line in results.lines.values():
         if NUMBERED.fullmatch(line.id):
             spoken = _spoken(line.text, line.speaker, line.pitch_file, line.settings)
-            known[spoken].append(line.id)
+            ids[spoken].append(line.id)
     unknown = {path.stem for path in results.folder.glob("text-*")} - results.lines.keys()
     if unknown:
         get_logger(__name__).warning(
@@ -213,7 +205,7 @@ def assign_ids(
         wanted = _spoken(text.text, text.speaker, text.pitch_file, settings.record())
         if text.output:
             yield text.output
-        elif same := known[wanted]:
+        elif same := ids[wanted]:
             yield same.pop(0)
         else:
             yield next(free)
@@ -239,10 +231,10 @@ def _synthesise_all(
     try:
         for attempt in synthesise_each(items, results, "texts", overwrite=synthesis.overwrite):
             with attempt as item:
-                start = time.perf_counter()
-                with _naming(item.place):
+                start, given = time.perf_counter(), item.given
+                with _naming(given.place):
                     speech = synthesis.synthesizer(
-                        item.text, settings, speaker=item.speaker, pitch=item.pitch
+                        given.text, settings, speaker=given.speaker, pitch=given.pitch
                     )
                 work_s = time.perf_counter() - start
                 line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
@@ -295,7 +287,7 @@ def line_of(
         sample_rate=speech.sample_rate,
         fingerprint=item.fingerprint,
         settings=settings.record(),
-        pitch_file=item.pitch_file,
+        pitch_file=item.given.pitch_file,
         attention=_worst(speech.attention),
     )
 
@@ -305,8 +297,8 @@ def _worst(attention: Sequence[AttentionQuality]) -> dict[str, float | bool]:
     if not attention:
         return {}
     return {
-        "focus": round(min(one.focus for one in attention), 3),
-        "skipped": max(one.skipped for one in attention),
-        "repeated": max(one.repeated for one in attention),
-        "stopped": all(one.stopped for one in attention),
+        "focus": round(min(quality.focus for quality in attention), 3),
+        "skipped": max(quality.skipped for quality in attention),
+        "repeated": max(quality.repeated for quality in attention),
+        "stopped": all(quality.stopped for quality in attention),
     }

@@ -67,16 +67,16 @@ def _of_table(path: Path, rows: dict[str, str]) -> list[InputText]:
 
 
 def _check_columns(path: Path, columns: Sequence[str]) -> None:
-    known = f"the columns are {', '.join(COLUMNS)}, separated by tabs"
+    rule = f"the columns are {', '.join(COLUMNS)}, separated by tabs"
     for column in columns:
         if column not in COLUMNS:
             raise InputError(
-                f"{path}, line 1: unknown column {column[:40]!r}{nearest(column, COLUMNS)}; {known}"
+                f"{path}, line 1: unknown column {column[:40]!r}{nearest(column, COLUMNS)}; {rule}"
             )
     if "text" not in columns:
-        raise InputError(f"{path}, line 1: there is no column text; {known}")
+        raise InputError(f"{path}, line 1: there is no column text; {rule}")
     if len(set(columns)) < len(columns):
-        raise InputError(f"{path}, line 1: a column is there twice; {known}")
+        raise InputError(f"{path}, line 1: a column is there twice; {rule}")
 
 
 def _cells(line: str, columns: Sequence[str], place: str) -> list[str]:

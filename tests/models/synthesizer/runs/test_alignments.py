@@ -10,6 +10,7 @@ from models.synthesizer.runs.alignments import export_speech
 from models.synthesizer.runs.metadata import ResultFolder, TextLine
 from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
 from models.synthesizer.speech import Part, join
+from models.synthesizer.text.text_files import InputText
 from processors.durations import EXPORT_FORMATS
 from processors.durations.sources import Source
 from processors.records import Word
@@ -32,7 +33,7 @@ def spoken(folder, *ids):
     folder.mkdir(exist_ok=True)
     for id in ids:
         (folder / f"{id}.wav").write_bytes(b"RIFF")
-        item = TextItem(id, "Hi, you!", "one")
+        item = TextItem(id, InputText("Hi, you!", speaker="one"))
         results.add(line_of(item, speech, Settings(), vocoder="none", work_s=0.1))
     results.save()
     return folder

@@ -353,7 +353,7 @@ def make_line(id: str, text: str = "Hello.", settings: Settings | None = None) -
     part = Part("hello.", ("<sil>", "AH", "<.>"), words, np.array([1, 1, 1]), np.ones(300),
                 np.zeros((2, 3)), zeros, zeros)  # fmt: skip
     speech = join([part], text=text, speaker="one", sample_rate=1000, hop_length=100)
-    item = TextItem(id, text, "one", fingerprint="f")
+    item = TextItem(id, InputText(text, speaker="one"), fingerprint="f")
     return line_of(item, speech, settings or Settings(), vocoder="Griffin-Lim", work_s=0.03)
 
 
