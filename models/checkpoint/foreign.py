@@ -44,7 +44,7 @@ class ImportedModel:
     vocabulary: Vocabulary | None = None  # None for a vocoder
     speakers: tuple[Speaker, ...] = ()  # in the order of their ids
     stats: CorpusStats | None = None  # of pitch and energy, if the model has them
-    unused: tuple[str, ...] = ()  # unused tensors of the inference network, with the reason
+    unused: tuple[str, ...] = ()  # a line for each other part of the file, with the reason
     step: int | None = None  # updates of training; None if unknown
     # from Arion's name of a tensor to that of the project, which its users know, for messages
     original_name: Callable[[str], str] = str

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from torch import Tensor
 
-from models.checkpoint.foreign import ImportedModel, TrainingNetworks
+from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._files import FileNames
 from models.checkpoint.importers._settings import tree_of
 from models.checkpoint.importers._tensors import TensorNames, size_of
@@ -85,7 +85,7 @@ class NvidiaCheckpoint:
             weights=self.path,
             source=f"{self.model} of NVIDIA, {self.path.name}{epoch}{averaged}",
             step=self.step,
-            training_networks=partial(TrainingNetworks, unused=self.unused),
+            unused=self.unused,
         )
 
     def text(self, symbols: str) -> tuple[dict[str, object], Vocabulary]:

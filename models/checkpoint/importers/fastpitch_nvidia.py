@@ -112,7 +112,10 @@ def read(weights: Path) -> ImportedModel:
         vocabulary=vocabulary,
         speakers=tuple(Speaker(name, "en-us") for name in names),
         stats=CorpusStats(dict.fromkeys(names, speaker)),
-        unused=tuple(f"{listed(names)}: {why}" for why, names in groups.items() if why and names),
+        unused=(
+            *(f"{listed(names)}: {why}" for why, names in groups.items() if why and names),
+            *checkpoint.unused,
+        ),
     )
 
 

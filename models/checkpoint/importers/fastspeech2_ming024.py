@@ -8,13 +8,12 @@ energy control has no effect; here each scales its own quantity.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
-from models.checkpoint.foreign import ImportedModel, TrainingNetworks
+from models.checkpoint.foreign import ImportedModel
 from models.checkpoint.importers._fastspeech2 import (
     Contours,
     assemble,
@@ -91,13 +90,12 @@ def read(weights: Path) -> ImportedModel:
     )
     tree, where = imported.tree, str(model_path)
     origins = {key: where if key[0] == "model" else name for key, name in tree.origins.items()}
-    unused = ("optimizer: training starts with a new one",)
     return replace(
         imported,
         tree=replace(tree, origins=origins),
         source=f"FastSpeech 2 of ming024 (github.com/ming024/FastSpeech2), {weights.name}",
         step=FILES.number_in(weights),
-        training_networks=partial(TrainingNetworks, unused=unused),
+        unused=(*imported.unused, "optimizer: training starts with a new one"),
     )
 
 

@@ -17,12 +17,7 @@ from models.base.result_files import SINGLE
 from models.checkpoint.loading import load_model
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import check_overrides
-from models.synthesizer.runs.mel_sources import (
-    MelSource,
-    sources_of_audio,
-    sources_of_features,
-    sources_of_split,
-)
+from models.synthesizer.runs.mel_sources import MelSource, sources_of_split
 from models.synthesizer.runs.metadata import CopyLine, ResultFolder
 from models.synthesizer.runs.synthesis_run import (
     TestingSet,
@@ -100,32 +95,13 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
     _synthesise_all(synthesis, sources, results)
 
 
-def synthesise_audio(synthesis: CopySynthesis, path: Path) -> None:
-    """Mode `single`: synthesises the mels of audio files into `<output>/single/<name>.wav`.
-
-    Args:
-        path: An audio file, or a folder of them.
+def synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
+    """Mode `single`: synthesises the mels of the user's files into `<output>/single/<name>.wav`.
 
     Raises:
-        InputError: If there is no audio, or one could not be synthesised (the others are made).
+        InputError: If a file would be overwritten, or one could not be synthesised (the others are
+            made).
     """
-    _synthesise_files(synthesis, sources_of_audio(path, synthesis.preprocess))
-
-
-def synthesise_features(synthesis: CopySynthesis, path: Path) -> None:
-    """Mode `single`: synthesises the mels in `.npy` files into `<output>/single/<name>.wav`.
-
-    Args:
-        path: A file, or a folder of them.
-
-    Raises:
-        InputError: If there is no mel, or one could not be synthesised (the others are made).
-    """
-    _synthesise_files(synthesis, sources_of_features(path, synthesis.mel))
-
-
-def _synthesise_files(synthesis: CopySynthesis, sources: Sequence[MelSource]) -> None:
-    """Synthesises files of the user, none of which is overwritten."""
     results = ResultFolder(synthesis.output / SINGLE, CopyLine)
     for source in sources:
         if (results.folder / f"{source.id}.wav").resolve() == source.path.resolve():

@@ -115,7 +115,7 @@ def test_unused_parts_are_listed(tmp_path, state):
     optimizer = {"state": {0: {"exp_avg": torch.ones(2)}}}
     content = {"epoch": 3, "iteration": 77, "state_dict": state, "optimizer": optimizer}
     imported = read_foreign(write(tmp_path, content))
-    unused = imported.training_networks().unused
+    unused = imported.unused
     assert unused == ("optimizer: training starts with a new one",)
     assert imported.step == 77
 

@@ -16,10 +16,10 @@ from models.synthesizer.runs.copy_synthesis import (
     CopySynthesis,
     load_copy_synthesis,
     mel_distance,
-    synthesise_audio,
-    synthesise_features,
+    synthesise_files,
     synthesise_split,
 )
+from models.synthesizer.runs.mel_sources import sources_of_audio, sources_of_features
 from models.vocoder.hifigan import MODEL
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Utterance, write_manifest
@@ -54,6 +54,14 @@ class Constant:
     def generate(self, mel, chunk_frames=None, *, seed=0):
         yield torch.zeros(1, MEL.hop_length)
         yield torch.full((1, (mel.shape[2] - 1) * MEL.hop_length), self.value)
+
+
+def synthesise_audio(vocoder, path):
+    synthesise_files(vocoder, sources_of_audio(path, vocoder.preprocess))
+
+
+def synthesise_features(vocoder, path):
+    synthesise_files(vocoder, sources_of_features(path, vocoder.mel))
 
 
 def make_vocoder(tmp_path: Path, network) -> CopySynthesis:
