@@ -1,11 +1,11 @@
 """Checkpoints of Amphion and their settings on disk."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from models.checkpoint.importers._files import ACCELERATE_WEIGHTS, FileNames, beside
 from utils.config import read_values
-from utils.errors import InputError
 
 ARGS = "args.json"
 FILES = FileNames(  # a folder of accelerate, or one file with everything
@@ -24,36 +24,29 @@ MEL = {
 _LEVELS = 2  # folders between an experiment and the weights of one of its checkpoints
 
 
-def args_of(weights: Path) -> Path | None:
-    """Finds args.json of weights; None if they are not of Amphion.
+def args_of(weights: Path) -> Mapping[str, object]:
+    """The settings of weights; empty if they are not of Amphion.
 
     Raises:
-        InputError: If it is missing, and the weights have a name of Amphion's.
+        InputError: If args.json is missing, and the weights have a name of Amphion's.
     """
     if not FILES.weights.fullmatch(weights.name):
-        return None
-    try:
-        return path_of_args(weights)
-    except InputError:
-        if FILES.number_in(weights) is None:
-            return None
-        raise
+        return {}
+    homes = weights.parents[: _LEVELS + 1]
+    is_amphion = FILES.number_in(weights) is not None or any((h / ARGS).is_file() for h in homes)
+    return read(weights)[1] if is_amphion else {}
 
 
-def path_of_args(weights: Path) -> Path:
-    """Finds args.json of weights, in the experiment's folder.
+def read(weights: Path) -> tuple[Path, Mapping[str, object]]:
+    """Reads args.json in the experiment's folder, which includes the settings of its `base_config`.
 
     Raises:
         InputError: If it is missing.
     """
-    return beside(weights, ARGS, _LEVELS)
-
-
-def read(path: Path) -> dict[str, object]:
-    """Reads args.json, a json5 file that already includes the settings of its `base_config`."""
+    path = beside(weights, ARGS, _LEVELS)
     values = read_values(path)
     values.pop("base_config", None)
-    return values
+    return path, values
 
 
 def name_of(weights: Path) -> str:

@@ -46,15 +46,12 @@ _FOLDERS = {  # of the statistics: the key that names it, and its usual name
 
 def recognises(weights: Path) -> bool:
     """Whether args.json belongs to FastSpeech 2."""
-    path = _amphion.args_of(weights)
-    args = {} if path is None else _amphion.read(path)
-    return str(args.get("model_type")).lower() == "fastspeech2"
+    return str(_amphion.args_of(weights).get("model_type")).lower() == "fastspeech2"
 
 
 def read(weights: Path) -> ImportedModel:
     """Reads a checkpoint of an experiment."""
-    path = _amphion.path_of_args(weights)
-    args = _amphion.read(path)
+    path, args = _amphion.read(weights)
     _check(args, path)
     settings = required(args, _MEL, path) | existing(args, _F0)
     settings |= model_settings(args.get("model"), path)

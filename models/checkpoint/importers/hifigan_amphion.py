@@ -49,10 +49,7 @@ _UNKNOWN = ": Arion has no such discriminator"
 
 def recognises(weights: Path) -> bool:
     """Whether args.json belongs to a vocoder with HiFi-GAN as its generator."""
-    path = _amphion.args_of(weights)
-    if path is None:
-        return False
-    args = _args(path)
+    args = _lower_keys(_amphion.args_of(weights))
     generator = value_at(args, "model.generator")
     # Models of other tasks keep the settings of a generator there, in a section or next to
     # `generator_config`.
@@ -60,15 +57,16 @@ def recognises(weights: Path) -> bool:
         return False
     if generator != "hifigan":
         raise InputError(
-            f"{path}: its generator is {generator}; of Amphion's vocoders, only hifigan can be read"
+            f"{weights}: its generator is {generator}; of Amphion's vocoders, only hifigan can be"
+            " read"
         )
     return True
 
 
 def read(weights: Path) -> ImportedModel:
     """Reads the generator; discriminators are in the numbered files of its folder."""
-    path = _amphion.path_of_args(weights)
-    args = _args(path)
+    path, values = _amphion.read(weights)
+    args = cast("Mapping[str, object]", _lower_keys(values))
     if value_at(args, "preprocess.use_min_max_norm_mel"):
         raise InputError(
             f"{path}: preprocess.use_min_max_norm_mel: its generator reads mels scaled to another "
@@ -84,10 +82,6 @@ def read(weights: Path) -> ImportedModel:
         step=FILES.number_in(weights),
         training_networks=partial(_discriminators, weights, names or []),
     )
-
-
-def _args(path: Path) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", _lower_keys(_amphion.read(path)))
 
 
 def _lower_keys(value: object) -> object:
