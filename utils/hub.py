@@ -69,22 +69,6 @@ def origin_of(path: Path) -> str | None:
     return None
 
 
-def recorded_as(reference: str | Path) -> str:
-    """Name of a loaded model for metadata: `org/name@commit`, or the path as given."""
-    match = _HUB_NAME.fullmatch(str(reference))
-    if match is None or _existing(reference) is not None:
-        return str(reference)
-    from huggingface_hub import errors, snapshot_download
-
-    try:
-        folder = snapshot_download(
-            match["repo"], revision=match["revision"], local_files_only=True, allow_patterns=[]
-        )
-    except errors.LocalEntryNotFoundError:
-        return str(reference)
-    return origin_of(Path(folder)) or str(reference)
-
-
 class Repository(NamedTuple):
     """A repository of a model on the Hub."""
 

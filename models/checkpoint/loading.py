@@ -90,6 +90,7 @@ class OpenedModel(NamedTuple):
     config: Config  # the experiment's configuration
     assets: Assets  # mel definition, vocabulary, speakers and statistics
     build: Callable[[], LoadedModel]  # builds and fills the network
+    weights: Path  # the file of the inference network
 
     def load(self, device: str | torch.device = "cpu") -> LoadedModel:
         """Builds the network, on the device and in eval mode.
@@ -153,7 +154,7 @@ def open_model(reference: str | Path, overrides: Sequence[str] = ()) -> OpenedMo
             network, config, assets, stored.weights, home, stored.step, stored.tree, stored.network
         )
 
-    return OpenedModel(config, assets, build)
+    return OpenedModel(config, assets, build, stored.weights)
 
 
 class _Stored(NamedTuple):

@@ -20,7 +20,7 @@ from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.mel_conversion import MelConverter
 from utils.config import to_plain
 from utils.errors import InputError, nearest
-from utils.hub import recorded_as
+from utils.hub import origin_of
 from utils.logging import get_logger
 
 GRIFFIN_LIM = "Griffin-Lim"  # name in metadata.jsonl
@@ -100,7 +100,7 @@ def open_vocoder(
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
     if not (resample and mel.differences(model.assets.mel, ignore=_MAY_DIFFER)):
         check_mel_contract(mel, model.assets.mel, str(reference))
-    return OpenedVocoder(model, mel, recorded_as(reference))
+    return OpenedVocoder(model, mel, origin_of(model.weights) or str(reference))
 
 
 def _bundled(mel: MelConfig) -> OpenedVocoder:

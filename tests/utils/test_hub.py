@@ -11,7 +11,7 @@ from huggingface_hub import constants
 
 from tests.utils.hub_server import OWNER, READER
 from utils.errors import InputError
-from utils.hub import origin_of, recorded_as, resolve
+from utils.hub import origin_of, resolve
 
 ROOT = Path(__file__).parents[2]
 FILES = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 400, "notes.md": b"long"}
@@ -54,11 +54,6 @@ def test_the_commit_that_was_used_can_be_told_from_the_path(hub, tmp_path):
     folder = resolve("org/name", lambda names: names)
     assert origin_of(folder) == origin_of(folder / "inner" / "a.json") == f"org/name@{commit}"
     assert origin_of(tmp_path) is None
-    hub.asked.clear()
-    assert recorded_as("org/name") == f"org/name@{commit}"
-    assert recorded_as("org/never_fetched") == "org/never_fetched"
-    assert recorded_as(tmp_path) == str(tmp_path)
-    assert hub.asked == []
 
 
 def test_a_revision_is_a_branch_or_a_commit(hub):

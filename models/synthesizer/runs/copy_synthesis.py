@@ -32,7 +32,7 @@ from processors.metrics.families.copies import mel_l1, piece_spans
 from utils.config import overridden
 from utils.errors import InputError
 from utils.files import user_path
-from utils.hub import recorded_as
+from utils.hub import origin_of
 from utils.logging import get_logger
 
 _GPU_FRAMES = 4096  # a piece; shorter ones would leave a GPU idle
@@ -70,11 +70,12 @@ def load_copy_synthesis(
         raise InputError(f"{reference} is an acoustic model; expected a vocoder")
     config = config_of(overridden(model.tree, overrides))
     check_overrides(model, config)
+    name = origin_of(model.folder) or str(reference)
     return CopySynthesis(
-        vocoder_for_inference(model, config.inference, recorded_as(reference)),
+        vocoder_for_inference(model, config.inference, name),
         model.mel,
         config.preprocess,
-        recorded_as(reference),
+        name,
         output or default_output(reference, model.home),
         device,
         fingerprint(*model_facts(model, config, device)),
