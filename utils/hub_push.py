@@ -1,6 +1,5 @@
 """Upload of files to a repository on the Hugging Face Hub."""
 
-import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +11,6 @@ from utils.logging import get_logger
 if TYPE_CHECKING:
     from huggingface_hub import HfApi, ModelInfo
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 _MAIN = "main"
 
 
@@ -37,14 +35,12 @@ def check_target(target: Target) -> None:
     from huggingface_hub import errors
     from huggingface_hub.utils import validate_repo_id
 
-    if not _NAME.fullmatch(target.repository):
-        raise InputError(
-            f"{target.repository!r}: expected the name of a repository on the Hub, org/name"
-        )
     try:
         validate_repo_id(target.repository)
     except errors.HFValidationError as error:
         raise InputError(explain(target, error)) from error
+    if "/" not in target.repository:
+        raise InputError(f"{target}: expected the name of a repository on the Hub, org/name")
 
 
 def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str:

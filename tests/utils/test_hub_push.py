@@ -13,8 +13,8 @@ def test_a_name_that_the_hub_allows(name):
     ("name", "said"),
     [
         ("name", "expected the name of a repository"),
-        ("a/b/c", "expected the name of a repository"),
-        ("org/a b", "expected the name of a repository"),
+        ("a/b/c", "not a name that the Hub allows"),
+        ("org/a b", "not a name that the Hub allows"),
         ("org/a--b", "^org/a--b: not a name that the Hub allows"),
         ("org/a.git", "not a name that the Hub allows"),
         ("org/..", "not a name that the Hub allows"),

@@ -321,8 +321,8 @@ def test_an_imported_model_keeps_its_story(owner, voice):
     ("change", "message"),
     [
         ({"licence": "CC BY"}, r"--license 'CC BY': expected an identifier"),
-        ({"target": Target("voice")}, "'voice': expected the name of a repository"),
-        ({"target": Target("a/b/c")}, "'a/b/c': expected the name of a repository"),
+        ({"target": Target("voice")}, "voice: expected the name of a repository"),
+        ({"target": Target("a/b/c")}, "a/b/c: not a name that the Hub allows"),
         ({"target": Target("org/a--b")}, "^org/a--b: not a name that the Hub allows"),
         ({"with_discriminators": True}, "no networks for --with_discriminators"),
     ],
