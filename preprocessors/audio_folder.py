@@ -16,6 +16,7 @@ from pathlib import Path
 
 from config.preprocess import CorpusConfig
 from preprocessors.collector import Collector
+from preprocessors.corpora import Corpus
 from preprocessors.manifest import Listing, is_safe_id
 from utils.errors import InputError
 
@@ -76,3 +77,6 @@ def recording_id(name: str) -> str:
     checksum = hashlib.sha256(stem.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     readable = re.sub(r"[^A-Za-z0-9_.-]+", "_", id)[:_LONGEST_STEM].lstrip(".-")
     return f"{readable or '_'}-{checksum}"
+
+
+CORPUS = Corpus(utterances=utterances)

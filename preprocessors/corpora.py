@@ -1,10 +1,10 @@
-"""Finds and reads corpora. A format is a module of this package that has `utterances`."""
+"""Finds and reads corpora. A format is a file here that ends with `CORPUS = Corpus(...)`."""
 
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import preprocessors
 from config.preprocess import CorpusConfig
@@ -12,26 +12,39 @@ from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing, check_id
 from utils.errors import InputError, nearest
 from utils.files import user_path
+from utils.records import record_of
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """A corpus format, and the published corpus of that name if there is one."""
+
+    # lists what a folder holds, given the name of its dataset; raises InputError if it cannot
+    utterances: Callable[[Path, str, CorpusConfig], Listing]
+    archive: Archive | None = None  # that stage 0 fetches
+    licence: str = ""  # of the recordings, one line
+    hub_name: str = ""  # on the Hugging Face Hub
+
+
 def known_formats() -> list[str]:
     """Names of the corpus formats, sorted."""
-    names = (module.name for module in pkgutil.iter_modules(preprocessors.__path__))
-    return sorted(name for name in names if hasattr(_module(name), "utterances"))
+    files = {name: import_module(f"preprocessors.{name}") for name in _modules()}
+    return sorted(name for name, file in files.items() if "CORPUS" in vars(file))
 
 
-def find_format(dataset: str, options: CorpusConfig) -> ModuleType:
-    """The module that reads a dataset: of its format, or of its name in any case.
+def find_format(dataset: str, options: CorpusConfig) -> Corpus:
+    """The format of a dataset: the configured one, or that of its name in any case.
 
     Raises:
-        InputError: If there is no such format; lists the known ones and the nearest.
+        InputError: If there is no such format (the message lists the known ones), or its file does
+            not end with a valid `CORPUS`.
     """
     name = (options.format or dataset).lower()
+    if name in _modules():
+        return _corpus(name)
     formats = known_formats()
-    if name in formats:
-        return _module(name)
     raise InputError(
         f"preprocess.corpus.{dataset}.format: unknown corpus format {name!r}; known:"
         f" {', '.join(formats)} (folder: your own recordings; audio_folder: without text, for"
@@ -46,28 +59,35 @@ def archive_of(dataset: str, options: CorpusConfig) -> Archive | None:
         InputError: If there is no such format.
     """
     find_format(dataset, options)
-    return getattr(_published(dataset, options), "ARCHIVE", None)
+    corpus = _published(dataset, options)
+    return corpus.archive if corpus else None
 
 
 def licence_of(dataset: str, options: CorpusConfig) -> str:
     """The licence of a dataset's recordings; empty where neither config nor corpus gives one."""
-    return options.licence or getattr(_published(dataset, options), "LICENCE", "")
+    corpus = _published(dataset, options)
+    return options.licence or (corpus.licence if corpus else "")
 
 
 def on_the_hub(dataset: str, options: CorpusConfig) -> str:
     """The name of a dataset on the Hugging Face Hub; empty where it is not known to be there."""
-    return getattr(_published(dataset, options), "ON_THE_HUB", "")
+    corpus = _published(dataset, options)
+    return corpus.hub_name if corpus else ""
 
 
-def _published(dataset: str, options: CorpusConfig) -> ModuleType | None:
-    """The module of a published corpus; None for a dataset that only borrows its format."""
+def _published(dataset: str, options: CorpusConfig) -> Corpus | None:
+    """The published corpus of this name; None for a dataset that only borrows its format."""
     name = dataset.lower()
     borrows = options.format.lower() not in ("", name)
-    return None if borrows or name not in known_formats() else _module(name)
+    return None if borrows or name not in known_formats() else _corpus(name)
 
 
-def _module(name: str) -> ModuleType:
-    return import_module(f"preprocessors.{name}")
+def _modules() -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(preprocessors.__path__)]
+
+
+def _corpus(name: str) -> Corpus:
+    return record_of(f"preprocessors.{name}", "CORPUS", Corpus)
 
 
 def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:

@@ -26,6 +26,7 @@ from preprocessors.collector import (
     read_text,
     require_layout,
 )
+from preprocessors.corpora import Corpus
 from preprocessors.manifest import Listing, is_safe_id
 from utils.errors import InputError, nearest
 
@@ -221,3 +222,6 @@ def _without_suffix(name: str) -> str:
         if name.lower().endswith(suffix):
             return name[: -len(suffix)]
     return name
+
+
+CORPUS = Corpus(utterances=utterances)

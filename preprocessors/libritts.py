@@ -10,17 +10,9 @@ from pathlib import Path
 
 from config.preprocess import CorpusConfig
 from preprocessors.collector import Collector, audio_in, read_text, require_layout
+from preprocessors.corpora import Corpus
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing
-
-ARCHIVE = Archive(
-    url="https://www.openslr.org/resources/60/train-clean-100.tar.gz",
-    sha256="c5608bf1ef74bb621935382b8399c5cdd51cd3ee47cec51f00f885a64c6c7f6b",
-    licence="LibriTTS, Heiga Zen et al. 2019: CC BY 4.0",
-    complete="train-clean-100",
-)
-LICENCE = "CC BY 4.0"
-ON_THE_HUB = "mythicinfinity/libritts"
 
 _TEXT = ".normalized.txt"
 
@@ -44,3 +36,16 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
         unlisted += [path.relative_to(root).as_posix() for path in audio.values()]
     collector.unlisted(unlisted)
     return collector.listing()
+
+
+CORPUS = Corpus(
+    utterances=utterances,
+    archive=Archive(
+        url="https://www.openslr.org/resources/60/train-clean-100.tar.gz",
+        sha256="c5608bf1ef74bb621935382b8399c5cdd51cd3ee47cec51f00f885a64c6c7f6b",
+        licence="LibriTTS, Heiga Zen et al. 2019: CC BY 4.0",
+        complete="train-clean-100",
+    ),
+    licence="CC BY 4.0",
+    hub_name="mythicinfinity/libritts",
+)

@@ -11,18 +11,10 @@ from pathlib import Path
 
 from config.preprocess import CorpusConfig
 from preprocessors.collector import AudioFiles, require_layout
+from preprocessors.corpora import Corpus
 from preprocessors.fetch import Archive
 from preprocessors.folder import list_table
 from preprocessors.manifest import Listing
-
-ARCHIVE = Archive(
-    url="https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2",
-    sha256="be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5",
-    licence="LJ Speech 1.1, Keith Ito 2017: public domain",
-    complete="metadata.csv",
-)
-LICENCE = "public domain"
-ON_THE_HUB = "keithito/lj_speech"
 
 
 def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
@@ -30,3 +22,16 @@ def utterances(root: Path, dataset: str, options: CorpusConfig) -> Listing:
     require_layout(root, dataset, "metadata.csv and wavs/", "metadata.csv", "wavs/")
     layout = replace(options, table="metadata.csv", delimiter="|", columns=())
     return list_table(root, dataset, layout, AudioFiles(root, ("wavs",)))
+
+
+CORPUS = Corpus(
+    utterances=utterances,
+    archive=Archive(
+        url="https://data.keithito.com/data/speech/LJSpeech-1.1.tar.bz2",
+        sha256="be1a30453f28eb8dd26af4101ae40cbf2c50413b1bb21936cbcdc6fae3de8aa5",
+        licence="LJ Speech 1.1, Keith Ito 2017: public domain",
+        complete="metadata.csv",
+    ),
+    licence="public domain",
+    hub_name="keithito/lj_speech",
+)

@@ -11,17 +11,9 @@ from pathlib import Path
 
 from config.preprocess import CorpusConfig
 from preprocessors.collector import Collector, audio_in, read_text, require_layout
+from preprocessors.corpora import Corpus
 from preprocessors.fetch import Archive
 from preprocessors.manifest import Listing
-
-ARCHIVE = Archive(
-    url="https://datashare.ed.ac.uk/bitstream/handle/10283/3443/VCTK-Corpus-0.92.zip",
-    sha256="f96258be9fdc2cbff6559541aae7ea4f59df3fcaf5cf963aae5ca647357e359c",
-    licence="CSTR VCTK Corpus 0.92, University of Edinburgh: CC BY 4.0",
-    complete="txt",
-)
-LICENCE = "CC BY 4.0 (version 0.92)"
-ON_THE_HUB = "CSTR-Edinburgh/vctk"
 
 _TRIMMED = "wav48_silence_trimmed"
 _MICROPHONE = "_mic1"
@@ -65,3 +57,16 @@ def _recordings(folder: Path) -> dict[str, Path]:
         for name, path in files.items()
         if name.endswith(_MICROPHONE)
     }
+
+
+CORPUS = Corpus(
+    utterances=utterances,
+    archive=Archive(
+        url="https://datashare.ed.ac.uk/bitstream/handle/10283/3443/VCTK-Corpus-0.92.zip",
+        sha256="f96258be9fdc2cbff6559541aae7ea4f59df3fcaf5cf963aae5ca647357e359c",
+        licence="CSTR VCTK Corpus 0.92, University of Edinburgh: CC BY 4.0",
+        complete="txt",
+    ),
+    licence="CC BY 4.0 (version 0.92)",
+    hub_name="CSTR-Edinburgh/vctk",
+)

@@ -1,6 +1,5 @@
 """Models by name: the name of a model is that of its file in models/<task>."""
 
-import importlib
 import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,8 @@ from config.schema import Config
 from config.train import without_unread
 from models.base.model import Model
 from utils.config import ConfigError, Tree, build, lines_with_origins, read_tree
-from utils.errors import nearest
+from utils.errors import InputError, nearest
+from utils.records import record_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def find(task: str, name: str) -> Model[Any]:
         name: File name without its suffix, in any case: `FastSpeech2` is fastspeech2.py.
 
     Raises:
-        ConfigError: If there is none of that name (the message lists the known ones), or its file
+        InputError: If there is none of that name (the message lists the known ones), or its file
             does not end with a valid `MODEL`.
     """
     known = model_names(task)
@@ -45,17 +45,7 @@ def find(task: str, name: str) -> Model[Any]:
         raise ConfigError(
             f"no model {name!r} in models/{task}{nearest(name, known)} (known: {', '.join(known)})"
         )
-    file = f"models/{task}/{name.lower()}.py"
-    try:
-        module = importlib.import_module(f"models.{task}.{name.lower()}")
-    except TypeError as error:
-        if "Model.__init__()" not in str(error):
-            raise
-        raise ConfigError(f"{file}: MODEL: {error}") from error
-    model = vars(module).get("MODEL")
-    if not isinstance(model, Model):
-        raise ConfigError(f"{file} does not end with MODEL = Model(...) of models/base/model.py")
-    return model
+    return record_of(f"models.{task}.{name.lower()}", "MODEL", Model)
 
 
 def model_of(config: Config) -> Model[Any]:
@@ -107,6 +97,6 @@ def config_of(tree: Tree) -> Config:
     chosen = build(_Selection, tree.only("task", "model_type"))
     try:
         model = find(chosen.task, chosen.model_type)
-    except ConfigError as error:
+    except InputError as error:
         raise ConfigError(f"{tree.origin(('model_type',))}: model_type: {error}") from error
     return build(Config, without_unread(tree), {"model": model.config}, model.check_config)

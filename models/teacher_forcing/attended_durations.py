@@ -22,7 +22,7 @@ from models.teacher_forcing.voice_data import VoiceData
 from modules.alignment.attention_quality import path_quality
 from modules.alignment.search import argmax_durations, monotonic_durations
 from preprocessors.manifest import read_utterances
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Interval
 from processors.dataset.store import FeatureStore
 from processors.durations import AttentionPath

@@ -5,7 +5,7 @@ docs/benchmarks.md#alignments-of-a-part has what is found, and that no right ali
 
 import numpy as np
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.audio.speech_level import FRAME_S, speech_frames
 from processors.records import Alignment
 from processors.text.symbols import PAUSES

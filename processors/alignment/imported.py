@@ -3,15 +3,14 @@
 `python -m bins.import_durations` writes them from durations of other programs.
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, naming
+from processors.alignment.aligner import Aligner, AlignmentError, naming
 from processors.alignment.timed import (
     FileAligner,
     Grid,
@@ -24,48 +23,24 @@ from utils.errors import InputError
 from utils.files import read_json, user_path
 
 
-def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
-    """Builds the aligner of a dataset.
-
-    Args:
-        config: Of stage 1.
-        dataset_root: Folder of the corpus, which may hold the alignments.
-
-    Raises:
-        InputError: If nothing was imported.
-    """
+def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
     imported = imported_folder(config, dataset_root)
     if not imported.is_dir():
         raise InputError(
             f"preprocess.aligner is imported, but there is no folder {imported}; make it by python"
             " -m bins.import_durations, or correct preprocess.imported_dir"
         )
-    return FileAligner(partial(_file_in, imported), _read, config.edge_silence_s)
+    return FileAligner(_files(config, dataset_root), _read, config.edge_silence_s)
 
 
-def alignment_file(utterance: Utterance, config: PreprocessConfig, dataset_root: Path) -> Path:
-    """The file of an utterance, whether or not it exists.
-
-    Args:
-        utterance: Its id names the file.
-        config: Of stage 1.
-        dataset_root: Folder of the corpus.
-    """
-    return _file_in(imported_folder(config, dataset_root), utterance)
+def _files(config: PreprocessConfig, dataset_root: Path) -> Callable[[Utterance], Path]:
+    folder = imported_folder(config, dataset_root)
+    return lambda utterance: folder / f"{utterance.id}.json"
 
 
 def imported_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
-    """The folder of a dataset's imported alignments.
-
-    Args:
-        config: Of stage 1; uses `imported_dir`.
-        dataset_root: Folder of the corpus.
-    """
+    """The folder of a dataset's imported alignments, `dataset_root` being that of the corpus."""
     return user_path(config.imported_dir) if config.imported_dir else dataset_root / "alignments"
-
-
-def _file_in(folder: Path, utterance: Utterance) -> Path:
-    return folder / f"{utterance.id}.json"
 
 
 def _read(path: Path, utterance: Utterance) -> Grid:
@@ -130,3 +105,6 @@ def _number(row: Mapping[str, Any], key: str) -> float | None:
         return float(row[key]) if isinstance(row.get(key), (int, float)) else None
     except OverflowError:  # an integer of hundreds of digits
         return inf
+
+
+ALIGNER = Aligner(make=_make, files=_files)

@@ -10,7 +10,7 @@ import numpy as np
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import Aligner, AlignmentError
 from processors.audio.speech_level import speech_activity
 from processors.records import Alignment, SpokenText
 from processors.text.letters.mixing import longest
@@ -19,15 +19,6 @@ from processors.text.letters.mixing import longest
 # processors.audio.speech_level finds.
 _WEAK_SOUND_S = 0.12
 _FASTEST = 40.0  # phones and pauses per second; hurried speech has 20
-
-
-def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> "SpeechTrimmer":
-    """Builds the trimmer.
-
-    Args:
-        config: Of stage 1.
-    """
-    return SpeechTrimmer(config.edge_silence_s, config.hop_size)
 
 
 class SpeechTrimmer:
@@ -60,3 +51,10 @@ class SpeechTrimmer:
                 f" {most} are possible; does the recording match its text?"
             )
         return Alignment(spoken.phones, np.array([start_s, end_s]), spoken.words)
+
+
+def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> SpeechTrimmer:
+    return SpeechTrimmer(config.edge_silence_s, config.hop_size)
+
+
+ALIGNER = Aligner(make=_make)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.records import Alignment, SpokenText, TimedPhone, Word
 from processors.text.symbols import FULL_STOP, SHORT_PAUSE, SILENCE, WORD_BOUNDARY
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.records import AlignmentScore
 from utils.files import write_jsonl
 from utils.logging import get_logger

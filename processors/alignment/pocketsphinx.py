@@ -17,7 +17,7 @@ import soxr
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import Aligner, AlignmentError
 from processors.alignment.merge import aligned_words, merge
 from processors.records import Alignment, SpokenText, TimedPhone
 from processors.text.normalisation import is_english
@@ -48,26 +48,6 @@ class PhoneSpan(NamedTuple):
     phone: str  # without stress
     start: int  # first frame
     n_frames: int
-
-
-def make_aligner(
-    config: PreprocessConfig, dataset_root: Path, folder: Path
-) -> "PocketSphinxAligner":
-    """Builds the aligner.
-
-    Args:
-        config: Of stage 1.
-
-    Raises:
-        InputError: If the phones are not ARPAbet, or the package is not installed.
-    """
-    if config.text.phone_extractor != "lexicon":
-        raise InputError(
-            "preprocess.aligner pocketsphinx knows English in ARPAbet only; set"
-            " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to hmm"
-        )
-    _recogniser(BEAMS[0])  # a missing package is reported once, not for every utterance
-    return PocketSphinxAligner(config.edge_silence_s)
 
 
 class PocketSphinxAligner:
@@ -216,3 +196,16 @@ def _name(phones: Phones) -> str:
 def _recogniser(beam: float) -> _Recogniser:
     """Builds one per process, which costs as much as aligning 3 s of audio."""
     return _Recogniser(beam)
+
+
+def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> PocketSphinxAligner:
+    if config.text.phone_extractor != "lexicon":
+        raise InputError(
+            "preprocess.aligner pocketsphinx knows English in ARPAbet only; set"
+            " preprocess.text.phone_extractor to lexicon, or preprocess.aligner to hmm"
+        )
+    _recogniser(BEAMS[0])  # a missing package is reported once, not for every utterance
+    return PocketSphinxAligner(config.edge_silence_s)
+
+
+ALIGNER = Aligner(make=_make)

@@ -14,14 +14,14 @@ The file's phones are kept where they differ from the lexicon's: they are what i
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import Aligner, AlignmentError
 from processors.alignment.timed import FileAligner, Grid, Interval, is_silence, make_grid
 from utils.errors import InputError
 from utils.files import user_path
@@ -35,16 +35,7 @@ _DECLARED = re.compile(  # how many intervals a tier has, in the long and in the
 )
 
 
-def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
-    """Builds the aligner of a dataset.
-
-    Args:
-        config: Of stage 1.
-        dataset_root: Folder of the corpus, which may hold the TextGrids.
-
-    Raises:
-        InputError: If the folder of TextGrids is missing.
-    """
+def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> FileAligner:
     textgrids = _textgrid_folder(config, dataset_root)
     if not textgrids.is_dir():
         raise InputError(
@@ -52,18 +43,11 @@ def make_aligner(config: PreprocessConfig, dataset_root: Path, folder: Path) -> 
             " files there, set preprocess.textgrid_dir, or align without TextGrids: set"
             " preprocess.aligner to pocketsphinx (English) or hmm (any language)"
         )
-    return FileAligner(partial(find_textgrid, textgrids), _read, config.edge_silence_s)
+    return FileAligner(_files(config, dataset_root), _read, config.edge_silence_s)
 
 
-def alignment_file(utterance: Utterance, config: PreprocessConfig, dataset_root: Path) -> Path:
-    """The TextGrid of an utterance, whether or not it exists.
-
-    Args:
-        utterance: Its id and speaker name the file.
-        config: Of stage 1.
-        dataset_root: Folder of the corpus.
-    """
-    return find_textgrid(_textgrid_folder(config, dataset_root), utterance)
+def _files(config: PreprocessConfig, dataset_root: Path) -> Callable[[Utterance], Path]:
+    return partial(find_textgrid, _textgrid_folder(config, dataset_root))
 
 
 def _textgrid_folder(config: PreprocessConfig, dataset_root: Path) -> Path:
@@ -196,3 +180,6 @@ def _intervals(entries: Sequence[tuple[str, str, str]]) -> list[Interval]:
 
 def _place(interval: Interval) -> tuple[float, float]:
     return interval.start_s, interval.end_s
+
+
+ALIGNER = Aligner(make=_make, files=_files)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, naming
+from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.coverage import check_coverage
 from processors.alignment.matching import (
     UNKNOWN,

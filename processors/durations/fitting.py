@@ -10,7 +10,7 @@ import soundfile
 from config.preprocess import PreprocessConfig
 from modules.alignment.attention_quality import PathQuality
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, naming
+from processors.alignment.aligner import AlignmentError, naming
 from processors.alignment.coverage import check_coverage
 from processors.alignment.timed import Grid, align_grid, check_text, check_times
 from processors.durations import Layout

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 
 
 class FrameSumError(AlignmentError):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.durations.sources import read_row
 from utils.errors import InputError
 from utils.files import read_json

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modules.alignment.attention_quality import PathQuality
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.imported import read_alignment
 from processors.alignment.textgrid import Tiers, read_textgrid
 from processors.alignment.timed import Grid

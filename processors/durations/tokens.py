@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Grid, Interval, make_grid
 from processors.durations import Layout
 from processors.durations.frames import FrameRate

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from preprocessors.manifest import Listing, Rejection, Utterance
-from processors.alignment import alignment_file, make_aligner
+from processors.alignment.aligner import find_aligner, make_aligner
 from processors.extraction.finishing import allowed_faults
 from processors.extraction.plan import list_corpus
 from processors.extraction.reading import UtteranceReader, read_recording
@@ -25,7 +25,6 @@ from utils.logging import progress
 from utils.parallel import run_chunks
 
 _SHOWN = 5  # ids of one notice or word
-_WITHOUT_ALIGNMENT = ("learned", "none")  # aligners that find no times in stage 1
 
 
 class _Findings(NamedTuple):
@@ -119,9 +118,9 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
     """
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
-    make_tools = partial(_Tools, options, root, with_text=config.task == "tts")
+    make_tools = partial(CheckTools, options, root, with_text=config.task == "tts")
     tools = make_tools()  # a fault of no single utterance shows now
-    computes = tools.with_text and not tools.align and options.aligner not in _WITHOUT_ALIGNMENT
+    computes = tools.with_text and not tools.align and options.has_aligner
     rejected, traces = list(listing.rejected), dict[str, Trace]()
     chunks = plan_shards(listing.utterances, options.shard_size)
     with progress(len(listing.utterances), f"check: {dataset}") as bar:
@@ -139,7 +138,7 @@ def check_corpus(config: Config, dataset: str, n_jobs: int) -> CorpusCheck:
 class _Work:
     """Checks a part of a corpus; it is sent to the worker processes."""
 
-    make_tools: "partial[_Tools]"
+    make_tools: "partial[CheckTools]"
 
     def __call__(self, _name: str, utterances: Sequence[Utterance]) -> _Findings:
         tools = tools_for(self.make_tools, repr(self))
@@ -151,16 +150,15 @@ class _Work:
         return findings
 
 
-class _Tools:
-    """What checks utterances; built once per process."""
+class CheckTools:
+    """Reads utterances as stage 1 does; built once per process."""
 
     def __init__(self, config: PreprocessConfig, root: Path, *, with_text: bool) -> None:
         self.reader = UtteranceReader(config)
         self.with_text = with_text
         self._config = config
-        example = Utterance("a", Path("a.wav"), "", "")
-        from_files = with_text and alignment_file(example, config, root) is not None
-        self.align = make_aligner(config, root) if from_files else None
+        reads_files = with_text and find_aligner(config).files is not None
+        self.align = make_aligner(config, root) if reads_files else None
 
     def read(self, utterance: Utterance, trace: Trace) -> None:
         """Reads recording, text and alignment file; raises as stage 1 does."""

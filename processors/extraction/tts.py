@@ -12,7 +12,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.mel import MelConfig, MelSpectrogram
 from preprocessors.manifest import Splits, Utterance
-from processors.alignment import Aligner, alignment_file, make_aligner, plan_training
+from processors.alignment.aligner import find_aligner, make_aligner
 from processors.alignment.misfits import check_fit
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
@@ -46,13 +46,14 @@ def plan_tts(config: Config, dataset: str) -> Run:
         )
     folder = processed_folder(options, dataset)
     dependence = feature_dependence(options, root)
-    training = plan_training(options, listing.utterances, folder)
-    if training is not None:
+    plan_training = find_aligner(options).plan_training
+    training = plan_training and plan_training(options, listing.utterances, folder)
+    if training:
         dependence = dependence._replace(other={**dependence.other, **training.identity})
     tools = partial(FeatureTools, options, root, folder)
     work = ShardWork(tools, folder, options.mel, dependence.other)
     run = plan_run(options, dataset, listing, dependence, tts_product(), work)
-    if training is None:
+    if not training:
         return replace(run, check=lambda: tools().prepare(listing.utterances))
     return replace(run, prepare=training.carry_out)
 
@@ -71,11 +72,11 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
     Raises:
         InputError: If the user's lexicon is missing.
     """
+    find_files = find_aligner(config).files
+    alignment_of = find_files and find_files(config, dataset_root)
 
     def identity(utterance: Utterance) -> list[object]:
-        files = [utterance.audio]
-        if (aligned := alignment_file(utterance, config, dataset_root)) is not None:
-            files.append(aligned)
+        files = [utterance.audio, *([alignment_of(utterance)] if alignment_of else [])]
         words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
         return [*words, *(number for path in files for number in size_and_time(path))]
 
@@ -99,7 +100,7 @@ class FeatureTools:
             require_extractor(config.pitch_extractor)
         self.config = config
         self.mel = MelSpectrogram(config.mel)
-        self.align: Aligner = make_aligner(config, dataset_root, folder)
+        self.align = make_aligner(config, dataset_root, folder)
         self.reader = UtteranceReader(config)
 
     def prepare(self, utterances: Sequence[Utterance]) -> None:

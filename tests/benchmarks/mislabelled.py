@@ -25,7 +25,7 @@ import numpy as np
 from config.preprocess import CorpusConfig, PreprocessConfig
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
-from processors.alignment import Aligner, AlignmentError, make_aligner, plan_training
+from processors.alignment.aligner import Align, AlignmentError, find_aligner, make_aligner
 from processors.audio.files import read_audio
 from processors.records import AlignmentScore
 from processors.text.frontend import TextFrontend
@@ -108,9 +108,9 @@ class Bench:
     def run(self, folder: Path, every: int) -> Iterator[Trial]:
         """Trains, and scores all right texts, and wrong ones of every `every`-th recording."""
         start = time.process_time()
-        training = plan_training(_CONFIG, self.utterances, folder)
-        if training is not None:
-            training.carry_out(1)
+        plan_training = find_aligner(_CONFIG).plan_training
+        if plan_training is not None:
+            plan_training(_CONFIG, self.utterances, folder).carry_out(1)
         _print(f"trained in {time.process_time() - start:.0f} CPU s")
         align = make_aligner(_CONFIG, Path(), folder)
         for number, utterance in enumerate(self.utterances):
@@ -157,7 +157,7 @@ class Bench:
 
 
 def _scorer(
-    align: Aligner, utterance: Utterance, wav: np.ndarray, frontend: TextFrontend
+    align: Align, utterance: Utterance, wav: np.ndarray, frontend: TextFrontend
 ) -> Callable[[str], AlignmentScore | None]:
     def score(text: str) -> AlignmentScore | None:
         try:

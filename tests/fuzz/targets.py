@@ -20,7 +20,7 @@ from models.synthesizer.text.text_files import read_input_texts
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, make_aligner
+from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.audio.files import AudioError, read_audio
 from processors.dataset.store import FeatureStore
 from processors.durations.sources import Source

@@ -17,7 +17,7 @@ import soundfile
 import torch
 
 from config.preprocess import PreprocessConfig
-from processors.alignment import AlignmentError, alignment_file, make_aligner
+from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.alignment.textgrid import read_textgrid
 from processors.alignment.timed import Grid, Interval
 from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
@@ -141,6 +141,7 @@ def test_textgrids_of_a_part_of_the_speech_are_rejected_by_their_aligner(tmp_pat
     for utterance in listing.utterances:
         wav, rate = soundfile.read(utterance.audio, dtype="float32")
         assert align_whole(utterance, wav, rate, spoken(utterance.id)).notices == ()
-        path = alignment_file(utterance, replace(config, textgrid_dir=str(tmp_path)), DEMO)
+        partial = replace(config, textgrid_dir=str(tmp_path))
+        path = find_aligner(config).files(partial, DEMO)(utterance)
         with pytest.raises(AlignmentError, match=path.name):
             align(utterance, wav, rate, spoken(utterance.id))

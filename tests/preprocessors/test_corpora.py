@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 
+import preprocessors
 from config.preprocess import CorpusConfig
+from preprocessors import ljspeech
 from preprocessors.corpora import (
     archive_of,
     dataset_folder,
@@ -22,7 +24,7 @@ def test_formats_are_found_by_file_name():
 
 
 def test_a_dataset_with_the_name_of_a_format_needs_no_key():
-    assert find_format("LJSpeech", CorpusConfig()).__name__ == "preprocessors.ljspeech"
+    assert find_format("LJSpeech", CorpusConfig()) is ljspeech.CORPUS
 
 
 def test_another_dataset_is_read_by_the_format_that_the_config_names():
@@ -42,8 +44,20 @@ def test_an_unknown_format_is_an_error_with_the_known_and_the_nearest():
 
 
 def test_a_helper_module_is_no_format():
-    with pytest.raises(InputError, match="unknown corpus format 'manifest'"):
+    with pytest.raises(InputError, match=r"preprocessors/manifest\.py does not end with CORPUS = "):
         find_format("manifest", CorpusConfig())
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [("utterances=print, licens=''", "argument 'licens'"), ("", "argument: 'utterances'")],
+)
+def test_a_wrong_field_of_a_corpus_names_file_and_field(fields, message, tmp_path, monkeypatch):
+    start = "from preprocessors.corpora import Corpus\n"
+    (tmp_path / "broken.py").write_text(f"{start}CORPUS = Corpus({fields})\n")
+    monkeypatch.setattr(preprocessors, "__path__", [*preprocessors.__path__, str(tmp_path)])
+    with pytest.raises(InputError, match=rf"preprocessors/broken\.py: CORPUS: .*{message}"):
+        find_format("broken", CorpusConfig())
 
 
 def test_a_missing_folder_is_an_error_that_says_which_key_to_set(tmp_path):

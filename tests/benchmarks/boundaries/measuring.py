@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from config.preprocess import PreprocessConfig, TextConfig
-from processors.alignment import AlignmentError, make_aligner, plan_training
+from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.audio.files import read_audio
 from processors.records import Alignment
 from processors.text.frontend import TextFrontend
@@ -85,9 +85,9 @@ def _align(
     }
     with TemporaryDirectory() as name:
         folder = Path(name)
-        training = plan_training(config, [clip.utterance for clip in clips], folder)
-        if training is not None:
-            training.carry_out(1)
+        plan_training = find_aligner(config).plan_training
+        if plan_training is not None:
+            plan_training(config, [clip.utterance for clip in clips], folder).carry_out(1)
         align = make_aligner(config, folder, folder)
         for clip in clips:
             wav: np.ndarray = read_audio(clip.utterance.audio, config).wav

@@ -8,6 +8,7 @@ import models.tts
 from models.base import registry
 from models.tts import fastspeech2
 from utils.config import ConfigError, to_plain
+from utils.errors import InputError
 
 
 @pytest.fixture
@@ -116,16 +117,16 @@ def broken_model(tmp_path, monkeypatch):
 
 def test_a_model_file_without_definition_is_refused(broken_model):
     broken_model("\n")
-    with pytest.raises(ConfigError, match=r"models/tts/broken\.py does not end with MODEL = Model"):
+    with pytest.raises(InputError, match=r"models/tts/broken\.py does not end with MODEL = Model"):
         registry.find("tts", "broken")
 
 
 def test_a_misspelt_or_missing_hook_names_file_and_hook(broken_model):
     broken_model("\nMODEL = Model(config=FastSpeech2Config, network=_network, tsak=_task)\n")
-    with pytest.raises(ConfigError, match=r"models/tts/broken\.py: MODEL: .* argument 'tsak'"):
+    with pytest.raises(InputError, match=r"models/tts/broken\.py: MODEL: .* argument 'tsak'"):
         registry.find("tts", "broken")
     broken_model("\nMODEL = Model(config=FastSpeech2Config, network=_network)\n")
-    with pytest.raises(ConfigError, match=r"models/tts/broken\.py: MODEL: .* argument: 'task'"):
+    with pytest.raises(InputError, match=r"models/tts/broken\.py: MODEL: .* argument: 'task'"):
         registry.find("tts", "broken")
 
 

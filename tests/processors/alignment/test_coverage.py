@@ -9,7 +9,7 @@ import soundfile
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.coverage import check_coverage
 from processors.alignment.textgrid import read_textgrid
 from processors.alignment.timed import FileAligner, Grid

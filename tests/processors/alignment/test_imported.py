@@ -8,7 +8,7 @@ import pytest
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, alignment_file, make_aligner
+from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.alignment.imported import read_alignment
 from processors.records import SpokenText, Word
 
@@ -103,6 +103,11 @@ def test_what_is_of_another_text_or_recording_is_refused(tmp_path, names, member
 
 def test_the_folder_is_in_that_of_the_data_set_or_anywhere(tmp_path):
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi", "Ada")
-    assert alignment_file(utterance, CONFIG, tmp_path) == tmp_path / "alignments/u1.json"
+    assert (
+        find_aligner(CONFIG).files(CONFIG, tmp_path)(utterance) == tmp_path / "alignments/u1.json"
+    )
     config = PreprocessConfig(aligner="imported", imported_dir=str(tmp_path / "mine"))
-    assert alignment_file(utterance, config, Path("elsewhere")) == tmp_path / "mine/u1.json"
+    assert (
+        find_aligner(config).files(config, Path("elsewhere"))(utterance)
+        == tmp_path / "mine/u1.json"
+    )

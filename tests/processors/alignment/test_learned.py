@@ -9,7 +9,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from config.train import TrainConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, make_aligner
+from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.dataset.store import FeatureStore
 from processors.extraction.fingerprint import read_fingerprint
 from processors.records import SpokenText, Word, WordPhones

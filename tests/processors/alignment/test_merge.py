@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.merge import (
     AlignedWord,
     aligned_words,

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.misfits import check_fit, list_misfits, report_of
 from processors.records import AlignmentScore
 from utils.files import read_jsonl

@@ -1,5 +1,5 @@
 from config.preprocess import PreprocessConfig
-from processors.alignment import make_aligner
+from processors.alignment.aligner import make_aligner
 from processors.alignment.learned import SpeechTrimmer
 
 

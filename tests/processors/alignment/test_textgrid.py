@@ -8,7 +8,7 @@ import pytest
 
 from config.preprocess import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, alignment_file, make_aligner
+from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
 from processors.records import SpokenText, Word
 from utils.errors import InputError
 
@@ -202,7 +202,8 @@ def test_files_may_lie_in_a_folder_of_the_speaker(tmp_path, folder):
     path.write_text(long_form({"words": WORDS, "phones": PHONES}))
     assert align(tmp_path, None, speaker="VCTK_p225").phones == SPOKEN.phones
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi, you!", "VCTK_p225")
-    assert alignment_file(utterance, CONFIG, tmp_path) == path
+    find = find_aligner(CONFIG).files(CONFIG, tmp_path)
+    assert find(utterance) == path
 
 
 @pytest.mark.parametrize(
@@ -269,7 +270,9 @@ def test_pauses_of_imported_voices_are_refused():
 def test_the_folder_can_be_anywhere(tmp_path):
     config = PreprocessConfig(aligner="textgrid", textgrid_dir=str(tmp_path))
     utterance = Utterance("u1", tmp_path / "u1.wav", "Hi", "Ada")
-    assert alignment_file(utterance, config, Path("elsewhere")) == tmp_path / "u1.TextGrid"
+    assert (
+        find_aligner(config).files(config, Path("elsewhere"))(utterance) == tmp_path / "u1.TextGrid"
+    )
 
 
 def test_mfa_output_for_a_real_recording_is_read():

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Interval, align_grid, check_times, find_words, make_grid
 from processors.records import SpokenText, Word
 

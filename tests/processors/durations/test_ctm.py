@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.durations.sources import Source
 from tests.processors.durations.examples import read
 

@@ -6,7 +6,7 @@ import soundfile
 
 from config.preprocess import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.timed import Interval, make_grid
 from processors.durations.fitting import Fitter, Interpretation, renamed
 from processors.durations.frames import FrameRate

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.durations.frames import FrameRate, FrameSumError, correct_sum
 
 OWN = FrameRate(256, 22050)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.durations.pitch import find_pitch, pitch_of_phones
 from utils.errors import InputError
 

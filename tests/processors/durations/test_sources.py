@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from processors.alignment import AlignmentError
+from processors.alignment.aligner import AlignmentError
 from processors.alignment.textgrid import Tiers
 from processors.durations.sources import Source, find_format
 from tests.processors.durations.examples import (

@@ -13,9 +13,10 @@ import pytest
 
 from config.preprocess import PreprocessConfig, TextConfig
 from preprocessors.manifest import Utterance
-from processors.alignment import AlignmentError, alignment_file, hmm, make_aligner
-from processors.alignment.hmm import MODEL_FILE, choose, plan_training
+from processors.alignment.aligner import AlignmentError, find_aligner, make_aligner
+from processors.alignment.hmm import plan as hmm
 from processors.alignment.hmm.model import load_model, read_origin, save_model
+from processors.alignment.hmm.plan import MODEL_FILE, choose, plan_training
 from processors.alignment.hmm.training import Example
 from processors.alignment.textgrid import read_textgrid
 from processors.audio.files import read_audio
@@ -132,7 +133,7 @@ def test_without_a_model_the_remedy_is_named(tmp_path):
 
 
 def test_it_reads_no_file_of_the_corpus():
-    assert alignment_file(utterance("LJ001-0008"), CONFIG, DEMO) is None
+    assert find_aligner(CONFIG).files is None
 
 
 def test_a_model_is_kept_for_the_same_corpus_and_a_tenth_more(folder):

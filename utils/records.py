@@ -1,0 +1,35 @@
+"""Files that end with a record, such as `MODEL = Model(...)`, by which the toolkit uses them."""
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from typing import TypeVar
+
+from utils.errors import InputError
+
+R = TypeVar("R")
+
+
+def record_of(module: str, name: str, kind: type[R]) -> R:
+    """Imports a module and returns the record that it ends with.
+
+    Args:
+        module: As in an import.
+        name: That of the record in the module.
+        kind: A dataclass; mypy checks its fields, and their names are checked here.
+
+    Raises:
+        InputError: If there is no such record, or it lacks a field or has an unknown one; names the
+            file and the field.
+    """
+    file = module.replace(".", "/") + ".py"
+    try:
+        record = vars(import_module(module)).get(name)
+    except TypeError as error:
+        if f"{kind.__name__}.__init__()" not in str(error):
+            raise
+        raise InputError(f"{file}: {name}: {error}") from error
+    if not isinstance(record, kind):
+        source = Path(inspect.getfile(kind)).relative_to(Path(__file__).parents[1]).as_posix()
+        raise InputError(f"{file} does not end with {name} = {kind.__name__}(...) of {source}")
+    return record
