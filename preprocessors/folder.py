@@ -13,7 +13,7 @@ columns, encoding, speaker and language.
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -114,10 +114,8 @@ def _rows(path: Path, dataset: str, options: CorpusConfig, notices: list[str]) -
         notices.append(f"{path.name}: its columns are separated by {_DELIMITERS[delimiter]}")
     if delimiter == ",":
         cells = [_comma_separated(line, source) for source, line in lines.items()]
-    elif (unquoted := _unquoted(list(lines.values()), delimiter)) is not None:
-        cells = unquoted
     else:
-        cells = [line.split(delimiter) for line in lines.values()]
+        cells = _separated(lines, delimiter)
     return [
         TableRow(source, [cell.strip() for cell in row])
         for source, row in zip(lines, cells, strict=True)
@@ -138,24 +136,35 @@ def _comma_separated(line: str, source: str) -> list[str]:
         raise InputError(f"{source}: not a line of comma-separated cells: {error}") from error
 
 
-def _unquoted(lines: Sequence[str], delimiter: str) -> list[list[str]] | None:
-    """The cells of a table without the quotes of CSV; None if quotes are part of its texts.
+def _separated(lines: Mapping[str, str], delimiter: str) -> list[list[str]]:
+    """The cells of each line, without the quotes of CSV unless quotes are part of the texts.
 
-    They are those of CSV if each cell with a quote is `"..."` with doubled quotes inside, and in
+    They are those of CSV if most cells with a quote are `"..."` with doubled quotes inside, and in
     each column either all cells below the first line are quoted, or only those that need it.
+
+    Raises:
+        InputError: If they are, and a cell is not quoted in this way; names its line.
     """
     rows = []
-    for line in lines:
+    for line in lines.values():
         parts = line.split('"')
         parts[::2] = [outside.replace(delimiter, "\n") for outside in parts[::2]]
         rows.append([cell.strip() for cell in '"'.join(parts).split("\n")])
+    faulty = {}
     for column in zip_longest(*rows, fillvalue=""):
         quoted = {cell for cell in column if '"' in cell}
-        needed = all(delimiter in cell or '""' in cell[1:-1] for cell in quoted)
-        if not (needed or quoted.issuperset(column[1:] or column)):
-            return None
-        if not all(re.fullmatch(r'"(?:[^"]|"")*"', cell) for cell in quoted):
-            return None
+        good = {cell for cell in quoted if re.fullmatch(r'"(?:[^"]|"")*"', cell)}
+        needed = all(delimiter in cell or '""' in cell[1:-1] for cell in good)
+        of_csv = needed or quoted.issuperset(column[1:] or column)
+        if not of_csv or len(quoted - good) >= max(len(good), 1):
+            return [line.split(delimiter) for line in lines.values()]
+        pairs = zip(lines, column, strict=True)
+        faulty |= {source: cell for source, cell in pairs if cell in quoted - good}
+    for source, cell in faulty.items():
+        raise InputError(
+            f"{source}: the cell {cell[:60]} is not quoted as the others are; put double quotes"
+            " around all of it and double those inside"
+        )
     return [
         [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in row] for row in rows
     ]

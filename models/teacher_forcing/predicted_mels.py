@@ -35,7 +35,7 @@ from processors.audio.pcm import to_pcm16
 from processors.dataset.shard_file import shard_writer
 from processors.dataset.store import FeatureStore, processed_folder
 from processors.extraction.fingerprint import MODEL_OF_MELS, PREDICTED_BY, Dependence
-from processors.extraction.plan import Product, Run, plan_run
+from processors.extraction.plan import DatasetRun, Product, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardReport, Trace, extract_or_reject, shard_path
 from processors.extraction.vocoder import IGNORED
@@ -101,7 +101,7 @@ def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
         )
 
 
-def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -> Run:
+def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -> DatasetRun:
     """Plans stage 1 of a vocoder for one dataset."""
     options, source = config.preprocess, processed_folder(acoustic.config.preprocess, dataset)
     try:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from preprocessors.manifest import Rejection, Splits
 from preprocessors.split import read_splits, split_ids
 from processors.alignment.misfits import report_of
-from processors.extraction.plan import Run, Summary
+from processors.extraction.plan import DatasetRun, Summary
 from processors.extraction.shards import ShardReport, most_common
 from utils.errors import InputError
 from utils.files import write_json
@@ -24,7 +24,7 @@ def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
     return max(int(max_bad_ratio * n_utterances), tolerated)
 
 
-def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
+def check_rejected(run: DatasetRun, rejected: Sequence[Rejection]) -> None:
     """Makes sure that not too many utterances are rejected; logs the first reasons.
 
     Raises:
@@ -49,7 +49,7 @@ def check_rejected(run: Run, rejected: Sequence[Rejection]) -> None:
     raise InputError(f"{count}; {limit}; correct them or raise it; {listed}")
 
 
-def log_notices(run: Run, total: ShardReport) -> None:
+def log_notices(run: DatasetRun, total: ShardReport) -> None:
     """Logs the most frequent notices with an example each; the report has all of them."""
     for notice, n in most_common(total.notices)[:_SHOWN]:
         example = total.examples[notice]
@@ -59,7 +59,7 @@ def log_notices(run: Run, total: ShardReport) -> None:
         _log.info("%s: %d more notices are in report.json", run.dataset, more)
 
 
-def usable_splits(run: Run, total: ShardReport) -> Splits:
+def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
     """Splits all readable recordings and leaves out the unusable ones afterwards.
 
     The split of an utterance does then not depend on which others another aligner or text frontend
@@ -89,7 +89,7 @@ def usable_splits(run: Run, total: ShardReport) -> Splits:
     return Splits(*([id for id in ids if id in kept] for ids in splits))
 
 
-def warn_of_empty_splits(run: Run) -> None:
+def warn_of_empty_splits(run: DatasetRun) -> None:
     """Logs what a finished dataset without validation or test utterances cannot be used for."""
     splits, rejected = read_splits(run.folder), run.folder / "rejected.jsonl"
     for name, ids, loss in (
@@ -105,7 +105,7 @@ def warn_of_empty_splits(run: Run) -> None:
             )
 
 
-def write_speakers(run: Run, splits: Splits) -> None:
+def write_speakers(run: DatasetRun, splits: Splits) -> None:
     """Writes name and language of each speaker with utterances in a split, sorted by name."""
     split = {id for ids in splits for id in ids}
     languages = {u.speaker: u.language for u in run.listing.utterances if u.id in split}
@@ -114,7 +114,7 @@ def write_speakers(run: Run, splits: Splits) -> None:
 
 
 def write_report(
-    run: Run,
+    run: DatasetRun,
     total: ShardReport,
     rejected: Sequence[Rejection],
     splits: Splits,

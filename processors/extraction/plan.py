@@ -26,13 +26,13 @@ class Product:
     mels_from: str = ""  # model that predicted the mels; empty: they are those of the recordings
     splits: Splits | None = None  # splits to use; None: split by id
     # writes what follows from all shards; raises InputError if they contradict each other
-    before_split: Callable[["Run", ShardReport], None] | None = None
+    before_split: Callable[["DatasetRun", ShardReport], None] | None = None
     # writes what depends on the splits, from the finished store
-    after_split: Callable[["Run", Splits], None] | None = None
+    after_split: Callable[["DatasetRun", Splits], None] | None = None
 
 
 @dataclass(frozen=True)
-class Run:
+class DatasetRun:
     """The plan of stage 1 for one dataset."""
 
     config: PreprocessConfig  # stage 1
@@ -100,9 +100,11 @@ def plan_run(
     dependence: Dependence,
     product: Product,
     work: Work,
-) -> Run:
+) -> DatasetRun:
     """Plans a run, in worker processes as configured."""
     shards = plan_shards(listing.utterances, config.shard_size)
     fingerprint = fingerprint_of(config, listing, shards, dependence)
     folder = processed_folder(config, dataset)
-    return Run(config, dataset, folder, listing, shards, fingerprint, product, work, config.backend)
+    return DatasetRun(
+        config, dataset, folder, listing, shards, fingerprint, product, work, config.backend
+    )

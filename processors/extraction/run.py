@@ -19,7 +19,7 @@ from processors.extraction.fingerprint import (
     read_fingerprint,
     write_fingerprint,
 )
-from processors.extraction.plan import Run, Summary
+from processors.extraction.plan import DatasetRun, Summary
 from processors.extraction.shards import (
     ShardReport,
     crash_rejections,
@@ -29,7 +29,7 @@ from processors.extraction.shards import (
 )
 from processors.extraction.tts import plan_tts
 from processors.extraction.vocoder import plan_vocoder
-from utils.errors import InputError
+from utils.errors import InputError, nearest
 from utils.files import read_json, read_jsonl, read_text, write_jsonl
 from utils.locks import locked
 from utils.logging import get_logger, progress
@@ -57,15 +57,14 @@ def prepare_datasets(config: Config, n_jobs: int) -> list[Summary | None]:
             course of it if too many utterances of one are rejected.
     """
     plan = plan_vocoder if config.task == "vocoder" else plan_tts
-    if unused := sorted(config.dataset_path.keys() - set(config.dataset)):
-        _log.warning(
-            "dataset_path.%s is not used: dataset is %s", unused[0], ", ".join(config.dataset)
-        )
+    for name in sorted(config.dataset_path.keys() - set(config.dataset)):
+        if meant := nearest(name, config.dataset):  # others are of a base configuration
+            _log.warning("dataset_path.%s is not used%s", name, meant)
     runs = [plan(config, dataset) for dataset in config.dataset]
     return [carry_out(run, n_jobs) for run in runs]
 
 
-def carry_out(run: Run, n_jobs: int) -> Summary | None:
+def carry_out(run: DatasetRun, n_jobs: int) -> Summary | None:
     """Does the unfinished part of a run: manifest, shards, splits, and what its product adds.
 
     Returns:
@@ -91,13 +90,13 @@ def carry_out(run: Run, n_jobs: int) -> Summary | None:
     return summary
 
 
-def _remove_unfinished(run: Run) -> None:
+def _remove_unfinished(run: DatasetRun) -> None:
     """Removes what killed processes were writing: hidden files."""
     for path in features_folder(run.folder).glob(".*"):
         path.unlink(missing_ok=True)
 
 
-def _work(run: Run, n_jobs: int) -> Summary:
+def _work(run: DatasetRun, n_jobs: int) -> Summary:
     start = time.monotonic()
     previous = read_fingerprint(run.folder)
     _check_task(run, previous)
@@ -118,7 +117,7 @@ def _work(run: Run, n_jobs: int) -> Summary:
     return summary
 
 
-def _check_task(run: Run, previous: Fingerprint | None) -> None:
+def _check_task(run: DatasetRun, previous: Fingerprint | None) -> None:
     """Keeps data, also unfinished, from being overwritten by those of another kind.
 
     Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted.
@@ -138,7 +137,7 @@ def _check_task(run: Run, previous: Fingerprint | None) -> None:
         )
 
 
-def _fault_in(run: Run) -> str:
+def _fault_in(run: DatasetRun) -> str:
     """Names a file that is missing or was cut short since it was made; empty if all are whole."""
     n_rows = {}
     for path in (run.folder / name for name in (*_OUTPUTS, *run.product.outputs)):
@@ -160,7 +159,7 @@ def _fault_in(run: Run) -> str:
     return ""
 
 
-def _finished_shards(run: Run) -> dict[str, ShardReport]:
+def _finished_shards(run: DatasetRun) -> dict[str, ShardReport]:
     """Reports on the shards that need no work."""
     reports = {}
     for name, fingerprint in run.fingerprint.shards.items():
@@ -170,7 +169,7 @@ def _finished_shards(run: Run) -> dict[str, ShardReport]:
     return reports
 
 
-def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
+def _begin(run: DatasetRun, finished: Mapping[str, ShardReport]) -> None:
     """Removes outdated files, so that an unfinished store is not mistaken for a whole one."""
     folder = features_folder(run.folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -186,7 +185,9 @@ def _begin(run: Run, finished: Mapping[str, ShardReport]) -> None:
     write_mel_config(run.folder, run.config.mel)
 
 
-def _extract(run: Run, finished: Mapping[str, ShardReport], n_jobs: int) -> Iterator[ShardReport]:
+def _extract(
+    run: DatasetRun, finished: Mapping[str, ShardReport], n_jobs: int
+) -> Iterator[ShardReport]:
     """Makes the other shards in parallel and gives the report on each."""
     todo = {name: items for name, items in run.shards.items() if name not in finished}
     # the largest first: the last ones to run are then short, and no core waits long
@@ -207,7 +208,7 @@ def _extract(run: Run, finished: Mapping[str, ShardReport], n_jobs: int) -> Iter
             yield report
 
 
-def _finish(run: Run, total: ShardReport, n_extracted: int, start: float) -> Summary:
+def _finish(run: DatasetRun, total: ShardReport, n_extracted: int, start: float) -> Summary:
     """Writes what follows from all utterances together, the fingerprint last."""
     rejected = sorted([*run.listing.rejected, *total.rejected])
     write_jsonl(run.folder / "rejected.jsonl", (rejection._asdict() for rejection in rejected))

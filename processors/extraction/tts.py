@@ -18,7 +18,7 @@ from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
 from processors.extraction.fingerprint import Dependence, lexicon_digest
-from processors.extraction.plan import Product, Run, list_corpus, plan_run
+from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
 from processors.extraction.reading import UtteranceReader
 from processors.extraction.shards import ShardReport, ShardWork, Trace, most_common
 from processors.records import Alignment, Features
@@ -28,14 +28,14 @@ from utils.logging import get_logger
 
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
 # The content of the folders is fingerprinted utterance by utterance; only imports read the last.
-_IGNORED = {"textgrid_dir", "imported_dir", "min_attention"}
+IGNORED = {"textgrid_dir", "imported_dir", "min_attention"}
 
 
 class FeatureError(UtteranceError):
     """An utterance whose parts do not fit together; the message says how."""
 
 
-def plan_tts(config: Config, dataset: str) -> Run:
+def plan_tts(config: Config, dataset: str) -> DatasetRun:
     """Plans stage 1 of an acoustic model; raises InputError if corpus or config cannot be used."""
     options = config.preprocess
     root, listing = list_corpus(config, dataset)
@@ -80,7 +80,7 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
         words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
         return [*words, *(number for path in files for number in size_and_time(path))]
 
-    return Dependence("tts", _IGNORED, identity, lexicon_digest(config))
+    return Dependence("tts", IGNORED, identity, lexicon_digest(config))
 
 
 class FeatureTools:
@@ -226,7 +226,7 @@ def cut_aligned(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> n
     return np.ascontiguousarray(np.pad(span, (0, missing), mode="reflect"), dtype=np.float32)
 
 
-def _check_phones(run: Run, total: ShardReport) -> None:
+def _check_phones(run: DatasetRun, total: ShardReport) -> None:
     """Writes phones and out-of-vocabulary words; compares phones of texts and of alignments."""
     write_json(run.folder / "phones.json", dict(sorted(total.phones.items())))
     words = (f"{word}\t{n}\n" for word, n in most_common(total.out_of_vocabulary))
@@ -250,7 +250,7 @@ def _check_phones(run: Run, total: ShardReport) -> None:
     _log.warning("%s", message)
 
 
-def _write_statistics(run: Run, splits: Splits) -> None:
+def _write_statistics(run: DatasetRun, splits: Splits) -> None:
     """Writes the statistics of the training split."""
     store = FeatureStore(run.folder, run.config.mel)
     stats = corpus_stats(store, splits.train, run.config)

@@ -11,7 +11,7 @@ from processors.audio.frames import mel_of
 from processors.audio.pcm import to_pcm16
 from processors.dataset.store import processed_folder
 from processors.extraction.fingerprint import Dependence
-from processors.extraction.plan import Product, Run, list_corpus, plan_run
+from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
 from processors.extraction.reading import read_recording
 from processors.extraction.shards import ShardWork, Trace
 from processors.records import MelWav
@@ -24,7 +24,7 @@ IGNORED = {
 }
 
 
-def plan_vocoder(config: Config, dataset: str) -> Run:
+def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
     """Plans stage 1 of a vocoder; raises InputError if the corpus or the config cannot be used."""
     options = config.preprocess
     _, listing = list_corpus(config, dataset)

@@ -92,6 +92,14 @@ def test_quotes_of_the_text_are_kept(corpus, lines):
     assert quoted_table(corpus, lines) == dict(line.split("|") for line in lines)
 
 
+@pytest.mark.parametrize("fault", ['"One', '"One" and', '5" pipe'])
+@pytest.mark.parametrize("mark", ["|", "\t", ";"])
+def test_a_wrongly_quoted_line_among_quoted_ones_is_named(corpus, mark, fault):
+    lines = ['a|"Two | three."', f"b|{fault}", 'c|"Four | five."', 'd|"Six ""seven""."']
+    with pytest.raises(InputError, match=rf"metadata\.csv:2: the cell {fault} is not quoted"):
+        quoted_table(corpus, [line.replace("|", mark) for line in lines], delimiter=mark)
+
+
 @pytest.mark.parametrize("delimiter", ["|", ",", "\t"])
 @pytest.mark.parametrize("mark", ["\0", "\x1b", "\x7f", "\x92"])
 def test_control_characters_in_a_text_are_rejected_with_their_line(corpus, mark, delimiter):

@@ -10,7 +10,7 @@ from preprocessors.manifest import Listing, Utterance
 from processors.dataset.shard_file import IndexRow
 from processors.extraction.fingerprint import Fingerprint
 from processors.extraction.finishing import allowed_faults, usable_splits, write_speakers
-from processors.extraction.plan import Product, Run
+from processors.extraction.plan import DatasetRun, Product
 from processors.extraction.shards import ShardReport
 from utils.files import read_json
 
@@ -18,13 +18,13 @@ IDS = [f"u{number}" for number in range(9)]
 HELD = SplitConfig(test_ids=("u0", "u1"), valid_ids=("u2",))
 
 
-def run_of(folder: Path, speakers: list[str], split: SplitConfig, task: str = "tts") -> Run:
+def run_of(folder: Path, speakers: list[str], split: SplitConfig, task: str = "tts") -> DatasetRun:
     """A run over nine utterances of these speakers."""
     utterances = [
         Utterance(id, Path(f"{id}.wav"), "Hello.", speaker)
         for id, speaker in zip(IDS, speakers, strict=True)
     ]
-    return Run(
+    return DatasetRun(
         config=PreprocessConfig(split=split),
         dataset="mini",
         folder=folder,

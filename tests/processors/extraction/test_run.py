@@ -457,13 +457,15 @@ def test_a_split_that_is_left_empty_is_warned_of_at_the_end_of_every_run(
         assert str(tmp_path / "data/LJSpeech/rejected.jsonl") in last
 
 
-def test_a_folder_of_the_config_that_no_dataset_has_is_named(corpus, tmp_path, caplog):
+def test_a_misspelt_dataset_path_is_named_and_one_of_another_dataset_is_not(
+    corpus, tmp_path, caplog
+):
     config = config_of(corpus, tmp_path / "data")
-    folders = {**config.dataset_path, "LJSpeach": "elsewhere"}
+    folders = {**config.dataset_path, "LJSpeach": "elsewhere", "Kathleen": "data"}
     prepare_dataset(replace(config, dataset_path=folders), "LJSpeech", 1)
-    assert "dataset_path.LJSpeach is not used: dataset is LJSpeech" in (
-        " ".join(caplog.text.split())
-    )
+    text = " ".join(caplog.text.split())
+    assert "dataset_path.LJSpeach is not used; did you mean LJSpeech?" in text
+    assert "Kathleen" not in text
 
 
 def test_text_in_another_encoding_ends_the_stage_before_any_work(corpus, tmp_path):
