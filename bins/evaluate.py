@@ -20,11 +20,7 @@ def _checks(names: str | None) -> tuple[str, ...] | None:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Runs stage 4: prints a table, and writes scores and a page to listen to.
-
-    Args:
-        words: The command line; None: that of this process.
-    """
+    """Runs stage 4: prints a table, and writes scores and a page to listen to."""
     given = arguments("evaluate", words)
     n_jobs = given.num_workers or n_cores()
     setup_logging()

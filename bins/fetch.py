@@ -13,11 +13,7 @@ _log = get_logger(__name__)
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Fetches each dataset of the config that is published as an archive.
-
-    Args:
-        words: The command line; None: that of this process.
-    """
+    """Fetches each dataset of the config that is published as an archive."""
     given = arguments("fetch", words)
     from config.preprocess import CorpusConfig
     from models.base.registry import load_config

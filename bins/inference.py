@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Runs stage 3.
-
-    Args:
-        words: The command line; None: that of this process.
-    """
+    """Runs stage 3."""
     given = arguments("inference", words)
     setup_logging()
 

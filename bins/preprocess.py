@@ -8,11 +8,7 @@ from utils.parallel import n_cores
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Prepares every dataset of a config.
-
-    Args:
-        words: The command line; None: that of this process.
-    """
+    """Prepares every dataset of a config."""
     given = arguments("preprocess", words)
     # after the flags are read: help and mistakes in them need not wait for PyTorch
     from models.base.registry import load_config

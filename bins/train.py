@@ -8,11 +8,7 @@ from utils.cli import UsageError, leave, run
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Trains; after a signal, the exit code is 128 plus its number.
-
-    Args:
-        words: The command line; None: that of this process.
-    """
+    """Trains; after a signal, the exit code is 128 plus its number."""
     given = arguments("train", words)
 
     from models.base.registry import load_config

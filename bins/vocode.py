@@ -8,11 +8,7 @@ from utils.logging import setup_logging
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Runs stage 3.
-
-    Args:
-        words: The command line; None: that of this process.
-    """
+    """Runs stage 3."""
     given = arguments("vocode", words)
     setup_logging()
 

@@ -86,9 +86,6 @@ def without_unread(tree: Tree) -> Tree:
 
     `--set train.scheduler=constant` need not take back the warm-up of a recipe. Keys set together
     with the schedule, or after it, stay, and are refused if it does not read them.
-
-    Args:
-        tree: A whole experiment, not yet checked.
     """
     train = tree.values.get("train")
     train = train if isinstance(train, dict) else {}

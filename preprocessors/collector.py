@@ -25,10 +25,8 @@ class Collector:
         """Takes one entry.
 
         Args:
-            id: Utterance id.
             text: Its words; an empty text, or one with control characters, is rejected.
             audio: Audio file; None if there is none, which is rejected.
-            source: Place of the entry, for messages.
             speaker: The corpus' own name of the speaker; empty if it gives none.
 
         Raises:
@@ -120,8 +118,6 @@ def require_layout(root: Path, dataset: str, wanted: str, *patterns: str) -> Non
     """Makes sure that a dataset's folder looks like its corpus.
 
     Args:
-        dataset: Name of the dataset in the config.
-        wanted: Expected content, in words.
         patterns: Glob patterns relative to `root`; each must match something.
 
     Raises:

@@ -52,10 +52,8 @@ def fetch_archive(
     The archive is kept in the parent folder of `root`. An interrupted download is resumed.
 
     Args:
-        archive: What to fetch.
         root: Folder for the corpus' files; a single top folder inside the archive is left out.
         attempts: Connections that may break before giving up.
-        wait: Called with the seconds to wait before the next connection.
 
     Raises:
         InputError: If the download fails, the checksum is wrong, or the archive is damaged or would

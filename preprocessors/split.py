@@ -22,8 +22,6 @@ def split_ids(
     first. What is left trains, and so does one utterance of each speaker who would have none there.
 
     Args:
-        seconds: Duration of each usable utterance, by id.
-        options: Sizes, seed, listed ids.
         speakers: Speaker of each utterance, by id; None: they do not matter.
 
     Returns:

@@ -19,9 +19,6 @@ _TRANSFORMS = {"flatten": False, "invert": False, "amplify": 1.0, "shift": 0.0}
 def check_together(command: Command, given: Namespace) -> None:
     """Makes sure that the flags of a command go together; sets `duration_control` from --pace.
 
-    Args:
-        given: The values of its flags.
-
     Raises:
         UsageError: If they do not, or a flag is missing; the message names them.
     """

@@ -31,10 +31,6 @@ that root. Flags are also accepted as --flag=VALUE. The Python of run.sh is $PYT
 def arguments(command_name: str, words: Sequence[str] | None = None) -> Namespace:
     """Parses and checks the flags of the command of a stage.
 
-    Args:
-        command_name: Module of `bins`.
-        words: The command line; None: that of this process.
-
     Returns:
         The value of each flag by its name; of those not given, the default.
 
@@ -60,9 +56,6 @@ def arguments(command_name: str, words: Sequence[str] | None = None) -> Namespac
 
 def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
     """Parses the flags of a recipe, without reading their values.
-
-    Args:
-        words: The command line.
 
     Returns:
         The text of each flag that is given, by its name; a list of flags that may be given several
@@ -93,12 +86,7 @@ def recipe_arguments(kind: Kind, words: Sequence[str]) -> dict[str, Any]:
 
 
 def add_config_arguments(parser: Parser, *, required: bool = True) -> None:
-    """Adds `--config` and `--set` (in `overrides`) to the parser of a command that is no stage.
-
-    Args:
-        parser: Parser to extend.
-        required: Whether `--config` must be given.
-    """
+    """Adds `--config` and `--set` (in `overrides`) to the parser of a command that is no stage."""
     helps = {flag.name: flag.help for flag in FLAGS}
     add = parser.add_argument
     add("--config", type=Path, required=required, metavar="FILE", help=helps["config"])

@@ -37,9 +37,6 @@ class Step:
 def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
     """Checks the flags of all stages and sets the environment of this process.
 
-    Args:
-        texts: The flags; paths in them become absolute.
-
     Raises:
         UsageError: If a flag or the machine is wrong; the message names it.
     """
@@ -60,9 +57,6 @@ def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
 
 def shown_config(recipe: Recipe, texts: dict[str, Any]) -> Path:
     """Finds the configuration that --show_config prints: of a recipe, or of an experiment.
-
-    Args:
-        texts: The flags; paths in them become absolute.
 
     Raises:
         UsageError: If the model is no local experiment.

@@ -32,8 +32,6 @@ class Align(Protocol):
 
         Args:
             wav: (S,) float32 in [-1, 1].
-            sample_rate: Of `wav`, Hz.
-            spoken: Output of the text frontend for its text.
 
         Raises:
             AlignmentError: If this utterance cannot be aligned.

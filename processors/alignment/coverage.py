@@ -20,8 +20,6 @@ def check_coverage(alignment: Alignment, wav: np.ndarray, sample_rate: int) -> t
 
     Args:
         alignment: Its times count from the start of the recording.
-        wav: The recording, (S,).
-        sample_rate: Hz.
 
     Returns:
         A notice for each end with less speech, or with other sound as loud, such as a breath.

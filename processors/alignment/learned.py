@@ -22,12 +22,7 @@ _FASTEST = 40.0  # phones and pauses per second; hurried speech has 20
 
 
 class SpeechTrimmer:
-    """Finds the span of the speech, and no boundaries in it.
-
-    Args:
-        edge_silence_s: Silence kept at both ends, seconds.
-        hop_length: Samples per frame.
-    """
+    """Finds the span of the speech, and no boundaries in it."""
 
     def __init__(self, edge_silence_s: float, hop_length: int) -> None:
         self._margin_s = edge_silence_s + _WEAK_SOUND_S

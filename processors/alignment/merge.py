@@ -59,7 +59,6 @@ def merge(words: Iterable[AlignedWord], duration_s: float, edge_silence_s: float
 
     Args:
         words: In order. Words without phones are left out; their punctuation is kept.
-        duration_s: Length of the audio, seconds.
         edge_silence_s: Silence kept before the first and after the last phone, seconds.
 
     Raises:

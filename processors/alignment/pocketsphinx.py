@@ -51,11 +51,7 @@ class PhoneSpan(NamedTuple):
 
 
 class PocketSphinxAligner:
-    """Aligns English in ARPAbet.
-
-    Args:
-        edge_silence_s: Silence kept at both ends, seconds.
-    """
+    """Aligns English in ARPAbet."""
 
     def __init__(self, edge_silence_s: float) -> None:
         self.edge_silence_s = edge_silence_s

@@ -59,7 +59,6 @@ def find_textgrid(folder: Path, utterance: Utterance) -> Path:
 
     Args:
         folder: Of the TextGrids; the speaker's folder in it is named `VCTK_p225` or `p225`.
-        utterance: Its id and speaker.
     """
     name = f"{utterance.id}.TextGrid"
     own_name = utterance.speaker.partition("_")[2] or utterance.speaker
@@ -119,7 +118,6 @@ def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> s
 
     Args:
         tiers: Intervals in order, longer than 0 s, by the name of their tier.
-        duration_s: Length of the recording.
     """
     from praatio.utilities.textgrid_io import getTextgridAsStr
 

@@ -82,13 +82,7 @@ class Grid(NamedTuple):
 def make_grid(
     duration_s: float | None, words: Sequence[Interval], phones: Sequence[Interval]
 ) -> Grid:
-    """A grid without silences, unless they belong to a complete sequence.
-
-    Args:
-        duration_s: Of the recording, if known.
-        words: In order, with silences.
-        phones: In order, with silences.
-    """
+    """A grid without silences, unless they belong to a complete sequence."""
     grid = Grid(duration_s, [word for word in words if not is_silence(word.label)], [*phones])
     if grid.is_complete:
         return grid
@@ -148,7 +142,6 @@ def align_grid(
 
     Args:
         spoken: Output of the text frontend.
-        duration_s: Length of the recording.
         edge_silence_s: Silence kept at both ends; a complete sequence keeps its own.
 
     Raises:
@@ -174,7 +167,6 @@ class FileAligner:
     """Reads the alignment of each utterance from a file.
 
     Args:
-        find: Gives the file of an utterance.
         read: Reads a file; raises AlignmentError if it cannot be used.
         edge_silence_s: Silence kept at both ends, seconds; a complete sequence keeps its own.
     """

@@ -26,7 +26,6 @@ def log_envelopes(
 
     Args:
         wav: (S,), at least one sample.
-        sample_rate: Hz.
         f0: Hz, 0 where unvoiced, (T,); frame t is centred on sample t * hop_length.
         hop_length: Samples between frames.
         floor: Variance of white noise that is added to the power, above 0.

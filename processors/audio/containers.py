@@ -51,9 +51,6 @@ def check_length(path: Path) -> bool:
 
     Other chunks, zeros, and up to 1 % of anything may follow the audio of all but W64.
 
-    Args:
-        path: Any audio file.
-
     Returns:
         False if the header gives no length, since the file was written to a pipe.
 

@@ -39,10 +39,6 @@ class Audio(NamedTuple):
 def read_audio(path: Path, config: PreprocessConfig) -> Audio:
     """Reads a recording of any format, sample rate and number of channels of libsndfile.
 
-    Args:
-        path: Audio file.
-        config: Sample rate, limits of length, treatment of other rates and levels.
-
     Returns:
         Mono audio at `config.sample_rate`; channels are averaged, other rates resampled (soxr HQ).
 
@@ -187,9 +183,7 @@ def write_wav(path: Path, wav: np.ndarray, sample_rate: int) -> float:
     """Writes a 16-bit WAV atomically. Audio beyond [-1, 1] is scaled down, not clipped.
 
     Args:
-        path: File to write; its folder is created.
         wav: Mono audio, (S,) floats.
-        sample_rate: Hz.
 
     Returns:
         Gain that was applied: 1.0 unless the peak exceeds 1.
@@ -213,10 +207,8 @@ def write_wav_blocks(path: Path, blocks: Iterable[np.ndarray], sample_rate: int)
     """Writes a 16-bit WAV atomically, block by block.
 
     Args:
-        path: File to write; its folder is created.
         blocks: Mono audio, (S,) floats each, clipped to [-1, 1]: the peak of the whole is not known
             in time to scale it.
-        sample_rate: Hz.
 
     Returns:
         Samples written.

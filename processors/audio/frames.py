@@ -19,8 +19,6 @@ def cut_span(wav: np.ndarray, start: int, n_frames: int, mel: MelConfig) -> np.n
     Args:
         wav: The recording, (S,).
         start: First sample; below 0 where the span begins before the recording.
-        n_frames: Length of the span.
-        mel: Frame length.
 
     Returns:
         (n_frames * hop_length,).
@@ -44,8 +42,6 @@ def mel_of(wav: np.ndarray, mel: MelSpectrogram, piece: int = _PIECE_FRAMES) -> 
 
     Args:
         wav: (T * hop_length,) float32 in [-1, 1].
-        mel: Computes a piece.
-        piece: Frames per piece.
 
     Returns:
         (M, T) float32.

@@ -18,8 +18,6 @@ def mel_cepstra(
 
     Args:
         log_power: Logarithm of the power from 0 Hz to half of the sample rate, (T, K), nats.
-        sample_rate: Hz.
-        order: Highest coefficient.
         alpha: All-pass constant; None: the closest to the mel scale.
 
     Returns:

@@ -34,8 +34,6 @@ def extract_f0(
     Args:
         wav: (S,) in [-1, 1].
         mel: Frame times: t * hop_length with padding "centre", half a hop later with "hifigan".
-        n_frames: T.
-        method: Estimator.
         f0_min: Lower limit of the search, Hz.
         f0_max: Upper limit of the search, Hz.
 

@@ -56,7 +56,6 @@ def active_level(wav: np.ndarray, sample_rate: int) -> SpeechLevel | None:
 
     Args:
         wav: (S,); its mean is removed.
-        sample_rate: Hz.
 
     Returns:
         None where nothing is louder than -90 dB.
@@ -106,7 +105,6 @@ def frame_levels(wav: np.ndarray, sample_rate: int) -> np.ndarray:
 
     Args:
         wav: (S,); its mean is removed.
-        sample_rate: Hz.
 
     Returns:
         (T,); frame t starts at sample round(t * sample_rate / 100).
@@ -129,7 +127,6 @@ def speech_activity(wav: np.ndarray, sample_rate: int) -> SpeechActivity | None:
 
     Args:
         wav: (S,).
-        sample_rate: Hz.
 
     Returns:
         None where all is silence.
@@ -159,7 +156,6 @@ def speech_frames(wav: np.ndarray, sample_rate: int) -> SpeechFrames:
 
     Args:
         wav: (S,).
-        sample_rate: Hz.
     """
     levels = frame_levels(wav, sample_rate)  # (T,)
     speech_level = active_level(wav, sample_rate)

@@ -99,7 +99,6 @@ def pad_batch(batch: TtsBatch, shape: Shape, log_floor: float) -> TtsBatch:
     """Adds padding to a batch.
 
     Args:
-        shape: Phones and frames of the result.
         log_floor: Log-mel of silence, the padding of mels.
     """
     phones = 0, shape.phones - batch.phone_ids.shape[1]
@@ -131,7 +130,6 @@ def collate_vocoder(
     """Pads recordings, or segments of them, to the longest one.
 
     Args:
-        hop_length: Samples per frame.
         log_floor: Log-mel of silence, the padding of mels.
 
     Raises:

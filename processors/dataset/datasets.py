@@ -23,15 +23,11 @@ class FeatureDataset(Dataset[TtsItem]):
     """Utterances of feature stores, by `Draw(epoch, item)`. May be copied to worker processes.
 
     Args:
-        stores: One per dataset.
-        ids: Utterances to use, per store.
-        vocabulary: Phone names to ids.
         speakers: Speaker names in the order of their ids.
         crop_phones: Take random runs of this many phones with their frames; 0: whole
             utterances. The run is a function of (seed, epoch, utterance id).
         p_arpabet: Probability of phones, of each word that has letters and phones. Which it is, is
             a function of (seed, epoch, utterance id, index of the word).
-        seed: Seed of crops and words.
 
     Attributes:
         ids: Utterance ids, in the order of the items.
@@ -173,11 +169,6 @@ class SegmentDataset(Dataset[VocoderItem]):
     followed by silence: the wav by 0, the mel by the log floor. May be copied to worker processes.
 
     Args:
-        stores: One per dataset.
-        ids: Utterances to use, per store.
-        n_frames: Length of a segment.
-        log_floor: Log-mel of silence.
-        seed: Seed of the segments.
         per_second: Segments of an epoch for each second of a recording, per store; 0: one of each
             recording, however long.
 
@@ -242,8 +233,6 @@ class MelWavDataset(Dataset[VocoderItem]):
     """Recordings from their beginning, for validation; the epoch of a Draw makes no difference.
 
     Args:
-        stores: One per dataset.
-        ids: Utterances to use, per store.
         longest_s: Seconds of a recording that are read.
 
     Attributes:

@@ -41,11 +41,8 @@ class FrameBudgetSampler:
     sharding loses batches of varying size.
 
     Args:
-        lengths: Frames of each utterance, (K,).
         budget: Frames per batch, padding included.
-        seed: Seed of the order.
         window: Micro-batches per update.
-        processes: Number of processes.
         rank: This process, from 0.
         fixed: Makes batches of fixed shapes of these utterances, in place of those by the budget,
             given what their number is a multiple of.
@@ -91,7 +88,6 @@ class FrameBudgetSampler:
         """Chooses the epoch of the next iteration.
 
         Args:
-            epoch: From 0.
             start: Micro-batches of this process that were done before, by an interrupted run; holds
                 for the next iteration only.
         """
@@ -159,11 +155,5 @@ class FrameBudgetSampler:
 
 
 def frame_budget(lengths: Sequence[int] | np.ndarray, batch_size: int, batch_frames: int) -> int:
-    """Frames per batch: `batch_frames` where given, else `batch_size` utterances of mean length.
-
-    Args:
-        lengths: Frames of each utterance, (K,).
-        batch_size: Config key of this name.
-        batch_frames: Config key of this name; 0: not given.
-    """
+    """Frames per batch: `batch_frames` where given, else `batch_size` utterances of mean length."""
     return batch_frames or round(batch_size * float(np.mean(lengths)))

@@ -38,7 +38,6 @@ def choose_shapes(phones: np.ndarray, frames: np.ndarray, n_shapes: int) -> tupl
 
     Args:
         phones: Phones of each utterance, (K,).
-        frames: Frames of each utterance, (K,), K above 0.
         n_shapes: How many, at most; fewer if the utterances have fewer lengths.
 
     Returns:
@@ -99,10 +98,7 @@ class FixedBatches:
 
     Args:
         phones: Largest number of phones of each utterance, (K,).
-        frames: Frames of each utterance, (K,).
         n_shapes: How many shapes, at most.
-        budget: Frames per batch, padding included.
-        multiple: Divisor of the number of batches, at most K.
 
     Attributes:
         shapes: Shapes that utterances are padded to, in ascending order.
@@ -157,8 +153,6 @@ def _batch_sizes(
     Args:
         of_items: Index of the shape of each utterance, in descending order, (K,).
         shapes: In ascending order.
-        budget: Frames per batch.
-        multiple: Divisor of the number of batches.
     """
     most = [max(1, budget // shape.frames) for shape in shapes]
     sizes: list[int] = []

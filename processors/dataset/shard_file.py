@@ -41,12 +41,6 @@ class ShardWriter:
     The header comes first in the file and holds the offset of each tensor; it is written last, into
     reserved space, of which the format allows the rest to be blanks.
 
-    Args:
-        file: Open for writing, empty.
-        name: Name of the shard.
-        ids: Utterances that may come.
-        mel: Definition of their mels, for the seconds of a frame.
-
     Attributes:
         rows: Index of what was added.
     """
@@ -97,13 +91,7 @@ class ShardWriter:
 
 @contextmanager
 def shard_writer(path: Path, ids: Collection[str], mel: MelConfig) -> Iterator[ShardWriter]:
-    """Opens the writer of a shard, which is written whole or not at all.
-
-    Args:
-        path: `<folder>/features/shard-00000.safetensors`.
-        ids: Utterances that may come.
-        mel: Definition of their mels.
-    """
+    """Opens the writer of a shard, which is written whole or not at all."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         writer = ShardWriter(file, path.stem, ids, mel)
         yield writer

@@ -115,9 +115,7 @@ def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessCon
     """Statistics over some utterances of a store, in one pass and bounded memory.
 
     Args:
-        store: Features.
         ids: The training split; the order does not matter.
-        config: Says whether outliers are left out, for f0 and for energy.
     """
     collected: dict[str, _Collector] = {}
     for id in store.reading_order(ids):
@@ -128,11 +126,7 @@ def corpus_stats(store: FeatureSource, ids: Iterable[str], config: PreprocessCon
 
 
 def without_outliers(values: np.ndarray) -> np.ndarray:
-    """Values within 1.5 interquartile ranges of the quartiles (Tukey's fences), as in Amphion.
-
-    Args:
-        values: (K,), any K.
-    """
+    """Values within 1.5 interquartile ranges of the quartiles (Tukey's fences), as in Amphion."""
     if values.size == 0:
         return values
     low, high = np.percentile(values, [25, 75])

@@ -38,11 +38,7 @@ class Prosody(NamedTuple):
 
 
 def processed_folder(config: PreprocessConfig, dataset: str) -> Path:
-    """Folder of a dataset that stage 1 prepared.
-
-    Args:
-        config: Stage 1.
-    """
+    """Folder of a dataset that stage 1 prepared."""
     return user_path(config.processed_dir) / dataset
 
 
@@ -57,11 +53,7 @@ def write_mel_config(folder: Path, mel: MelConfig) -> None:
 
 
 def write_index(folder: Path, rows: Sequence[IndexRow]) -> None:
-    """Writes `index.jsonl`, sorted by id: the last step that makes a store readable.
-
-    Args:
-        rows: Rows of all its shards, in any order.
-    """
+    """Writes `index.jsonl`, sorted by id: the last step that makes a store readable."""
     ordered = sorted(rows, key=lambda row: row.id)
     write_jsonl(folder / INDEX, (row._asdict() for row in ordered))
 
@@ -264,7 +256,6 @@ class MelWavStore(Store):
 
         Args:
             key: Id or position.
-            first: First frame.
             n_frames: How many, as far as there are so many; None: all that follow.
 
         Raises:

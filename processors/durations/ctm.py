@@ -41,7 +41,6 @@ def read_ctm(paths: Sequence[Path], *, has_words: bool) -> dict[str, CtmRows]:
     """Reads utterances by id; a damaged line is a fault of its utterance alone.
 
     Args:
-        paths: All files.
         has_words: Whether files with `word` in their names hold words.
 
     Raises:

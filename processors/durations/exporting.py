@@ -33,10 +33,6 @@ def export_store(
     Times are those of the training frames, in seconds from the start of the recording.
 
     Args:
-        config: Of stage 1; `text` determines the words.
-        folder: `<processed_dir>/<dataset>`.
-        format: Of `EXPORT_FORMATS`.
-        output: Folder; made if missing, files in it are replaced.
         find: For features without durations.
 
     Raises:

@@ -52,9 +52,6 @@ class PoorAttentionError(AlignmentError):
 class Fitter:
     """Fits the entries of a source.
 
-    Args:
-        config: Of stage 1.
-
     Attributes:
         rate: Length of a frame: as given, as in the table, or that of stage 1.
 

@@ -96,9 +96,6 @@ def import_durations(
     of the attention on each utterance, the worst first. The source is only read.
 
     Args:
-        dataset: One of its datasets.
-        source: Where the durations come from.
-        interpretation: How they are interpreted.
         output: Folder, in which an older import is replaced; None: the one that stage 1 reads.
         max_bad_ratio: Largest share of utterances without durations; None: that of stage 1.
 

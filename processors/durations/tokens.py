@@ -48,8 +48,6 @@ def assign_frames(
     """Frames of each of stage 1's phones, (N,) int64; those without a token last 0 frames.
 
     Args:
-        frames: Of the source's tokens.
-        layout: Which phones have a token.
         end_token: There is one more token at the end; its frames go to the last phone.
 
     Raises:

@@ -108,7 +108,6 @@ def plan_shards(utterances: Sequence[Utterance], shard_size: int) -> dict[str, l
     shard, or the two between which a shard is split when there are too many.
 
     Args:
-        utterances: In any order.
         shard_size: Mean number per shard; single shards have up to about twice as many.
 
     Returns:

@@ -87,8 +87,6 @@ class FeatureTools:
     """Extracts features of utterances; built once per process, since that takes seconds.
 
     Args:
-        config: Stage 1.
-        dataset_root: The corpus, where alignments may lie.
         folder: Its processed data, where a trained aligner finds its model.
 
     Raises:

@@ -44,11 +44,6 @@ class ExportOptions:
 def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
     """Writes the dump of a corpus, complete or not at all.
 
-    Args:
-        config: The experiment; its mel and symbols must be those of TensorFlowTTS.
-        dataset: Name of the corpus in it.
-        options: Places, processes and split.
-
     Raises:
         InputError: Before any work, if config or corpus cannot be used; at the end, if too many
             recordings cannot.

@@ -50,8 +50,6 @@ def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary
     Args:
         config: The experiment. With an aligner of stage 1, every utterance needs durations; with
             `learned` or `none` those of the dump are not read.
-        dataset: Its name in the configuration.
-        options: Places and processes.
 
     Returns:
         Counts of the run; None if there was nothing to do.
@@ -185,9 +183,7 @@ def checked_durations(values: np.ndarray, n_tokens: int, n_frames: int) -> np.nd
     """Checks durations in frames; a token eos without a duration gets 0.
 
     Args:
-        values: As in the file.
         n_tokens: N, with eos.
-        n_frames: T.
 
     Returns:
         (N,) int64, whose sum is T.

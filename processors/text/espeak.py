@@ -58,9 +58,6 @@ class EspeakPhonemizer:
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause, in its context.
 
-        Args:
-            words: Words between two pauses.
-
         Raises:
             InputError: If espeak has no phones for a word; the message names it.
         """
@@ -93,9 +90,6 @@ def speak(language: str, words: Sequence[str]) -> list[Phones]:
 
     espeak merges some words ("of the" gives one group of phones) and splits others ("25" gives
     two); the phones are assigned to words by comparison with the pronunciations of single words.
-
-    Args:
-        words: Words between two pauses.
 
     Returns:
         One tuple of IPA phones per word; empty only if espeak has no phones for the word alone.

@@ -84,9 +84,6 @@ class TextFrontend:
 
         Phones can be written inline in braces: "say {T AH0 M EY1 T OW2} again".
 
-        Args:
-            text: One utterance, usually a sentence.
-
         Raises:
             InputError: If there is no word, a word has no pronunciation, or an inline phone is not
                 in the phone set; the message names it.

@@ -74,10 +74,6 @@ def read_lexicon(path: Path, is_phone: Callable[[str], bool]) -> dict[str, tuple
 
     Case is ignored. Of several lines for one word (`WORD` or `WORD(2)`) the first is used.
 
-    Args:
-        path: A UTF-8 text file.
-        is_phone: Whether a symbol belongs to the phone set in use.
-
     Returns:
         Phones by lower-case word.
 

@@ -74,11 +74,7 @@ _Sound = tuple[_Segment, ...]
 
 
 class PhoneSet:
-    """The phones that a voice can say.
-
-    Args:
-        phones: Their names; ARPAbet, IPA and pauses.
-    """
+    """The phones that a voice can say."""
 
     def __init__(self, phones: Iterable[str]) -> None:
         self._phones = frozenset(phones)

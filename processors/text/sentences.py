@@ -80,7 +80,6 @@ def split_long(sentence: str, max_phones: int) -> list[str]:
     Halving gives chunks of similar length; models read a short remainder badly.
 
     Args:
-        sentence: One sentence.
         max_phones: Longest chunk; a letter counts as one phone, a digit as five.
 
     Returns:

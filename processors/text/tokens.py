@@ -53,9 +53,6 @@ def tokenize(text: str) -> list[Token]:
 
     A comma, full stop or colon between two digits belongs to the word, so that espeak-ng can
     read "3.5" and "12:30" in its language.
-
-    Args:
-        text: Normalised text without inline phones.
     """
     tokens: list[Token] = []
     word = ""

@@ -13,12 +13,7 @@ from processors.text.symbols import (
 
 
 def model_vocabulary(text: TextConfig, phones: Iterable[str]) -> Vocabulary:
-    """Symbols of the data; with a lexicon also all of ARPAbet, so that every word is covered.
-
-    Args:
-        text: The `preprocess.text` section.
-        phones: Phones, letters and pauses of the data.
-    """
+    """Symbols of the data; with a lexicon also all of ARPAbet, so that every word is covered."""
     if text.has_nvidia_symbols:
         return nvidia_vocabulary(text.phone_extractor)
     symbols = {*phones, WORD_BOUNDARY} if text.in_letters else set(phones)

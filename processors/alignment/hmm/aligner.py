@@ -18,9 +18,6 @@ from processors.records import Alignment, SpokenText, TimedPhone
 class HmmAligner:
     """Aligns the phones of any language.
 
-    Args:
-        edge_silence_s: Silence kept at both ends, seconds.
-
     Raises:
         InputError: If the model cannot be read.
     """

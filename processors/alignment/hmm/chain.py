@@ -38,7 +38,6 @@ def segments_of(words: Sequence[Sequence[int]], punctuated: Sequence[bool]) -> t
 
     Args:
         words: Units of the phones of each word, at least one.
-        punctuated: Whether punctuation follows the word.
     """
     segments = [Segment(SILENCE_UNIT, "edge")]
     for word, marked in zip(words, punctuated, strict=True):
@@ -57,7 +56,6 @@ def chain_of(
     """The states of segments.
 
     Args:
-        segments: Of an utterance, as from `segments_of`.
         pdfs: Distribution of each of their states, (S,).
         stay: Probability of staying, by distribution, (P,).
         silence_shares: Probability of silence, by place.

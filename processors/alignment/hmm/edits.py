@@ -40,7 +40,6 @@ def score_of(
     """Scores how well a recording fits its text.
 
     Args:
-        segments: Phones and optional silences.
         spoken: Its text; the phones of its words are those of the segments.
     """
     edit = best_edit(found.emissions, found.background, chain, segments)
@@ -81,8 +80,6 @@ def best_edit(
     Args:
         emissions: Log-likelihood of the frames under each distribution, (T, P).
         background: The same under the background model, (T,).
-        chain: States of the text, S of them.
-        segments: Of the text; each has N_STATES of the states.
     """
     logs = Chain(chain.pdfs, *map(_log, chain[1:]))  # of its probabilities
     forward = _forward_scores(emissions, logs)  # (T, S)

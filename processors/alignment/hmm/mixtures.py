@@ -63,7 +63,6 @@ def log_likelihoods(frames: np.ndarray, gaussians: Gaussians, pdfs: np.ndarray) 
 
     Args:
         frames: (T, D) float32.
-        gaussians: All mixtures.
         pdfs: Mixtures to evaluate, (U,).
 
     Returns:
@@ -87,7 +86,6 @@ def accumulate(
         frames: (T, D) float32.
         occupancy: Probability of each state at each frame, (T, S).
         pdfs: Mixture of each state, (S,).
-        gaussians: All mixtures.
         sums: Of all mixtures; changed in place.
     """
     T, D = frames.shape
@@ -180,7 +178,6 @@ def reestimate(mixtures: Mixtures, sums: Sums, speech: slice) -> Mixtures:
     """The M-step (Rabiner 1989, eqs. 52 to 54), smoothed where there are few frames.
 
     Args:
-        mixtures: Of the E-step; the prior of the new ones.
         sums: Of the E-step.
         speech: Mixtures of speech. Those after them belong to unknown phones and become one
             Gaussian of all speech.
@@ -209,7 +206,6 @@ def split_gaussians(mixtures: Mixtures, most: np.ndarray) -> Mixtures | None:
     """Adds Gaussians where there are enough frames, by splitting those with most frames in two.
 
     Args:
-        mixtures: Of any size.
         most: Largest number of Gaussians of each mixture, (P,).
 
     Returns:

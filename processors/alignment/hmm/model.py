@@ -109,7 +109,6 @@ class PhoneHmm:
 
         Args:
             frames: Normalised features, (T, D).
-            segments: Of the utterance, N of them.
 
         Returns:
             Their times; None if no path leads through them.
@@ -128,12 +127,7 @@ class PhoneHmm:
 
 
 def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:
-    """An untrained model: every state has mean 0 and variance 1.
-
-    Args:
-        units: Of phones, without silence and `OTHER`.
-        n_features: D.
-    """
+    """An untrained model: every state has mean 0 and variance 1."""
     names = (SILENCE, *units, OTHER)
     P = n_states(len(names))
     shape = (P, 1, n_features)
@@ -151,7 +145,6 @@ def save_model(path: Path, model: PhoneHmm, origin: dict[str, Any]) -> None:
     """Writes a model to one safetensors file, atomically.
 
     Args:
-        model: The trained model.
         origin: What it was trained on, ready for JSON.
     """
     from safetensors.numpy import save_file

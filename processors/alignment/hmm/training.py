@@ -87,7 +87,6 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
 
     Args:
         examples: Training data; utterances too short for their phones are left out.
-        n_threads: Number of threads.
 
     Raises:
         InputError: If no utterance is long enough.

@@ -99,7 +99,6 @@ def accumulate_contexts(
     """Accumulates the frames of an utterance.
 
     Args:
-        contexts: Changed in place.
         frames: (T, D).
         occupancy: Probability of each state at each frame, (T, S).
     """
@@ -123,11 +122,7 @@ def merge_contexts(parts: Iterable[Contexts]) -> Contexts:
 
 
 def tie(contexts: Contexts, n_units: int) -> TiedStates:
-    """Grows the trees greedily, the question with the largest gain first.
-
-    Args:
-        n_units: Including silence, which has no context, and, last, unknown phones.
-    """
+    """Grows the trees greedily, the question with the largest gain first."""
     keys = sorted(contexts)
     return _Forest(np.array(keys), np.array([contexts[key] for key in keys]), n_units).grown()
 
@@ -241,7 +236,6 @@ def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
     Args:
         units: Of each context, (C,).
         sums: Of each context, (C, 1 + 2 D).
-        n_units: How many there are.
     """
     of_unit = np.zeros((n_units, sums.shape[1]))
     np.add.at(of_unit, units, sums)

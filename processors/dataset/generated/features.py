@@ -39,10 +39,6 @@ class GeneratedFeatures(GeneratedStore):
     Args:
         name: Name of the dataset that they replace, and of their only speaker.
         n_utterances: At most `N_LJSPEECH`.
-        mel: Definition of their mels.
-        symbols: Phones, letters and pauses that are drawn.
-        f0_range: Lowest and highest pitch, Hz.
-        timed: Whether they have durations.
         seed: Other seeds give other utterances of the same lengths.
     """
 

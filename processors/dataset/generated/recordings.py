@@ -25,7 +25,6 @@ class GeneratedRecordings(GeneratedStore):
     Args:
         name: Name of the dataset that they replace, and of their only speaker.
         n_utterances: At most `N_LJSPEECH`.
-        mel: Definition of their mels.
         seed: Other seeds give another sound.
     """
 
@@ -33,13 +32,7 @@ class GeneratedRecordings(GeneratedStore):
         super().__init__(name, n_utterances, mel, seed=seed)
 
     def read(self, key: str | int, first: int = 0, n_frames: int | None = None) -> MelWav:
-        """Generates one recording, or some frames of it, by id or position.
-
-        Args:
-            key: Id or position.
-            first: First frame.
-            n_frames: How many, as far as there are so many; None: all that follow.
-        """
+        """Generates one recording, or some frames of it, by id or position."""
         position = self.index_of(key) if isinstance(key, str) else key
         id, T, hop = self.ids[position], int(self.frames[position]), self.mel.hop_length
         last = T if n_frames is None else min(T, first + n_frames)

@@ -30,7 +30,6 @@ def ljspeech_lengths(n_utterances: int, mel: MelConfig) -> Lengths:
 
     Args:
         n_utterances: At most `N_LJSPEECH`, which is all of them.
-        mel: Definition whose frames are counted.
 
     Raises:
         InputError: If more utterances are asked for than there are.
@@ -66,7 +65,6 @@ class GeneratedStore:
     Args:
         name: Name of the dataset that they replace, and of their only speaker.
         n_utterances: At most `N_LJSPEECH`.
-        mel: Definition of their mels.
         seed: Other seeds give other utterances of the same lengths.
 
     Attributes:

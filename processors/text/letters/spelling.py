@@ -27,9 +27,7 @@ class LetterPhonemizer:
         user_lexicon: Phones by lower-case word; they take precedence over CMUdict.
 
     Args:
-        user_lexicon: Phones by lower-case word.
         with_phones: Whether words get phones in addition to their letters, and braces hold phones.
-        prefix: Before the name of each phone.
     """
 
     def __init__(

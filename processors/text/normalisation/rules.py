@@ -13,11 +13,7 @@ class Rule(NamedTuple):
 
 
 def rule(pattern: str, say: Callable[[re.Match[str]], str] | str, flags: int = 0) -> Rule:
-    """Builds a rule, with ASCII semantics of digits and word characters.
-
-    Args:
-        say: The replacement, or a function of the match.
-    """
+    """Builds a rule, with ASCII semantics of digits and word characters."""
     return Rule(re.compile(pattern, flags | re.ASCII), say)
 
 
