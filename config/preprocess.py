@@ -118,7 +118,9 @@ class TextConfig:
 class PreprocessConfig:
     """Stage 1: audio, text, alignment and features."""
 
-    processed_dir: str = "data"  # stage 1 writes <processed_dir>/<dataset>
+    # Stage 1 writes <processed_dir>/<dataset>. Empty: a folder in data/ whose name follows from the
+    # keys that its output depends on (docs/architecture.md).
+    processed_dir: str = ""
     sample_rate: int = 22050  # Hz
     n_fft: int = 1024  # samples
     win_size: int = 1024  # samples

@@ -150,7 +150,7 @@ def _separated(lines: Mapping[str, str], delimiter: str) -> list[list[str]]:
         parts = line.split('"')
         parts[::2] = [outside.replace(delimiter, "\n") for outside in parts[::2]]
         rows.append([cell.strip() for cell in '"'.join(parts).split("\n")])
-    faulty = {}
+    faulty: dict[str, str] = {}
     for column in zip_longest(*rows, fillvalue=""):
         quoted = {cell for cell in column if '"' in cell}
         good = {cell for cell in quoted if re.fullmatch(r'"(?:[^"]|"")*"', cell)}

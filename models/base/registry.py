@@ -2,13 +2,14 @@
 
 import pkgutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from config.schema import Config
 from config.train import without_unread
 from models.base.model import Model
+from processors.extraction.fingerprint import derived_folder
 from utils.config import ConfigError, Tree, build, lines_with_origins, read_tree
 from utils.errors import InputError, nearest
 from utils.records import record_of
@@ -99,4 +100,8 @@ def config_of(tree: Tree) -> Config:
         model = find(chosen.task, chosen.model_type)
     except InputError as error:
         raise ConfigError(f"{tree.origin(('model_type',))}: model_type: {error}") from error
-    return build(Config, without_unread(tree), {"model": model.config}, model.check_config)
+    config = build(Config, without_unread(tree), {"model": model.config}, model.check_config)
+    if config.preprocess.processed_dir:
+        return config
+    folder = derived_folder(config.task, config.preprocess)
+    return replace(config, preprocess=replace(config.preprocess, processed_dir=folder))

@@ -34,11 +34,10 @@ from processors.audio.frames import SpanError, cut_span, mel_of
 from processors.audio.pcm import to_pcm16
 from processors.dataset.shard_file import shard_writer
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.extraction.fingerprint import MODEL_OF_MELS, PREDICTED_BY, Dependence
+from processors.extraction.fingerprint import IGNORED, MODEL_OF_MELS, PREDICTED_BY, Dependence
 from processors.extraction.plan import DatasetRun, Product, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardReport, Trace, extract_or_reject, shard_path
-from processors.extraction.vocoder import IGNORED
 from processors.records import Features, MelWav
 from utils.errors import InputError
 from utils.files import size_and_time
@@ -128,7 +127,7 @@ def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -
 
     dependence = Dependence(
         "vocoder",
-        {*IGNORED, "split"},
+        {*IGNORED["vocoder"], "split"},
         identity,
         {PREDICTED_BY: f"sha256 {weights_digest(*networks)[:32]}"},
         {MODEL_OF_MELS: acoustic.origin, "from_acoustic.splits": splits._asdict()},

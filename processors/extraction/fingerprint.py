@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from config.preprocess import PreprocessConfig
 from preprocessors.manifest import Listing, Utterance
@@ -18,6 +18,14 @@ VERSION = 2  # of the store: raised when the same input gives another store than
 # Keys that change how the work is done or where its input lies, and not what comes out. The content
 # of the corpus is fingerprinted utterance by utterance.
 _WITHOUT_EFFECT = {"processed_dir", "backend", "shard_size", "corpus"}
+_ALIGNMENTS = {"textgrid_dir", "imported_dir"}  # their content is, too
+# Keys that also have no effect on the output for each task
+IGNORED = {
+    "tts": _ALIGNMENTS | {"min_attention"},  # only imports of durations read it
+    "vocoder": _ALIGNMENTS
+    | {"text", "aligner", "edge_silence_s", "max_misfit"}
+    | {"pitch_extractor", "f0_min", "f0_max", "pitch_remove_outlier", "energy_remove_outlier"},
+}
 _WITHOUT_EFFECT_ON_TEXT = {
     "preprocess.text.pauses",  # of imported voices; stage 1 takes one value only
     "preprocess.text.p_arpabet",  # the store holds letters and phones of each word
@@ -88,6 +96,20 @@ def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, 
     kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(ignored))
     keys = _flat({name: plain[name] for name in kept})
     return {key: value for key, value in keys.items() if key not in _WITHOUT_EFFECT_ON_TEXT}
+
+
+def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) -> str:
+    """The folder of the output of stage 1 where the configuration names none.
+
+    Its name has a digest of the keys that differ from their defaults, of those that the output
+    depends on: recipes whose output is the same share it, and others never do.
+    """
+    ignored = IGNORED[task] - (_ALIGNMENTS if task == "tts" else set())
+    keys, defaults = _keys(config, ignored), _keys(PreprocessConfig(), ignored)
+    changed = {key: keys[key] for key in keys.keys() - _LIMITS if keys[key] != defaults[key]}
+    kind = config.aligner if task == "tts" else config.mel_padding
+    digest = _digest(sorted(changed.items()))[:8]
+    return f"data/{task}_{kind}_{config.sample_rate}_{digest}"
 
 
 def lexicon_digest(config: PreprocessConfig) -> dict[str, object]:

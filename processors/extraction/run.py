@@ -113,7 +113,7 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
     summary = _finish(run, total, n_extracted, start)
     counts = f"{summary.n_usable} utterances, {summary.hours:.2f} h, {summary.n_rejected} rejected"
     times = f"in {summary.wall_seconds:.0f} s ({summary.n_extracted} extracted)"
-    _log.info("%s: %s, %s", run.dataset, counts, times)
+    _log.info("%s: %s, %s: %s", run.dataset, counts, times, run.folder)
     return summary
 
 

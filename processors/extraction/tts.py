@@ -17,7 +17,7 @@ from processors.alignment.misfits import check_fit
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.extraction.fingerprint import Dependence, lexicon_digest
+from processors.extraction.fingerprint import IGNORED, Dependence, lexicon_digest
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
 from processors.extraction.reading import UtteranceReader
 from processors.extraction.shards import ShardReport, ShardWork, Trace, most_common
@@ -27,8 +27,6 @@ from utils.files import replacing, size_and_time, write_json
 from utils.logging import get_logger
 
 _UNKNOWN_SHARE = 0.1  # above: another phone set; the rare phones of 55 clips are 0.05 %
-# The content of the folders is fingerprinted utterance by utterance; only imports read the last.
-IGNORED = {"textgrid_dir", "imported_dir", "min_attention"}
 
 
 class FeatureError(UtteranceError):
@@ -80,7 +78,7 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
         words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
         return [*words, *(number for path in files for number in size_and_time(path))]
 
-    return Dependence("tts", IGNORED, identity, lexicon_digest(config))
+    return Dependence("tts", IGNORED["tts"], identity, lexicon_digest(config))
 
 
 class FeatureTools:

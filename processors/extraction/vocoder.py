@@ -10,25 +10,19 @@ from preprocessors.manifest import Utterance
 from processors.audio.frames import mel_of
 from processors.audio.pcm import to_pcm16
 from processors.dataset.store import processed_folder
-from processors.extraction.fingerprint import Dependence
+from processors.extraction.fingerprint import IGNORED, Dependence
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
 from processors.extraction.reading import read_recording
 from processors.extraction.shards import ShardWork, Trace
 from processors.records import MelWav
 from utils.files import size_and_time
 
-# Keys of text, alignment, pitch and energy.
-IGNORED = {
-    *("text", "aligner", "textgrid_dir", "imported_dir", "edge_silence_s", "max_misfit"),
-    *("pitch_extractor", "f0_min", "f0_max", "pitch_remove_outlier", "energy_remove_outlier"),
-}
-
 
 def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
     """Plans stage 1 of a vocoder; raises InputError if the corpus or the config cannot be used."""
     options = config.preprocess
     _, listing = list_corpus(config, dataset)
-    dependence = Dependence("vocoder", IGNORED, _identity, {})
+    dependence = Dependence("vocoder", IGNORED["vocoder"], _identity, {})
     tools = partial(MelWavTools, options)
     work = ShardWork(tools, processed_folder(options, dataset), options.mel)
     return plan_run(options, dataset, listing, dependence, Product(), work)

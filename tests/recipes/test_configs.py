@@ -139,6 +139,19 @@ def test_vocoder_and_acoustic_model_of_the_recipes_fit_but_for_half_a_hop():
     assert {key for key in ours if ours[key] != theirs[key]} == {"padding"}
 
 
+def test_recipes_with_the_same_features_share_them_and_stage_1_of_the_bundled_voice_does():
+    folders = {path: load_config(path).preprocess.processed_dir for path in CONFIGS}
+    learned, small = "exp_config_learned.json", "exp_config_small.json"
+    assert folders[FASTSPEECH2 / learned] == folders[FASTPITCH / "exp_config.json"]
+    bundled = load_config(REPOSITORY / "egs/_voices/kathleen/config.json")
+    assert bundled.preprocess.processed_dir == folders[FASTSPEECH2 / small]
+
+
+def test_an_explicit_folder_of_features_is_kept(tmp_path):
+    config = load_config(FASTSPEECH2 / "exp_config.json", ["preprocess.processed_dir=data"])
+    assert config.preprocess.processed_dir == "data"
+
+
 def test_corpora_of_vocoders_are_stored_by_rate_and_apart_from_those_of_voices():
     stores: dict[tuple[str, str], set[object]] = {}
     for path in [*CONFIGS, *EVERY_VOCODER]:

@@ -72,7 +72,7 @@ def assemble(
         )
     values = {
         "model_type": "HiFiGAN",
-        "preprocess.processed_dir": "data/vocoder",
+        "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
         "preprocess.mel_padding": "hifigan",
         **_TRAIN,
     }

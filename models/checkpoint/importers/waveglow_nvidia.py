@@ -65,7 +65,7 @@ def read(weights: Path) -> ImportedModel:
     audio = required(values, _AUDIO, path) if value_at(values, "data_config") else {}
     settings = {
         "model_type": "WaveGlow",
-        "preprocess.processed_dir": "data/vocoder_centre",
+        "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
         **audio,
         "preprocess.n_mel": checkpoint.size("upsample.bias"),
         **_sizes_of(tensors, weights),

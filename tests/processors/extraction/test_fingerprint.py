@@ -16,6 +16,7 @@ from processors.extraction.fingerprint import (
     Fingerprint,
     changes,
     check_made_with,
+    derived_folder,
     fingerprint_of,
     read_fingerprint,
     write_fingerprint,
@@ -262,6 +263,35 @@ def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
     write_fingerprint(tmp_path, made)
     assert read_fingerprint(tmp_path) == made
     assert changes(made, made) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "keys", "same"),
+    [
+        ("tts", {"f0_max": 500.0}, False),
+        ("tts", {"split": SplitConfig(seed=1)}, False),  # statistics are of the training split
+        ("tts", {"aligner": "imported", "imported_dir": "elsewhere"}, False),
+        ("tts", {"shard_size": 50, "backend": "dask", "max_bad_ratio": 0.5}, True),
+        ("tts", {"processed_dir": "elsewhere"}, True),
+        ("vocoder", {"f0_max": 500.0, "aligner": "hmm"}, True),
+        ("vocoder", {"fmax": 7600.0}, False),
+        ("vocoder", {"mel_padding": "hifigan"}, False),
+    ],
+)
+def test_a_derived_folder_differs_if_and_only_if_the_output_does(task, keys, same):
+    folders = [derived_folder(task, PreprocessConfig(**given)) for given in ({}, keys)]
+    assert (folders[0] == folders[1]) == same
+
+
+def test_data_of_acoustic_models_and_vocoders_never_share_a_derived_folder():
+    assert derived_folder("tts", PreprocessConfig()) != derived_folder(
+        "vocoder", PreprocessConfig()
+    )
+
+
+def test_the_name_of_a_derived_folder_is_readable_and_stays_the_same():
+    config = PreprocessConfig(aligner="hmm", sample_rate=24000, f0_max=500.0)
+    assert derived_folder("tts", config) == "data/tts_hmm_24000_992c6e55"
 
 
 def test_a_damaged_fingerprint_counts_as_none(tmp_path):
