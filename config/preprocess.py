@@ -123,11 +123,11 @@ class PreprocessConfig:
     processed_dir: str = ""
     sample_rate: int = 22050  # Hz
     n_fft: int = 1024  # samples
-    win_size: int = 1024  # samples
-    hop_size: int = 256  # samples
-    n_mel: int = 80
-    fmin: float = 0.0  # Hz
-    fmax: float = 8000.0  # Hz
+    win_length: int = 1024  # samples
+    hop_length: int = 256  # samples
+    n_mels: int = 80
+    f_min: float = 0.0  # Hz
+    f_max: float = 8000.0  # Hz
     mel_padding: Literal["centre", "hifigan"] = "centre"
     log_floor: float = 1e-5  # smallest band value of the mel before the logarithm
     min_seconds: float = 0.3  # shorter utterances are rejected
@@ -166,7 +166,7 @@ class PreprocessConfig:
     text: TextConfig = field(default_factory=TextConfig)
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "n_mel", "shard_size")
+        require_at_least(self, 1, "n_mels", "shard_size")
         require_at_least(self, 0, "min_seconds", "edge_silence_s", "max_misfit")
         require_share(self, "min_attention")
         if self.max_misfit > 0 and self.aligner != "hmm":
@@ -196,8 +196,8 @@ class PreprocessConfig:
             mel_filter_bank(self.mel)
         except ValueError as error:
             raise ValueError(
-                f"{error}; the keys are sample_rate, n_fft, win_size, hop_size, n_mel, fmin,"
-                " fmax and log_floor"
+                f"{error}; the keys are sample_rate, n_fft, win_length, hop_length, n_mels, f_min,"
+                " f_max and log_floor"
             ) from error
 
     def _check_text(self) -> None:
@@ -237,11 +237,11 @@ class PreprocessConfig:
         return MelConfig(
             sample_rate=self.sample_rate,
             n_fft=self.n_fft,
-            win_length=self.win_size,
-            hop_length=self.hop_size,
-            n_mels=self.n_mel,
-            f_min=self.fmin,
-            f_max=self.fmax,
+            win_length=self.win_length,
+            hop_length=self.hop_length,
+            n_mels=self.n_mels,
+            f_min=self.f_min,
+            f_max=self.f_max,
             padding=self.mel_padding,
             log_floor=self.log_floor,
         )

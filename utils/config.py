@@ -23,6 +23,7 @@ from utils.config_tree import (
 from utils.errors import closest, nearest
 
 __all__ = [
+    "SET",
     "ConfigError",
     "Tree",
     "build",

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from utils.errors import InputError
 from utils.files import read_text
@@ -60,6 +61,25 @@ class Tree:
         """The tree without a value."""
         origins = {path: origin for path, origin in self.origins.items() if path != keys}
         return Tree(_without(self.values, keys), origins, self.path)
+
+    def renamed(self, keys: Keys, new: str) -> "Tree":
+        """The tree with a value under another last key, unless that was set later."""
+        order, present = list(self.origins), (*keys[:-1], new)
+        if present in order and order.index(present) > order.index(keys):
+            return self.without(keys)
+        value = _value_at(self.values, keys)
+        for name in reversed(present):
+            value = {name: value}
+        tree = self.without(keys)
+        values, origins = dict(tree.values), dict(tree.origins)
+        _merge(values, origins, cast("dict[str, object]", value), self.origins[keys], ())
+        return Tree(values, origins, self.path)
+
+
+def _value_at(values: object, keys: Keys) -> object:
+    for name in keys:
+        values = cast("Mapping[str, object]", values)[name]
+    return values
 
 
 def _without(values: Mapping[str, object], keys: Keys) -> dict[str, object]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from config.renamed import with_present_names
 from config.schema import Config
 from config.train import without_unread
 from models.base.model import Model
@@ -85,7 +86,7 @@ def config_lines(path: Path, overrides: Sequence[str] = ()) -> list[str]:
     Raises:
         ConfigError: As for `load_config`.
     """
-    tree = without_unread(read_tree(path, overrides))
+    tree = without_unread(with_present_names(read_tree(path, overrides)))
     return lines_with_origins(config_of(tree), tree)
 
 
@@ -95,6 +96,7 @@ def config_of(tree: Tree) -> Config:
     Raises:
         ConfigError: As for `load_config`.
     """
+    tree = with_present_names(tree)
     chosen = build(_Selection, tree.only("task", "model_type"))
     try:
         model = find(chosen.task, chosen.model_type)

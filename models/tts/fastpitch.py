@@ -56,7 +56,7 @@ from processors.dataset.batch import TtsBatch
 class FFTConfig:
     """Encoder (over phones) or decoder (over frames)."""
 
-    layers: int = 6
+    n_layers: int = 6
     heads: int = 1
     head_size: int = 64
     filter_size: int = 1536  # channels between the two convolutions of a block
@@ -65,7 +65,7 @@ class FFTConfig:
     attention_dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "layers", "heads", "head_size", "filter_size")
+        require_at_least(self, 1, "n_layers", "heads", "head_size", "filter_size")
         require_share(self, "dropout", "attention_dropout")
         require_odd(self, "kernel_size")
 
@@ -74,13 +74,13 @@ class FFTConfig:
 class TemporalPredictorConfig:
     """Predictor of durations, pitch or energy."""
 
-    layers: int = 2
+    n_layers: int = 2
     filter_size: int = 256
     kernel_size: int = 3  # odd
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "layers", "filter_size")
+        require_at_least(self, 1, "n_layers", "filter_size")
         require_share(self, "dropout")
         require_odd(self, "kernel_size")
 
@@ -363,7 +363,7 @@ def _stack(sizes: FFTConfig, hidden: int) -> FFTStack:
         kernels = sizes.kernel_size, sizes.kernel_size
         return FFTBlock(attention, hidden, sizes.filter_size, kernels, sizes.dropout)
 
-    return FFTStack((block() for _ in range(sizes.layers)), hidden, order="sines_first")
+    return FFTStack((block() for _ in range(sizes.n_layers)), hidden, order="sines_first")
 
 
 def losses_of(network: FastPitch, batch: TtsBatch) -> dict[str, LossTerm]:

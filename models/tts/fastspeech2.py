@@ -73,10 +73,10 @@ _LONGEST_PHONE_FRAMES = 1000  # of predicted durations: 12 s at the usual hop
 class TransformerConfig:
     """Encoder (over phones) and decoder (over frames)."""
 
-    encoder_layer: int = 4
+    n_encoder_layers: int = 4
     encoder_head: int = 2
     encoder_hidden: int = 256
-    decoder_layer: int = 6
+    n_decoder_layers: int = 6
     decoder_head: int = 2
     decoder_hidden: int = 256  # equal to encoder_hidden
     conv_filter_size: int = 1024  # channels between the two convolutions of a block
@@ -87,9 +87,9 @@ class TransformerConfig:
     activation: Activation = "relu"  # between the two convolutions
 
     def __post_init__(self) -> None:
-        sizes = ("layer", "head", "hidden")
-        require_at_least(self, 1, *(f"encoder_{size}" for size in sizes))
-        require_at_least(self, 1, *(f"decoder_{size}" for size in sizes), "conv_filter_size")
+        require_at_least(self, 1, "n_encoder_layers", "encoder_head", "encoder_hidden")
+        require_at_least(self, 1, "n_decoder_layers", "decoder_head", "decoder_hidden")
+        require_at_least(self, 1, "conv_filter_size")
         require_share(self, "encoder_dropout", "decoder_dropout", "attention_dropout")
 
 
@@ -185,7 +185,7 @@ class FastSpeech2(nn.Module):
         self.log_floor = log_floor
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
         self.encoder = _stack(
-            config, sizes.encoder_layer, sizes.encoder_head, sizes.encoder_dropout
+            config, sizes.n_encoder_layers, sizes.encoder_head, sizes.encoder_dropout
         )
         self.speaker_embedding = (
             SpeakerEmbedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
@@ -194,7 +194,7 @@ class FastSpeech2(nn.Module):
         self.pitch = contour(predictor(), pitch, config.pitch_level, bins.pitch_quantization)
         self.energy = contour(predictor(), energy, config.energy_level, bins.energy_quantization)
         self.decoder = _stack(
-            config, sizes.decoder_layer, sizes.decoder_head, sizes.decoder_dropout
+            config, sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
         )
         self.mel_linear = Linear(hidden, n_mels)
         self.postnet: PostNet | None = None

@@ -34,7 +34,7 @@ class GeneratorConfig:
     """From mel to waveform; the values here are V1 of the paper."""
 
     resblock: Literal["1", "2"] = "1"  # "1": pairs of convolutions, the second not dilated
-    upsample_rates: tuple[int, ...] = (8, 8, 2, 2)  # their product is hop_size
+    upsample_rates: tuple[int, ...] = (8, 8, 2, 2)  # their product is hop_length
     upsample_kernel_sizes: tuple[int, ...] = (16, 16, 4, 4)
     upsample_initial_channel: int = 512  # halved by each upsampling
     resblock_kernel_sizes: tuple[int, ...] = (3, 7, 11)

@@ -32,7 +32,7 @@ class WaveGlowConfig:
     early_every: int = 4  # after so many steps some channels leave the flow
     early_size: int = 2  # ... so many, even
     channels: int = 512  # of the layers of a coupling; 256 in NVIDIA's published LJSpeech model
-    layers: int = 8  # of a coupling
+    n_layers: int = 8  # of a coupling
     kernel_size: int = 3  # of these layers, odd
     train_sigma: float = 1.0  # standard deviation of the noise, in the likelihood
     # of inference
@@ -40,7 +40,7 @@ class WaveGlowConfig:
     denoiser_strength: float = 0.01  # of the removal of the vocoder's own hum, 0 (none) to 1
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "flows", "early_every", "channels", "layers")
+        require_at_least(self, 1, "flows", "early_every", "channels", "n_layers")
         require_odd(self, "kernel_size")
         require_at_least(self, 2, "groups", "early_size")
         require_at_least(self, 0, "sigma")
@@ -101,7 +101,7 @@ class WaveGlow(nn.Module):
                 config.channels_of(step),
                 mel.n_mels * config.groups,
                 hidden=config.channels,
-                layers=config.layers,
+                layers=config.n_layers,
                 kernel_size=config.kernel_size,
             )
             for step in range(config.flows)
@@ -162,7 +162,7 @@ class WaveGlow(nn.Module):
             context: Positions on either side that only serve as context.
             margin: Of these, what the result keeps.
         """
-        reach = reach_of(self.config.layers, self.config.kernel_size)
+        reach = reach_of(self.config.n_layers, self.config.kernel_size)
         sizes = [self.config.early_size] * ((len(self.flows) - 1) // self.config.early_every)
         *early, signal = z.split([*sizes, z.shape[1] - sum(sizes)], dim=1)
         for number, flow in reversed([*enumerate(self._steps())]):
@@ -264,7 +264,7 @@ class WaveGlow(nn.Module):
     def reach_frames(self) -> int:
         """Frames on either side that a sample depends on, without the denoiser."""
         config, mel = self.config, self.mel
-        couplings = config.flows * reach_of(config.layers, config.kernel_size) * config.groups
+        couplings = config.flows * reach_of(config.n_layers, config.kernel_size) * config.groups
         return _frames(couplings, mel) + _frames(mel.win_length - mel.hop_length, mel)
 
     def noise(self, seed: int, start: int, mel: Tensor) -> Tensor:

@@ -49,7 +49,7 @@ class FreeVGLConfig:
     """The `model` section."""
 
     channels: int = 256
-    layers: int = 5  # ConvNeXt blocks
+    n_layers: int = 5  # ConvNeXt blocks
     kernel_size: int = 7  # frames, odd
     expansion: int = 3  # channels inside a block, as a multiple
     mel_updates: int = 5  # towards the given mel, in synthesis
@@ -63,7 +63,7 @@ class FreeVGLConfig:
     blur_bands: float = 1.2  # ... and over frequency
 
     def __post_init__(self) -> None:
-        require_at_least(self, 1, "channels", "layers", "expansion", "kernel_size")
+        require_at_least(self, 1, "channels", "n_layers", "expansion", "kernel_size")
         require_at_least(self, 0, "mel_updates", "iterations", "lambda_linear", "lambda_mel")
         require_at_least(self, 0, "gain_db", "blur_frames", "blur_bands")
         require_share(self, "blurred")
@@ -113,7 +113,7 @@ class FreeVGL(WholeMelVocoder):
         self.first_norm = nn.LayerNorm(channels)
         self.blocks = nn.ModuleList(
             ConvNeXtBlock(channels, config.kernel_size, config.expansion)
-            for _ in range(config.layers)
+            for _ in range(config.n_layers)
         )
         self.last_norm = nn.LayerNorm(channels)
         self.residual = Linear(channels, mel.n_fft // 2 + 1)

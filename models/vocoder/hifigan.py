@@ -223,10 +223,10 @@ def _frozen(network: nn.Module) -> Iterator[None]:
 def _check_hop(model: HiFiGANConfig, preprocess: PreprocessConfig) -> None:
     """Refuses upsampling rates whose product is not the hop of the mel."""
     rates = model.generator.upsample_rates
-    if math.prod(rates) != preprocess.hop_size:
+    if math.prod(rates) != preprocess.hop_length:
         raise ValueError(
             f"model.generator.upsample_rates {list(rates)} multiply to {math.prod(rates)}, "
-            f"preprocess.hop_size is {preprocess.hop_size}; expected the same"
+            f"preprocess.hop_length is {preprocess.hop_length}; expected the same"
         )
 
 

@@ -110,9 +110,9 @@ class WaveGlowTask:
 
 def _check_hop(model: WaveGlowConfig, preprocess: PreprocessConfig) -> None:
     """Refuses frames that are no whole number of groups."""
-    if preprocess.hop_size % model.groups:
+    if preprocess.hop_length % model.groups:
         raise ValueError(
-            f"model.groups is {model.groups}, preprocess.hop_size is {preprocess.hop_size}; "
+            f"model.groups is {model.groups}, preprocess.hop_length is {preprocess.hop_length}; "
             "expected a hop that is a multiple of it"
         )
 

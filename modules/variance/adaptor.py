@@ -20,15 +20,15 @@ class VariancePredictor(nn.Module):
         filter_size: Channels of the convolutions.
         kernel_size: Of the convolutions, odd.
         dropout: Share of zeroed values.
-        layers: Number of convolutions: conv_1, norm_1, conv_2 and so on.
+        n_layers: Number of convolutions: conv_1, norm_1, conv_2 and so on.
     """
 
     def __init__(
-        self, hidden: int, filter_size: int, kernel_size: int, dropout: float, layers: int = 2
+        self, hidden: int, filter_size: int, kernel_size: int, dropout: float, n_layers: int = 2
     ) -> None:
         super().__init__()
-        self.layers = layers
-        for number in range(1, layers + 1):
+        self.n_layers = n_layers
+        for number in range(1, n_layers + 1):
             channels = hidden if number == 1 else filter_size
             self.add_module(f"conv_{number}", MaskedConv1d(channels, filter_size, kernel_size))
             self.add_module(f"norm_{number}", nn.LayerNorm(filter_size))
@@ -45,7 +45,7 @@ class VariancePredictor(nn.Module):
         Returns:
             (B, L), padding 0.
         """
-        for number in range(1, self.layers + 1):
+        for number in range(1, self.n_layers + 1):
             conv, norm = self.get_submodule(f"conv_{number}"), self.get_submodule(f"norm_{number}")
             hidden = self.dropout(norm(F.relu(conv(hidden, mask))))
         return clear_padding(self.linear(hidden), mask).squeeze(2)

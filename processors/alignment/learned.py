@@ -49,7 +49,7 @@ class SpeechTrimmer:
 
 
 def _make(config: PreprocessConfig, dataset_root: Path, folder: Path) -> SpeechTrimmer:
-    return SpeechTrimmer(config.edge_silence_s, config.hop_size)
+    return SpeechTrimmer(config.edge_silence_s, config.hop_length)
 
 
 ALIGNER = Aligner(make=_make)

@@ -66,7 +66,7 @@ class Fitter:
         self._table = Table({}, None)
         if interpretation.table:
             self._table = read_table(interpretation.table)
-        own = FrameRate(config.hop_size, config.sample_rate)
+        own = FrameRate(config.hop_length, config.sample_rate)
         self.rate = interpretation.rate or self._table.rate or own
 
     def __call__(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from config.preprocess import PreprocessConfig
+from config.renamed import RENAMED
 from preprocessors.manifest import Listing, Utterance
 from utils.errors import InputError
 from utils.files import read_json, sha256_of, write_json
@@ -35,6 +36,9 @@ _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad
 # Entries of stores whose mels an acoustic model predicted.
 PREDICTED_BY = "from_acoustic.weights"
 MODEL_OF_MELS = "from_acoustic.model"
+# A renamed key is stored under its former name, so that older stores stay valid.
+_PRESENT = {f"{section}.{old}": f"{section}.{new}" for (section, old), new in RENAMED.items()}
+_FORMER = {new: old for old, new in _PRESENT.items()}
 _LEXICON = "preprocess.text.lexicon_path"
 _LIMITS = {"preprocess.max_bad_ratio"}  # may end the stage, and changes nothing that it writes
 
@@ -95,6 +99,7 @@ def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, 
     plain = json.loads(json.dumps(asdict(config)))  # tuples as lists, as they come from a file
     kept = sorted(plain.keys() - _WITHOUT_EFFECT - set(ignored))
     keys = _flat({name: plain[name] for name in kept})
+    keys = {_FORMER.get(key, key): value for key, value in keys.items()}
     return {key: value for key, value in keys.items() if key not in _WITHOUT_EFFECT_ON_TEXT}
 
 
@@ -160,7 +165,7 @@ def changes(old: Fingerprint, new: Fingerprint) -> list[str]:
 
 def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
     return [
-        f"{key} was {old.get(key)!r}, is {new.get(key)!r}"
+        f"{_PRESENT.get(key, key)} was {old.get(key)!r}, is {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
         if old.get(key) != new.get(key)
     ]

@@ -50,7 +50,7 @@ class MelWavTools:
         """
         wav = read_recording(utterance, self.config, trace)
         trace.start("mel")
-        hop = self.config.hop_size
+        hop = self.config.hop_length
         wav = wav[: len(wav) // hop * hop]
         record = MelWav(utterance.id, utterance.speaker, mel_of(wav, self.mel), to_pcm16(wav))
         trace.stop()

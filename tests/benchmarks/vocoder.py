@@ -64,7 +64,7 @@ def compare(name: str, n_clips: int, n_frames: int, repeats: int) -> None:
     torch.set_num_threads(1)
     config = load_config(RECIPE / CONFIGS[name])
     ours, plain = networks(config)
-    mel = torch.randn(n_clips, config.preprocess.n_mel, n_frames) - 5
+    mel = torch.randn(n_clips, config.preprocess.n_mels, n_frames) - 5
     seconds = medians(
         {"plain": lambda: plain(mel)}
         | {
@@ -88,7 +88,7 @@ def networks(config: Config) -> tuple[HiFiGAN, PlainHiFiGAN]:
     torch.manual_seed(0)
     ours = MODEL.build_network(config, Assets(config.preprocess.mel)).eval()
     assert isinstance(config.model, HiFiGANConfig)
-    plain = PlainHiFiGAN(config.model.generator, config.preprocess.n_mel).eval()
+    plain = PlainHiFiGAN(config.model.generator, config.preprocess.n_mels).eval()
     plain.load_state_dict(ours.state_dict())
     return ours, plain
 

@@ -16,7 +16,7 @@ def test_a_corpus_becomes_a_dump_and_the_dump_processed_data(tmp_path):
     done = command("import_tensorflowtts", *options, "--rootdir", dump)
     assert done.returncode == 0, done.stderr
     assert "LJSpeech: 5 utterances" in done.stderr
-    done = command("import_tensorflowtts", *options, "--rootdir", dump, "--set=preprocess.fmin=0")
+    done = command("import_tensorflowtts", *options, "--rootdir", dump, "--set=preprocess.f_min=0")
     assert done.returncode == 1
     assert "another mel definition" in done.stderr
     assert "Traceback" not in done.stderr

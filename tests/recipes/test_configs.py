@@ -167,7 +167,7 @@ def test_segments_last_as_long_at_twice_the_rate():
         load_config(VOCODER_CONFIGS / f"{name}.json", CORPUS) for name in ("hifigan", "hifigan_44k")
     )
     seconds = [
-        config.train.cut_mel_frame * config.preprocess.hop_size / config.preprocess.sample_rate
+        config.train.cut_mel_frame * config.preprocess.hop_length / config.preprocess.sample_rate
         for config in (low, high)
     ]
     assert seconds == pytest.approx([8192 / 22050] * 2)

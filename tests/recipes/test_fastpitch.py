@@ -9,7 +9,7 @@ from tests.recipes.runs import EGS, HELD_OUT, Place, lines_of, train_and_speak
 RECIPE = EGS / "tts" / "FastPitch"
 
 
-STACK = {"layers": 1, "heads": 2, "head_size": 4, "filter_size": 16}
+STACK = {"n_layers": 1, "heads": 2, "head_size": 4, "filter_size": 16}
 TINY = {
     "model": {
         "hidden": 16,

@@ -19,7 +19,12 @@ VOCODER = EGS / "vocoder" / "HiFiGAN" / "run.sh"
 def write_config(folder: Path) -> Path:
     """The demo's configuration with a network that does two updates in no time."""
     demo = RUN.parent / "exp_config_demo.json"
-    sizes = {"encoder_layer": 1, "decoder_layer": 1, "encoder_hidden": 16, "decoder_hidden": 16}
+    sizes = {
+        "n_encoder_layers": 1,
+        "n_decoder_layers": 1,
+        "encoder_hidden": 16,
+        "decoder_hidden": 16,
+    }
     config = {
         "base_config": os.path.relpath(demo, folder),
         "dataset_path": {"LJSpeech-mini": str(folder / "corpus")},

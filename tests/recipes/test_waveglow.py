@@ -14,7 +14,7 @@ RECIPE = EGS / "vocoder" / "WaveGlow"
 BATCH = ("--infer_mode", "batch", "--infer_dataset", "mini", "--infer_testing_set", "test")
 
 
-TINY = {"model": {"flows": 3, "channels": 4, "layers": 2}, "train": TWO_UPDATES}
+TINY = {"model": {"flows": 3, "channels": 4, "n_layers": 2}, "train": TWO_UPDATES}
 
 
 def experiment_of(place: Place) -> Path:

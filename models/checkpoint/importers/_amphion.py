@@ -18,8 +18,13 @@ FILES = FileNames(  # a folder of accelerate, or one file with everything
     ("*/*", "checkpoint/*/*"),
 )
 MEL = {
-    f"preprocess.{key}": f"preprocess.{key}"
-    for key in ("sample_rate", "n_fft", "win_size", "hop_size", "n_mel", "fmin", "fmax")
+    "preprocess.sample_rate": "preprocess.sample_rate",
+    "preprocess.n_fft": "preprocess.n_fft",
+    "preprocess.win_length": "preprocess.win_length",
+    "preprocess.hop_length": "preprocess.hop_length",
+    "preprocess.n_mels": "preprocess.n_mels",
+    "preprocess.f_min": "preprocess.f_min",
+    "preprocess.f_max": "preprocess.f_max",
 }
 _LEVELS = 2  # folders between an experiment and the weights of one of its checkpoints
 

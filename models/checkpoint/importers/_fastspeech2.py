@@ -58,14 +58,15 @@ NAMES = TensorNames(
     )
 )
 _PARTS, _QUANTITIES = ("encoder", "decoder"), ("pitch", "energy")
-_SETTINGS = (  # of `model`; the keys of these projects are Arion's too
-    *(f"transformer.{part}_{key}" for part in _PARTS for key in ("layer", "head", "hidden")),
+_SETTINGS = (  # of `model`; the keys of these projects that are Arion's too
+    *(f"transformer.{part}_{key}" for part in _PARTS for key in ("head", "hidden")),
     *(f"transformer.{part}_dropout" for part in _PARTS),
     *(f"transformer.conv_{key}_size" for key in ("filter", "kernel")),
     *(f"variance_predictor.{key}" for key in ("filter_size", "kernel_size", "dropout")),
     *(f"variance_embedding.{quantity}_quantization" for quantity in _QUANTITIES),
     "variance_embedding.n_bins",
 )
+_DEPTHS = {f"model.transformer.n_{p}_layers": f"model.transformer.{p}_layer" for p in _PARTS}
 _TOLERANCE = 1e-6  # of sinusoids computed in any order and rounded to float32
 
 
@@ -161,7 +162,8 @@ def model_settings(values: object, path: Path) -> dict[str, object]:
     """Selects the settings of the model that the weights do not imply."""
     model = {"model": values}
     optional = existing(model, {"model.max_seq_len": "model.max_seq_len"})
-    return optional | required(model, {f"model.{key}": f"model.{key}" for key in _SETTINGS}, path)
+    same = {f"model.{key}": f"model.{key}" for key in _SETTINGS}
+    return optional | required(model, _DEPTHS | same, path)
 
 
 def by_id(ids: object, n_speakers: int, path: Path) -> list[str]:

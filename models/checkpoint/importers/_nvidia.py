@@ -27,10 +27,10 @@ _SYMBOL_SETS = ("nvidia_english", "nvidia_english_lowercase")  # of different si
 MEL = {  # by the keys of NVIDIA's code
     "preprocess.sample_rate": "sampling_rate",
     "preprocess.n_fft": "filter_length",
-    "preprocess.win_size": "win_length",
-    "preprocess.hop_size": "hop_length",
-    "preprocess.fmin": "mel_fmin",
-    "preprocess.fmax": "mel_fmax",
+    "preprocess.win_length": "win_length",
+    "preprocess.hop_length": "hop_length",
+    "preprocess.f_min": "mel_fmin",
+    "preprocess.f_max": "mel_fmax",
 }
 _LJSPEECH = dict(zip(MEL, (22050, 1024, 1024, 256, 0.0, 8000.0), strict=True))
 
@@ -73,7 +73,7 @@ class NvidiaCheckpoint:
                 give are those of NVIDIA's recipe for LJSpeech.
         """
         mel = {own: self.setup.get(key, _LJSPEECH[own]) for own, key in MEL.items()}
-        mel["preprocess.n_mel"] = self.config.get("n_mel_channels", 80)
+        mel["preprocess.n_mels"] = self.config.get("n_mel_channels", 80)
         mel["preprocess.mel_padding"] = "centre"
         epoch = "" if self.epoch is None else f", epoch {self.epoch}"
         averaged = ", weights averaged over updates" if self.averaged else ""

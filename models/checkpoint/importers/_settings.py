@@ -45,13 +45,13 @@ def tree_of(task: str, settings: Mapping[str, object], path: Path, names: Table)
 
     Args:
         task: "tts" or "vocoder".
-        settings: Values by dotted key; `preprocess.fmax` may be None for half of the sample rate.
+        settings: Values by dotted key; `preprocess.f_max` may be None for half of the sample rate.
     """
     general = {"task": task, "dataset": ["unnamed"], "dataset_path": {}, "log_dir": f"ckpts/{task}"}
     settings = general | dict(settings)
     rate = settings["preprocess.sample_rate"]
-    if settings["preprocess.fmax"] is None and isinstance(rate, int | float):
-        settings["preprocess.fmax"] = rate / 2
+    if settings["preprocess.f_max"] is None and isinstance(rate, int | float):
+        settings["preprocess.f_max"] = rate / 2
     values: dict[str, Any] = {}
     for key, value in settings.items():
         *sections, last = key.split(".")

@@ -61,7 +61,7 @@ _LEFT_OUT = {  # tensors that are not used, and why
     ),
 }
 _STACK = {  # of encoder (in_fft) and decoder (out_fft)
-    "layers": "{}_n_layers",
+    "n_layers": "{}_n_layers",
     "heads": "{}_n_heads",
     "head_size": "{}_d_head",
     "filter_size": "{}_conv1d_filter_size",
@@ -70,7 +70,7 @@ _STACK = {  # of encoder (in_fft) and decoder (out_fft)
     "attention_dropout": "p_{}_dropatt",
 }
 _PREDICTOR = {
-    "layers": "{}_predictor_n_layers",
+    "n_layers": "{}_predictor_n_layers",
     "filter_size": "{}_predictor_filter_size",
     "kernel_size": "{}_predictor_kernel_size",
     "dropout": "p_{}_predictor_dropout",

@@ -39,11 +39,11 @@ _LEVEL_NAMES = {"phoneme_level": "phone", "frame_level": "frame"}
 _MEL = {
     "preprocess.sample_rate": "preprocessing.audio.sampling_rate",
     "preprocess.n_fft": "preprocessing.stft.filter_length",
-    "preprocess.hop_size": "preprocessing.stft.hop_length",
-    "preprocess.win_size": "preprocessing.stft.win_length",
-    "preprocess.n_mel": "preprocessing.mel.n_mel_channels",
-    "preprocess.fmin": "preprocessing.mel.mel_fmin",
-    "preprocess.fmax": "preprocessing.mel.mel_fmax",
+    "preprocess.hop_length": "preprocessing.stft.hop_length",
+    "preprocess.win_length": "preprocessing.stft.win_length",
+    "preprocess.n_mels": "preprocessing.mel.n_mel_channels",
+    "preprocess.f_min": "preprocessing.mel.mel_fmin",
+    "preprocess.f_max": "preprocessing.mel.mel_fmax",
 }
 _FIXED = {  # of its code: centred mels, as Tacotron 2's; pitch of WORLD from 71 to 800 Hz
     "preprocess.mel_padding": "centre",

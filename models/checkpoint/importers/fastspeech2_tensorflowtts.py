@@ -40,10 +40,10 @@ _FIXED = {  # the mel of TensorFlowTTS's recipe for LJ Speech, and its network
     "model_type": "FastSpeech2",
     "preprocess.sample_rate": 22050,
     "preprocess.n_fft": 1024,
-    "preprocess.win_size": 1024,
-    "preprocess.hop_size": 256,
-    "preprocess.fmin": 80.0,
-    "preprocess.fmax": 7600.0,
+    "preprocess.win_length": 1024,
+    "preprocess.hop_length": 256,
+    "preprocess.f_min": 80.0,
+    "preprocess.f_max": 7600.0,
     "preprocess.mel_padding": "centre",
     "preprocess.log_floor": 1e-10,
     "preprocess.pitch_extractor": "pyworld",
@@ -67,7 +67,7 @@ _SETTINGS = {  # that the tensors do not imply
     }.items()
 }
 _SIZES = {  # Arion's keys, and the tensor and its axis
-    "preprocess.n_mel": ("mel_linear.weight", 0),
+    "preprocess.n_mels": ("mel_linear.weight", 0),
     "model.transformer.encoder_hidden": ("phone_embedding.weight", 1),
     "model.transformer.decoder_hidden": ("mel_linear.weight", 1),
     "model.transformer.conv_filter_size": ("encoder.layers.0.conv_1.weight", 0),
@@ -194,7 +194,7 @@ def _sizes(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
     size = partial(size_of, tensors, path=path)
     kernels = [size(f"encoder.layers.0.conv_{n}.weight", 2) for n in (1, 2)]
     blocks = {
-        f"model.transformer.{part}_layer": len(
+        f"model.transformer.n_{part}_layers": len(
             {name.split(".")[2] for name in tensors if name.startswith(f"{part}.layers.")}
         )
         for part in ("encoder", "decoder")

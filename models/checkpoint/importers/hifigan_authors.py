@@ -35,11 +35,11 @@ _REQUIRED = {
     **{f"model.generator.{key}": key for key in GENERATOR_KEYS},
     "preprocess.sample_rate": "sampling_rate",
     "preprocess.n_fft": "n_fft",
-    "preprocess.win_size": "win_size",
-    "preprocess.hop_size": "hop_size",
-    "preprocess.n_mel": "num_mels",
-    "preprocess.fmin": "fmin",
-    "preprocess.fmax": "fmax",
+    "preprocess.win_length": "win_size",
+    "preprocess.hop_length": "hop_size",
+    "preprocess.n_mels": "num_mels",
+    "preprocess.f_min": "fmin",
+    "preprocess.f_max": "fmax",
 }
 _TRAINING = {
     "train.batch_size": "batch_size",
@@ -67,7 +67,7 @@ def read(weights: Path) -> ImportedModel:
     path = beside(weights, _CONFIG)
     values = read_values(path)
     settings = required(values, _REQUIRED, path) | existing(values, _TRAINING)
-    segment, hop = settings.get("train.cut_mel_frame"), settings["preprocess.hop_size"]
+    segment, hop = settings.get("train.cut_mel_frame"), settings["preprocess.hop_length"]
     if isinstance(segment, int) and isinstance(hop, int) and hop > 0:
         settings["train.cut_mel_frame"] = segment // hop  # theirs is in samples
     return replace(

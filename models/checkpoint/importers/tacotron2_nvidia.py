@@ -43,7 +43,7 @@ _ENCODER, _POSTNET = (f"{part}.convolutions.0.0.conv.weight" for part in ("encod
 _ATTENTION_LSTM = "decoder.attention_rnn.weight_hh"
 _PRENET = "decoder.prenet.layers.0.linear_layer.weight"
 _SIZES = {  # Arion's key, and the tensor and its axis
-    "preprocess.n_mel": (_POSTNET, 1),
+    "preprocess.n_mels": (_POSTNET, 1),
     "model.encoder.hidden": ("embedding.weight", 1),
     "model.encoder.kernel_size": (_ENCODER, 2),
     "model.decoder.prenet_size": (_PRENET, 0),
@@ -92,7 +92,7 @@ def _sizes(checkpoint: NvidiaCheckpoint) -> dict[str, int]:
         name = re.compile(rf"{part}\.convolutions\.\d+\.0\.conv\.weight")
         sizes[own] = sum(name.fullmatch(stored) is not None for stored in checkpoint.tensors)
     n_outputs = checkpoint.size("decoder.linear_projection.linear_layer.weight")
-    if n_outputs != (n_mels := sizes["preprocess.n_mel"]):
+    if n_outputs != (n_mels := sizes["preprocess.n_mels"]):
         raise InputError(
             f"{checkpoint.path}: {n_outputs / max(1, n_mels):g} frames per step; NVIDIA's code, and"
             " the import, know only one"

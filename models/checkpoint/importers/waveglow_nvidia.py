@@ -67,7 +67,7 @@ def read(weights: Path) -> ImportedModel:
         "model_type": "WaveGlow",
         "preprocess.max_seconds": 600.0,  # shares the output of stage 1 with recipes
         **audio,
-        "preprocess.n_mel": checkpoint.size("upsample.bias"),
+        "preprocess.n_mels": checkpoint.size("upsample.bias"),
         **_sizes_of(tensors, weights),
         **_TRAIN,
     }
@@ -107,7 +107,7 @@ def _sizes_of(tensors: Mapping[str, Tensor], path: Path) -> dict[str, object]:
         "model.groups": channels[0],
         "model.early_every": early[0] if early else len(channels),
         "model.channels": size(f"{first}start.bias", 0),
-        "model.layers": len(layers),
+        "model.n_layers": len(layers),
         "model.kernel_size": size(kernel, 2),
     }
     if early:

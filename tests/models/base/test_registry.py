@@ -79,7 +79,7 @@ def test_lines_of_a_configuration_name_the_origin_of_every_key(folder):
         "train.max_steps = 10  # exp.json",
         'train.scheduler = "constant"  # --set',
         "train.lr_scheduler.num_warmup = 4000  # default",  # `constant` does not read the file's
-        "model.transformer.encoder_layer = 4  # default",
+        "model.transformer.n_encoder_layers = 4  # default",
     } < set(lines)
 
 

@@ -311,7 +311,7 @@ def test_a_network_that_fits_no_memory_is_refused(experiment):
         load_model(experiment)
 
 
-@pytest.mark.parametrize("sizes", [{"conv_filter_size": 10**6}, {"encoder_layer": 10**9}])
+@pytest.mark.parametrize("sizes", [{"conv_filter_size": 10**6}, {"n_encoder_layers": 10**9}])
 def test_sizes_far_beyond_the_weights_are_refused_before_they_fill_the_memory(experiment, sizes):
     edit(experiment, model={"transformer": sizes})
     with pytest.raises(

@@ -38,7 +38,12 @@ LEXICON_GONE = {"preprocess": {"text": {"lexicon_path": "/gone/lexicon.txt"}}}
 
 def make_voice(folder: Path, *speakers: Speaker, pause_s: float = 0.25) -> Path:
     """An untrained FastSpeech 2 of 20,000 parameters that takes about five frames per phone."""
-    sizes = {"encoder_layer": 1, "decoder_layer": 1, "encoder_hidden": 16, "decoder_hidden": 16}
+    sizes = {
+        "n_encoder_layers": 1,
+        "n_decoder_layers": 1,
+        "encoder_hidden": 16,
+        "decoder_hidden": 16,
+    }
     config = {
         "task": "tts",
         "model_type": "FastSpeech2",
@@ -608,7 +613,7 @@ def test_the_path_to_speech_imports_no_slow_package():
     ("override", "error"),
     [
         ("model.use_postnet=true", "--set changes the model section"),
-        ("preprocess.fmax=7000", "--set changes the mel .*f_max 8000"),
+        ("preprocess.f_max=7000", "--set changes the mel .*f_max 8000"),
     ],
 )
 def test_overrides_leave_the_network_and_its_mel_alone(voice, override, error):

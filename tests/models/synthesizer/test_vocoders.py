@@ -27,16 +27,12 @@ OTHER_MELS = [
     MelConfig(hop_length=200),
 ]
 SETTINGS = InferenceConfig(griffin_lim_iterations=4)
-PREPROCESS_KEYS = {
-    "sample_rate": "sample_rate",
-    "hop_length": "hop_size",
-    "n_fft": "n_fft",
-    "win_length": "win_size",
-    "n_mels": "n_mel",
-    "f_min": "fmin",
-    "f_max": "fmax",
-    "padding": "mel_padding",
-}
+
+
+def preprocess_of(mel: MelConfig) -> dict[str, object]:
+    keys = dataclasses.asdict(mel)
+    keys["mel_padding"] = keys.pop("padding")
+    return keys
 
 
 def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8, 8, 4)) -> Path:
@@ -49,7 +45,7 @@ def make_vocoder(folder: Path, mel: MelConfig = MEL, rates: tuple[int, ...] = (8
         resblock_kernel_sizes=(3,),
         resblock_dilation_sizes=((1, 3),),
     )
-    preprocess = {key: getattr(mel, name) for name, key in PREPROCESS_KEYS.items()}
+    preprocess = preprocess_of(mel)
     config = {
         "task": "vocoder",
         "model_type": "HiFiGAN",
@@ -243,7 +239,7 @@ def test_the_sound_has_the_mel_that_was_given():
 
 def make_waveglow(folder: Path) -> Path:
     """An untrained WaveGlow of a few weights."""
-    sizes = WaveGlowConfig(flows=2, channels=4, layers=2)
+    sizes = WaveGlowConfig(flows=2, channels=4, n_layers=2)
     config = {
         "task": "vocoder",
         "model_type": "WaveGlow",
@@ -251,7 +247,7 @@ def make_waveglow(folder: Path) -> Path:
         "dataset_path": {"tiny": "data/tiny"},
         "log_dir": "ckpts/vocoder",
         "model": to_plain(sizes),
-        "preprocess": {key: getattr(MEL, name) for name, key in PREPROCESS_KEYS.items()},
+        "preprocess": preprocess_of(MEL),
         "train": {"max_steps": 1},
     }
     folder.mkdir(parents=True)

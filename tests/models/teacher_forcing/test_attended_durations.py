@@ -30,7 +30,7 @@ from utils.files import read_json, read_jsonl
 CHOSEN = IDS[-3:]
 STEPS = 2  # of each phone; the first has twice as many, the last all that follow
 JUMP = 1  # at this step attention is on the last phone, and not on the first
-SMALL = {"layers": 1, "head_size": 4, "filter_size": 4}
+SMALL = {"n_layers": 1, "head_size": 4, "filter_size": 4}
 FASTPITCH = {"variant": "1.0", "hidden": 8, "encoder": SMALL, "decoder": SMALL}
 
 

@@ -13,9 +13,9 @@ from utils.config import to_plain
 SPLIT = {"valid_ids": ["LJ002-0020"], "test_ids": ["LJ002-0035"]}
 VOICE = {
     "transformer": {
-        "encoder_layer": 1,
+        "n_encoder_layers": 1,
         "encoder_hidden": 16,
-        "decoder_layer": 1,
+        "n_decoder_layers": 1,
         "decoder_hidden": 16,
         "conv_filter_size": 16,
         "conv_kernel_size": [3, 1],

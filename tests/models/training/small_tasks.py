@@ -31,7 +31,7 @@ from utils.config import to_plain
 from utils.seed import seed_everything
 
 PREPROCESS = PreprocessConfig(
-    sample_rate=8000, n_fft=256, win_size=256, hop_size=64, n_mel=8, fmax=4000
+    sample_rate=8000, n_fft=256, win_length=256, hop_length=64, n_mels=8, f_max=4000
 )
 PHONES = ("AA1", "B", "D", "IY0", "S", "T")
 TEXT = "One two."  # of every recording
@@ -90,7 +90,7 @@ def make_processed(
 
 def write_corpus(root: Path, store: Store, lead: int = 0, written=lambda id: True) -> None:
     """Recordings of the store's utterances, a little longer than their features."""
-    hop, utterances = PREPROCESS.hop_size, []
+    hop, utterances = PREPROCESS.hop_length, []
     for number, id in enumerate(store.ids):
         path = root / "corpus" / f"{id}.wav"
         if written(id):
@@ -157,9 +157,9 @@ def write_voice_config(root: Path, dataset: str = "mini", **train: object) -> Pa
         "log_dir": str(root / "ckpts"),
         "model": {
             "transformer": {
-                "encoder_layer": 1,
+                "n_encoder_layers": 1,
                 "encoder_hidden": 8,
-                "decoder_layer": 1,
+                "n_decoder_layers": 1,
                 "decoder_hidden": 8,
                 "conv_filter_size": 8,
                 "conv_kernel_size": [3, 1],

@@ -157,12 +157,12 @@ def test_keys_that_change_the_updates_cannot_change_on_resume(root):
 
     with pytest.raises(
         InputError,
-        match=r"model\.transformer\.encoder_layer was 1, is 2; train\.batch_size was 3, is 4; undo",
+        match=r"\.n_encoder_layers was 1, is 2; train\.batch_size was 3, is 4; undo",
     ):
         run(
             root,
             "train.batch_size=4",
-            "model.transformer.encoder_layer=2",
+            "model.transformer.n_encoder_layers=2",
             "train.log_steps=7",
             "train.dataloader.num_worker=1",
             resume=True,

@@ -41,7 +41,7 @@ from tests.models.tts.batches import (
 )
 
 SIZES = FFTConfig(
-    layers=1, heads=2, head_size=6, filter_size=32, dropout=0.0, attention_dropout=0.0
+    n_layers=1, heads=2, head_size=6, filter_size=32, dropout=0.0, attention_dropout=0.0
 )
 PREDICTOR = TemporalPredictorConfig(filter_size=16, dropout=0.0)
 SMALL = FastPitchConfig(

@@ -45,9 +45,9 @@ ENERGY = ContourStats.of(mean=40, std=20, minimum=0, maximum=120)
 TWO_ENERGIES = ContourStats(*torch.tensor([[40.0, 50], [20, 25], [0, 0], [120, 140]]))
 SMALL = FastSpeech2Config(
     transformer=TransformerConfig(
-        encoder_layer=1,
+        n_encoder_layers=1,
         encoder_hidden=16,
-        decoder_layer=1,
+        n_decoder_layers=1,
         decoder_hidden=16,
         conv_filter_size=32,
         conv_kernel_size=(3, 3),
@@ -405,7 +405,7 @@ def test_an_utterance_without_voice_trains():
         ({"encoder_head": 3}, "encoder_head 3 does not divide"),
         ({"conv_kernel_size": (9, 2)}, "must be odd"),
         ({"conv_kernel_size": (9, -1)}, "must be odd"),
-        ({"encoder_layer": -1}, "encoder_layer is -1, expected 1 or more"),
+        ({"n_encoder_layers": -1}, "n_encoder_layers is -1, expected 1 or more"),
         ({"decoder_dropout": 1.5}, "decoder_dropout is 1.5, expected a share"),
     ],
 )

@@ -16,7 +16,7 @@ MEL = MelConfig(
     padding="centre",
 )
 SIZES = WaveGlowConfig(
-    flows=5, groups=8, early_every=2, early_size=2, channels=8, layers=3, kernel_size=3
+    flows=5, groups=8, early_every=2, early_size=2, channels=8, n_layers=3, kernel_size=3
 )
 
 

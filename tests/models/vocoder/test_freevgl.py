@@ -17,7 +17,7 @@ from tests.models.compiled import assert_compiled_as_eager, by_backend, set_back
 
 RECORDINGS = Path(__file__).parents[3] / "egs" / "_demo" / "LJSpeech-mini" / "wavs"
 MEL = MelConfig()
-SMALL = FreeVGLConfig(channels=16, layers=2, kernel_size=3, iterations=4)
+SMALL = FreeVGLConfig(channels=16, n_layers=2, kernel_size=3, iterations=4)
 CPU = torch.device("cpu")
 
 

@@ -206,7 +206,7 @@ def test_distances_of_mels_and_stfts_are_those_of_their_modules():
 
 
 def test_the_loss_hears_what_the_input_does_not():
-    """Its mel goes up to half the sample rate: above `fmax` there would be no gradient else."""
+    """Its mel goes up to half the sample rate: above `f_max` there would be no gradient else."""
     narrow = replace(MEL, f_max=1000.0)
     task, batch = make_gan(), make_batch(0)
     task = type(task)(task.networks["generator"], None, task.config, narrow)
@@ -291,16 +291,16 @@ def test_losses_of_which_nothing_is_learnt_are_refused():
 def test_a_frame_of_another_length_than_the_network_makes_is_refused():
     with pytest.raises(
         ValueError,
-        match=r"upsample_rates \[8, 8, 2, 2\] multiply to 256, preprocess.hop_size is 200; ",
+        match=r"upsample_rates \[8, 8, 2, 2\] multiply to 256, preprocess.hop_length is 200; ",
     ):
-        MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_size=200))
-    MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_size=256))
+        MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=200))
+    MODEL.check(HiFiGANConfig(), PreprocessConfig(hop_length=256))
 
 
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("preprocess.hop_size=32", "vocoder.json: .*multiply to 64, preprocess.hop_size is 32"),
+        ("preprocess.hop_length=32", "vocoder.json: .*multiply to 64, preprocess.hop_length is 32"),
         (
             "model.generator.resblock_kernel_sizes=[4]",
             "--set: section model.generator: resblock_kernel_sizes must be odd",

@@ -46,7 +46,7 @@ def network():
 @by_backend
 def test_compiled_it_trains_as_it_is(monkeypatch, backend):
     set_backend(monkeypatch, backend)
-    sizes = replace(SIZES, flows=3, layers=2)  # the time of tracing grows with them
+    sizes = replace(SIZES, flows=3, n_layers=2)  # the time of tracing grows with them
 
     def make_task():
         network = make_network(sizes)
@@ -79,7 +79,7 @@ def test_noise_becomes_audio_and_noise_again(network):
 
 
 def test_the_log_determinant_is_that_of_the_jacobian():
-    config = WaveGlowConfig(flows=3, groups=4, early_every=2, channels=4, layers=2)
+    config = WaveGlowConfig(flows=3, groups=4, early_every=2, channels=4, n_layers=2)
     network = make_network(config, replace(MEL, hop_length=16, win_length=32), std=0.3)
     for flow in network.flows:
         flow.mixing.weight.data.add_(0.1 * torch.randn_like(flow.mixing.weight))
@@ -152,7 +152,7 @@ def test_pieces_join_up_to_the_whole(network, n_frames, chunk_frames):
 def test_samples_hear_as_far_as_the_context_and_no_farther(network):
     """5 couplings of 7 groups of 8 samples on either side, and 3 frames of the upsampling."""
     assert network.reach_frames == -(-5 * 7 * 8 // HOP) + 3 == 8
-    assert WaveGlow(replace(SIZES, layers=8), MEL).reach_frames == -(-5 * 255 * 8 // HOP) + 3
+    assert WaveGlow(replace(SIZES, n_layers=8), MEL).reach_frames == -(-5 * 255 * 8 // HOP) + 3
     mel = make_mel(31).requires_grad_()
     noise = network.noise(0, 0, mel)
     wav = network._invert(noise, network._conditioning(mel), Context(), 0)
@@ -316,9 +316,9 @@ def test_weights_of_training_fill_a_network_for_synthesis():
 
 
 def test_a_hop_that_is_no_multiple_of_the_groups_is_refused():
-    preprocess = PreprocessConfig(hop_size=300, win_size=1200, n_fft=2048)
+    preprocess = PreprocessConfig(hop_length=300, win_length=1200, n_fft=2048)
     with pytest.raises(
-        ValueError, match=r"groups is 8, preprocess\.hop_size is 300; expected a hop"
+        ValueError, match=r"groups is 8, preprocess\.hop_length is 300; expected a hop"
     ):
         MODEL.check(WaveGlowConfig(), preprocess)
     MODEL.check(WaveGlowConfig(groups=4, flows=4), preprocess)

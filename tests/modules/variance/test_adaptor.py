@@ -23,7 +23,7 @@ def test_predictor_ignores_padding():
 
 
 def test_a_predictor_has_as_many_convolutions_as_layers():
-    predictor = VariancePredictor(4, 8, 3, dropout=0.0, layers=3)
+    predictor = VariancePredictor(4, 8, 3, dropout=0.0, n_layers=3)
     parts = {name.split(".")[0] for name in predictor.state_dict()}
     assert parts == {"linear", *(f"{part}_{n}" for part in ("conv", "norm") for n in (1, 2, 3))}
     hidden, mask = torch.randn(1, 5, 4), torch.ones(1, 5, dtype=torch.bool)

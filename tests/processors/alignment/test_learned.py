@@ -50,10 +50,10 @@ def test_more_than_40_phones_per_second_or_one_per_frame_are_refused(hop_length)
     n_frames = round(2 * RATE / hop_length)
     wav = np.tile(sing(), 9)[: 2 * RATE]
     allowed = min(80, n_frames)  # 40 a second
-    align(wav, with_phones(allowed), hop_size=hop_length)
+    align(wav, with_phones(allowed), hop_length=hop_length)
     message = rf"{allowed + 1} phones and pauses in 2.00 s of speech \({n_frames} frames\)"
     with pytest.raises(AlignmentError, match=message):
-        align(wav, with_phones(allowed + 1), hop_size=hop_length)
+        align(wav, with_phones(allowed + 1), hop_length=hop_length)
 
 
 def test_phones_that_are_longer_than_letters_count():

@@ -119,7 +119,7 @@ def test_a_new_split_gives_other_splits_and_statistics(place):
 @pytest.mark.parametrize(
     ("keys", "name"),
     [
-        ({"n_mel": 40}, "preprocess.n_mel was 80, is 40"),
+        ({"n_mels": 40}, "preprocess.n_mels was 80, is 40"),
         ({"f0_max": 400.0}, "preprocess.f0_max was 600.0, is 400.0"),
         (
             {"text": TextConfig(normalizer="none")},
@@ -154,7 +154,7 @@ def test_going_back_to_an_older_config_half_way_trusts_nothing_stale(place, monk
     with monkeypatch.context() as patch:
         patch.setattr("processors.extraction.run.write_shard_report", no_space)
         with pytest.raises(OSError, match="No space"):
-            prepare(place, n_mel=40)
+            prepare(place, n_mels=40)
     assert prepare(place).n_extracted == 9
     assert {FeatureStore(place / "data/LJSpeech").read(id).mel.shape[0] for id in IDS} == {80}
 
@@ -274,7 +274,7 @@ def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
         ("tts", {"shard_size": 50, "backend": "dask", "max_bad_ratio": 0.5}, True),
         ("tts", {"processed_dir": "elsewhere"}, True),
         ("vocoder", {"f0_max": 500.0, "aligner": "hmm"}, True),
-        ("vocoder", {"fmax": 7600.0}, False),
+        ("vocoder", {"f_max": 7600.0}, False),
         ("vocoder", {"mel_padding": "hifigan"}, False),
     ],
 )
@@ -355,7 +355,7 @@ def test_a_lexicon_counts_by_its_content(tmp_path):
 
 def test_features_are_not_said_to_be_kept_when_they_are_made_again():
     old = fingerprint(PreprocessConfig(), UTTERANCE)
-    both = PreprocessConfig(n_mel=40, max_bad_ratio=0.5)
+    both = PreprocessConfig(n_mels=40, max_bad_ratio=0.5)
     assert [line.split(": ")[1] for line in changes(old, fingerprint(both, UTTERANCE))] == [
         "features are made again",
         "splits and statistics are made again",

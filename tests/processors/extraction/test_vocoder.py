@@ -133,7 +133,7 @@ def test_keys_of_text_alignment_and_pitch_change_nothing(keys, corpus, prepared)
     assert prepare_dataset(vocoder_config(corpus, prepared.parent, **keys), "LJSpeech", 1) is None
 
 
-@pytest.mark.parametrize("keys", [{"hop_size": 200}, {"max_seconds": 20.0}, {"n_mel": 40}])
+@pytest.mark.parametrize("keys", [{"hop_length": 200}, {"max_seconds": 20.0}, {"n_mels": 40}])
 def test_keys_of_audio_and_mel_make_all_again(keys, corpus, tmp_path):
     prepare_dataset(vocoder_config(corpus, tmp_path), "LJSpeech", 1)
     summary = prepare_dataset(vocoder_config(corpus, tmp_path, **keys), "LJSpeech", 1)

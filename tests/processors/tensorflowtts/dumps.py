@@ -19,8 +19,8 @@ def dump_config(root: Path, processed: Path, **keys: object) -> Config:
     """An experiment with the mel and the symbols of a dump."""
     keys = {
         "text": TextConfig(phone_extractor="tensorflowtts_english", p_arpabet=0.0),
-        "fmin": 80.0,
-        "fmax": 7600.0,
+        "f_min": 80.0,
+        "f_max": 7600.0,
         "log_floor": 1e-10,
         "aligner": "learned",
         "split": SplitConfig(),

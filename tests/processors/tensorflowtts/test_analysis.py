@@ -8,7 +8,7 @@ from modules.mel import MelSpectrogram
 from processors.tensorflowtts.analysis import DEFINITION, analyse, capped, to_log10, to_nats, trim
 from tests.processors.small_corpus import DEMO
 
-CONFIG = PreprocessConfig(fmin=80.0, fmax=7600.0, log_floor=1e-10)
+CONFIG = PreprocessConfig(f_min=80.0, f_max=7600.0, log_floor=1e-10)
 
 
 @pytest.mark.parametrize("n_samples", [20000, 20224, 20479])

@@ -119,7 +119,7 @@ def test_a_split_without_one_of_its_parts_is_refused():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"fmin": 0.0}, "not that of TensorFlowTTS: f_min 0.0 and 80.0"),
+        ({"f_min": 0.0}, "not that of TensorFlowTTS: f_min 0.0 and 80.0"),
         (
             {"aligner": "imported", "pitch_extractor": "imported"},
             "a dump has that of the recordings",

@@ -165,7 +165,7 @@ def test_a_second_import_finds_nothing_to_do(original, tmp_path):
 
 def test_a_configuration_that_does_not_fit_the_dump_is_refused(original, tmp_path):
     with pytest.raises(InputError, match=r"another mel definition.*f_min 0.0 and 80.0"):
-        imported(original, tmp_path / "data", fmin=0.0)
+        imported(original, tmp_path / "data", f_min=0.0)
     with pytest.raises(InputError, match="phone_extractor tensorflowtts_english"):
         imported(original, tmp_path / "data", text=TextConfig())
     config = dump_config(original, tmp_path / "data", aligner="imported")
@@ -190,4 +190,4 @@ def test_a_dump_of_tensorflowtts_has_no_mel_definition_of_its_own(dump, tmp_path
     config, _, store = imported(dump, tmp_path / "data")
     assert store.mel == config.preprocess.mel
     with pytest.raises(InputError, match="another mel definition"):
-        imported(dump, tmp_path / "other", fmax=8000.0)
+        imported(dump, tmp_path / "other", f_max=8000.0)

@@ -175,7 +175,7 @@ def test_a_file_describes_network_and_mel(tmp_path):
     assert (sizes.hidden, sizes.energy, sizes.speaker_emb_weight) == (12, "log_mel", 0.7)
     assert (sizes.encoder.heads, sizes.encoder.head_size) == (2, 5)
     assert (sizes.encoder.attention_dropout, sizes.decoder.kernel_size) == (0.2, 5)
-    assert (sizes.pitch_predictor.layers, sizes.pitch_predictor.dropout) == (3, 0.3)
+    assert (sizes.pitch_predictor.n_layers, sizes.pitch_predictor.dropout) == (3, 0.3)
     first = load_model(write_checkpoint(tmp_path / "old", tensors_of(VERSION_1_0), VERSION_1_0))
     assert (first.mel.sample_rate, first.mel.hop_length, first.mel.f_max) == (22050, 256, 8000)
     assert first.config.model.variant == "1.0"

@@ -293,8 +293,8 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, tensors, change, message)
     [
         ({"use_log_scale_pitch": True}, r"use_log_scale_pitch: the logarithm of pitch cannot"),
         ({"use_min_max_norm_mel": True}, r"use_min_max_norm_mel: mels scaled"),
-        ({"hop_size": None}, r"args.json: preprocess.hop_size is null, expected a whole number"),
-        ({"n_mel": "80"}, r"args.json: preprocess.n_mel is \"80\", expected a whole number"),
+        ({"hop_size": None}, r"args.json: preprocess.hop_length is null, expected a whole number"),
+        ({"n_mel": "80"}, r"args.json: preprocess.n_mels is \"80\", expected a whole number"),
     ],
 )
 def test_settings_that_cannot_be_kept_are_refused(tmp_path, tensors, preprocess, message):

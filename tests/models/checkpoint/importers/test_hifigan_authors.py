@@ -264,7 +264,7 @@ def test_settings_that_cannot_be_are_named_by_their_keys_and_ours(tmp_path):
         load_model(write_authors(tmp_path / "c", state, sampling_rate="8 kHz"))
     with pytest.raises(InputError, match=r"config\.json \(learning_rate\): train\.adam\.lr is"):
         load_model(write_authors(tmp_path / "d", state, learning_rate="small"))
-    with pytest.raises(InputError, match=r"\(hop_size\).*multiply to 64.*hop_size is 32"):
+    with pytest.raises(InputError, match=r"\(hop_size\).*multiply to 64.*hop_length is 32"):
         load_model(write_authors(tmp_path / "b", state, hop_size=32))
 
 

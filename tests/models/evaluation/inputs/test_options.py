@@ -45,7 +45,7 @@ def test_a_configuration_alone_says_what_the_mel_is_and_where_recordings_are(tmp
     write_json(
         config, {"base_config": str(VOCODER), "dataset": ["Anna"], "dataset_path": {"Anna": "a"}}
     )
-    overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.fmax=7000"]
+    overrides = [f"preprocess.processed_dir={tmp_path}", "preprocess.f_max=7000"]
     inputs = inputs_of_config(config, [tmp_path / "out"], overrides, tmp_path / "recordings")
     assert inputs.folders == (tmp_path / "out",)
     assert inputs.recordings == tmp_path / "recordings"

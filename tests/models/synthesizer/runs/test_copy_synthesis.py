@@ -69,10 +69,10 @@ def make_vocoder(tmp_path: Path, network) -> CopySynthesis:
         processed_dir=str(tmp_path / "data"),
         sample_rate=8000,
         n_fft=256,
-        win_size=256,
-        hop_size=64,
-        n_mel=8,
-        fmax=4000,
+        win_length=256,
+        hop_length=64,
+        n_mels=8,
+        f_max=4000,
         mel_padding="hifigan",
     )
     return CopySynthesis(network, MEL, preprocess, "a vocoder", tmp_path / "out", "cpu", "weights")
@@ -275,8 +275,8 @@ def make_experiment(tmp_path: Path) -> Path:
             }
         },
         "preprocess": {
-            "sample_rate": 8000, "n_fft": 256, "win_size": 256, "hop_size": 64, "n_mel": 8,
-            "fmax": 4000, "mel_padding": "hifigan",
+            "sample_rate": 8000, "n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8,
+            "f_max": 4000, "mel_padding": "hifigan",
         },
         "train": {"max_steps": 1},
     }  # fmt: skip
@@ -306,7 +306,7 @@ def test_an_override_chooses_the_precision(tmp_path):
 def test_an_override_of_its_mel_is_refused(tmp_path):
     folder = make_experiment(tmp_path)
     with pytest.raises(InputError, match=r"--set changes the mel .*: f_max 4000.* and 3000\.0;"):
-        load_copy_synthesis(folder, None, ["preprocess.fmax=3000"])
+        load_copy_synthesis(folder, None, ["preprocess.f_max=3000"])
 
 
 def test_an_acoustic_model_is_refused(tmp_path, monkeypatch):

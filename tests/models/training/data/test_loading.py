@@ -32,8 +32,8 @@ from utils.errors import InputError
 
 CPU = torch.device("cpu")
 VOCODER_PREPROCESS = {
-    **{"sample_rate": 8000, "n_fft": 256, "win_size": 256, "hop_size": 64, "n_mel": 8},
-    **{"fmax": 4000, "mel_padding": "hifigan"},
+    **{"sample_rate": 8000, "n_fft": 256, "win_length": 256, "hop_length": 64, "n_mels": 8},
+    **{"f_max": 4000, "mel_padding": "hifigan"},
 }
 GENERATOR = {
     "resblock": "2",
@@ -106,7 +106,7 @@ def test_features_of_another_mel_are_refused(tmp_path):
     make_processed(tmp_path / "data" / "mini")
 
     with pytest.raises(InputError, match=r"f_max 4000\.0 and 3000"):
-        collect_assets(config_of(tmp_path, "preprocess.fmax=3000"))
+        collect_assets(config_of(tmp_path, "preprocess.f_max=3000"))
 
 
 @pytest.mark.parametrize("n_workers", [0, 1])

@@ -128,7 +128,7 @@ def test_tensors_of_other_shapes_are_refused_and_all_named(trained):
 
 
 def test_tensors_of_only_one_model_are_listed(trained):
-    task, assets = task_of(trained, "model.transformer.decoder_layer=2")
+    task, assets = task_of(trained, "model.transformer.n_decoder_layers=2")
     transfer = initialise(task, assets, trained)
 
     assert transfer.new

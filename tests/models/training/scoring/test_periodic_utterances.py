@@ -20,7 +20,7 @@ from tests.models.vocoder.small_hifigan import (
     make_segments,
 )
 
-RATE, HOP = PREPROCESS.sample_rate, PREPROCESS.hop_size
+RATE, HOP = PREPROCESS.sample_rate, PREPROCESS.hop_length
 
 
 def config_of(**changes):

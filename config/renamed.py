@@ -1,0 +1,39 @@
+"""Keys that had another name: old configurations and experiments hold them, and load."""
+
+from functools import cache
+from pathlib import Path
+
+from utils.config import SET, Tree
+from utils.logging import get_logger
+
+# The present name, by section and former name; also in sections below it
+RENAMED = {
+    ("preprocess", "win_size"): "win_length",
+    ("preprocess", "hop_size"): "hop_length",
+    ("preprocess", "n_mel"): "n_mels",
+    ("preprocess", "fmin"): "f_min",
+    ("preprocess", "fmax"): "f_max",
+    ("model", "layers"): "n_layers",
+    ("model", "encoder_layer"): "n_encoder_layers",
+    ("model", "decoder_layer"): "n_decoder_layers",
+}
+
+
+def with_present_names(tree: Tree) -> Tree:
+    """The tree with renamed keys under their present names.
+
+    Logs one line for each that the user wrote: none for those in `config.json` of an experiment.
+    """
+    for keys, origin in list(tree.origins.items()):
+        new = RENAMED.get((keys[0], keys[-1]))
+        if new is not None:
+            tree = tree.renamed(keys, new)
+            if Path(origin).name != "config.json":
+                _log_once(origin, ".".join(keys), new)
+    return tree
+
+
+@cache
+def _log_once(origin: str, key: str, new: str) -> None:
+    where = f"{SET} {key}" if origin == SET else f"{origin}: {key}"
+    get_logger(__name__).warning("%s is now called %s; the old name still works", where, new)
