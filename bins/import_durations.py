@@ -12,7 +12,7 @@ from processors.durations import ATTENTION_PATHS, IMPORT_FORMATS, LAYOUTS
 from utils.cli import Parser, UsageError, check_at_least, run
 
 if TYPE_CHECKING:
-    from processors.durations.sources import ModelSource, Source
+    from processors.durations.sources import DurationSource
 
 
 ATTENTION = "attention"
@@ -141,11 +141,11 @@ def main() -> None:
     import_durations(config, dataset, source, interpretation, given.output, given.max_bad_ratio)
 
 
-def _source(given: argparse.Namespace, folder: Path) -> "Source | ModelSource":
+def _source(given: argparse.Namespace, folder: Path) -> "DurationSource":
     """Files of durations, or a voice that reads the features in a folder."""
     from models.teacher_forcing.attended_durations import attention_source, is_voice
     from processors.alignment.textgrid import Tiers
-    from processors.durations.sources import Source
+    from processors.durations.sources import durations_in
 
     if given.format == ATTENTION or (given.format is None and is_voice(given.source)):
         of_files = Parser("")
@@ -157,7 +157,7 @@ def _source(given: argparse.Namespace, folder: Path) -> "Source | ModelSource":
     if given.path is not None:
         raise UsageError(f"--path goes with a voice, and {given.source} holds files")
     tiers = Tiers(given.phone_tier, given.word_tier)
-    return Source(Path(given.source), given.format, tiers, given.name_pattern)
+    return durations_in(Path(given.source), given.format, tiers, given.name_pattern)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from processors.alignment.timed import Grid, Interval
 from processors.dataset.store import FeatureStore
 from processors.durations import AttentionPath
 from processors.durations.frames import FrameRate
-from processors.durations.sources import ModelSource, SourceEntry
+from processors.durations.sources import DurationSource, SourceEntry
 from utils.errors import InputError
 from utils.logging import progress
 
@@ -40,7 +40,7 @@ def is_voice(reference: str) -> bool:
     return not path.exists() or is_experiment(path)
 
 
-def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -> ModelSource:
+def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -> DurationSource:
     """The durations that a voice finds in features of stage 1.
 
     Args:
@@ -67,7 +67,7 @@ def attention_source(reference: str | Path, folder: Path, path: AttentionPath) -
             f"{reference} needs features that stage 1 made with its own configuration; if they are"
             f" in another folder, name it by --set preprocess.processed_dir: {error}"
         ) from error
-    return ModelSource(voice.home, f"attention, {path}", lambda: [*_entries(data, path)])
+    return DurationSource(voice.home, f"attention, {path}", lambda: [*_entries(data, path)])
 
 
 def _entries(data: VoiceData, path: AttentionPath) -> Iterator[SourceEntry]:

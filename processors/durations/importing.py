@@ -16,18 +16,15 @@ from processors.durations import FRAME_FORMATS
 from processors.durations.fitting import Fitter, Interpretation, PoorAttentionError
 from processors.durations.frames import FrameRate, FrameSumError
 from processors.durations.names import Matches, match_names
-from processors.durations.sources import REPORT, TABLE, ModelSource, Source
+from processors.durations.sources import REPORT, TABLE, DurationSource
 from processors.durations.tokens import TokenCountError
 from processors.durations.writing import AlignedSpeech
 from processors.durations.writing import write_json as write_alignments
-from processors.extraction.finishing import allowed_faults
+from processors.extraction.finishing import check_faults
 from processors.extraction.plan import list_corpus
 from utils.errors import InputError, UtteranceError
 from utils.files import new_folder, write_json, write_jsonl
 from utils.logging import get_logger, progress
-
-_SHOWN = 5  # reasons in messages; the file holds all of them
-
 
 _KINDS: dict[type[Exception], str] = {
     FrameSumError: "wrong sum",
@@ -84,7 +81,7 @@ class Outcome:
 def import_durations(
     config: Config,
     dataset: str,
-    source: Source | ModelSource,
+    source: DurationSource,
     interpretation: Interpretation,
     output: Path | None = None,
     max_bad_ratio: float | None = None,
@@ -107,16 +104,12 @@ def import_durations(
     utterances = {utterance.id: utterance for utterance in listing.utterances}
     target = output or imported_folder(config.preprocess, root)
     _check_target(target, source.path)
-    if isinstance(source, ModelSource):
-        entries, format, pattern = source.entries(), source.method, ""
-    else:
-        (entries, format), pattern = source.entries(), source.name_pattern
-    if interpretation.pitch is not None and format not in FRAME_FORMATS:
+    if interpretation.pitch is not None and source.format not in FRAME_FORMATS:
         raise InputError(
             f"--pitch is of tokens with frames ({' or '.join(FRAME_FORMATS)}); {source.path} holds"
-            f" {format}"
+            f" {source.format}"
         )
-    matches = match_names(entries, utterances.keys(), pattern)
+    matches = match_names(source.entries(), utterances.keys(), source.name_pattern)
     if not matches.entries:
         names = [*matches.doubled, *matches.extra]
         raise InputError(
@@ -125,18 +118,22 @@ def import_durations(
             " as in '{id}_phones'"
         )
     exported_table = source.path / TABLE
-    if interpretation.table is None and format == "npy" and exported_table.is_file():
+    if interpretation.table is None and source.format == "npy" and exported_table.is_file():
         interpretation = replace(interpretation, table=exported_table)
     fitter = Fitter(config.preprocess, interpretation)
     outcome = Outcome(matches)
     with _replaced(target) as folder:
         write_alignments(folder, outcome.fitted(fitter, utterances))
-        _write_report(folder, source.path, format, str(fitter.rate), outcome)
+        _write_report(folder, source, str(fitter.rate), outcome)
     _log_outcome(target, fitter.rate, outcome)
     if interpretation.pitch is not None and config.preprocess.pitch_extractor != "imported":
         _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
     ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
-    _check_rejected(target, outcome, allowed_faults(len(utterances), ratio), len(utterances))
+    # missing utterances last
+    rejected = sorted(outcome.rejected.items(), key=lambda row: (row[1][0] == "missing", row[0]))
+    reasons = [f"{id}: {reason}" for id, (_, reason) in rejected]
+    what = f"{len(reasons)} of {len(utterances)} utterances have no durations"
+    check_faults(what, reasons, len(utterances), ratio, target / "rejected.jsonl")
 
 
 def _check_target(target: Path, source: Path) -> None:
@@ -168,10 +165,10 @@ def _is_import(folder: Path) -> bool:
     return (folder / f"{REPORT}.json").is_file()
 
 
-def _write_report(folder: Path, source: Path, format: str, frame: str, outcome: Outcome) -> None:
+def _write_report(folder: Path, source: DurationSource, frame: str, outcome: Outcome) -> None:
     report = {
-        "source": str(source),
-        "format": format,
+        "source": str(source.path),
+        "format": source.format,
         "frame": frame if outcome.off else "",
         "matched": len(outcome.matches.entries),
         "imported": outcome.imported,
@@ -210,19 +207,6 @@ def _log_outcome(target: Path, frame: FrameRate, outcome: Outcome) -> None:
         "".join(f", {n} {kind}" for kind, n in outcome.kinds.items()),
         target,
     )
-
-
-def _check_rejected(target: Path, outcome: Outcome, allowed: int, n_utterances: int) -> None:
-    if not (bad := len(outcome.rejected)):
-        return
-    # missing utterances last
-    rows = sorted(outcome.rejected.items(), key=lambda row: (row[1][0] == "missing", row[0]))
-    reasons = "".join(f"\n  {id}: {reason}" for id, (_, reason) in rows[:_SHOWN])
-    message = f"{bad} of {n_utterances} utterances have no durations; {target / 'rejected.jsonl'}"
-    if bad <= allowed:
-        _log.warning("%s names them:%s", message, reasons)
-        return
-    raise InputError(f"{message} names them, and --max_bad_ratio allows {allowed}:{reasons}")
 
 
 _log = get_logger(__name__)

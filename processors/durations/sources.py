@@ -1,7 +1,7 @@
 """Sources of durations: which format files have, and the recordings in them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from modules.alignment.attention_quality import PathQuality
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.imported import read_alignment
-from processors.alignment.textgrid import Tiers, read_textgrid
+from processors.alignment.textgrid import USUAL_TIERS, Tiers, read_textgrid
 from processors.alignment.timed import Grid
 from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
 from processors.durations.ctm import read_ctm
@@ -41,44 +41,45 @@ class SourceEntry:
     attention: PathQuality | None = None  # that the durations come from, if they do
 
 
-class ModelSource(NamedTuple):
-    """Durations that a voice finds in recordings."""
+class DurationSource(NamedTuple):
+    """Durations of recordings: in files, or those that a voice finds."""
 
-    path: Path  # of the voice
-    method: str  # for the report, in the place of a format
-    entries: Callable[[], list[SourceEntry]]  # finds them: the long work
+    path: Path  # of the files or the voice
+    format: str  # of `IMPORT_FORMATS`; of a voice, how it finds them
+    entries: Callable[[], list[SourceEntry]]  # reads or finds them: the long work
+    name_pattern: str = ""  # form of the names of its files; empty: as in `match_names`
 
 
-@dataclass(frozen=True)
-class Source:
-    """A file or folder of durations."""
+def durations_in(
+    path: Path, format: str | None = None, tiers: Tiers = USUAL_TIERS, name_pattern: str = ""
+) -> DurationSource:
+    """The durations in a file or folder.
 
-    path: Path
-    format: str | None = None  # of `IMPORT_FORMATS`; None: found by the suffixes of the files
-    tiers: Tiers = field(default_factory=Tiers)  # names of the tiers of TextGrids
-    name_pattern: str = ""  # form of its names; empty: as in `match_names`
+    Args:
+        format: Of `IMPORT_FORMATS`; None: found by the suffixes of the files.
+        tiers: Names of the tiers of TextGrids.
+        name_pattern: Form of the names of the files; empty: as in `match_names`.
 
-    def entries(self) -> tuple[list[SourceEntry], str]:
-        """The recordings of a source, and its format.
-
-        Raises:
-            InputError: If there is none, the format is not clear, or a CTM has no phones.
-        """
-        format = self.format or find_format(self.path)
-        if format != "textgrid" and any(self.tiers):
-            raise InputError(
-                f"--phone_tier and --word_tier name tiers of TextGrids; {self.path} holds {format}"
-            )
-        paths = _files(self.path, f".{format}")
-        if format == "ctm":
-            rows = read_ctm(paths, has_words=self.path.is_dir()).items()
-            return [SourceEntry(id, row.path, row.grid) for id, row in rows], format
+    Raises:
+        InputError: If there is no file, the format is not clear, or a CTM has no phones.
+    """
+    format = format or find_format(path)
+    if format != "textgrid" and any(tiers):
+        raise InputError(
+            f"--phone_tier and --word_tier name tiers of TextGrids; {path} holds {format}"
+        )
+    paths = _files(path, f".{format}")
+    if format == "ctm":
+        rows = read_ctm(paths, has_words=path.is_dir()).items()
+        entries = [SourceEntry(id, row.path, row.grid) for id, row in rows]
+    else:
         read: Callable[[Path], Grid | FrameCounts] = read_alignment
         if format in FRAME_FORMATS:
             read = _read_counts
         elif format == "textgrid":
-            read = partial(read_textgrid, tiers=self.tiers)
-        return [SourceEntry(path.stem, path, partial(read, path)) for path in paths], format
+            read = partial(read_textgrid, tiers=tiers)
+        entries = [SourceEntry(file.stem, file, partial(read, file)) for file in paths]
+    return DurationSource(path, format, lambda: entries, name_pattern)
 
 
 def find_format(source: Path) -> str:

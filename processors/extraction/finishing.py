@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from preprocessors.manifest import Rejection, Splits
 from preprocessors.split import read_splits, split_ids
@@ -25,28 +26,40 @@ def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
 
 
 def check_rejected(run: DatasetRun, rejected: Sequence[Rejection]) -> None:
-    """Makes sure that not too many utterances are rejected; logs the first reasons.
+    """Makes sure that not too many utterances are rejected; see `check_faults`."""
+    n_all = len(run.listing.utterances) + len(run.listing.rejected)
+    reasons = [f"{item.id}: {item.reason}" for item in rejected]
+    what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
+    check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / "rejected.jsonl")
+
+
+def check_faults(
+    what: str, reasons: Sequence[str], n_all: int, max_bad_ratio: float, file: Path | None = None
+) -> None:
+    """Makes sure that not too many of `n_all` utterances are unusable; logs the first reasons.
+
+    Args:
+        what: The beginning of the message.
+        reasons: Of each unusable utterance.
+        file: Lists all of them.
 
     Raises:
         InputError: If there are more than `allowed_faults`.
     """
-    if not rejected:
+    if not reasons:
         return
-    n_all = len(run.listing.utterances) + len(run.listing.rejected)
-    ratio = run.config.max_bad_ratio
-    allowed = allowed_faults(n_all, ratio)
-    count = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
-    reasons = "".join(f"\n  {item.id}: {item.reason}" for item in rejected[:_SHOWN])
-    if len(rejected) > _SHOWN:
-        reasons += f"\n  and {len(rejected) - _SHOWN} more"
-    listed = f"{run.folder / 'rejected.jsonl'} lists all of them:{reasons}"
-    if len(rejected) <= allowed:
-        _log.warning("%s; %s", count, listed)
+    shown = "".join(f"\n  {reason}" for reason in reasons[:_SHOWN])
+    if len(reasons) > _SHOWN:
+        shown += f"\n  and {len(reasons) - _SHOWN} more"
+    listed = f"{file} lists all of them:{shown}" if file else f"the first:{shown}"
+    allowed = allowed_faults(n_all, max_bad_ratio)
+    if len(reasons) <= allowed:
+        _log.warning("%s; %s", what, listed)
         return
-    limit = f"preprocess.max_bad_ratio {ratio:g} allows {allowed} of {n_all}"
-    if allowed > ratio * n_all:
+    limit = f"preprocess.max_bad_ratio {max_bad_ratio:g} allows {allowed} of {n_all}"
+    if allowed > max_bad_ratio * n_all:
         limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
-    raise InputError(f"{count}; {limit}; correct them or raise it; {listed}")
+    raise InputError(f"{what}; {limit}; correct them or raise it; {listed}")
 
 
 def log_notices(run: DatasetRun, total: ShardReport) -> None:

@@ -12,7 +12,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.mel import MelSpectrogram
 from preprocessors.manifest import Rejection, Utterance
-from processors.extraction.finishing import allowed_faults
+from processors.extraction.finishing import check_faults
 from processors.extraction.plan import list_corpus
 from processors.extraction.reading import UtteranceReader
 from processors.extraction.shards import Trace, crash_rejections, extract_or_reject, tools_for
@@ -26,7 +26,6 @@ from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
 _CHUNK = 50  # utterances that a process works on at a time
-_SHOWN = 5  # reasons in messages
 Split = dict[str, str]  # "train" or "valid", by id
 
 
@@ -62,7 +61,9 @@ def export_dump(config: Config, dataset: str, options: ExportOptions) -> None:
             for done in run_chunks(extract, chunks, options.n_cpus, preprocess.backend):
                 rejected += [*done.result, *crash_rejections(done.lost, "features")]
                 bar.advance(len(chunks[done.key]))
-        _check_rejected(rejected, len(utterances), preprocess.max_bad_ratio)
+        reasons = [f"{item.id}: {item.reason}" for item in sorted(rejected)]
+        what = f"{len(reasons)} of {len(utterances)} utterances cannot be used"
+        check_faults(what, reasons, len(utterances), preprocess.max_bad_ratio)
         for rejection in rejected:
             split.pop(rejection.id, None)
         _finish(folder, split, preprocess)
@@ -163,16 +164,6 @@ def _check(config: PreprocessConfig) -> None:
 def _chunks(utterances: Sequence[Utterance]) -> dict[str, Sequence[Utterance]]:
     starts = range(0, len(utterances), _CHUNK)
     return {f"{start}": utterances[start : start + _CHUNK] for start in starts}
-
-
-def _check_rejected(rejected: Sequence[Rejection], n_all: int, max_bad_ratio: float) -> None:
-    if not rejected:
-        return
-    reasons = "".join(f"\n  {item.id}: {item.reason}" for item in sorted(rejected)[:_SHOWN])
-    message = f"{len(rejected)} of {n_all} utterances cannot be used:{reasons}"
-    if len(rejected) > allowed_faults(n_all, max_bad_ratio):
-        raise InputError(f"{message}\n(preprocess.max_bad_ratio allows {max_bad_ratio:g} of them)")
-    _log.warning("%s", message)
 
 
 def _finish(folder: Path, split: Split, config: PreprocessConfig) -> None:

@@ -23,7 +23,7 @@ from preprocessors.manifest import Utterance
 from processors.alignment.aligner import AlignmentError, make_aligner
 from processors.audio.files import AudioError, read_audio
 from processors.dataset.store import FeatureStore
-from processors.durations.sources import Source
+from processors.durations.sources import durations_in
 from processors.tensorflowtts.importing import ImportOptions, import_dump
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet
@@ -186,7 +186,7 @@ def _write_durations(folder: Path) -> None:
 def _read_durations(folder: Path) -> object:
     entries = []
     for path in sorted(folder.iterdir()):
-        entries += Source(path, path.suffix.lower()[1:]).entries()[0]
+        entries += durations_in(path, path.suffix.lower()[1:]).entries()
     return [entry.read() for entry in entries]
 
 

@@ -24,7 +24,7 @@ from processors.durations import FRAME_FORMATS, IMPORT_FORMATS
 from processors.durations.fitting import Interpretation
 from processors.durations.frames import FrameRate
 from processors.durations.importing import import_durations
-from processors.durations.sources import Source
+from processors.durations.sources import durations_in
 from processors.extraction.plan import list_corpus
 from processors.records import SpokenText
 from processors.text.frontend import TextFrontend
@@ -99,7 +99,7 @@ def imported(tmp_path, format, grids):
         write(source, format, id, grid)
     config = config_of(DEMO, tmp_path, aligner="imported", imported_dir=str(tmp_path / "out"))
     reading = Interpretation(rate=RATE if format in FRAME_FORMATS else None)
-    import_durations(config, "LJSpeech", Source(source), reading, max_bad_ratio=1)
+    import_durations(config, "LJSpeech", durations_in(source), reading, max_bad_ratio=1)
     rows = (tmp_path / "out/rejected.jsonl").read_text().splitlines()
     return {row["id"]: row["reason"] for row in map(json.loads, rows)}
 

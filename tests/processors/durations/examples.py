@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from processors.alignment.timed import check_times
-from processors.durations.sources import FrameCounts, Source
+from processors.durations.sources import FrameCounts, durations_in
 from processors.durations.writing import AlignedSpeech
 from processors.records import TimedPhone, TimedWord
 
@@ -69,7 +69,7 @@ def write_counts(path, frames):
 
 
 def read(folder, format, **options):
-    (entry,) = Source(folder, format, **options).entries()[0]
+    (entry,) = durations_in(folder, format, **options).entries()
     found = entry.read()
     if not isinstance(found, FrameCounts):
         check_times(found)

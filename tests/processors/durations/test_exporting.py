@@ -11,7 +11,7 @@ from processors.durations import EXPORT_FORMATS
 from processors.durations.exporting import export_store
 from processors.durations.fitting import Interpretation
 from processors.durations.importing import import_durations
-from processors.durations.sources import Source
+from processors.durations.sources import durations_in
 from tests.processors.small_corpus import config_of, copy_corpus, prepare_dataset
 
 NAME = "LJSpeech"
@@ -54,7 +54,7 @@ def test_export_and_import_give_the_same_features(prepared, tmp_path, format):
     processed = Path(prepared.preprocess.processed_dir) / NAME
     export_store(prepared.preprocess, processed, format, tmp_path / "exported")
     config, folder = with_imported(prepared, tmp_path)
-    import_durations(config, NAME, Source(tmp_path / "exported"), Interpretation())
+    import_durations(config, NAME, durations_in(tmp_path / "exported"), Interpretation())
     prepare_dataset(config, NAME, 1)
     assert_same_features(processed, folder)
 
@@ -63,7 +63,7 @@ def test_imported_textgrids_give_the_features_of_the_textgrid_aligner(prepared, 
     config, folder = with_imported(prepared, tmp_path)
     textgrids = Path(prepared.dataset_path[NAME]) / "TextGrid"
     before = {path: path.read_bytes() for path in textgrids.iterdir()}
-    import_durations(config, NAME, Source(textgrids), Interpretation())
+    import_durations(config, NAME, durations_in(textgrids), Interpretation())
     prepare_dataset(config, NAME, 1)
     assert_same_features(Path(prepared.preprocess.processed_dir) / NAME, folder)
     assert {path: path.read_bytes() for path in textgrids.iterdir()} == before

@@ -19,7 +19,7 @@ from processors.durations.fitting import Interpretation
 from processors.durations.frames import FrameRate
 from processors.durations.importing import import_durations
 from processors.durations.pitch import find_pitch
-from processors.durations.sources import Source
+from processors.durations.sources import durations_in
 from processors.text.frontend import TextFrontend
 from tests.processors.small_corpus import DEMO, IDS, config_of, copy_corpus, prepare_dataset, texts
 from utils.errors import InputError
@@ -72,7 +72,7 @@ def run(corpus, tmp_path, source, reading=AS_STAGE_1, text=PHONES, keys=None, **
     imported = str(tmp_path / "imported")
     keys = {"aligner": "imported", "imported_dir": imported, "text": text, **(keys or {})}
     config = config_of(corpus, tmp_path / "processed", **keys)
-    import_durations(config, NAME, Source(source), reading, **options)
+    import_durations(config, NAME, durations_in(source), reading, **options)
     return config
 
 
@@ -89,7 +89,7 @@ def test_names_of_tiers_are_refused_where_there_are_none(corpus, spoken, tmp_pat
     source = write_all(tmp_path / "source", spoken)
     config = config_of(corpus, tmp_path / "processed", aligner="imported")
     with pytest.raises(InputError, match=r"--phone_tier .* of TextGrids; .*source holds npy"):
-        import_durations(config, NAME, Source(source, tiers=Tiers("foo")), AS_STAGE_1)
+        import_durations(config, NAME, durations_in(source, tiers=Tiers("foo")), AS_STAGE_1)
 
 
 def test_frames_of_a_foreign_split_arrive_at_their_utterances(corpus, spoken, tmp_path):

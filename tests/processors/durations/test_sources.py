@@ -10,7 +10,7 @@ import torch
 
 from processors.alignment.aligner import AlignmentError
 from processors.alignment.textgrid import Tiers
-from processors.durations.sources import Source, find_format
+from processors.durations.sources import durations_in, find_format
 from tests.processors.durations.examples import (
     COUNTED,
     DEMO,
@@ -151,7 +151,7 @@ def test_of_a_dump_of_tensorflowtts_only_durations_are_read(tmp_path):
     for name in ("train_utt_ids", "train/duration/u1-durations", "valid/ids/u1-ids"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         np.save(tmp_path / f"{name}.npy", np.arange(3))
-    entries = Source(tmp_path).entries()[0]
+    entries = durations_in(tmp_path).entries()
     assert [entry.name for entry in entries] == ["u1-durations"]
     assert entries[0].read().frames.tolist() == [0, 1, 2]
 

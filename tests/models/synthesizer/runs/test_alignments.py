@@ -12,7 +12,7 @@ from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
 from models.synthesizer.speech import Part, join
 from models.synthesizer.text.text_files import InputText
 from processors.durations import EXPORT_FORMATS
-from processors.durations.sources import Source
+from processors.durations.sources import durations_in
 from processors.records import Word
 from utils.errors import InputError
 
@@ -70,7 +70,7 @@ def test_durations_are_the_frames_that_were_spoken(tmp_path):
 @pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {"npy"}))
 def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
-    (entry,) = Source(tmp_path / "out", format).entries()[0]
+    (entry,) = durations_in(tmp_path / "out", format).entries()
     grid = entry.read()
     assert tuple(phone.label for phone in grid.phones) == PHONES
     edges = [phone.start_s for phone in grid.phones] + [grid.phones[-1].end_s]
