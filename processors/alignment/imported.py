@@ -77,10 +77,10 @@ def _grid(row: Mapping[str, Any]) -> Grid:
     rows = _rows(row, "phones")
     if not rows:
         raise AlignmentError(f"no phones; it has {', '.join(map(str, row)) or 'nothing'}")
-    phones = [_interval(one, "phone") for one in rows]
-    words = [_interval(one, "word") for one in _rows(row, "words")]
+    phones = [_interval(item, "phone") for item in rows]
+    words = [_interval(item, "word") for item in _rows(row, "words")]
     grid = make_grid(_number(row, "recording_s"), words, phones)
-    f0_hz = tuple(hz for one in rows if (hz := _number(one, "f0_hz")) is not None)
+    f0_hz = tuple(hz for item in rows if (hz := _number(item, "f0_hz")) is not None)
     if wrong := [hz for hz in f0_hz if not 0 <= hz < inf]:
         raise AlignmentError(f"a pitch f0_hz of {wrong[0]:g}, expected Hz, or 0 where unvoiced")
     return grid._replace(f0_hz=f0_hz) if len(f0_hz) == len(grid.phones) else grid
@@ -88,7 +88,7 @@ def _grid(row: Mapping[str, Any]) -> Grid:
 
 def _rows(row: Mapping[str, Any], key: str) -> Sequence[Mapping[str, Any]]:
     rows = row.get(key, [])
-    if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
+    if not isinstance(rows, list) or not all(isinstance(item, dict) for item in rows):
         raise AlignmentError(f"`{key}` is not a list of objects")
     return rows
 

@@ -69,7 +69,7 @@ class PocketSphinxAligner:
         duration_s = len(wav) / sample_rate
         _check_length(sum(map(len, words)), duration_s)
         spans = _align([_without_stress(word) for word in words], _to_pcm(wav, sample_rate))
-        _check_fit([span for found in spans for span in found])
+        _check_fit([span for word_spans in spans for span in word_spans])
         timed = [_timed(*pair, duration_s) for pair in zip(words, spans, strict=True)]
         return merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
 
@@ -93,7 +93,7 @@ def _check_fit(spans: Sequence[PhoneSpan]) -> None:
 
 def _without_stress(phones: Sequence[str]) -> Phones:
     bare = tuple(phone.rstrip("012") for phone in phones)
-    if unknown := [phone for phone, one in zip(phones, bare, strict=True) if one not in _PHONES]:
+    if unknown := [phone for phone, name in zip(phones, bare, strict=True) if name not in _PHONES]:
         raise AlignmentError(
             f"the aligner pocketsphinx does not know the phone {unknown[0]}; it takes ARPAbet"
             " (preprocess.text.phone_extractor lexicon), other phones need aligner textgrid"
@@ -172,10 +172,10 @@ class _Recogniser:
             (word.name, [PhoneSpan(phone.name, phone.start, phone.duration) for phone in word])
             for word in self._decoder.get_alignment()
         ]
-        found = [phones for name, phones in spans if not name.startswith(("<", "["))]  # no silence
-        if [tuple(span.phone for span in phones) for phones in found] != list(words):
+        spoken = [phones for name, phones in spans if not name.startswith(("<", "["))]  # no silence
+        if [tuple(span.phone for span in phones) for phones in spoken] != list(words):
             raise RuntimeError("its phones differ from those of the text")
-        return found
+        return spoken
 
     def _run(self, pcm: bytes) -> None:
         self._decoder.reinit_feat()  # or times depend on the utterance before

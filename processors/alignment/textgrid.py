@@ -97,20 +97,20 @@ def read_textgrid(path: Path, tiers: Tiers = USUAL_TIERS) -> Grid:
         plain = parseTextgridStr(text, includeEmptyIntervals=True)
         rows = [tier for tier in plain["tiers"] if tier["class"] == "IntervalTier"]
         _check_declared(text, rows)
-        found = {_kind(tier["name"], tiers): _intervals(tier["entries"]) for tier in reversed(rows)}
+        by_kind = {_kind(row["name"], tiers): _intervals(row["entries"]) for row in rows[::-1]}
         duration_s = float(plain["xmax"])
     except (PraatioException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise AlignmentError(f"{path}: not a complete TextGrid ({error}); make it again") from None
-    spoken = [one for one in found.get("phones", []) if not is_silence(one.label)]
+    spoken = [phone for phone in by_kind.get("phones", []) if not is_silence(phone.label)]
     names = ", ".join(str(tier["name"]) for tier in rows) or "none"
     if not spoken:
         wanted = tiers.phones or "phones"
         raise AlignmentError(f"{path}: no phones; expected a tier `{wanted}`, found {names}")
-    if tiers.words and "words" not in found:
+    if tiers.words and "words" not in by_kind:
         raise AlignmentError(f"{path}: no words; expected a tier `{tiers.words}`, found {names}")
-    pauses = [one for one in found.get("pauses", []) if one.label]
+    pauses = [pause for pause in by_kind.get("pauses", []) if pause.label]
     phones = sorted([*spoken, *pauses], key=_place)
-    return make_grid(duration_s, found.get("words", []), phones)
+    return make_grid(duration_s, by_kind.get("words", []), phones)
 
 
 def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> str:
@@ -126,7 +126,7 @@ def textgrid_of(tiers: Mapping[str, Sequence[Interval]], duration_s: float) -> s
         {
             "class": "IntervalTier",
             "name": name,
-            "entries": [(one.start_s, one.end_s, one.label) for one in intervals],
+            "entries": [(start_s, end_s, label) for label, start_s, end_s in intervals],
             **span,
         }
         for name, intervals in tiers.items()
@@ -155,9 +155,9 @@ def _read_text(path: Path) -> str:
 
 def _check_declared(text: str, tiers: Sequence[dict]) -> None:
     declared = [int(long or short) for long, short in _DECLARED.findall(text)]
-    found = [len(tier["entries"]) for tier in tiers]
-    if declared and declared != found:
-        raise ValueError(f"it declares {declared} intervals in its tiers and holds {found}")
+    held = [len(tier["entries"]) for tier in tiers]
+    if declared and declared != held:
+        raise ValueError(f"it declares {declared} intervals in its tiers and holds {held}")
 
 
 def _kind(name: str, tiers: Tiers) -> str:
@@ -168,8 +168,8 @@ def _kind(name: str, tiers: Tiers) -> str:
     for kind, wanted in tiers._asdict().items():
         if wanted and name.strip().lower() == wanted.lower():
             return kind
-    known = _TIER_NAMES.get(name.rpartition(" - ")[2].strip().lower(), "")
-    return "" if getattr(tiers, known, "") else known
+    kind = _TIER_NAMES.get(name.rpartition(" - ")[2].strip().lower(), "")
+    return "" if getattr(tiers, kind, "") else kind
 
 
 def _intervals(entries: Sequence[tuple[str, str, str]]) -> list[Interval]:

@@ -102,12 +102,12 @@ def check_times(grid: Grid) -> None:
     """
     _check_numbers(grid)
     for tier in (grid.words, grid.phones):
-        for one in tier:
-            if one.start_s < 0:
-                raise AlignmentError(f"{one.label} starts at {one.start_s:.3f} s, before 0")
-            if one.end_s < one.start_s:
+        for label, start_s, end_s in tier:
+            if start_s < 0:
+                raise AlignmentError(f"{label} starts at {start_s:.3f} s, before 0")
+            if end_s < start_s:
                 raise AlignmentError(
-                    f"{one.label} ends at {one.end_s:.3f} s, before it starts ({one.start_s:.3f} s)"
+                    f"{label} ends at {end_s:.3f} s, before it starts ({start_s:.3f} s)"
                 )
         for before, after in pairwise(tier):
             if after.start_s < before.start_s:
@@ -225,11 +225,9 @@ def _phones_of_words(spoken: SpokenText) -> list[list[str]]:
 
 
 def _check_numbers(grid: Grid) -> None:
-    for one in (*grid.words, *grid.phones):
-        if not (isfinite(one.start_s) and isfinite(one.end_s)):
-            raise AlignmentError(
-                f"{one.label} lasts from {one.start_s} to {one.end_s} s, which are not times"
-            )
+    for label, start_s, end_s in (*grid.words, *grid.phones):
+        if not (isfinite(start_s) and isfinite(end_s)):
+            raise AlignmentError(f"{label} lasts from {start_s} to {end_s} s, which are not times")
 
 
 def _check_duration(grid: Grid, duration_s: float) -> None:
@@ -257,11 +255,11 @@ def _check_end(last: Interval, duration_s: float) -> tuple[str, ...]:
 
 
 def _check_phones(grid: Grid, spoken: SpokenText) -> None:
-    expected = sum(word.end - word.start for word in spoken.words)
-    found = sum(phone.label not in PAUSES for phone in grid.phones)
-    if not MIN_PHONE_RATIO <= found / max(expected, 1) <= 1 / MIN_PHONE_RATIO:
+    n_expected = sum(word.end - word.start for word in spoken.words)
+    n_phones = sum(phone.label not in PAUSES for phone in grid.phones)
+    if not MIN_PHONE_RATIO <= n_phones / max(n_expected, 1) <= 1 / MIN_PHONE_RATIO:
         raise AlignmentError(
-            f"it has {found} phones, the text {expected}; does it belong to this text?"
+            f"it has {n_phones} phones, the text {n_expected}; does it belong to this text?"
         )
     lengths = [phone.end_s - phone.start_s for phone in grid.phones]
     unknown_s = sum(

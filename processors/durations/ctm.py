@@ -49,12 +49,12 @@ def read_ctm(paths: Sequence[Path], *, has_words: bool) -> dict[str, CtmRows]:
     rows: dict[str, CtmRows] = {}
     for path in paths:
         of_words = has_words and "word" in path.name.lower()
-        for id, found in _lines(path):
+        for id, content in _lines(path):
             row = rows.setdefault(id, CtmRows(path))
-            if isinstance(found, Interval):
-                (row.words if of_words else row.phones).append(found)
+            if isinstance(content, Interval):
+                (row.words if of_words else row.phones).append(content)
             elif not row.fault:
-                row.path, row.fault = path, found
+                row.path, row.fault = path, content
     spoken = {id: row for id, row in rows.items() if row.phones or row.fault}
     if not any(row.phones for row in spoken.values()):
         missing = f"{paths[0]}: no phones; files with `word` in their names hold words"

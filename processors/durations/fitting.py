@@ -66,8 +66,8 @@ class Fitter:
         self._table = Table({}, None)
         if interpretation.table:
             self._table = read_table(interpretation.table)
-        own = FrameRate(config.hop_length, config.sample_rate)
-        self.rate = interpretation.rate or self._table.rate or own
+        stage_1 = FrameRate(config.hop_length, config.sample_rate)
+        self.rate = interpretation.rate or self._table.rate or stage_1
 
     def __call__(
         self, entry: SourceEntry, utterance: Utterance
@@ -91,16 +91,16 @@ class Fitter:
             _check_attention(entry.attention, self._config.min_attention)
             wav, sample_rate = _recording(utterance)
             seconds = len(wav) / sample_rate
-            found = entry.read()
+            durations = entry.read()
             off = None
-            if isinstance(found, Grid):
-                alignment = self._by_times(found, spoken, seconds)
+            if isinstance(durations, Grid):
+                alignment = self._by_times(durations, spoken, seconds)
             else:
                 if self._options.table:
-                    alignment, off = self._by_table(found.frames, spoken, seconds, utterance.id)
+                    alignment, off = self._by_table(durations.frames, spoken, seconds, utterance.id)
                 else:
-                    alignment, off = self._by_layout(found.frames, spoken, seconds)
-                alignment = self._with_pitch(alignment, found.frames, utterance.id)
+                    alignment, off = self._by_layout(durations.frames, spoken, seconds)
+                alignment = self._with_pitch(alignment, durations.frames, utterance.id)
             check_coverage(alignment, wav, sample_rate)
         mel = self._config.mel
         frames = frame_durations(alignment.boundaries_s, mel)
@@ -153,9 +153,9 @@ class Fitter:
 
 def _check_attention(attention: PathQuality | None, least: float) -> None:
     if attention is not None and attention.least < least:
-        found = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
+        measured = ", ".join(f"{name} {value:.2f}" for name, value in attention._asdict().items())
         raise PoorAttentionError(
-            f"poor attention ({found}; preprocess.min_attention is {least:g}); train"
+            f"poor attention ({measured}; preprocess.min_attention is {least:g}); train"
             " the voice longer, or check text and recording"
         )
 

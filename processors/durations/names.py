@@ -39,19 +39,19 @@ def match_names(entries: Iterable[SourceEntry], ids: Collection[str], pattern: s
             )
         before, after = map(re.escape, pattern.split("{id}"))
         expressions = [re.compile(f"{before}(?P<id>.+){after}")]
-    found: dict[str, list[SourceEntry]] = {}
+    by_id: dict[str, list[SourceEntry]] = {}
     extra = []
     for entry in entries:
-        matches = [match["id"] for one in expressions if (match := one.fullmatch(entry.name))]
+        matches = [match["id"] for form in expressions if (match := form.fullmatch(entry.name))]
         names = matches if pattern else [entry.name, *matches]
         id = next((name for name in names if name in ids), None)
         if id is None:
             extra.append(entry.name)
         else:
-            found.setdefault(id, []).append(entry)
+            by_id.setdefault(id, []).append(entry)
     return Matches(
-        {id: found[id][0] for id in sorted(found) if len(found[id]) == 1},
-        missing=sorted({*ids} - found.keys()),
+        {id: by_id[id][0] for id in sorted(by_id) if len(by_id[id]) == 1},
+        missing=sorted({*ids} - by_id.keys()),
         extra=sorted(extra),
-        doubled=sorted(id for id in found if len(found[id]) > 1),
+        doubled=sorted(id for id in by_id if len(by_id[id]) > 1),
     )

@@ -110,5 +110,5 @@ def pitch_of_phones(
     """
     middles = (boundaries[:-1] + boundaries[1:]) / 2
     tokens = np.searchsorted(token_edges, middles, side="right") - 1
-    known = (np.diff(boundaries) > 0) & (tokens >= 0) & (tokens < len(pitch))
-    return np.where(known, pitch[tokens.clip(0, len(pitch) - 1)], 0.0)
+    has_pitch = (np.diff(boundaries) > 0) & (tokens >= 0) & (tokens < len(pitch))
+    return np.where(has_pitch, pitch[tokens.clip(0, len(pitch) - 1)], 0.0)

@@ -36,13 +36,13 @@ class HmmAligner:
         units = [self._model.numbers_of(phones) for phones in words]
         segments = segments_of(units, is_punctuated(spoken))
         frames = self._model.normalized(mfcc(wav, sample_rate), utterance.speaker)
-        path = self._model.align(frames, segments)
-        if path is None:
+        aligned = self._model.align(frames, segments)
+        if aligned is None:
             raise AlignmentError("text and recording do not fit: no path leads through all words")
-        times = zip(segments, [0.0, *path.ends_s[:-1]], path.ends_s, strict=True)
+        times = zip(segments, [0.0, *aligned.ends_s[:-1]], aligned.ends_s, strict=True)
         spans = iter([(start, end) for segment, start, end in times if not segment.place])
         timed = [[TimedPhone(phone, *next(spans)) for phone in phones] for phones in words]
-        score = score_of(path, self._model.chain(segments), segments, spoken)
+        score = score_of(aligned, self._model.chain(segments), segments, spoken)
         alignment = merge(aligned_words(spoken, timed), duration_s, self.edge_silence_s)
         return replace(alignment, score=score)
 

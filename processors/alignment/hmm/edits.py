@@ -35,18 +35,18 @@ class Edit(NamedTuple):
 
 
 def score_of(
-    found: HmmAlignment, chain: Chain, segments: Sequence[Segment], spoken: SpokenText
+    aligned: HmmAlignment, chain: Chain, segments: Sequence[Segment], spoken: SpokenText
 ) -> AlignmentScore:
     """Scores how well a recording fits its text.
 
     Args:
         spoken: Its text; the phones of its words are those of the segments.
     """
-    edit = best_edit(found.emissions, found.background, chain, segments)
+    edit = best_edit(aligned.emissions, aligned.background, chain, segments)
     phones = [phone for word in spoken.words for phone in spoken.phones[word.start : word.end]]
     numbers = [number for number, segment in enumerate(segments) if not segment.place]
-    ratios = found.emissions[:, chain.pdfs] - found.background[:, None]  # (T, S)
-    by_state = np.stack([found.occupancy.sum(axis=0), (found.occupancy * ratios).sum(axis=0)])
+    ratios = aligned.emissions[:, chain.pdfs] - aligned.background[:, None]  # (T, S)
+    by_state = np.stack([aligned.occupancy.sum(axis=0), (aligned.occupancy * ratios).sum(axis=0)])
     by_segment = by_state.reshape(2, len(segments), -1).sum(axis=2)
     frames, fits = by_segment[:, numbers]  # (phones,) each
     worst = int(np.where(frames > 0.5, fits / np.maximum(frames, 1e-3), np.inf).argmin())
@@ -58,7 +58,7 @@ def score_of(
         end_s=round(edit.end * FRAME_S, 3),
         fit=round(float(fits.sum() / max(frames.sum(), 1e-3)), 3),
         worst_phone=phones[worst],
-        worst_phone_s=round(float(found.ends_s[numbers[worst]]), 3),
+        worst_phone_s=round(float(aligned.ends_s[numbers[worst]]), 3),
         longest_phone=phones[longest],
         longest_s=round(float(frames[longest]) * FRAME_S, 3),
     )
@@ -164,7 +164,7 @@ def _backward_scores(emissions: np.ndarray, logs: Chain) -> np.ndarray:
 def _best(
     exits: np.ndarray, entries: np.ndarray, sound: np.ndarray
 ) -> tuple[float, int, int, int, int]:  # likelihood with the best edit, its words and frames
-    found = (_NEVER, 0, 0, 0, 0)
+    best = (_NEVER, 0, 0, 0, 0)
     n_places, n_times = exits.shape
     for first in range(n_places):
         for past in range(first, min(first + MOST_WORDS + 1, n_places)):
@@ -172,6 +172,6 @@ def _best(
             for t in range(n_times):
                 if exits[first, t] - sound[t] > before:
                     before, start = exits[first, t] - sound[t], t
-                if before + sound[t] + entries[past, t] > found[0]:
-                    found = (before + sound[t] + entries[past, t], first, past, start, t)
-    return found
+                if before + sound[t] + entries[past, t] > best[0]:
+                    best = (before + sound[t] + entries[past, t], first, past, start, t)
+    return best

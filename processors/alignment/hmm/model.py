@@ -116,14 +116,16 @@ class PhoneHmm:
         chain = self.chain(segments)
         unscaled = log_likelihoods(frames, self.mixtures.gaussians, np.arange(len(self.stay)))
         emissions = _EMISSION_SCALE * unscaled
-        found = forward_backward(emissions, chain.pdfs, chain)
-        if not np.isfinite(found.log_likelihood):
+        posteriors = forward_backward(emissions, chain.pdfs, chain)
+        if not np.isfinite(posteriors.log_likelihood):
             return None
-        lengths = found.occupancy.sum(axis=0).reshape(len(segments), N_STATES).sum(axis=1)
+        lengths = posteriors.occupancy.sum(axis=0).reshape(len(segments), N_STATES).sum(axis=1)
         counts = self.mixtures.counts.sum(axis=1)
         counts[-N_STATES:] = 0  # `OTHER` fits any sound a little
         background = _EMISSION_SCALE * background_of(unscaled, counts)
-        return HmmAlignment(np.cumsum(lengths) * FRAME_S, found.occupancy, emissions, background)
+        return HmmAlignment(
+            np.cumsum(lengths) * FRAME_S, posteriors.occupancy, emissions, background
+        )
 
 
 def blank_model(units: Sequence[str], n_features: int) -> PhoneHmm:

@@ -73,8 +73,8 @@ class _Expectations:
             total += part
         self.dwelt += other.dwelt
         self.visits += other.visits
-        for place, (found, places) in other.silences.items():
-            self.silences[place][0] += found - 1.0  # the prior counts once
+        for place, (n_silences, places) in other.silences.items():
+            self.silences[place][0] += n_silences - 1.0  # the prior counts once
             self.silences[place][1] += places - 2.0
         self.log_likelihood += other.log_likelihood
         self.n_frames += other.n_frames
@@ -107,21 +107,21 @@ def train(examples: Sequence[Example], n_threads: int = 1) -> PhoneHmm:
 
 def _untrained(examples: Sequence[Example]) -> PhoneHmm:
     """A model with the units and the speakers of the examples."""
-    units = {unit_of(phone) for one in examples for word in one.words for phone in word}
+    units = {unit_of(phone) for example in examples for word in example.words for phone in word}
     frames: dict[str, list[np.ndarray]] = {}
-    for one in examples:
-        frames.setdefault(one.speaker, []).append(one.frames)
+    for example in examples:
+        frames.setdefault(example.speaker, []).append(example.frames)
     n_features = examples[0].frames.shape[1] if examples else 1
     norms = {speaker: norm_of(np.concatenate(parts)) for speaker, parts in sorted(frames.items())}
     return replace(blank_model(sorted(units), n_features), norms=norms)
 
 
 def _normalized(model: PhoneHmm, examples: Sequence[Example]) -> Iterator[_NormalizedExample]:
-    for one in examples:
-        words = [model.numbers_of(word) for word in one.words]
-        if len(one.frames) >= N_STATES * sum(map(len, words)) > 0:
-            segments = segments_of(words, one.punctuated)
-            yield _NormalizedExample(model.normalized(one.frames, one.speaker), segments)
+    for example in examples:
+        words = [model.numbers_of(word) for word in example.words]
+        if len(example.frames) >= N_STATES * sum(map(len, words)) > 0:
+            segments = segments_of(words, example.punctuated)
+            yield _NormalizedExample(model.normalized(example.frames, example.speaker), segments)
 
 
 def _train_growing(
@@ -175,9 +175,9 @@ def _tie_states(
     def contexts_of(part: int) -> Contexts:
         contexts: Contexts = {}
         for frames, segments in utterances[part::_PARTS]:
-            found = model.posteriors(frames, model.chain(segments))
-            if np.isfinite(found.log_likelihood):
-                accumulate_contexts(contexts, frames, found.occupancy, segments)
+            posteriors = model.posteriors(frames, model.chain(segments))
+            if np.isfinite(posteriors.log_likelihood):
+                accumulate_contexts(contexts, frames, posteriors.occupancy, segments)
         return contexts
 
     contexts = merge_contexts(pool.map(contexts_of, range(_PARTS)))
@@ -275,8 +275,8 @@ def _m_step(model: PhoneHmm, expectations: _Expectations) -> PhoneHmm:
     frames = (expectations.dwelt + 9) / (expectations.visits + 3)
     stay = np.clip(1 - 1 / np.maximum(frames, 1.0), _SHORTEST_STAY, _LONGEST_STAY)
     shares = {
-        place: float(np.clip(found / places, 0.01, 0.98))
-        for place, (found, places) in expectations.silences.items()
+        place: float(np.clip(n_silences / places, 0.01, 0.98))
+        for place, (n_silences, places) in expectations.silences.items()
     }
     return replace(model, mixtures=mixtures, stay=stay, silence_shares=shares)
 

@@ -246,9 +246,9 @@ def _sets(units: np.ndarray, sums: np.ndarray, n_units: int) -> np.ndarray:
         cost = _cost(joined)
         loss = _cost(joined[:, None] + joined) - cost[:, None] - cost
         np.fill_diagonal(loss, np.inf)
-        one, other = np.unravel_index(int(loss.argmin()), loss.shape)
-        kept = ~np.isin(np.arange(len(groups)), (one, other))
-        groups = np.concatenate([groups[kept], [groups[one] | groups[other]]])
-        joined = np.concatenate([joined[kept], [joined[one] + joined[other]]])
+        first, second = np.unravel_index(int(loss.argmin()), loss.shape)
+        kept = ~np.isin(np.arange(len(groups)), (first, second))
+        groups = np.concatenate([groups[kept], [groups[first] | groups[second]]])
+        joined = np.concatenate([joined[kept], [joined[first] + joined[second]]])
         sets.append(groups[-1])
     return np.array(sets[::-1])
