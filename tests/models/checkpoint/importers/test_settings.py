@@ -31,7 +31,7 @@ def test_all_missing_values_are_named():
 
 def test_a_tree_has_sections_and_knows_the_keys_of_the_file():
     tree = tree_of("tts", MEL, FILE, {"preprocess.sample_rate": "rate", "preprocess.f_max": "x"})
-    assert tree.values["preprocess"] == {"sample_rate": 22050, "fmax": 8000}
+    assert tree.values["preprocess"] == {"sample_rate": 22050, "f_max": 8000}
     assert tree.values["log_dir"] == "ckpts/tts"
     assert tree.origins["preprocess", "sample_rate"] == "args.json (rate)"
 
@@ -39,7 +39,7 @@ def test_a_tree_has_sections_and_knows_the_keys_of_the_file():
 def test_a_mel_without_an_upper_edge_ends_at_half_of_the_sample_rate():
     def f_max(rate):
         settings = {"preprocess.sample_rate": rate, "preprocess.f_max": None}
-        return tree_of("tts", settings, FILE, {}).values["preprocess"]["fmax"]
+        return tree_of("tts", settings, FILE, {}).values["preprocess"]["f_max"]
 
     assert f_max(22050) == 11025
     assert f_max("fast") is None  # the error names the sample rate
