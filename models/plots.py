@@ -292,7 +292,6 @@ def draw_mel(
     """Draws the mel as an image, with a thin line at each phone boundary.
 
     Args:
-        panel: Axes to draw on.
         mel: (M, T).
         edges: Boundaries on the time axis, (N + 1,).
         limits: Lowest and highest value of the colour scale.
@@ -318,7 +317,6 @@ def draw_labels(
     """Writes the phone names above the panel, each linked to its phone by a thin line.
 
     Args:
-        panel: Axes to draw on.
         phones: Phone names, N of them.
         edges: Boundaries on the time axis, (N + 1,).
         rows: Row of each name, counted from the panel upwards.
@@ -347,7 +345,6 @@ def draw_curve(
     """Draws one curve over the phone boundaries; zeros of f0 (unvoiced) are gaps.
 
     Args:
-        panel: Axes to draw on.
         values: (T,).
         edges: Boundaries on the time axis, (N + 1,).
         name: Label of the axis.

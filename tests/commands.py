@@ -11,6 +11,8 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 
+from accelerate.state import AcceleratorState
+
 from utils.cli import run
 
 ROOT = Path(__file__).parents[1]
@@ -45,9 +47,11 @@ def _as_process(words: list[str], folder: Path, log: logging.Handler) -> Iterato
     sys.argv = words
     os.chdir(folder)
     logging.root.addHandler(log)
+    AcceleratorState._reset_state(reset_partial_state=True)
     try:
         yield
     finally:
+        AcceleratorState._reset_state(reset_partial_state=True)
         logging.root.removeHandler(log)
         logging.root.setLevel(level)
         signal.signal(signal.SIGINT, handler)

@@ -54,7 +54,6 @@ def build(
     that is left out has its defaults.
 
     Args:
-        cls: Dataclass.
         tree: The result of `read_tree`.
         sections: Class of each top-level field that `cls` annotates as `object`.
         check: Raises a ValueError if the values do not go together.
@@ -76,7 +75,6 @@ def build_complete(cls: type[T], plain: object, path: Path) -> T:
     """Builds a dataclass from the content of a file that holds every field, as `to_plain` gives it.
 
     Args:
-        cls: Dataclass.
         plain: Content of the file.
         path: The file, for messages.
 

@@ -69,7 +69,6 @@ def from_here(text: str, caller: str) -> str:
 
     Args:
         text: As the user gave it; not every shell expands a leading `~` in --flag=~/a.
-        caller: The user's folder.
     """
     if text.startswith("~"):
         return str(user_path(text))

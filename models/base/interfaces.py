@@ -56,7 +56,6 @@ class AcousticModel(Protocol):
 
         Args:
             precision: One of PRECISIONS. None of them changes what decides about durations.
-            compiled: `inference.compile`.
 
         Raises:
             InputError: If the device cannot compute in it, or the network cannot be compiled.

@@ -61,9 +61,6 @@ class Model(Generic[C]):
     def build_task(self, config: Config, assets: Assets) -> Task[Any]:
         """Builds the training task of an experiment.
 
-        Args:
-            assets: As for `build_network`.
-
         Raises:
             InputError: If an asset is missing, or the configuration does not fit the task.
         """

@@ -79,10 +79,6 @@ def load_config(path: Path, overrides: Sequence[str] = (), task: str | None = No
 def config_lines(path: Path, overrides: Sequence[str] = ()) -> list[str]:
     """Every key of an experiment's configuration as a line `key.path = value  # origin`.
 
-    Args:
-        path: As for `load_config`.
-        overrides: As for `load_config`.
-
     Raises:
         ConfigError: As for `load_config`.
     """

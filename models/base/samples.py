@@ -32,7 +32,6 @@ def synthesis_samples(network: AcousticModel, batch: TtsBatch, assets: Assets) -
     Args:
         network: In evaluation mode, on the batch's device.
         batch: Its phones, speakers and lengths of recordings are used.
-        assets: Mel definition and vocabulary.
 
     Raises:
         InputError: If there is no vocabulary.
@@ -71,7 +70,6 @@ def add_alignment_figures(
         samples: Of the batch, in its order.
         batch: Mels, f0 and energy of the recordings.
         durations: Frames per phone, (B, N).
-        assets: Mel definition and vocabulary.
     """
     for item, sample in enumerate(samples):
         T, N = int(batch.mel_lengths[item]), int(batch.phone_lengths[item])
@@ -111,9 +109,7 @@ def resynthesis_samples(
     """Recordings and their resynthesis; a figure shows the mels of both.
 
     Args:
-        batch: Recordings.
         wav_hat: Resynthesised from the mels of the batch, (B, S).
-        mel: Definition of the mels.
         mel_of: Computes them, (B, S) -> (B, M, T).
     """
     for item, id in enumerate(batch.ids):

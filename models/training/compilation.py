@@ -32,8 +32,6 @@ class Compilation:
     that cannot be compiled as a whole overrides `compile`.
 
     Args:
-        networks: On their device.
-        mode: `train.compile`.
         shapes: Of all batches; none if they vary.
 
     Attributes:
@@ -81,7 +79,6 @@ class Compilation:
         """Counts the graphs that an update compiles; warns of any after the warm-up.
 
         Args:
-            window: The micro-batches of the update.
             update: Its number, from 1.
         """
         if not self._is_on:

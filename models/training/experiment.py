@@ -84,7 +84,6 @@ def train(
     """Trains an experiment, from the start or from its newest checkpoint.
 
     Args:
-        name: Its folder in `log_dir`.
         resume: Continue from the newest whole checkpoint.
         restart: Delete existing checkpoints and start again.
         init_from: Model whose weights training starts from, instead of `train.init_from`: a folder

@@ -58,10 +58,7 @@ class Trainer:
 
     Args:
         task: Its networks are moved to the device.
-        data: Batches of this process.
-        config: The `train` section.
         accelerator: Device, mixed precision and processes.
-        checkpoints: The experiment's `checkpoints`.
         observers: Curves, samples, scores and the model card.
 
     Attributes:

@@ -98,8 +98,6 @@ def contour_targets(
     """Targets of the predictors of pitch and energy.
 
     Args:
-        pitch: Part of the network.
-        energy: Part of the network.
         f0: (B, T) Hz, 0 = unvoiced; interpolated for bins, left out for a convolution.
         energies: (B, T).
         durations: (B, N) frames.
@@ -127,7 +125,6 @@ def continued(
 
     Args:
         given: Hz, (B, N), 0 = unvoiced.
-        pitch: Part of the network.
         lengths: Phones per item, (B,).
         speaker_ids: (B,).
 

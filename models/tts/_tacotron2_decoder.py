@@ -96,7 +96,6 @@ class Decoder(nn.Module):
     """Prenet, attention LSTM, attention, decoder LSTM, and the layers for mel and gate.
 
     Args:
-        config: Sizes.
         memory_size: Size of an encoded phone, H.
         n_mels: M.
     """

@@ -36,7 +36,6 @@ class DecoderWeights:
     """The weights of a decoder in the layout of the loop.
 
     Args:
-        decoder: Its weights are copied.
         precision: Of the LSTMs' weights: "fp16" and "int8" (on CPUs only) read a half and a quarter
             as much; all other numbers are float32.
 

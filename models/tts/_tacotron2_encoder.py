@@ -31,11 +31,7 @@ class EncoderConfig:
 
 
 class Encoder(nn.Module):
-    """Phones to hidden vectors (section 2.2).
-
-    Args:
-        config: Sizes.
-    """
+    """Phones to hidden vectors (section 2.2)."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()

@@ -97,10 +97,7 @@ class Tacotron2(nn.Module):
     """Phones to mel: encoder, decoder with attention, postnet.
 
     Args:
-        config: Sizes.
         n_phones: Size of the vocabulary, padding (id 0) included.
-        n_mels: Bands of the mel.
-        n_speakers: Number of speakers.
         log_floor: Log-mel of silence, which fills the padding of `infer`.
     """
 
@@ -332,10 +329,6 @@ def losses_of(network: Tacotron2, batch: TtsBatch) -> dict[str, LossTerm]:
 
     The gate is to open in the step of the last frame; all frames of a step share it. `focus`, with
     weight 0, is the largest weight of the attention: near 1 where a frame belongs to one phone.
-
-    Args:
-        network: In training or evaluation mode.
-        batch: Its durations are not read.
     """
     output: TrainingOutput = network(*_inputs(batch))
     mel, frame_mask = batch.mel.mT, length_mask(batch.mel_lengths, batch.mel.shape[2])

@@ -133,12 +133,7 @@ def _upsampled(padding: Padding, rate: int) -> Padding:
 
 
 class HiFiGAN(nn.Module):
-    """The generator: mel to waveform.
-
-    Args:
-        config: Sizes.
-        n_mels: Bands of the mel.
-    """
+    """The generator: mel to waveform."""
 
     def __init__(self, config: GeneratorConfig, n_mels: int) -> None:
         super().__init__()

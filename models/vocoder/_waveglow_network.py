@@ -79,12 +79,7 @@ class Latent(NamedTuple):
 
 
 class WaveGlow(nn.Module):
-    """Mel and noise to waveform, and back.
-
-    Args:
-        config: Sizes, and settings of inference.
-        mel: Definition of the mels.
-    """
+    """Mel and noise to waveform, and back."""
 
     hum: Tensor | None  # what the denoiser removes; set for inference, when weights are fixed
 

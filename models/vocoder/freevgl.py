@@ -97,12 +97,7 @@ class ConvNeXtBlock(nn.Module):
 
 
 class FreeVGL(WholeMelVocoder):
-    """Mel to waveform.
-
-    Args:
-        config: Sizes, and settings of the synthesis.
-        mel: Definition of the mels.
-    """
+    """Mel to waveform."""
 
     def __init__(self, config: FreeVGLConfig, mel: MelConfig) -> None:
         super().__init__(mel)
@@ -162,9 +157,7 @@ class FreeVGLTask:
     """Training on recordings, or on the mels that an acoustic model predicts for them.
 
     Args:
-        network: The network to train.
         config: Weights of the losses, and changes of the training segments.
-        mel: Definition of the mels.
     """
 
     exported = "model"

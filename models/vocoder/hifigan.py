@@ -95,8 +95,6 @@ class HiFiGANTask:
     Args:
         generator: With weight normalisation.
         discriminator: None: the generator is trained on the mel and STFT losses alone.
-        config: Weights of the losses.
-        mel: Definition of the mels.
     """
 
     exported = "generator"

@@ -61,7 +61,6 @@ class WaveGlowTask:
     Args:
         network: With weight normalisation.
         config: `train_sigma` is read.
-        mel: Definition of the mels.
     """
 
     exported = "model"

@@ -37,7 +37,6 @@ class AlignmentEncoder(nn.Module):
 
     Args:
         phone_channels: H, size of the phone embedding.
-        n_mels: Bands of the mel.
         attention_channels: C, channels in which distances are measured.
         temperature: Factor on squared distances.
     """

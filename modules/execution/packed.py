@@ -35,7 +35,6 @@ class PackedConv1d(nn.Module):
     Args:
         weight: (H_out, H_in, K), K odd.
         bias: (H_out,), or None.
-        dtype: In which it computes.
         packs: Whether to lay out the weights, where the device can.
     """
 
@@ -95,8 +94,6 @@ class PackedPostNet(nn.Module):
     """A `PostNet` whose batch normalisation is part of the weights.
 
     Args:
-        postnet: In eval mode.
-        dtype: In which it computes.
         packs: As of `PackedConv1d`.
     """
 

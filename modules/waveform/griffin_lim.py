@@ -27,9 +27,6 @@ class WholeMelVocoder(nn.Module):
     """A vocoder that needs the whole mel of an utterance, since each phase depends on all others.
 
     Subclasses define `synthesise`.
-
-    Args:
-        mel: Definition of the mels.
     """
 
     def __init__(self, mel: MelConfig) -> None:
@@ -87,7 +84,6 @@ class GriffinLim(WholeMelVocoder):
     """Mel to waveform, deterministic and without trained weights.
 
     Args:
-        mel: Definition of the mels.
         iterations: 30 are enough for speech.
         momentum: 0 is the algorithm of Griffin and Lim (1984).
     """

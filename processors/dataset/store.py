@@ -255,7 +255,6 @@ class MelWavStore(Store):
         """Reads one utterance, or some frames of it, by id or position.
 
         Args:
-            key: Id or position.
             n_frames: How many, as far as there are so many; None: all that follow.
 
         Raises:

@@ -45,9 +45,6 @@ class LexiconPhonemizer:
     def __call__(self, words: Sequence[str]) -> list[Pronunciation]:
         """The pronunciation of each word of a clause.
 
-        Args:
-            words: Words between two pauses.
-
         Raises:
             InputError: If a word has no pronunciation; the message names it.
         """

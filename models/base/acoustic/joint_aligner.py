@@ -72,10 +72,7 @@ class JointAligner(nn.Module):
     """Soft alignment of phones to the frames of a mel.
 
     Args:
-        config: Sizes.
         n_phones: Size of the vocabulary, padding (id 0) included.
-        n_mels: Bands of the mel.
-        n_speakers: Number of speakers.
     """
 
     def __init__(
@@ -125,10 +122,6 @@ def _attend(network: JointAligner, batch: TtsBatch) -> Tensor:
 def find_durations(network: JointAligner, batch: TtsBatch) -> Tensor:
     """Durations by a trained aligner.
 
-    Args:
-        network: In eval mode.
-        batch: Its durations are not read.
-
     Returns:
         Frames per phone, (B, N).
 
@@ -154,9 +147,6 @@ class AlignerTraining:
         yield Update(ALIGNER, aligner_training.losses(alignment, batch))
         batch = batch._replace(durations=alignment.durations)
 
-    Args:
-        config: Prior, and weights of the losses.
-
     Attributes:
         step: Updates done.
     """
@@ -181,12 +171,7 @@ class AlignerTraining:
         return AlignerOutput(log_attention, monotonic_durations(log_attention, *lengths))
 
     def losses(self, alignment: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Computes the forward-sum and binarization loss (modules/alignment/encoder.py).
-
-        Args:
-            alignment: What `align` gave for the batch.
-            batch: Its lengths are read.
-        """
+        """Computes the forward-sum and binarization loss (modules/alignment/encoder.py)."""
         all_alignments = forward_sum(
             alignment.log_attention, batch.phone_lengths, batch.mel_lengths
         )
@@ -198,22 +183,13 @@ class AlignerTraining:
         }
 
     def validation_losses(self, alignment: AlignerOutput, batch: TtsBatch) -> dict[str, LossTerm]:
-        """Computes the losses with weight 0: they do not choose the best checkpoint.
-
-        Args:
-            alignment: What `align` gave for the batch.
-            batch: Its lengths are read.
-        """
+        """Computes the losses with weight 0: they do not choose the best checkpoint."""
         losses = self.losses(alignment, batch)
         return {name: term._replace(weight=0.0) for name, term in losses.items()}
 
 
 def build_aligner(aligner: JointAlignerConfig, assets: Assets) -> JointAligner:
     """Builds the aligner of an experiment, with random weights.
-
-    Args:
-        aligner: Sizes.
-        assets: Vocabulary, speakers and mel.
 
     Raises:
         InputError: If the vocabulary is missing.
@@ -226,10 +202,6 @@ def build_aligner_training(
     config: Config, assets: Assets, aligner: JointAlignerConfig
 ) -> AlignerTraining | None:
     """Builds the training of an experiment's aligner; None if stage 1 stored durations.
-
-    Args:
-        assets: Vocabulary, speakers and mel.
-        aligner: `model.aligner`.
 
     Raises:
         InputError: If the vocabulary is missing.

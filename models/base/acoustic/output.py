@@ -51,7 +51,6 @@ def contour_stats(assets: Assets, quantity: str) -> ContourStats:
     """Statistics of f0 or energy, in the order of the speakers.
 
     Args:
-        assets: Speakers and their statistics.
         quantity: A field of `SpeakerStats`, such as "f0_phone" or "energy_frame".
 
     Raises:
@@ -133,7 +132,6 @@ def resolve_speakers(speaker_ids: Tensor | None, n_speakers: int, lengths: Tenso
 
     Args:
         speaker_ids: (B,), or None.
-        n_speakers: Speakers of the model.
         lengths: Any (B,) of the batch: gives size and device of the result.
 
     Returns:

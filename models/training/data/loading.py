@@ -148,7 +148,6 @@ def make_collator(task: str, mel: MelConfig) -> Collator:
 
     Args:
         task: "tts" or "vocoder".
-        mel: Definition of the mels.
     """
     if task == "vocoder":
         log_floor = mel.log_floor_value
@@ -163,8 +162,6 @@ def load_data(
 
     Args:
         assets: Its mel, vocabulary and speakers.
-        process: This process.
-        device: Where batches will go.
 
     Raises:
         InputError: If data are missing or do not fit the assets; if segments are too short.
@@ -238,12 +235,7 @@ def _recording_sources(
 
 
 def global_batch(train: TrainConfig, data: TrainingData) -> tuple[float, float]:
-    """Mean utterances and frames (without padding) of an update, over all its processes.
-
-    Args:
-        train: The `train` section.
-        data: Of any process of the run.
-    """
+    """Mean utterances and frames (without padding) of an update, over all its processes."""
     batches = len(data.sampler.plan(0))
     n_batches = data.sampler.processes * train.gradient_accumulation_step
     updates = batches / n_batches
@@ -261,12 +253,7 @@ def data_of(
     """Plans the batches of both datasets.
 
     Args:
-        training: Training items.
         validation: Validation items; may be none.
-        collator: Makes a batch of items.
-        train: The `train` section.
-        process: This process.
-        device: Where batches will go.
 
     Raises:
         InputError: If there are fewer training items than micro-batches in one update.

@@ -53,10 +53,6 @@ def extend_assets(voice: Assets, data: Assets) -> Assets:
 def check_whole(network: nn.Module, transfer: Transfer) -> None:
     """Makes sure that a network has the weights of a voice and nothing else, but for speakers.
 
-    Args:
-        network: Filled by `initialise`.
-        transfer: What was filled.
-
     Raises:
         InputError: If a tensor that will not be trained is only in the network or in the voice.
     """
@@ -81,10 +77,6 @@ def begin_at_mean(network: nn.Module, transfer: Transfer) -> None:
 
     Without an embedding in the voice, which had one speaker, all rows become 0: adding it changes
     nothing.
-
-    Args:
-        network: Filled by `initialise`.
-        transfer: What was filled.
     """
     for name, parameter in _rows_of_speakers(network).items():
         copied = sum(row.startswith(f"{name}: ") for row in transfer.reused)

@@ -16,7 +16,6 @@ class WeightAverage:
     copied. All processes have the same weights, hence the same average.
 
     Args:
-        network: On its device.
         decay: Share of the average that each update keeps.
     """
 

@@ -49,7 +49,6 @@ class Updater:
     Args:
         task: Its networks are on `device`.
         optimizers: One per network, by its name in the task.
-        device: Where batches go.
         max_norm: Largest gradient norm; 0: no clipping.
         half: Scale losses dynamically, as fp16 needs.
 
@@ -168,7 +167,6 @@ def weighted_mean(losses: Mapping[str, LossTerm], counts: Mapping[Unit, int]) ->
     """Computes the loss of a batch: the weighted sum of its terms, each divided by its count.
 
     Args:
-        losses: Terms, by name.
         counts: Valid elements, by unit.
     """
     means = [term.weight * term.total / max(1, counts[term.per]) for term in losses.values()]

@@ -10,9 +10,6 @@ from utils.errors import InputError
 def check_agreement(facts: Mapping[str, object]) -> None:
     """Makes sure that all processes train the same model on the same data in the same way.
 
-    Args:
-        facts: Values of this process, by name.
-
     Raises:
         InputError: In every process, if one has other values; names all that differ.
     """

@@ -21,7 +21,6 @@ def sum_over_processes(values: Sequence[float] | Tensor, device: torch.device) -
 
     Args:
         values: Of this process, (K,).
-        device: Where processes exchange numbers.
 
     Returns:
         (K,), the same in every process.

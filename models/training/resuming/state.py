@@ -45,7 +45,6 @@ def weight_files(
     """Weights by the names of their files.
 
     Args:
-        networks: By name.
         exported: Name of the network used for synthesis.
         average: Of its weights; None: without.
     """

@@ -65,7 +65,6 @@ class PeriodicScoring:
 
     Args:
         utterances: In the order in which they are scored.
-        metrics: Names.
         mel: Input of vocoders; its sample rate is that of all audio.
         seconds: Budget of one scoring; the first has half as much again.
 

@@ -31,7 +31,6 @@ def validate(task: Task[Any], batches: Iterable[Any], device: torch.device) -> V
     Args:
         task: Its networks are on `device`.
         batches: Those of this process; the numbers may differ between processes, or be 0.
-        device: Where batches go.
     """
     for network in task.networks.values():
         take_from_first(network)  # running means differ between processes

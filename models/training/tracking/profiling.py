@@ -26,7 +26,6 @@ class UpdateProfiler:
 
     Args:
         steps: First and last update, counted from the start of this run; empty: no profile.
-        device: On which the run trains.
     """
 
     def __init__(self, steps: Sequence[int], folder: Path, device: torch.device) -> None:

@@ -38,7 +38,6 @@ class Tracker:
 
         Args:
             values: What `Meter.read` gives, and the learning rate as "lr".
-            position: The current update and epoch.
             last: The update at which training will end.
         """
         losses = _listed({name: v for name, v in values.items() if name not in _SPEED})
@@ -55,7 +54,6 @@ class Tracker:
 
         Args:
             seconds: Per update.
-            position: The current update.
             last: The update at which training will end.
         """
         step, left_s = position.step, (last - position.step) * seconds
@@ -86,7 +84,6 @@ class Tracker:
 
         Args:
             samples: Not even generated unless a backend takes them.
-            step: The current update.
         """
         takers = [(backend, backend.show) for backend in self._backends if backend.show]
         for sample in samples if takers else ():
