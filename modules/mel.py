@@ -109,6 +109,12 @@ def _hz_of_mel(mel: Tensor) -> Tensor:
     return torch.where(mel < _BREAK_MEL, mel * _HZ_PER_MEL, above)
 
 
+def mel_band_edges(config: MelConfig) -> Tensor:
+    """Edges of the bands in Hz, (M + 2,) float64; band m reaches from m to m + 2, around m + 1."""
+    low, high = _mel_of_hz(config.f_min), _mel_of_hz(config.f_max)
+    return _hz_of_mel(torch.linspace(low, high, config.n_mels + 2, dtype=torch.float64))
+
+
 def mel_filter_bank(config: MelConfig) -> Tensor:
     """Triangular filters of equal area on Slaney's mel scale.
 
@@ -118,8 +124,7 @@ def mel_filter_bank(config: MelConfig) -> Tensor:
     Raises:
         ValueError: If a band is narrower than the distance of the STFT's bins and stays empty.
     """
-    low, high = _mel_of_hz(config.f_min), _mel_of_hz(config.f_max)
-    edges = _hz_of_mel(torch.linspace(low, high, config.n_mels + 2, dtype=torch.float64))
+    edges = mel_band_edges(config)
     bins = torch.linspace(0, config.sample_rate / 2, config.n_fft // 2 + 1, dtype=torch.float64)
     widths = edges.diff()[:, None]  # (M + 1, 1) Hz
     distance = bins - edges[:, None]  # (M + 2, n_fft // 2 + 1) Hz

@@ -89,12 +89,14 @@ class PassageMels:
             if isinstance(transform, PitchContour):
                 spans = [[passage.start, passage.end] for passage in passages]
                 transform = transform.over(torch.tensor(spans))
+            asked["pitch_transform"] = transform
+        if "pitch_transform" in self.controls:
             in_letters = self._config.preprocess.text.in_letters
             voiced = [
                 [is_voiced(phone, in_letters=in_letters) for phone in passage.spoken.phones]
                 for passage in passages
             ]
-            asked |= {"pitch_transform": transform, "voiced": self._padded(voiced)}
+            asked["voiced"] = self._padded(voiced)
         return asked
 
     def _padded(self, rows: Sequence[Sequence[float]]) -> Tensor:

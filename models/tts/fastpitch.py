@@ -10,10 +10,10 @@ Checkpoints of NVIDIA's code can be loaded. It departs from that code in that
   to phone; speech has at least one frame;
 - energy is that of the spectrum: more is louder. NVIDIA's is the norm of the log-mel, which falls
   as speech gets louder; its checkpoints keep it (`model.energy: "log_mel"`);
+- with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py);
 - the aligner is a separate network (models/base/acoustic/joint_aligner.py), and its prior ends.
 """
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
@@ -40,12 +40,19 @@ from models.base.model import Model
 from models.base.task import LossTerm
 from models.tts._fastpitch_energy import PhoneEnergy
 from modules.execution.packed import packed
+from modules.harmonics import HarmonicHead
 from modules.layers.conv import Linear
 from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.masking import length_mask
 from modules.layers.transformer import FFTBlock, FFTStack, SelfAttention
 from modules.losses import mse_sum
-from modules.variance.adaptor import VariancePredictor, regulate, round_durations
+from modules.mel import MelConfig
+from modules.variance.adaptor import (
+    VariancePredictor,
+    interpolate_unvoiced,
+    regulate,
+    round_durations,
+)
 from modules.variance.contour import ContourControl, ContourStats
 from modules.variance.convolved_contour import ConvolvedContour
 from modules.variance.pitch_transform import PitchTransform
@@ -101,6 +108,7 @@ class FastPitchConfig:
     # Of variant 1.1. `spectrum`: L2 norm of the STFT magnitudes, as in stage 1; `log_mel`: L2 norm
     # of the log-mel, as in NVIDIA's checkpoints, which has no energy_control.
     energy: Literal["spectrum", "log_mel"] = "spectrum"
+    harmonics: bool = False  # adds the harmonics of F0 to the mel (modules/harmonics.py)
     speaker_emb_weight: float = 1.0  # factor on the speaker's vector
     max_phone_frames: float = 75.0  # a longer predicted phone ends here
     duration_loss_weight: float = 0.1  # the mel loss has 1
@@ -135,9 +143,8 @@ class FastPitch(nn.Module):
     Args:
         config: Sizes.
         n_phones: Size of the vocabulary, padding (id 0) included.
-        n_mels: Bands of the mel.
+        mel: Its definition.
         pitch: Statistics of F0 in Hz, one value per speaker; mean and std are used.
-        log_floor: Log-mel of silence, which fills the padding of `infer`.
     """
 
     # parts that compute in bfloat16
@@ -148,15 +155,14 @@ class FastPitch(nn.Module):
         self,
         config: FastPitchConfig,
         n_phones: int,
-        n_mels: int,
+        mel: MelConfig,
         pitch: ContourStats,
-        log_floor: float = math.log(1e-5),
     ) -> None:
         super().__init__()
         hidden = config.hidden
         self.config = config
         self.n_speakers = len(pitch.mean)
-        self.log_floor = log_floor
+        self.log_floor = mel.log_floor_value
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
         self.speaker_embedding = (
             SpeakerEmbedding(self.n_speakers, hidden) if self.n_speakers > 1 else None
@@ -170,7 +176,8 @@ class FastPitch(nn.Module):
             energy_predictor = VariancePredictor(hidden, **vars(config.energy_predictor))
             self.energy = PhoneEnergy(energy_predictor, hidden, config.energy_kernel_size)
         self.decoder = _stack(config.decoder, hidden)
-        self.mel_linear = Linear(hidden, n_mels)
+        self.mel_linear = Linear(hidden, mel.n_mels)
+        self.harmonics = HarmonicHead(hidden, mel) if config.harmonics else None
 
     @property
     def controls(self) -> frozenset[Control]:
@@ -219,7 +226,8 @@ class FastPitch(nn.Module):
             phones, contours_hat["energy"] = self.energy(phones, contours["energy"], mask)
         frame_mask = length_mask(mel_lengths, f0.shape[1])
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
-        mel_hat = self._decode(frames, frame_mask)  # (B, T, M)
+        voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
+        mel_hat = self._decode(frames, frame_mask, voice)  # (B, T, M)
         return FastPitchOutput(mel_hat, log_durations_hat, contours_hat, contours)
 
     @torch.no_grad()
@@ -278,16 +286,17 @@ class FastPitch(nn.Module):
             durations = self._predict_durations(phones, mask)
         durations = round_durations(durations * duration_control * mask, max_frames)
         pitch_asked = ContourControl(pitch, pitch_control, pitch_transform, voiced)
-        phones, f0 = self.pitch.infer(phones, mask, durations, speaker_ids, pitch_asked)
+        phones, hz = self.pitch.infer(phones, mask, durations, speaker_ids, pitch_asked)
         spoken_energy = None
         if self.energy is not None:
             phones, spoken_energy = self.energy.infer(phones, mask, energy, energy_control)
         mel_lengths = durations.sum(dim=1)
         frame_mask = length_mask(mel_lengths)
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
-        mel_hat = self._decode(frames, frame_mask)  # (B, T, M)
+        f0 = self.pitch.per_frame(hz, durations, frame_mask.shape[1], pitch_asked)  # (B, T)
+        mel_hat = self._decode(frames, frame_mask, f0)  # (B, T, M)
         mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
-        return TtsOutput(mel, mel_lengths, durations, f0, spoken_energy)
+        return TtsOutput(mel, mel_lengths, durations, hz, spoken_energy)
 
     def for_inference(
         self, precision: AcousticPrecision = "fp32", compiled: CompileMode = "off"
@@ -337,10 +346,11 @@ class FastPitch(nn.Module):
         log_durations = self.duration_predictor(phones, mask).float()
         return (log_durations.exp() - 1).clamp(0, self.config.max_phone_frames)
 
-    def _decode(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """(B, T, H), mask (B, T) -> (B, T, M)."""
-        mel_hat: Tensor = self.mel_linear(self.decoder(frames, mask))
-        return mel_hat
+    def _decode(self, frames: Tensor, mask: Tensor, f0: Tensor) -> Tensor:
+        """(B, T, H), mask and Hz (B, T) -> (B, T, M)."""
+        decoded = self.decoder(frames, mask)
+        mel_hat: Tensor = self.mel_linear(decoded)
+        return mel_hat if self.harmonics is None else mel_hat + self.harmonics(decoded, f0)
 
     def _check_energy(self, energy: Tensor | None, control: float | Tensor) -> None:
         """Refuses what a network without such an energy cannot follow."""
@@ -395,9 +405,8 @@ def _network(model: FastPitchConfig, assets: Assets) -> FastPitch:
     return FastPitch(
         model,
         n_phones=len(assets.required_vocabulary()),
-        n_mels=assets.mel.n_mels,
+        mel=assets.mel,
         pitch=contour_stats(assets, "f0_frame"),
-        log_floor=assets.mel.log_floor_value,
     )
 
 

@@ -14,13 +14,14 @@ It departs from these projects in that
   one frame;
 - the target of a phone without frames is the speaker's mean, not silence or 0 Hz;
 - positions beyond max_seq_len are computed when needed, in training too;
+- with `model.harmonics`, the decoder is told where the harmonics of F0 are (modules/harmonics.py),
+  which one pitch per phone does not tell: their depth in the mel is that of recordings;
 - the vectors of pitch and energy bins start in proportion to their values: random ones let the
   decoder memorise training sentences (0.63 instead of 0.59 nats of mel L1 on unseen ones).
 `variance_embedding.kind` "convolution" with mish is TensorFlowTTS's network; the dropout of the
 contours' vectors, which that keeps in synthesis, ends with training here.
 """
 
-import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, NamedTuple, get_args
@@ -54,13 +55,20 @@ from models.tts._fastspeech2_contours import (
     contour_targets,
 )
 from modules.execution.packed import packed
+from modules.harmonics import HarmonicHead
 from modules.layers.conv import Linear
 from modules.layers.embedding import PhoneEmbedding, SpeakerEmbedding
 from modules.layers.masking import clear_padding, length_mask
 from modules.layers.postnet import PostNet
 from modules.layers.transformer import Activation, FFTBlock, FFTStack, SelfAttention
 from modules.losses import l1_sum, mse_sum
-from modules.variance.adaptor import VariancePredictor, regulate, round_durations
+from modules.mel import MelConfig
+from modules.variance.adaptor import (
+    VariancePredictor,
+    interpolate_unvoiced,
+    regulate,
+    round_durations,
+)
 from modules.variance.contour import Contour, ContourControl, ContourStats, Level
 from modules.variance.convolved_contour import ConvolvedContour
 from modules.variance.pitch_transform import PitchTransform
@@ -102,6 +110,7 @@ class FastSpeech2Config:
     variance_embedding: VarianceEmbeddingConfig = field(default_factory=VarianceEmbeddingConfig)
     pitch_level: Level = "phone"  # one value per phone or per frame
     energy_level: Level = "phone"
+    harmonics: bool = False  # adds the harmonics of F0 to the mel (modules/harmonics.py)
     use_postnet: bool = True
     centred_postnet: bool = False  # it reads the mel less stored means: imported weights
     # with preprocess.aligner `learned`
@@ -152,10 +161,9 @@ class FastSpeech2(nn.Module):
     Args:
         config: Sizes.
         n_phones: Size of the vocabulary, padding (id 0) included.
-        n_mels: Bands of the mel.
+        mel: Its definition.
         pitch: Statistics of F0 in Hz, one value per speaker.
         energy: Statistics of energy, one value per speaker.
-        log_floor: Log-mel of silence, which fills the padding of `infer`.
     """
 
     controls: ClassVar[frozenset[Control]] = frozenset(get_args(Control))
@@ -171,10 +179,9 @@ class FastSpeech2(nn.Module):
         self,
         config: FastSpeech2Config,
         n_phones: int,
-        n_mels: int,
+        mel: MelConfig,
         pitch: ContourStats,
         energy: ContourStats,
-        log_floor: float = math.log(1e-5),
     ) -> None:
         super().__init__()
         sizes, bins = config.transformer, config.variance_embedding
@@ -182,7 +189,7 @@ class FastSpeech2(nn.Module):
         predictor = partial(VariancePredictor, hidden, **vars(config.variance_predictor))
         contour = partial(build_contour, bins, hidden=hidden)
         self.n_speakers = len(pitch.mean)
-        self.log_floor = log_floor
+        self.log_floor = mel.log_floor_value
         self.phone_embedding = PhoneEmbedding(n_phones, hidden, padding_idx=0)
         self.encoder = _stack(
             config, sizes.n_encoder_layers, sizes.encoder_head, sizes.encoder_dropout
@@ -196,10 +203,11 @@ class FastSpeech2(nn.Module):
         self.decoder = _stack(
             config, sizes.n_decoder_layers, sizes.decoder_head, sizes.decoder_dropout
         )
-        self.mel_linear = Linear(hidden, n_mels)
+        self.mel_linear = Linear(hidden, mel.n_mels)
+        self.harmonics = HarmonicHead(hidden, mel) if config.harmonics else None
         self.postnet: PostNet | None = None
         if config.use_postnet:
-            self.postnet = PostNet(n_mels, centred=config.centred_postnet)
+            self.postnet = PostNet(mel.n_mels, centred=config.centred_postnet)
 
     def scales(self) -> dict[str, str]:
         """Tensors that make sense on one scale only, and that scale."""
@@ -242,7 +250,8 @@ class FastSpeech2(nn.Module):
         frames = regulate(phones, durations, frame_mask.shape[1])  # (B, T, H)
         for name, contour in self._contours("frame"):
             frames, contours_hat[name] = contour(frames, contours[name], frame_mask, speaker_ids)
-        mel_hat, refined_mel_hat = self._decode(frames, frame_mask)  # (B, T, M)
+        voice = interpolate_unvoiced(f0, mel_lengths)  # (B, T)
+        mel_hat, refined_mel_hat = self._decode(frames, frame_mask, voice)  # (B, T, M)
         return TrainingOutput(mel_hat, refined_mel_hat, log_durations_hat, contours_hat, contours)
 
     @torch.no_grad()
@@ -315,7 +324,9 @@ class FastSpeech2(nn.Module):
             frames, values[name] = contour.infer(
                 frames, frame_mask, durations, speaker_ids, asked[name]
             )
-        mel_hat, refined_mel_hat = self._decode(frames, frame_mask)  # (B, T, M)
+        T = frame_mask.shape[1]
+        f0 = self.pitch.per_frame(values["pitch"], durations, T, asked["pitch"])  # (B, T)
+        mel_hat, refined_mel_hat = self._decode(frames, frame_mask, f0)  # (B, T, M)
         mel_hat = mel_hat if refined_mel_hat is None else refined_mel_hat
         mel = finished_mel(mel_hat, frame_mask, self.log_floor)  # (B, M, T)
         levels = self.pitch.level, self.energy.level
@@ -363,9 +374,12 @@ class FastSpeech2(nn.Module):
         both = (("pitch", self.pitch), ("energy", self.energy))
         return [(name, contour) for name, contour in both if contour.level == level]
 
-    def _decode(self, frames: Tensor, mask: Tensor) -> tuple[Tensor, Tensor | None]:
-        """(B, T, H), mask (B, T) -> (B, T, M) before and after the postnet; None without one."""
-        mel_hat = self.mel_linear(self.decoder(frames, mask))
+    def _decode(self, frames: Tensor, mask: Tensor, f0: Tensor) -> tuple[Tensor, Tensor | None]:
+        """(B, T, H), mask and Hz (B, T) -> (B, T, M) before and after the postnet or None."""
+        decoded = self.decoder(frames, mask)
+        mel_hat = self.mel_linear(decoded)
+        if self.harmonics is not None:
+            mel_hat = mel_hat + self.harmonics(decoded, f0)
         return mel_hat, None if self.postnet is None else self.postnet(mel_hat, mask)
 
 
@@ -419,10 +433,9 @@ def _network(model: FastSpeech2Config, assets: Assets) -> FastSpeech2:
     return FastSpeech2(
         model,
         n_phones=len(assets.required_vocabulary()),
-        n_mels=assets.mel.n_mels,
+        mel=assets.mel,
         pitch=contour_stats(assets, f"f0_{pitch_level}"),
         energy=contour_stats(assets, f"energy_{energy_level}"),
-        log_floor=assets.mel.log_floor_value,
     )
 
 

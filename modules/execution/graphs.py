@@ -46,8 +46,8 @@ class CompiledMethod(Generic[Result]):
     thread at a time may call it: all results are written to the same memory.
 
     Args:
-        method: Of tensors (B, L, ...), a mask (B, L), and tensors (B, ...); its results are tensors
-            (B, L, ...) or None.
+        method: Of tensors (B, L, ...), a mask (B, L), and tensors (B,) or (B, L, ...); its results
+            are tensors (B, L, ...) or None.
         has_buckets: Whether to pad; otherwise the graph is for any size.
     """
 
@@ -66,7 +66,7 @@ class CompiledMethod(Generic[Result]):
         Args:
             values: (B, L, ...).
             mask: (B, L).
-            others: (B, ...).
+            others: (B,) or (B, L, ...).
         """
         if not self._has_buckets:
             return self._graph(values, mask, *others)
@@ -74,10 +74,9 @@ class CompiledMethod(Generic[Result]):
         size, length = _bucket(B), max(_SHORTEST, _bucket(L))
         if self._has_cuda_graphs:
             torch.compiler.cudagraph_mark_step_begin()
+        inputs = (_repeated(tensor, size) for tensor in (values, mask, *others))
         results = self._graph(
-            _lengthened(_repeated(values, size), length),
-            _lengthened(_repeated(mask, size), length),
-            *(_repeated(other, size) for other in others),
+            *(_lengthened(tensor, length) if tensor.ndim > 1 else tensor for tensor in inputs)
         )
         # copies: the next call overwrites what a CUDA graph has written
         cut: Result = tree_map_only(Tensor, lambda result: result[:B, :L].clone(), results)

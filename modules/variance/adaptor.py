@@ -122,6 +122,28 @@ def interpolate_unvoiced(f0: Tensor, lengths: Tensor) -> Tensor:
     return contour * (valid & voiced.any(dim=1, keepdim=True))
 
 
+def join_phones(values: Tensor, durations: Tensor, known: Tensor | None, max_length: int) -> Tensor:
+    """Joins values of phones by straight lines between the middles of the phones.
+
+    Before the first and after the last of them the value is held.
+
+    Args:
+        values: F0 in Hz, (B, N); 0 is not a value.
+        durations: Frames per phone, (B, N) int64; a phone without frames has no value.
+        known: (B, N) bool, False for other phones without a value; None: none.
+        max_length: T, at least the sums of the durations.
+
+    Returns:
+        (B, T), 0 beyond the sum of an item's durations.
+    """
+    ends = durations.cumsum(dim=1)
+    middles = ends - (durations + 1) // 2  # (B, N)
+    has_value = durations > 0 if known is None else (durations > 0) & known
+    middles = middles.where(has_value, max_length)
+    frames = values.new_zeros(len(values), max_length + 1).scatter(1, middles, values)
+    return interpolate_unvoiced(frames[:, :max_length], ends[:, -1])
+
+
 def average_by_phone(values: Tensor, durations: Tensor) -> Tensor:
     """Averages a frame-level contour over the frames of each phone.
 

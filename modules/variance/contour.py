@@ -7,7 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from modules.layers.masking import clear_padding
-from modules.variance.adaptor import VariancePredictor, average_by_phone, regulate
+from modules.variance.adaptor import (
+    VariancePredictor,
+    average_by_phone,
+    join_phones,
+    regulate,
+)
 from modules.variance.pitch_transform import PitchTransform
 
 Level = Literal["phone", "frame"]
@@ -247,6 +252,23 @@ class Contour(nn.Module):
             return self.norm(values, speaker_ids) * known
         share_known = average_by_phone(known.to(values.dtype), durations)
         return self.norm(average_by_phone(values, durations), speaker_ids) * (share_known > 0)
+
+    def per_frame(
+        self, values: Tensor, durations: Tensor, n_frames: int, _control: ContourControl
+    ) -> Tensor:
+        """Hz of frames from what `infer` returned; those of phones are joined by straight lines.
+
+        Args:
+            values: (B, N) or (B, T) by level.
+            durations: Frames per phone, (B, N).
+            n_frames: T.
+
+        Returns:
+            (B, T).
+        """
+        if self.level == "frame":
+            return values
+        return join_phones(values, durations, None, n_frames)
 
     def _at_level(self, control: ContourControl, durations: Tensor, mask: Tensor) -> ContourControl:
         """The control of all phones, its values (B, N) repeated over frames if need be."""

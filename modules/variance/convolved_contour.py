@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from modules.layers.conv import MaskedConv1d
 from modules.layers.masking import clear_padding
-from modules.variance.adaptor import VariancePredictor, average_by_phone
+from modules.variance.adaptor import VariancePredictor, average_by_phone, join_phones
 from modules.variance.contour import ContourControl, ContourStats, Level, SpeakerNorm
 
 
@@ -110,6 +110,23 @@ class ConvolvedContour(nn.Module):
             values = values * (control.given > 0)
         linear = self.norm.inverse(values, speaker_ids).clamp(min=0) * mask
         return self._add(hidden, values, mask), linear
+
+    def per_frame(
+        self, values: Tensor, durations: Tensor, n_frames: int, control: ContourControl
+    ) -> Tensor:
+        """Hz of frames from what `infer` returned: straight lines between phones with a pitch.
+
+        Args:
+            values: (B, N).
+            durations: Frames per phone, (B, N).
+            n_frames: T.
+            control: Phones that are not `voiced`, or have a `given` 0, have no pitch.
+
+        Returns:
+            (B, T).
+        """
+        voiced = control.voiced if control.given is None else control.given > 0
+        return join_phones(values, durations, voiced, n_frames)
 
     def _predict(self, hidden: Tensor, encoded: Tensor | None, mask: Tensor) -> Tensor:
         predicted: Tensor = self.predictor(hidden if encoded is None else encoded, mask)  # (B, N)

@@ -68,7 +68,7 @@ def test_all_recipes_of_the_full_size_model_share_one_mel():
 
 def test_the_tensorflowtts_recipe_has_its_network_mel_and_optimizer():
     config = load_config(TENSORFLOWTTS)
-    network = FastSpeech2(config.model, 149, 80, PITCH, ContourStats.of(40, 20, 0, 120))
+    network = FastSpeech2(config.model, 149, MelConfig(), PITCH, ContourStats.of(40, 20, 0, 120))
     # by the layers of the original, without its positions and with the means of the postnet's input
     blocks = 8 * (4 * 384 * 385 + 3 * 384 * 1024 * 2 + 1024 + 384 + 4 * 384)
     predictors = 3 * (3 * 384 * 256 + 3 * 256 * 256 + 2 * 256 + 4 * 256 + 257)

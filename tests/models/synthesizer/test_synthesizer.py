@@ -263,12 +263,13 @@ def test_a_contour_stretches_over_all_sentences(voice):
             assert after == pytest.approx(before * (0.5 + i / len(names)), rel=1e-4)
 
 
-def test_the_network_learns_which_phones_are_voiced(voice, monkeypatch):
+@pytest.mark.parametrize("transform", [None, "flatten"])
+def test_the_network_learns_which_phones_are_voiced(voice, monkeypatch, transform):
     seen = []
     infer = voice._mels._network.infer
     spy = lambda *given, **named: seen.append(named["voiced"]) or infer(*given, **named)  # noqa: E731
     monkeypatch.setattr(voice._mels._network, "infer", spy)
-    speech = voice("{S AA1 Z T} {AH0}.", pitch_transform="flatten")
+    speech = voice("{S AA1 Z T} {AH0}.", pitch_transform=transform)
     assert " ".join(speech.phone_names) == "<sil> S AA1 Z T AH0 <.>"
     assert seen[0].tolist() == [[False, False, True, True, False, True, False]]
 

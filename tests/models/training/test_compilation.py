@@ -41,16 +41,16 @@ def store(tmp_path):
 
 def small_model(name):
     """The task of a small model, for the corpus of small_tasks."""
-    n_phones, n_mels = len(arpabet_vocabulary()), PREPROCESS.mel.n_mels
+    n_phones, mel = len(arpabet_vocabulary()), PREPROCESS.mel
     torch.manual_seed(0)
     if name == "Tacotron2":
-        network, module = tacotron2.Tacotron2(test_tacotron2.SMALL, n_phones, n_mels), tacotron2
+        network, module = tacotron2.Tacotron2(test_tacotron2.SMALL, n_phones, mel.n_mels), tacotron2
     elif name == "FastPitch":
-        network = fastpitch.FastPitch(test_fastpitch.SMALL, n_phones, n_mels, PITCH)
+        network = fastpitch.FastPitch(test_fastpitch.SMALL, n_phones, mel, PITCH)
         module = fastpitch
     else:
         statistics = PITCH, test_fastspeech2.ENERGY
-        network = fastspeech2.FastSpeech2(test_fastspeech2.SMALL, n_phones, n_mels, *statistics)
+        network = fastspeech2.FastSpeech2(test_fastspeech2.SMALL, n_phones, mel, *statistics)
         module = fastspeech2
     return AcousticTask(network, Assets(PREPROCESS.mel), module.losses_of)
 

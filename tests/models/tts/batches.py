@@ -14,7 +14,8 @@ from processors.dataset.batch import TtsBatch, pad_batch
 from processors.dataset.shapes import Shape
 
 N_PHONES, N_MELS = 12, 6
-FLOOR = MelConfig().log_floor_value
+MEL = MelConfig(n_mels=N_MELS, f_max=1000)  # bands in which harmonics can be seen
+FLOOR = MEL.log_floor_value
 PITCH = ContourStats.of(mean=200, std=50, minimum=80, maximum=400)
 TWO_PITCHES = ContourStats(*torch.tensor([[120.0, 220], [20, 40], [70, 120], [200, 400]]))
 

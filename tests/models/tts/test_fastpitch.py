@@ -29,6 +29,7 @@ from processors.text.symbols import Vocabulary
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.tts.batches import (
     FLOOR,
+    MEL,
     N_MELS,
     N_PHONES,
     PITCH,
@@ -55,14 +56,17 @@ SMALL = FastPitchConfig(
         hidden=8, attention_channels=8, prior_end=0, binarization_weight=1.0, binarization_start=0
     ),
 )
-VERSION_1_0 = replace(SMALL, variant="1.0")
+VERSION_1_0 = replace(SMALL, variant="1.0", harmonics=True)
 VARIANTS = {"1.1": SMALL, "1.0": VERSION_1_0, "NVIDIA's energy": replace(SMALL, energy="log_mel")}
 by_variant = pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS)
 
 
 def network_of(config: FastPitchConfig = SMALL, pitch: ContourStats = PITCH) -> FastPitch:
     torch.manual_seed(0)
-    return FastPitch(config, N_PHONES, N_MELS, pitch)
+    network = FastPitch(config, N_PHONES, MEL, pitch)
+    if network.harmonics is not None:
+        torch.nn.init.normal_(network.harmonics.depth.weight, std=0.1)  # as after training
+    return network
 
 
 def task_of(network: FastPitch, *, learned: bool = False) -> AcousticTask[FastPitch]:
@@ -100,7 +104,7 @@ def spoken(network: FastPitch, **arguments):
 )
 def test_the_default_size_is_nvidias(variant, parameters):
     """Version 1.1 has the parameters of its aligner besides."""
-    network = FastPitch(FastPitchConfig(variant=variant), 148, 80, PITCH)
+    network = FastPitch(FastPitchConfig(variant=variant), 148, MelConfig(), PITCH)
     assert sum(parameter.numel() for parameter in network.parameters()) == parameters
 
 
@@ -145,7 +149,7 @@ def test_a_network_for_inference_speaks_as_before(config):
 @pytest.mark.parametrize("mode", ["dynamic", "buckets"])
 def test_compiled_for_inference_it_speaks_as_it_is(monkeypatch, mode):
     set_backend(monkeypatch, "eager")
-    check_compiled_for_inference(network_of(), mode)
+    check_compiled_for_inference(network_of(VERSION_1_0), mode)
 
 
 @by_variant
@@ -177,7 +181,7 @@ def test_one_batch_can_be_overfitted(config):
 def test_saving_and_loading_changes_nothing(tmp_path):
     batch, saved = batch_of(), network_of()
     torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = FastPitch(SMALL, N_PHONES, N_MELS, ContourStats.of(1, 2, 0, 3))
+    loaded = FastPitch(SMALL, N_PHONES, MEL, ContourStats.of(1, 2, 0, 3))
     loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     arguments = (batch.phone_ids, batch.phone_lengths)
     expected = saved.eval().infer(*arguments, duration_control=4)
@@ -264,7 +268,7 @@ def test_the_durations_that_the_aligner_finds_are_those_that_the_network_learns(
 
 
 def test_true_prosody_at_inference_gives_the_mel_of_training():
-    network, batch = network_of().eval(), batch_of((6,))
+    network, batch = network_of(replace(SMALL, harmonics=True)).eval(), batch_of((6,))
     f0 = torch.where(torch.arange(batch.f0.shape[1]) < batch.durations[0, 0], 0.0, 150.0)[None]
     trained = network(*batch[1:5], batch.mel_lengths, f0, torch.full_like(f0, 20)).mel_hat
     # a phone without frames has no pitch and no energy

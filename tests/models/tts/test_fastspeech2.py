@@ -29,7 +29,7 @@ from processors.text.symbols import Vocabulary
 from tests.models.compiled import assert_compiled_as_eager, by_backend, set_backend
 from tests.models.tts.batches import (
     FLOOR,
-    N_MELS,
+    MEL,
     N_PHONES,
     PITCH,
     TWO_PITCHES,
@@ -63,8 +63,10 @@ VARIANTS = {
     "default": SMALL,
     "frame level": FRAME_LEVEL,
     "mixed levels": replace(SMALL, energy_level="frame"),
+    "harmonics": replace(SMALL, harmonics=True, use_postnet=False),
     "convolution": replace(
         SMALL,
+        harmonics=True,
         variance_embedding=VarianceEmbeddingConfig(kind="convolution", dropout=0.0),
         transformer=replace(SMALL.transformer, activation="mish"),
         centred_postnet=True,
@@ -81,21 +83,23 @@ def network_of(
     config: FastSpeech2Config = SMALL, pitch: ContourStats = PITCH, energy: ContourStats = ENERGY
 ) -> FastSpeech2:
     torch.manual_seed(0)
-    network = FastSpeech2(config, N_PHONES, N_MELS, pitch, energy)
+    network = FastSpeech2(config, N_PHONES, MEL, pitch, energy)
     if network.postnet is not None:
         network.postnet.dropout.p = 0.0
+    if network.harmonics is not None:
+        torch.nn.init.normal_(network.harmonics.depth.weight, std=0.1)  # as after training
     return network
 
 
 def test_default_size_is_amphions():
-    network = FastSpeech2(FastSpeech2Config(), 152, 80, PITCH, ENERGY)
+    network = FastSpeech2(FastSpeech2Config(), 152, MelConfig(), PITCH, ENERGY)
     assert sum(parameter.numel() for parameter in network.parameters()) == 34_592_835
 
 
 @by_backend
 def test_compiled_for_a_fixed_shape_it_trains_as_it_is(monkeypatch, backend):
     set_backend(monkeypatch, backend)
-    config = replace(SMALL, energy_level="frame")
+    config = replace(SMALL, energy_level="frame", harmonics=True)
     batch = batch_of()
     padded = pad(batch, phones=3, frames=5)
     assert_compiled_as_eager(lambda: task_of(network_of(config).train()), batch, padded)
@@ -149,7 +153,8 @@ def test_a_network_for_inference_speaks_as_before(config):
 @pytest.mark.parametrize("use_postnet", [True, False])
 def test_compiled_for_inference_it_speaks_as_it_is(monkeypatch, use_postnet, mode):
     set_backend(monkeypatch, "eager")
-    check_compiled_for_inference(network_of(replace(SMALL, use_postnet=use_postnet)), mode)
+    config = replace(SMALL, use_postnet=use_postnet, harmonics=not use_postnet)
+    check_compiled_for_inference(network_of(config), mode)
 
 
 def test_a_network_without_postnet_or_of_several_speakers_can_be_prepared():
@@ -244,7 +249,7 @@ def test_saving_and_loading_changes_nothing(tmp_path):
     saved = network_of()
     mean_loss(task_of(saved.train()), batch)  # moves the postnet's statistics
     torch.save(saved.state_dict(), tmp_path / "weights.pt")
-    loaded = FastSpeech2(SMALL, N_PHONES, N_MELS, ContourStats.of(1, 2, 0, 3), ENERGY)
+    loaded = FastSpeech2(SMALL, N_PHONES, MEL, ContourStats.of(1, 2, 0, 3), ENERGY)
     loaded.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     arguments = (batch.phone_ids, batch.phone_lengths)
     expected = saved.eval().infer(*arguments, duration_control=4)
@@ -331,6 +336,39 @@ def test_pitch_transforms_act_on_the_whole_contour_around_the_mean_of_the_speake
     assert not torch.equal(flat.mel, plain.mel)
 
 
+def test_harmonics_move_with_every_control_of_the_pitch():
+    """All but the harmonics are the same at any pitch: its vectors are 0."""
+    network = network_of(replace(SMALL, harmonics=True, use_postnet=False)).eval()
+    torch.nn.init.zeros_(network.pitch.embedding.weight)
+    ids, lengths = torch.tensor([[1, 2, 3]]), torch.tensor([3])
+    given = {"phone_ids": ids, "phone_lengths": lengths, "durations": torch.full((1, 3), 5)}
+
+    def harmonics(hz: float, **controls) -> torch.Tensor:
+        """What the head adds to the mel at 400 Hz but not at this F0."""
+        flat = {"pitch": torch.full((1, 3), hz)} if hz else {}
+        return (
+            network.infer(**given, **flat, **controls).mel
+            - network.infer(**given, pitch=torch.full((1, 3), 400.0)).mel
+        )
+
+    expected = harmonics(220.0)
+    assert expected.abs().max() > 0.1
+    torch.testing.assert_close(harmonics(200.0, pitch_control=1.1), expected)
+    flat = PitchTransform(flatten=True, shift_hz=20)  # the speaker's mean is 200 Hz
+    torch.testing.assert_close(harmonics(0, pitch_transform=flat), expected)
+
+
+def test_a_voice_without_harmonics_starts_to_learn_them_from_what_it_is():
+    voice, batch = network_of(replace(SMALL, use_postnet=False)).eval(), batch_of()
+    config = replace(SMALL, use_postnet=False, harmonics=True)
+    grown = FastSpeech2(config, N_PHONES, MEL, PITCH, ENERGY).eval()
+    missing = grown.load_state_dict(voice.state_dict(), strict=False).missing_keys
+    assert missing == ["harmonics.depth.weight", "harmonics.depth.bias"]
+    asked = {"phone_ids": batch.phone_ids, "phone_lengths": batch.phone_lengths}
+    expected = voice.infer(**asked, duration_control=4).mel
+    assert torch.equal(grown.infer(**asked, duration_control=4).mel, expected)
+
+
 def test_pitch_is_given_or_transformed():
     given = {"pitch": torch.tensor([[210.0]]), "pitch_transform": PitchTransform(flatten=True)}
     with pytest.raises(ValueError, match="acts on predicted pitch; leave it or pitch out"):
@@ -346,7 +384,7 @@ def test_given_pitch_that_is_no_hertz_is_refused(hz):
 
 def test_true_prosody_at_inference_gives_the_mel_of_training():
     batch = batch_of((6,))
-    network = network_of(FRAME_LEVEL).eval()
+    network = network_of(replace(FRAME_LEVEL, harmonics=True)).eval()
     f0 = torch.full_like(batch.f0, 150.0)
     by_phone = batch.energy[:, :6]
     energy = regulate(by_phone[:, :, None], batch.durations).squeeze(2)

@@ -29,17 +29,18 @@ def test_sizes_are_powers_of_two_and_one_and_a_half_of_them():
 def test_items_are_repeated_and_lengths_are_filled_with_zeros():
     seen = []
 
-    def method(values, mask, speakers):
-        seen.append((values, mask, speakers))
+    def method(values, mask, speakers, f0):
+        seen.append((values, mask, speakers, f0))
         return values
 
     compiled = CompiledMethod(method, CPU, has_buckets=True)
     compiled._graph = method  # what it is given, outside a graph
     values, mask = ones(5, 33)
-    result = compiled(values, mask, torch.arange(5))
+    result = compiled(values, mask, torch.arange(5), 2 * values)
     torch.testing.assert_close(result, values)
-    ((values, mask, speakers),) = seen
+    ((values, mask, speakers, f0),) = seen
     assert (values.shape, mask.shape) == ((6, 48), (6, 48))
+    torch.testing.assert_close(f0, 2 * values)
     assert mask.sum(dim=1).tolist() == [33] * 6
     assert values.sum(dim=1).tolist() == [33] * 6
     assert speakers.tolist() == [0, 1, 2, 3, 4, 4]

@@ -7,6 +7,7 @@ from modules.variance.adaptor import (
     VariancePredictor,
     average_by_phone,
     interpolate_unvoiced,
+    join_phones,
     regulate,
     round_durations,
 )
@@ -59,6 +60,18 @@ def test_interpolation_is_numpys(seed):
         expected = np.interp(np.arange(length), voiced, f0[item, voiced])
         np.testing.assert_allclose(contour[item, :length], expected)
         assert (contour[item, length:] == 0).all()
+
+
+def test_phones_are_joined_by_straight_lines_between_their_middles():
+    hz = torch.tensor([[100.0, 999, 130, 0, 110], [200, 999, 100, 0, 0]])
+    durations = torch.tensor([[3, 0, 3, 1, 1], [2, 2, 1, 0, 0]])
+    known = torch.tensor([[True] * 5, [True, False, True, True, True]])
+    expected = torch.tensor([[100.0, 100, 110, 120, 130, 70 / 3 + 100, 50 / 3 + 100, 110, 0]])
+    torch.testing.assert_close(join_phones(hz[:1], durations[:1], None, 9), expected)
+    together = join_phones(hz, durations, known, 9)
+    torch.testing.assert_close(together[:1], expected)
+    line = torch.tensor([200, 200, 200 - 100 / 3, 100 + 100 / 3, 100, 0, 0, 0, 0])
+    torch.testing.assert_close(together[1], line)
 
 
 def test_phones_get_the_mean_of_their_frames_and_empty_phones_zero():

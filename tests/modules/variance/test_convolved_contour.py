@@ -57,3 +57,16 @@ def test_dropout_of_the_vectors_ends_with_training():
     assert not torch.equal(first, second)
     spoken = [part.eval()(phones, values, MASK, SPEAKER)[0] for _ in range(2)]
     assert torch.equal(*spoken)
+
+
+def test_the_pitch_of_frames_passes_over_phones_without_pitch():
+    durations = torch.tensor([[1, 1, 1, 2]])
+    hz = torch.tensor([[100.0, 200, 140, 200]])  # infer gives 200, the mean, where there is none
+    voiced = torch.tensor([[True, False, True, False]])
+    expected = torch.tensor([[100.0, 120, 140, 140, 140]])
+    by_name = ContourControl(voiced=voiced)
+    given = ContourControl(given=hz * voiced, voiced=~voiced)
+    for control in (by_name, given):
+        torch.testing.assert_close(contour().per_frame(hz, durations, 5, control), expected)
+    everything = contour().per_frame(hz, durations, 5, ContourControl())
+    torch.testing.assert_close(everything, torch.tensor([[100.0, 200, 140, 170, 200]]))

@@ -1,0 +1,100 @@
+"""Harmonics of a voice in its mel, from F0.
+
+A network that knows one pitch for each phone cannot tell in which bands the harmonics of a frame
+are, and a mel loss then averages them away: its voices sound blurred. So it is told. The ripple of
+an F0 is the log-mel of a flat comb of harmonics less its envelope, and the network adds
+
+    depth(hidden) * ripple(F0)
+
+to the log-mel: it learns how strong the harmonics are, not where. The depth starts at 0.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from modules.layers.conv import Linear
+from modules.mel import MelConfig, mel_band_edges, mel_filter_bank
+
+LOWEST_HZ, HIGHEST_HZ = 60.0, 500.0
+_N_PITCHES = 512  # 0.4 % apart
+_MAIN_LOBE_BINS = 2  # of the Hann window, to each side
+_FLOOR = 0.02  # between harmonics, of their magnitude: noise and changes of F0 in a frame
+_SMOOTHING = 0.55  # standard deviation of the envelope's smoothing, in distances of harmonics
+# with Adam, the factor of the learning rate: the depth has further to go than tuned weights
+_GAIN = 3.0
+
+
+def comb_ripples(mel: MelConfig) -> Tensor:
+    """The log-mels of flat combs of harmonics, less their envelopes.
+
+    Harmonics have the main lobe of the window, with random phases. The envelope is the log-mel
+    smoothed over the bands by a Gaussian whose width follows the distance of the harmonics there.
+
+    Returns:
+        (512, M), for F0 at equal ratios from LOWEST_HZ to HIGHEST_HZ.
+    """
+    f0 = torch.linspace(math.log(LOWEST_HZ), math.log(HIGHEST_HZ), _N_PITCHES).exp()
+    hz = torch.linspace(0, mel.sample_rate / 2, mel.n_fft // 2 + 1)
+    below = (hz / f0[:, None]).floor()  # (512, n_fft // 2 + 1): number of the harmonic below
+    reach = math.ceil(_MAIN_LOBE_BINS * mel.sample_rate / mel.win_length / LOWEST_HZ)
+    power = torch.zeros_like(below)
+    for number in (below + offset for offset in range(1 - reach, 1 + reach)):
+        bins = (hz - number * f0[:, None]) * mel.win_length / mel.sample_rate
+        power += _hann_spectrum(bins).square() * (number >= 1)
+    magnitude = power.sqrt().clamp(min=_FLOOR)
+    log_mel = (magnitude @ mel_filter_bank(mel).T).log()  # (512, M)
+    edges = mel_band_edges(mel).float()
+    bands_per_harmonic = 2 * f0[:, None] / (edges[2:] - edges[:-2])  # (512, M)
+    deviation = (_SMOOTHING * bands_per_harmonic).clamp(min=1)
+    band = torch.arange(mel.n_mels)
+    distance = (band[:, None] - band) / deviation[:, :, None]  # (512, M, M)
+    weights = (-distance.square() / 2).softmax(dim=2)
+    return log_mel - (weights @ log_mel[:, :, None]).squeeze(2)
+
+
+def _hann_spectrum(bins: Tensor) -> Tensor:
+    """Main lobe of the spectrum of the Hann window, 1 at 0 and 0 from two bins on."""
+    sides = torch.sinc(bins - 1) + torch.sinc(bins + 1)
+    return (torch.sinc(bins) + sides / 2) * (bins.abs() < _MAIN_LOBE_BINS)
+
+
+class HarmonicHead(nn.Module):
+    """Adds the harmonics of F0 to a log-mel.
+
+    Args:
+        hidden: H, size of the frames that the mel is made from.
+        mel: Its definition.
+    """
+
+    ripples: Tensor
+
+    def __init__(self, hidden: int, mel: MelConfig) -> None:
+        super().__init__()
+        self.depth = Linear(hidden, mel.n_mels)
+        nn.init.zeros_(self.depth.weight)
+        nn.init.zeros_(self.depth.bias)
+        self.register_buffer("ripples", comb_ripples(mel), persistent=False)
+
+    def forward(self, frames: Tensor, f0: Tensor) -> Tensor:
+        """Returns what is to be added to the log-mel.
+
+        Args:
+            frames: (B, T, H).
+            f0: Hz, (B, T), without gaps. Below 60 and above 500 Hz the harmonics stay those of 60
+                and 500 Hz.
+
+        Returns:
+            (B, T, M), 0 before training.
+        """
+        return _GAIN * self.depth(frames) * self.ripple(f0)
+
+    def ripple(self, f0: Tensor) -> Tensor:
+        """The ripple of each frame, interpolated in the table: Hz (B, T) -> (B, T, M)."""
+        octaves = (f0.float().clamp(LOWEST_HZ, HIGHEST_HZ) / LOWEST_HZ).log2()
+        rows = octaves * ((_N_PITCHES - 1) / math.log2(HIGHEST_HZ / LOWEST_HZ))
+        lower = rows.long().clamp(0, _N_PITCHES - 2)
+        below, above = (F.embedding(row, self.ripples) for row in (lower, lower + 1))
+        return torch.lerp(below, above, (rows - lower).unsqueeze(2))

@@ -1,0 +1,84 @@
+import math
+
+import pytest
+import torch
+
+from modules.harmonics import HarmonicHead, comb_ripples
+from modules.mel import MelConfig, MelSpectrogram, mel_band_edges
+
+MELS = {
+    "22 kHz": MelConfig(),
+    "24 kHz": MelConfig(
+        sample_rate=24000, n_fft=2048, win_length=1200, hop_length=300, n_mels=100, f_max=12000
+    ),
+    "16 kHz, 60 bands": MelConfig(sample_rate=16000, n_mels=60, f_min=80, f_max=7600),
+}
+
+
+def comb_mel(mel: MelConfig, f0: float) -> torch.Tensor:
+    """The log-mel (M,) of a second of equal cosines at k * f0 with random phases, mean of frames.
+
+    Between the harmonics its magnitude is at least 0.02 of theirs.
+    """
+    numbers = torch.arange(1, math.ceil(mel.sample_rate / 2 / f0))[:, None]
+    phases = 2 * math.pi * torch.rand(len(numbers), 1, generator=torch.Generator().manual_seed(1))
+    seconds = torch.arange(mel.sample_rate) / mel.sample_rate
+    wav = torch.cos(2 * math.pi * f0 * numbers * seconds + phases).sum(dim=0) / len(numbers)
+    spectrogram = MelSpectrogram(mel)
+    magnitude = spectrogram.magnitude(wav[None])[..., 5:-5]  # (1, F, T)
+    peak = mel.win_length / 4 / len(numbers)  # of a cosine in a Hann window
+    return spectrogram.log_mel(magnitude.clamp(min=0.02 * peak)).mean(dim=2).squeeze(0)
+
+
+def less_envelope(log_mel: torch.Tensor, mel: MelConfig, f0: float) -> torch.Tensor:
+    """Subtracts from each band the Gaussian mean of its neighbours."""
+    centres = mel_band_edges(mel)
+    rest = torch.empty(mel.n_mels)
+    for band in range(mel.n_mels):
+        per_harmonic = f0 / float(centres[band + 2] - centres[band]) * 2
+        deviation = max(1.0, 0.55 * per_harmonic)
+        weights = torch.exp(-((torch.arange(mel.n_mels) - band) ** 2) / (2 * deviation**2))
+        rest[band] = log_mel[band] - (weights * log_mel).sum() / weights.sum()
+    return rest
+
+
+@pytest.mark.parametrize("f0", [61.3, 97.0, 141.7, 203.1, 287.0, 433.0])
+@pytest.mark.parametrize("mel", MELS.values(), ids=MELS)
+def test_the_ripple_is_that_of_the_mel_of_a_comb(mel, f0):
+    ripple = HarmonicHead(4, mel).ripple(torch.tensor([[f0]]))[0, 0]
+    expected = less_envelope(comb_mel(mel, f0), mel, f0)
+    assert (ripple - expected).abs().mean() < 0.01
+    assert ripple.std() > 0.3 or f0 < 100  # low harmonics share bands
+
+
+def test_harmonics_of_a_higher_pitch_are_higher():
+    """The strongest band below 500 Hz is the one around F0."""
+    mel = MelConfig()
+    f0 = torch.tensor([[150.0, 220, 330, 440]])
+    bands = mel_band_edges(mel)[1:-1]
+    low = HarmonicHead(4, mel).ripple(f0)[0, :, bands < 500]  # (4, bands)
+    torch.testing.assert_close(bands[low.argmax(dim=1)].float(), f0[0], rtol=0, atol=25)
+
+
+def test_beyond_60_and_500_hz_the_harmonics_stay():
+    head = HarmonicHead(4, MelConfig())
+    ripples = head.ripple(torch.tensor([[0.0, 31, 60, 500, 731, float("nan")]]))[0]
+    table = comb_ripples(MelConfig())
+    for frame, row in enumerate((0, 0, 0, -1, -1)):
+        torch.testing.assert_close(ripples[frame], table[row], atol=1e-4, rtol=0)
+
+
+def test_the_table_is_not_saved_and_moves_with_the_network():
+    head = HarmonicHead(4, MelConfig())
+    assert set(head.state_dict()) == {"depth.weight", "depth.bias"}
+    assert head.to("meta").ripples.device.type == "meta"
+
+
+def test_before_training_nothing_is_added_and_everything_gets_a_gradient():
+    torch.manual_seed(0)
+    head, frames, f0 = HarmonicHead(4, MelConfig()), torch.randn(2, 3, 4), torch.full((2, 3), 150.0)
+    added = head(frames, f0)
+    assert torch.equal(added, torch.zeros(2, 3, 80))
+    (added * torch.randn_like(added)).sum().backward()
+    assert (head.depth.weight.grad != 0).all()
+    assert (head.depth.bias.grad != 0).all()
