@@ -210,17 +210,25 @@ def warn_if_rushed(speech: Speech, slower: float) -> None:
         )
 
 
-def _timed_words(parts: Sequence[Part], frame_s: float) -> tuple[TimedWord, ...]:
-    """The words of consecutive parts, with times in the whole."""
-    words = []
+def timed_words(
+    words: Sequence[Word], durations: np.ndarray, frame_s: float, start_frame: int
+) -> Iterator[TimedWord]:
+    """Yields the words of a part that starts at a frame of the whole, with their times there.
+
+    Args:
+        durations: Frames per phone of the part, (N,).
+    """
+    edges = start_frame + np.concatenate([[0], np.cumsum(durations)])  # (N + 1,)
+    for word in words:
+        span = edges[[word.start, word.end]] * frame_s
+        yield TimedWord(word.text, float(span[0]), float(span[1]))
+
+
+def _words_of(parts: Sequence[Part], frame_s: float) -> Iterator[TimedWord]:
     start_frame = 0
     for part in parts:
-        edges = start_frame + np.concatenate([[0], np.cumsum(part.durations)])  # (N + 1,)
-        for word in part.words:
-            span = edges[[word.start, word.end]] * frame_s
-            words.append(TimedWord(word.text, float(span[0]), float(span[1])))
-        start_frame = int(edges[-1])
-    return tuple(words)
+        yield from timed_words(part.words, part.durations, frame_s, start_frame)
+        start_frame += int(part.durations.sum())
 
 
 def _joined(curves: Sequence[np.ndarray | None]) -> np.ndarray | None:
@@ -252,7 +260,7 @@ def join(
         wav=(wav * gain).astype(np.float32),
         sample_rate=sample_rate,
         frame_s=hop_length / sample_rate,
-        words=_timed_words(parts, hop_length / sample_rate),
+        words=tuple(_words_of(parts, hop_length / sample_rate)),
         phone_names=tuple(name for part in parts for name in part.phones),
         durations=np.concatenate([part.durations for part in parts]),
         mel=np.concatenate([part.mel for part in parts], axis=1),

@@ -4,7 +4,7 @@ Long texts are synthesised by sentences, in batches. Batches do not change the s
 never changes a result, and sentences are put back in order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.base.acoustic.output import TtsOutput
 from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
@@ -30,6 +31,7 @@ from models.synthesizer.speech import (
     join,
     log_gain,
     silence,
+    timed_words,
     warn_if_rushed,
     warn_if_silent,
 )
@@ -37,7 +39,7 @@ from models.synthesizer.text.passages import ClauseSplitter, Passage, TextReader
 from models.synthesizer.text.voice_phones import VoicePhones
 from models.synthesizer.vocoders import open_vocoder
 from modules.alignment.attention_quality import AttentionQuality
-from processors.records import SpokenText
+from processors.records import SpokenText, TimedWord
 from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import progress
@@ -161,6 +163,8 @@ class Synthesizer:
         self,
         text: str,
         settings: Settings | None = None,
+        *,
+        on_words: Callable[[Iterable[TimedWord]], None] | None = None,
         **changes: Any,  # noqa: ANN401
     ) -> Iterator[np.ndarray]:
         """Synthesises a text piece by piece, for playback that starts at once.
@@ -170,6 +174,7 @@ class Synthesizer:
         Args:
             settings: As in `__call__`; each sentence starts from the seed, and the last piece comes
                 later by the time of `fade_out`.
+            on_words: Called with words and their times in the whole, before their sound comes.
 
         Returns:
             Pieces of the wav, (n,) float32 in [-1, 1]. Joined, they are the wav of `__call__`,
@@ -182,7 +187,8 @@ class Synthesizer:
         settings = self.checked(settings, **changes)
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
-        return faded_out(self._pieces(sentences, index, settings), self._n_faded(settings))
+        pieces = self._pieces(sentences, index, settings, on_words or (lambda _words: None))
+        return faded_out(pieces, self._n_faded(settings))
 
     def phone_names(
         self, text: str, *, speaker: str | None = None, duration_control: float = 1.0
@@ -230,20 +236,31 @@ class Synthesizer:
         return self._reader.passages(text, language, settings.pitch, pauses=pauses)
 
     def _pieces(
-        self, sentences: Sequence[Sequence[Passage]], speaker: int, settings: Settings
+        self,
+        sentences: Sequence[Sequence[Passage]],
+        speaker: int,
+        settings: Settings,
+        on_words: Callable[[Iterable[TimedWord]], None],
     ) -> Iterator[np.ndarray]:
-        pause = np.zeros(self._pause_frames(settings.duration_control) * self.model.mel.hop_length)
+        n_pause = self._pause_frames(settings.duration_control)
+        hop_length = self.model.mel.hop_length
+        frame_s = hop_length / self.model.mel.sample_rate
+        start_frame = 0
         for i, sentence in enumerate(sentences):
-            if i > 0 and len(pause) > 0:
-                yield pause.astype(np.float32)
+            if i > 0 and n_pause > 0:
+                yield np.zeros(n_pause * hop_length, dtype=np.float32)
+                start_frame += n_pause
             for passage in sentence:
-                yield from self._pieces_of(passage, speaker, settings)
+                with self._seeded(settings.seed):
+                    out = self._mels([passage], speaker, settings).output
+                durations = to_numpy(out.durations)[0]
+                on_words(timed_words(passage.spoken.words, durations, frame_s, start_frame))
+                yield from self._pieces_of(passage, out, speaker, settings)
+                start_frame += out.mel.shape[2]
 
     def _pieces_of(
-        self, passage: Passage, speaker: int, settings: Settings
+        self, passage: Passage, out: TtsOutput, speaker: int, settings: Settings
     ) -> Iterator[np.ndarray]:
-        with self._seeded(settings.seed):
-            out = self._mels([passage], speaker, settings).output
         mel = out.mel  # (1, M, T)
         f0, _ = out.contours_per_frame()
         if settings.change_pitch and f0 is not None:

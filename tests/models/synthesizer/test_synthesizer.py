@@ -138,6 +138,14 @@ def test_words_and_phones_have_rising_times_within_the_wav(long_speech):
     )
 
 
+def test_words_of_generated_speech_come_before_their_sound_with_the_same_times(voice, long_speech):
+    words, n_samples = [], 0
+    for piece in voice.generate(LONG_TEXT, on_words=words.extend):
+        n_samples += len(piece)
+        assert words[-1].end_s * MEL.sample_rate >= n_samples - 0.5 * MEL.sample_rate
+    assert tuple(words) == long_speech.words
+
+
 def test_mel_curves_and_wav_have_the_length_of_the_durations(long_speech):
     T = int(long_speech.durations.sum())
     assert long_speech.mel.shape == (80, T)
