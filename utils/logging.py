@@ -29,16 +29,19 @@ class _Formatter(logging.Formatter):
         return printable(super().format(record))
 
 
-def setup_logging() -> None:
+def setup_logging(*, quiet: bool = False) -> None:
     """Sends log lines to standard error: INFO and above of Arion, WARNING and above of others.
 
     In a run of several processes (variable RANK) only the first one logs INFO.
+
+    Args:
+        quiet: WARNING and above of Arion, too.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     first = os.environ.get("RANK", "0") == "0"
-    logging.getLogger(_ROOT).setLevel(logging.INFO if first else logging.WARNING)
+    logging.getLogger(_ROOT).setLevel(logging.INFO if first and not quiet else logging.WARNING)
 
 
 class Progress:

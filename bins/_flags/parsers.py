@@ -1,7 +1,8 @@
 """Parsers of the recipes and of the commands of their stages, made from the table of flags."""
 
-from argparse import Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace, RawDescriptionHelpFormatter, _ActionsContainer
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,16 @@ from bins._flags.table import (
 )
 from utils.cli import Parser
 
+# of commands that are no stage: the help, if another than in recipes
+_CONTROLS = {
+    "speaker": "one of the voice's speakers (default: the only one)",
+    "pace": "1.25 is 25 % faster",
+    "pitch_control": "",
+    "energy_control": "",
+    "seed": "of models that draw random numbers (default: 0)",
+    "vocoder_dir": "vocoder, a folder or a name on the Hub, or griffin_lim (default: the bundled"
+    " one)",
+}
 _ACTIONS = {"": "store", "repeated": "append", "words": "extend"}
 _PATHS = """\
 A relative path that does not start with a dot is looked for in the folder you are in, then at the
@@ -48,8 +59,8 @@ def arguments(command_name: str, words: Sequence[str] | None = None) -> Namespac
         for flag in FLAGS
         if flag not in flags
     }
-    texts = vars(parser.parse_args(words))
-    given = Namespace(**{flag.name: _value(flag, texts[flag.name]) for flag in flags})
+    texts = parser.parse_args(words)
+    given = Namespace(**flag_values(flags, texts))
     check_together(command, given)
     return given
 
@@ -100,6 +111,30 @@ def add_config_arguments(parser: Parser, *, required: bool = True) -> None:
     )
 
 
+def control_flags() -> list[Flag]:
+    """The flags of synthesis for commands that are no stage: `pitch_control` is --pitch there."""
+    flags = {flag.name: flag for flag in FLAGS}
+    return [
+        replace(flags[name], name=name.removesuffix("_control"), help=text or flags[name].help)
+        for name, text in _CONTROLS.items()
+    ]
+
+
+def add_flags(parser: Parser, flags: Iterable[Flag]) -> None:
+    """Adds flags to the parser of a command that is no stage; `flag_values` reads their text."""
+    for flag in flags:
+        _add_flag(parser, parser, flag)
+
+
+def flag_values(flags: Iterable[Flag], texts: Namespace) -> dict[str, Any]:
+    """The value of each flag by its name; of those not given, the default.
+
+    Raises:
+        UsageError: If a value is wrong; the message names the flag.
+    """
+    return {flag.name: _value(flag, vars(texts)[flag.name]) for flag in flags}
+
+
 def _add(parser: Parser, flags: Iterable[Flag]) -> None:
     """Adds flags to a parser, which returns their text, grouped by their stages."""
     groups = {}
@@ -107,20 +142,24 @@ def _add(parser: Parser, flags: Iterable[Flag]) -> None:
         title = "all stages" if flag.stages == ALL else flag.place
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
-        names = [f"--{flag.name}"] if not flag.short else [f"-{flag.short}", f"--{flag.name}"]
-        text = flag.help.replace("%", "%%")
-        if flag.value is None:
-            groups[title].add_argument(*names, action="store_true", help=text)
-            continue
-        groups[title].add_argument(
-            *names,
-            action=_ACTIONS[flag.several],
-            nargs="+" if flag.several == "words" else None,
-            metavar=flag.metavar or flag.value.metavar,
-            help=text,
-        )
-        if flag.value.free:
-            parser.free_text.update(names)
+        _add_flag(parser, groups[title], flag)
+
+
+def _add_flag(parser: Parser, group: _ActionsContainer, flag: Flag) -> None:
+    names = [f"--{flag.name}"] if not flag.short else [f"-{flag.short}", f"--{flag.name}"]
+    text = flag.help.replace("%", "%%")
+    if flag.value is None:
+        group.add_argument(*names, action="store_true", help=text)
+        return
+    group.add_argument(
+        *names,
+        action=_ACTIONS[flag.several],
+        nargs="+" if flag.several == "words" else None,
+        metavar=flag.metavar or flag.value.metavar,
+        help=text,
+    )
+    if flag.value.free:
+        parser.free_text.update(names)
 
 
 def _value(flag: Flag, text: Any) -> Any:  # noqa: ANN401  (of any type)

@@ -30,7 +30,7 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
     """Finds a recipe.
 
     Args:
-        name: `kind/Model`, such as tts/FastSpeech2.
+        name: `kind/Model`, such as tts/FastSpeech2, or the model alone.
         shell_caller: The folder from which run.sh was called; None: not by run.sh.
 
     Raises:
@@ -38,6 +38,7 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
     """
     scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
     recipes = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
+    name = next((full for full in recipes if full.split("/")[1] == name), name)
     if name not in recipes:
         near, names = nearest(name, recipes), ", ".join(recipes)
         raise UsageError(f"no recipe '{name}'{near} (expected one of {names}, then its flags)")

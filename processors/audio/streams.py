@@ -1,4 +1,7 @@
-"""Encodes a wav that comes in pieces, to a file or to a stream that cannot be rewound."""
+"""Where a wav goes that comes in pieces: a file, a stream that cannot be rewound, a sound device.
+
+The packages of audio are imported when they are needed: synthesis starts without them.
+"""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -6,8 +9,6 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
-import soundfile
-import soxr
 
 from utils.files import replacing
 
@@ -71,14 +72,47 @@ def encoded(pieces: Iterable[np.ndarray], format: str, sample_rate: int) -> Iter
     yield sink.take()
 
 
+def can_play() -> bool:
+    """Whether this machine has a sound device for output."""
+    try:
+        import sounddevice  # which looks for PortAudio
+
+        sounddevice.query_devices(kind="output")
+    except (ImportError, OSError):
+        return False
+    except sounddevice.PortAudioError:  # there is no device
+        return False
+    return True
+
+
+def play(pieces: Iterable[np.ndarray], sample_rate: int) -> None:
+    """Plays a wav piece by piece, and returns at its end.
+
+    Args:
+        pieces: (n,) each, float32 in [-1, 1].
+        sample_rate: Hz.
+    """
+    import sounddevice
+
+    with sounddevice.OutputStream(sample_rate, channels=1, dtype="float32") as stream:
+        for piece in pieces:
+            stream.write(piece[:, None])
+
+
 def _write(
     file: BinaryIO, pieces: Iterable[np.ndarray], format: str, sample_rate: int
 ) -> Iterator[None]:
     """Writes pieces, and yields after each and after the end."""
+    import soundfile
+
     chosen, rate = FORMATS[format], sample_rate
     if chosen.rates and rate not in chosen.rates:
         rate = next((higher for higher in chosen.rates if higher > rate), chosen.rates[-1])
-    resampler = soxr.ResampleStream(sample_rate, rate, 1) if rate != sample_rate else None
+    resampler = None
+    if rate != sample_rate:
+        import soxr
+
+        resampler = soxr.ResampleStream(sample_rate, rate, 1)
     with soundfile.SoundFile(
         file,
         "w",

@@ -1,0 +1,114 @@
+"""Speaks a text: arion say "Any text." [-o FILE] [flags]."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bins._flags.parsers import add_flags, control_flags, flag_values
+from bins._flags.values import FILE
+from models.voices import BUNDLED, find_voice
+from utils.cli import Parser, UsageError, run
+from utils.errors import InputError, printable
+from utils.files import read_text, user_path
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_TO_STDOUT = "-"
+
+
+def main() -> None:
+    """Speaks piece by piece: a long text is heard at once, and memory does not grow with it."""
+    given, controls = _arguments()
+    from processors.audio.streams import FORMATS, can_play, encoded, play, write_audio
+
+    path = None if given.output in (None, _TO_STDOUT) else user_path(given.output)
+    formats = [f".{name}" for name in FORMATS if name != "pcm"]
+    if path is not None and path.suffix.lower() not in formats:
+        raise UsageError(f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}")
+    voice, text = find_voice(given.voice), _text(given)
+    if given.output is None and not can_play():
+        path = _new_file()
+
+    pieces, sample_rate = _speech(voice, text, **controls)
+    if path is not None:
+        write_audio(path, pieces, sample_rate)
+        sys.stderr.write(printable(f"{path}") + "\n")
+    elif given.output is None:
+        play(pieces, sample_rate)
+    else:
+        for data in encoded(pieces, "wav", sample_rate):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+
+def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
+    """The flags of this command, and the values of the controls of speech."""
+    parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
+    add = parser.add_argument
+    add("text", nargs="*", metavar="TEXT", help="the text (default: --file, or standard input)")
+    add("--file", type=FILE.read, help="a UTF-8 file with the text")
+    add("--voice", default=BUNDLED, metavar="VOICE", help="a name that `arion voices` lists, an"
+        " experiment, or org/name on the Hub (default: %(default)s)")  # fmt: skip
+    add("-o", "--output", metavar="FILE", help="write .wav, .flac, .mp3, .opus or .ogg; - writes"
+        " a WAV to standard output")  # fmt: skip
+    flags = control_flags()
+    add_flags(parser, flags)
+    given = parser.parse_args()
+    if given.text and given.file is not None:
+        raise UsageError("TEXT and --file exclude each other")
+    if not given.text and given.file is None and sys.stdin.isatty():
+        raise UsageError("give a text, --file, or a text on standard input")
+    return given, flag_values(flags, given)
+
+
+def _text(given: argparse.Namespace) -> str:
+    if given.text:
+        return " ".join(given.text)
+    if given.file is not None:
+        return read_text(given.file)
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: not UTF-8 at byte {error.start}") from error
+
+
+def _new_file() -> Path:
+    """A name in this folder that is free."""
+    names = (f"speech{n}.wav" for n in ("", *(f"-{n}" for n in range(2, 1000))))
+    free = (path for name in names if not (path := Path(name)).exists())
+    return next(free, Path("speech.wav"))
+
+
+def _speech(
+    voice: str | Path,
+    text: str,
+    *,
+    speaker: str | None,
+    pitch: float,
+    energy: float,
+    pace: float | None,
+    seed: int | None,
+    vocoder_dir: str | None,
+) -> tuple[Iterator["np.ndarray"], int]:
+    """Pieces of the wav, and its sample rate."""
+    from models.synthesizer.settings import Settings
+    from models.synthesizer.synthesizer import Synthesizer
+    from utils.logging import setup_logging
+
+    setup_logging(quiet=True)
+    synthesizer = Synthesizer(voice, vocoder_dir)
+    settings = Settings(
+        speaker=speaker,
+        pitch_control=pitch,
+        energy_control=energy,
+        duration_control=1 / (pace or 1),
+        seed=seed or 0,
+    )
+    return synthesizer.generate(text, settings), synthesizer.model.mel.sample_rate
+
+
+if __name__ == "__main__":
+    run(main)

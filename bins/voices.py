@@ -1,0 +1,22 @@
+"""Lists the voices of this machine: arion voices."""
+
+from models.voices import installed_voices
+from utils.cli import Parser, print_text, run
+
+
+def main() -> None:
+    """Prints a line for each voice."""
+    Parser(
+        "Lists the voices of this machine, the bundled one and those that recipes trained: name,"
+        " languages, speakers, size, licence, folder."
+    ).parse_args()
+    for voice in installed_voices():
+        n = len(voice.speakers)
+        print_text(
+            f"{voice.name}  {','.join(voice.languages)}  {n} speaker{'s' * (n > 1)}"
+            f"  {voice.megabytes:.0f} MB  licence {voice.licence}  {voice.folder}\n"
+        )
+
+
+if __name__ == "__main__":
+    run(main)

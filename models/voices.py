@@ -1,0 +1,85 @@
+"""Voices on this machine: the bundled one and those that recipes trained."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from utils.errors import InputError, nearest
+from utils.files import read_json, read_text, user_path
+
+_ROOT = Path(__file__).parents[1]
+BUNDLED = "kathleen"
+FOLDERS = (_ROOT / "egs" / "_voices", _ROOT / "ckpts" / "tts")
+
+
+class InstalledVoice(NamedTuple):
+    """An experiment of an acoustic model."""
+
+    name: str  # of its folder
+    folder: Path
+    licence: str  # of the model card; "unknown" if that names none
+    languages: tuple[str, ...]  # espeak codes
+    speakers: tuple[str, ...]
+
+    @property
+    def megabytes(self) -> float:
+        """Size of its folder with all checkpoints."""
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()) / 1e6
+
+
+def voices_in(folder: Path) -> list[InstalledVoice]:
+    """The voices in a folder, sorted by name; vocoders and other folders are left out.
+
+    Raises:
+        InputError: If a file of a voice cannot be read.
+    """
+    configs = sorted(folder.glob("*/config.json"))
+    voices = [_read(config.parent) for config in configs if _task(config) == "tts"]
+    return [voice for voice in voices if voice.speakers]
+
+
+def installed_voices() -> list[InstalledVoice]:
+    """The bundled voice, then those that recipes trained."""
+    return [voice for folder in FOLDERS for voice in voices_in(folder)]
+
+
+def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> str | Path:
+    """Finds a voice for `Synthesizer`.
+
+    Args:
+        name: Of an installed voice, a path, or a name on the Hub.
+        installed: None: those that are.
+
+    Raises:
+        InputError: If it can be none of them; lists the installed voices.
+    """
+    voices = installed_voices() if installed is None else installed
+    known = {voice.name: voice.folder for voice in voices}
+    if name in known:
+        return known[name]
+    if "/" not in name and not user_path(name).exists():
+        raise InputError(
+            f"no voice {name!r}{nearest(name, known)} (installed: {', '.join(known)}; or give"
+            " the folder of an experiment, or org/name on the Hub)"
+        )
+    return name
+
+
+def _task(config: Path) -> object:
+    tree = read_json(config)
+    return tree.get("task") if isinstance(tree, dict) else None
+
+
+def _read(folder: Path) -> InstalledVoice:
+    path = folder / "speakers.json"
+    speakers = cast("list[dict[str, Any]]", read_json(path) if path.is_file() else [])
+    card = read_text(folder / "README.md") if (folder / "README.md").is_file() else ""
+    licence = re.search(r"^license: \"?([^\"\n]+)", card, re.MULTILINE)
+    return InstalledVoice(
+        folder.name,
+        folder,
+        licence[1] if licence else "unknown",
+        tuple(dict.fromkeys(str(speaker["language"]) for speaker in speakers)),
+        tuple(str(speaker["name"]) for speaker in speakers),
+    )
