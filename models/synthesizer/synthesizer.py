@@ -12,7 +12,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from models.base.acoustic.output import TtsOutput
 from models.base.assets import Speaker, choose_speaker
@@ -221,6 +221,12 @@ class Synthesizer:
     def vocoder_name(self) -> str:
         """Path or Hub name of the vocoder, or the name of a built-in one."""
         return self._opened_vocoder.name
+
+    @property
+    def weight_bytes(self) -> int:
+        """Size of the weights of both networks; synthesis on a CPU holds a second copy."""
+        networks = (self.model.network, cast("nn.Module", self._vocoder))
+        return sum(t.nbytes for network in networks for t in network.state_dict().values())
 
     def fingerprint(self) -> str:
         """Digest of all that speech depends on, except the arguments of `__call__`."""

@@ -1,0 +1,217 @@
+"""The routes of the server: speech, models, voices, health, metrics, and the page."""
+
+import asyncio
+import base64
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.types import ASGIApp
+
+from models.server.errors import ApiError
+from models.server.limits import Guard, Limits
+from models.server.metrics import Metrics
+from models.server.requests import MODELS, SpeechRequest, explained
+from models.server.voices import VoiceStore
+from models.synthesizer.settings import Settings
+from models.synthesizer.synthesizer import Synthesizer
+from processors.audio.streams import FORMATS, encoded
+from processors.records import TimedWord
+from utils.errors import InputError
+
+T = TypeVar("T")
+_PAGE = Path(__file__).with_name("static") / "page.html"
+_HEADERS = {  # of the page
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; media-src blob:;"
+    " script-src 'unsafe-inline'; connect-src 'self'; img-src data:",
+    "X-Frame-Options": "DENY",
+}
+
+
+def build_app(voices: VoiceStore, limits: Limits) -> ASGIApp:
+    """Builds the server."""
+    api = FastAPI(title="Arion", docs_url=None, redoc_url=None)
+    metrics = Metrics()
+    _add_speech(api, voices, metrics)
+    _add_facts(api, voices, metrics)
+    _add_page(api)
+    _add_errors(api)
+    return Guard(api, limits, metrics)
+
+
+def _add_speech(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
+    synthesis = _Synthesis(voices, metrics)
+
+    @api.post("/v1/audio/speech")
+    async def speech(request: SpeechRequest) -> Response:
+        request.check()
+        voices.check(request.voice_name)
+        start = time.monotonic()
+        sound = synthesis.speak(request)
+        first = await anext(sound)  # wrong texts are refused before the response begins
+        metrics.first_bytes += 1
+        metrics.first_byte_s += time.monotonic() - start
+        headers = {} if request.instructions is None else {"X-Arion-Ignored": "instructions"}
+        sse = request.stream_format == "sse"
+        media_type = "text/event-stream" if sse else FORMATS[request.response_format].media_type
+        return StreamingResponse(_joined(first, sound), 200, headers, media_type)
+
+
+def _add_facts(api: FastAPI, voices: VoiceStore, metrics: Metrics) -> None:
+    @api.get("/v1/models")
+    async def models() -> dict[str, Any]:
+        rows = [{"id": n, "object": "model", "created": 0, "owned_by": "arion"} for n in MODELS]
+        return {"object": "list", "data": rows}
+
+    @api.get("/v1/audio/voices")
+    async def list_voices() -> dict[str, Any]:
+        rows = [{"id": name, **facts._asdict()} for name, facts in voices.facts.items()]
+        return {"object": "list", "data": rows}
+
+    @api.get("/health")
+    async def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @api.get("/metrics")
+    async def show_metrics() -> Response:
+        text = metrics.text(n_open=voices.n_open, open_mb=voices.open_mb)
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+def _add_page(api: FastAPI) -> None:
+    page = _PAGE.read_text(encoding="utf-8")
+
+    @api.get("/")
+    async def show_page() -> Response:
+        return HTMLResponse(page, headers=_HEADERS)
+
+
+def _add_errors(api: FastAPI) -> None:
+    """Gives all errors OpenAI's shape."""
+
+    @api.exception_handler(ApiError)
+    async def refused(_request: Request, error: ApiError) -> Response:
+        return error.response()
+
+    @api.exception_handler(InputError)
+    async def wrong_input(_request: Request, error: InputError) -> Response:
+        return ApiError(400, str(error)).response()
+
+    @api.exception_handler(RequestValidationError)
+    async def invalid(_request: Request, error: RequestValidationError) -> Response:
+        return explained(list(error.errors())).response()
+
+    @api.exception_handler(HTTPException)
+    async def no_route(_request: Request, error: HTTPException) -> Response:
+        return ApiError(error.status_code, error.detail, headers=error.headers).response()
+
+    @api.exception_handler(Exception)
+    async def broken(_request: Request, _error: Exception) -> Response:
+        return ApiError(500, "internal error; the server's log has the reason").response()
+
+
+class _Synthesis:
+    """Synthesises for all requests in one thread, piece by piece in turn.
+
+    PyTorch's random generator and a CPU's cores are shared, so two syntheses at a time would
+    disturb each other's seeds and be no faster. A request that no one waits for any more is dropped
+    after its current piece.
+    """
+
+    def __init__(self, voices: VoiceStore, metrics: Metrics) -> None:
+        self._voices = voices
+        self._metrics = metrics
+        self._thread = ThreadPoolExecutor(1, "synthesis")
+
+    async def speak(self, request: SpeechRequest) -> AsyncIterator[bytes]:
+        """Yields the body of the response.
+
+        Raises:
+            InputError: If the voice cannot speak the text as asked for.
+            ApiError: If the voice cannot be opened.
+        """
+        parts = await self._in_thread(self._parts, request)
+        while (part := await self._in_thread(next, parts, None)) is not None:
+            if part:
+                yield part
+
+    async def _in_thread(self, function: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, self._timed, function, *arguments
+        )
+
+    def _timed(self, function: Callable[..., T], *arguments: object) -> T:
+        start = time.monotonic()
+        try:
+            return function(*arguments)
+        finally:
+            self._metrics.synthesis_s += time.monotonic() - start
+
+    def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
+        """Parts of the body, each after a piece of the wav; some are empty."""
+        voice = self._voices.get(request.voice_name)
+        words: list[TimedWord] = []
+        pieces = voice.generate(request.input, _settings(request, voice), on_words=words.extend)
+        sample_rate = voice.model.mel.sample_rate
+        counted = self._counted(pieces, sample_rate)
+        data = encoded(counted, request.response_format, sample_rate)
+        return _events(data, words, request) if request.stream_format == "sse" else data
+
+    def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
+        for piece in pieces:
+            self._metrics.sound_s += len(piece) / sample_rate
+            yield piece
+
+
+def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
+    speaker = request.speaker
+    if request.language is not None:
+        speakers = [s for s in voice.speakers if request.speaker in (None, s.name)]
+        spoken = [s.name for s in speakers if s.language == request.language]
+        if not spoken:
+            known = ", ".join(sorted({s.language for s in speakers}))
+            message = f"language: not {request.language!r}; this voice speaks {known}"
+            raise ApiError(400, message, param="language", code="language_not_spoken")
+        speaker = spoken[0]
+    return Settings(
+        speaker=speaker,
+        pitch_control=request.pitch,
+        energy_control=request.energy,
+        duration_control=1 / request.speed,
+        seed=request.seed,
+    )
+
+
+def _events(
+    data: Iterator[bytes], words: list[TimedWord], request: SpeechRequest
+) -> Iterator[bytes]:
+    """Server-sent events: sound in base64, with the words that begin in it, if asked for."""
+    for sound in data:
+        event: dict[str, Any] = {"type": "speech.audio.delta"}
+        event["audio"] = base64.b64encode(sound).decode()
+        if request.timestamps:
+            event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
+            words.clear()
+        yield _event(event) if sound or event.get("words") else b""
+    n = len(request.input)  # characters: there are no tokens
+    usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
+    yield _event({"type": "speech.audio.done", "usage": usage})
+
+
+def _event(event: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(event)}\n\n".encode()
+
+
+async def _joined(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for part in others:
+        yield part

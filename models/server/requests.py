@@ -1,0 +1,75 @@
+"""The body of a request for speech: OpenAI's fields, and those of Arion."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from config.controls import CONTROL_RANGE, MOST_SEED
+from models.server.errors import ApiError
+
+MAX_CHARACTERS = 4096  # as of OpenAI's endpoint
+# names that clients send where the voice decides everything
+MODELS = ("arion", "tts-1", "tts-1-hd", "gpt-4o-mini-tts")
+Factor = Annotated[float, Field(ge=CONTROL_RANGE[0], le=CONTROL_RANGE[1])]
+
+
+class VoiceId(BaseModel):
+    """A voice as an object."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+
+
+class SpeechRequest(BaseModel):
+    """What is to be spoken, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str
+    input: Annotated[str, Field(max_length=MAX_CHARACTERS)]
+    voice: str | VoiceId
+    instructions: str | None = None  # ignored
+    response_format: Literal["mp3", "opus", "flac", "wav", "pcm"] = "mp3"
+    speed: Annotated[float, Field(ge=0.25, le=4)] = 1.0
+    stream_format: Literal["audio", "sse"] = "audio"
+    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 0
+    language: str | None = None  # espeak code; chooses the first speaker of this language
+    speaker: str | None = None
+    pitch: Factor = 1.0
+    energy: Factor = 1.0
+    timestamps: bool = False  # of the words, in the events of "sse"
+
+    @property
+    def voice_name(self) -> str:
+        """Name of the voice."""
+        return self.voice if isinstance(self.voice, str) else self.voice.id
+
+    def check(self) -> None:
+        """Checks what the types do not say.
+
+        Raises:
+            ApiError: If the model is unknown, or fields do not go together.
+        """
+        if self.model not in MODELS:
+            message = f"no model {self.model!r}; expected one of {', '.join(MODELS)}"
+            raise ApiError(404, message, param="model", code="model_not_found")
+        if self.timestamps and self.stream_format != "sse":
+            raise ApiError(400, 'timestamps need stream_format "sse"', param="timestamps")
+
+
+def explained(faults: list[Any]) -> ApiError:
+    """The first fault that FastAPI found in a body.
+
+    Args:
+        faults: Those of a `RequestValidationError`.
+    """
+    fault = faults[0]
+    field = next((part for part in fault["loc"][1:] if isinstance(part, str)), None)
+    value = fault.get("input")
+    message = f"{field or 'the body'}: {fault['msg']}"
+    if fault["type"] == "string_too_long":
+        message += f"; found {len(value)}"
+    elif fault["type"] == "literal_error":
+        message += f"; found {value!r}"
+    return ApiError(400, message, param=field, code=fault["type"])
