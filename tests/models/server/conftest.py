@@ -1,0 +1,29 @@
+"""A server of two small voices, for tests that do not change it."""
+
+import pytest
+
+from models.base.assets import Speaker
+from models.synthesizer.synthesizer import Synthesizer
+from tests.models.server.servers import running
+from tests.models.synthesizer.test_synthesizer import make_voice
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("voices")
+    speakers = (Speaker("anna", "en-us"), Speaker("bert", "en-gb"), Speaker("carl", "en-gb"))
+    return {
+        "tiny": make_voice(folder / "tiny"),
+        "three": make_voice(folder / "three", *speakers),
+    }
+
+
+@pytest.fixture(scope="session")
+def server(folders):
+    with running(folders) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def voice(folders):
+    return Synthesizer(folders["tiny"])

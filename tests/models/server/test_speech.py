@@ -1,0 +1,173 @@
+"""Speech over HTTP, as the openai package asks for it, is the speech of Python."""
+
+import base64
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import openai
+import pytest
+
+from models.synthesizer.synthesizer import Synthesizer
+from processors.audio.streams import encoded
+from tests.models.server.servers import running
+
+TEXT = "It was so. Was it? Yes, in 1813."
+RATE = 22050
+
+
+def bytes_of(voice, text=TEXT, format="wav", **settings):
+    return b"".join(encoded(voice.generate(text, **settings), format, RATE))
+
+
+def speak(server, text=TEXT, voice="tiny", format="wav", **fields):
+    response = server.client().audio.speech.create(
+        model="tts-1", voice=voice, input=text, response_format=format, **fields
+    )
+    return response.content
+
+
+@pytest.mark.parametrize("format", ["wav", "mp3", "opus", "flac", "pcm"])
+def test_each_format_holds_the_speech_of_python(server, voice, format):
+    assert speak(server, format=format) == bytes_of(voice, format=format)
+
+
+def test_a_voice_may_be_an_object_and_ignored_instructions_are_named(server, voice):
+    response = server.client().audio.speech.with_raw_response.create(
+        model="arion", voice={"id": "tiny"}, input=TEXT, response_format="wav", instructions="Sing."
+    )
+    assert response.headers["x-arion-ignored"] == "instructions"
+    assert response.headers["content-type"] == "audio/wav"
+    assert response.content == bytes_of(voice)
+
+
+def test_the_fields_of_prosody_are_the_controls(server, voice):
+    extra = {"pitch": 1.2, "energy": 0.8, "seed": 7}
+    expected = bytes_of(
+        voice, duration_control=1 / 1.25, pitch_control=1.2, energy_control=0.8, seed=7
+    )
+    assert speak(server, speed=1.25, extra_body=extra) == expected
+    assert expected != bytes_of(voice)
+
+
+def test_speaker_and_language_choose_the_speaker(server, folders):
+    three = Synthesizer(folders["three"])
+    for extra, name in (
+        ({"speaker": "anna"}, "anna"),
+        ({"language": "en-gb"}, "bert"),
+        ({"language": "en-gb", "speaker": "carl"}, "carl"),
+    ):
+        found = speak(server, voice="three", extra_body=extra)
+        assert found == bytes_of(three, speaker=name)
+
+
+def test_events_hold_the_sound_and_the_times_of_its_words(server, voice):
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1",
+        voice="tiny",
+        input=TEXT,
+        response_format="pcm",
+        stream_format="sse",
+        extra_body={"timestamps": True},
+    ) as response:
+        lines = [line for line in response.iter_lines() if line]
+    *deltas, done = [json.loads(line.removeprefix("data: ")) for line in lines]
+    sound = b"".join(base64.b64decode(delta["audio"]) for delta in deltas)
+    assert sound == bytes_of(voice, format="pcm")
+    words = [tuple(word.values()) for delta in deltas for word in delta["words"]]
+    assert words == list(voice(TEXT).words)
+    assert [word["word"] for word in deltas[0]["words"]] == ["It", "was", "so"]
+    assert done["type"] == "speech.audio.done"
+    assert done["usage"]["input_tokens"] == len(TEXT)
+
+
+def test_the_first_sentence_comes_before_the_last_is_synthesised(server, voice, monkeypatch):
+    may_go_on = threading.Event()
+    generate = Synthesizer.generate
+
+    def halting(self, *arguments, **named):
+        for piece in generate(self, *arguments, **named):
+            yield piece
+            assert may_go_on.wait(20)
+
+    expected = bytes_of(voice)
+    monkeypatch.setattr(Synthesizer, "generate", halting)
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1", voice="tiny", input=TEXT, response_format="wav"
+    ) as response:
+        parts = response.iter_bytes()
+        first = next(parts)
+        may_go_on.set()
+        assert 44 < len(first) < len(expected) / 2
+        assert first + b"".join(parts) == expected
+
+
+def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
+    texts = [f"Was it {word}? Yes." for word in ("so", "you", "good", "late")]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda text: speak(server, text), texts * 2))
+    assert found == [bytes_of(voice, text) for text in texts] * 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "message"),
+    [
+        ({"voice": "tinny"}, openai.BadRequestError, "did you mean tiny"),
+        ({"model": "gpt"}, openai.NotFoundError, "no model 'gpt'"),
+        ({"response_format": "aac"}, openai.BadRequestError, "'mp3', 'opus'.*found 'aac'"),
+        ({"speed": 4.5}, openai.BadRequestError, "speed: .* 4"),
+        ({"input": "a" * 4097}, openai.BadRequestError, "4096 characters; found 4097"),
+        ({"input": "..."}, openai.BadRequestError, "no word"),
+        ({"extra_body": {"pitch": 11}}, openai.BadRequestError, "pitch: .* 10"),
+        ({"extra_body": {"seed": -1}}, openai.BadRequestError, "seed"),
+        ({"extra_body": {"sped": 1}}, openai.BadRequestError, "sped"),
+        ({"extra_body": {"timestamps": True}}, openai.BadRequestError, "stream_format"),
+        ({"extra_body": {"language": "de"}}, openai.BadRequestError, "speaks en-us"),
+        ({"extra_body": {"speaker": "eve"}}, openai.BadRequestError, "eve"),
+    ],
+)
+def test_wrong_requests_are_refused_in_the_shape_of_openai(server, fields, error, message):
+    given = {"model": "tts-1", "voice": "tiny", "input": TEXT} | fields
+    with pytest.raises(error, match=message) as caught:
+        server.client().audio.speech.create(**given)
+    assert set(caught.value.body) == {"message", "type", "param", "code"}
+    assert caught.value.type == "invalid_request_error"
+
+
+def test_text_that_is_no_unicode_is_refused(server):
+    for field in ("voice", "input", "speaker"):
+        body = json.dumps({"model": "tts-1", "voice": "tiny", "input": TEXT} | {field: "x\ud800"})
+        status, text = server.request(
+            "POST", "/v1/audio/speech", body, **{"Content-Type": "application/json"}
+        )
+        assert (status, set(json.loads(text))) == (400, {"error"})
+
+
+def test_models_voices_health_and_metrics(server):
+    assert "tts-1" in [model.id for model in server.client().models.list()]
+    voices = json.loads(server.request("GET", "/v1/audio/voices")[1])["data"]
+    three = next(voice for voice in voices if voice["id"] == "three")
+    assert three["speakers"] == ["anna", "bert", "carl"]
+    assert server.request("GET", "/health") == (200, '{"status":"ok"}')
+    before = server.metric("arion_sound_seconds_total")
+    samples = np.frombuffer(speak(server)[44:], dtype="<i2")
+    seconds = server.metric("arion_sound_seconds_total") - before
+    assert seconds == pytest.approx(len(samples) / RATE)
+    assert server.metric('arion_requests_total{status="200"}') >= 3
+    assert server.metric("arion_requests_active") == 0
+
+
+def test_a_voice_that_cannot_be_opened_is_an_error_without_its_path(folders, monkeypatch, caplog):
+    with running(folders) as server:
+        (server.voices._references["tiny"] / "model.safetensors").rename(
+            hidden := folders["tiny"] / "hidden"
+        )
+        try:
+            with pytest.raises(openai.InternalServerError, match="cannot be opened") as caught:
+                speak(server)
+        finally:
+            hidden.rename(folders["tiny"] / "model.safetensors")
+        assert str(folders["tiny"]) not in str(caught.value)
+        assert str(folders["tiny"]) in caplog.text
+        assert speak(server)
