@@ -67,7 +67,7 @@ test: .venv/.compiled
 test-slow: .venv/.compiled
 	$(TEST) -m slow
 
-# The page of stage 4 in Chromium or Chrome, where one is installed.
+# The pages of stage 4 and of the server in Chromium or Chrome, where one is installed.
 test-page: .venv/.installed
 	OMP_NUM_THREADS=1 .venv/bin/python -m pytest -m page -rs
 

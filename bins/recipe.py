@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bins._flags.parsers import recipe_arguments
 from bins._recipe.next_command import next_command
-from bins._recipe.places import ROOT, find_recipe
+from bins._recipe.places import ROOT, find_recipe, recipes
 from bins._recipe.steps import Step, plan, shown_config
 from utils.cli import print_text, run
 from utils.commands import run_command
@@ -22,6 +22,10 @@ def main() -> None:
     so that the next one finds all memory free.
     """
     name, *words = sys.argv[1:] or ("",)
+    if name in ("-h", "--help"):
+        print_text("usage: RECIPE --stage STAGES [flags]; RECIPE --help lists its flags\n")
+        print_text(f"Recipes, also without the folder: {', '.join(recipes())}\n")
+        return
     recipe = find_recipe(name, os.environ.pop("RECIPE_CALLER_DIR", None))  # set by run.sh
     os.chdir(ROOT)
     texts = recipe_arguments(recipe.kind, words)

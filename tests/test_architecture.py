@@ -32,6 +32,8 @@ ROOMS = {
         "synthesizer": {"base", "plots", "checkpoint"},
         "evaluation": {"base", "plots", "checkpoint", "synthesizer"},
         "benchmark": {"base", "synthesizer", "training"},
+        "voices": set(),
+        "server": {"checkpoint", "synthesizer", "voices"},
     },
     "processors": {
         "records": set(),
@@ -48,6 +50,7 @@ ROOMS = {
 # Each of these takes a good part of a second, or more, to import.
 SLOW_PACKAGES = {
     "accelerate",
+    "fastapi",
     "huggingface_hub",
     "joblib",
     "json5",
@@ -162,6 +165,7 @@ def test_every_package_that_is_imported_is_one_that_setup_installs():
         "models.checkpoint.loading",
         "models.tts.fastspeech2",
         "bins.inference",
+        "bins.say",
     ],
 )
 def test_the_path_from_text_to_speech_imports_no_slow_package(module):

@@ -26,6 +26,12 @@ class Recipe:
         return ROOT / "egs" / self.name
 
 
+def recipes() -> dict[str, Path]:
+    """The run.sh of each recipe by `kind/Model`."""
+    scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
+    return {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
+
+
 def find_recipe(name: str, shell_caller: str | None) -> Recipe:
     """Finds a recipe.
 
@@ -36,15 +42,14 @@ def find_recipe(name: str, shell_caller: str | None) -> Recipe:
     Raises:
         UsageError: If there is none; the message lists those there are.
     """
-    scripts = [path for kind in KINDS for path in sorted((ROOT / "egs" / kind).glob("*/run.sh"))]
-    recipes = {f"{path.parts[-3]}/{path.parts[-2]}": path for path in scripts}
-    name = next((full for full in recipes if full.split("/")[1] == name), name)
-    if name not in recipes:
-        near, names = nearest(name, recipes), ", ".join(recipes)
+    scripts = recipes()
+    name = next((full for full in scripts if full.split("/")[1] == name), name)
+    if name not in scripts:
+        near, names = nearest(name, scripts), ", ".join(scripts)
         raise UsageError(f"no recipe '{name}'{near} (expected one of {names}, then its flags)")
     typed: tuple[str, ...] = ("python", "-m", "bins.recipe", name)
     if shell_caller is not None:
-        typed = ("sh", str(recipes[name]))
+        typed = ("sh", str(scripts[name]))
     kind = next(kind for kind in KINDS if name.startswith(f"{kind}/"))
     return Recipe(kind, name, shell_caller or str(Path.cwd()), typed)
 

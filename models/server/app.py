@@ -32,7 +32,7 @@ T = TypeVar("T")
 _PAGE = Path(__file__).with_name("static") / "page.html"
 _HEADERS = {  # of the page
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; media-src blob:;"
-    " script-src 'unsafe-inline'; connect-src 'self'; img-src data:",
+    " script-src 'unsafe-inline'; connect-src 'self' blob:; img-src data:",
     "X-Frame-Options": "DENY",
 }
 

@@ -120,8 +120,8 @@ class Guard:
                 return None
             body += message.get("body", b"")
             if len(body) > self._limits.body_bytes:
-                message = f"the body is longer than {self._limits.body_bytes} bytes"
-                raise ApiError(413, message, headers={"Connection": "close"})
+                reason = f"the body is longer than {self._limits.body_bytes} bytes"
+                raise ApiError(413, reason, headers={"Connection": "close"})
             if not message.get("more_body"):
                 return bytes(body)
 

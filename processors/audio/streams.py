@@ -100,7 +100,7 @@ def play(pieces: Iterable[np.ndarray], sample_rate: int) -> None:
 
 
 def _write(
-    file: BinaryIO, pieces: Iterable[np.ndarray], format: str, sample_rate: int
+    file: "BinaryIO | _Stream", pieces: Iterable[np.ndarray], format: str, sample_rate: int
 ) -> Iterator[None]:
     """Writes pieces, and yields after each and after the end."""
     import soundfile
@@ -194,7 +194,7 @@ def _crc_table() -> list[int]:
 _CRC_TABLE = _crc_table()
 
 
-def _ogg_crc(page: bytes) -> int:
+def _ogg_crc(page: bytearray) -> int:
     crc = 0
     for byte in page:
         crc = (crc << 8 & 0xFFFFFF00) ^ _CRC_TABLE[(crc >> 24) ^ byte]

@@ -14,7 +14,7 @@ def test_a_recipe_is_called_as_its_folder():
     )
 
 
-@pytest.mark.parametrize("name", ["", "FastPitch", "tts/fastpitch", "_demo/mini", "tts/.."])
+@pytest.mark.parametrize("name", ["", "fastpitch", "tts/fastpitch", "_demo/mini", "tts/.."])
 def test_a_folder_that_is_no_recipe_is_refused(name):
     with pytest.raises(
         UsageError, match=r"one of tts/FastPitch, tts/FastSpeech2, .*, then its flags"
@@ -55,3 +55,8 @@ def test_a_folder_to_be_made_is_below_the_callers():
     assert from_here("out", "/a b") == "/a b/out"
     assert from_here("/out", "/a b") == "/out"
     assert from_here("", "/a b") == ""
+
+
+def test_a_recipe_is_also_found_by_its_model():
+    assert find_recipe("FastPitch", None).name == "tts/FastPitch"
+    assert find_recipe("HiFiGAN", None).name == "vocoder/HiFiGAN"

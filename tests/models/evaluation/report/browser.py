@@ -47,15 +47,16 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def open(
-        self, page: Path, width: int = 1280, height: int = 1600, scheme: str = "light"
+        self, page: Path | str, width: int = 1280, height: int = 1600, scheme: str = "light"
     ) -> None:
-        """Loads a file and waits for it."""
+        """Loads a file or an address and waits for it."""
         self.faults.clear()
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", features=features)
-        self.call("Page.navigate", url=page.resolve().as_uri())
+        address = page.resolve().as_uri() if isinstance(page, Path) else page
+        self.call("Page.navigate", url=address)
         self.run(
             "new Promise((done) => document.readyState === 'complete' ? done() : (onload = done))"
         )

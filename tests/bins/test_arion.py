@@ -1,0 +1,68 @@
+"""The command `arion` finds its sub-commands, and each shows its flags on one screen."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bins.arion import COMMANDS, main
+from utils.cli import UsageError
+
+ROOT = Path(__file__).parents[2]
+
+
+def output_of(monkeypatch, capsys, *words):
+    monkeypatch.setattr("sys.argv", ["arion", *words])
+    main()
+    return capsys.readouterr().out
+
+
+def test_without_a_command_it_lists_them(monkeypatch, capsys):
+    for words in ((), ("--help",)):
+        found = output_of(monkeypatch, capsys, *words)
+        assert re.findall(r"^  (\w+) ", found, re.MULTILINE) == list(COMMANDS)
+
+
+def test_an_unknown_command_is_named_with_the_nearest(monkeypatch, capsys):
+    with pytest.raises(UsageError, match="no command 'sya'; did you mean say"):
+        output_of(monkeypatch, capsys, "sya")
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "train"])
+def test_the_help_of_a_command_fits_on_one_screen(monkeypatch, capsys, name):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        output_of(monkeypatch, capsys, name, "--help")
+    found = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert found.startswith(f"usage: arion {name} ")
+    assert len(found.splitlines()) <= 40
+    assert importlib.import_module(f"bins.{COMMANDS[name].module}").__doc__
+
+
+def test_train_is_the_recipe(monkeypatch, capsys):
+    assert "tts/FastSpeech2" in output_of(monkeypatch, capsys, "train", "--help")
+    with pytest.raises(SystemExit) as ended:
+        output_of(monkeypatch, capsys, "train", "FastSpeech2", "--help")
+    assert ended.value.code == 0
+    assert "--init_from" in capsys.readouterr().out
+
+
+def test_it_runs_as_a_module_and_wrong_flags_end_it_at_once():
+    code = "import sys, bins.arion, bins.say, bins.serve, bins.voices; print(*sys.modules)"
+    imported = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert not {"torch", "numpy", "fastapi"} & set(imported.stdout.split())
+    wrong = subprocess.run(
+        [sys.executable, "-m", "bins.arion", "say", "Hi.", "--pace", "50"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "error: --pace '50': expected a number from 0.1 to 10, such as 1.2\n"

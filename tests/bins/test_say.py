@@ -1,0 +1,143 @@
+"""`arion say`: the text may come from three places, and the sound goes to three."""
+
+import io
+import sys
+import types
+
+import numpy as np
+import pytest
+import soundfile
+
+from bins.say import main
+from models.synthesizer.synthesizer import Synthesizer
+from tests.models.synthesizer.test_synthesizer import make_voice
+from utils.cli import UsageError
+from utils.errors import InputError
+
+TEXT = "It was so. Was it?"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_voice(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def voice(folder):
+    return Synthesizer(folder)
+
+
+@pytest.fixture
+def say(monkeypatch, folder, tmp_path):
+    """Runs the command in an empty folder, with something on standard input."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words, stdin=b""):
+        monkeypatch.setattr("sys.argv", ["arion say", *words, "--voice", str(folder)])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        main()
+
+    return run
+
+
+def spoken(voice, text=TEXT, **settings):
+    return np.concatenate(list(voice.generate(text, **settings)))
+
+
+@pytest.mark.parametrize("format", ["wav", "flac", "mp3", "opus", "ogg"])
+def test_a_file_holds_the_speech(say, voice, tmp_path, format, capsys):
+    say(TEXT, "-o", f"out/a.{format}")
+    wav, rate = soundfile.read(tmp_path / "out" / f"a.{format}")
+    expected = spoken(voice)
+    assert len(wav) / rate == pytest.approx(len(expected) / 22050, abs=0.12)
+    if format in ("wav", "flac"):
+        assert np.abs(wav - expected).max() < 1e-4
+    assert capsys.readouterr().err == f"out/a.{format}\n"
+
+
+def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8-sig")
+    say("It was so.", "Was it?", "-o", "a.wav")
+    say("--file", "text.txt", "-o", "b.wav")
+    say("-o", "c.wav", stdin=TEXT.encode())
+    sounds = {(tmp_path / f"{name}.wav").read_bytes() for name in "abc"}
+    assert len(sounds) == 1
+    with pytest.raises(UsageError, match="exclude each other"):
+        say(TEXT, "--file", "text.txt")
+    with pytest.raises(InputError, match="not UTF-8 at byte 1"):
+        say("-o", "d.wav", stdin=b"a\xff")
+
+
+def test_the_controls_reach_the_voice(say, voice, tmp_path):
+    flags = ("--pace", "1.25", "--pitch", "1.2", "--energy", "0.8", "--seed", "3")
+    say(TEXT, *flags, "-o", "a.wav")
+    settings = {"pitch_control": 1.2, "energy_control": 0.8, "seed": 3}
+    expected = spoken(voice, duration_control=1 / 1.25, **settings)
+    assert np.abs(soundfile.read(tmp_path / "a.wav")[0] - expected).max() < 1e-4
+
+
+def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):
+    out = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", types.SimpleNamespace(buffer=out))
+    say(TEXT, "-o", "-")
+    steps = np.frombuffer(out.getvalue()[44:], dtype="<i2")
+    assert out.getvalue()[:4] == b"RIFF"
+    assert np.abs(steps / 32768 - spoken(voice)).max() < 1e-4
+
+
+def without_sound(monkeypatch):
+    """PortAudio is not installed."""
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+
+
+def test_without_a_sound_device_it_writes_a_new_file_and_names_it(
+    say, monkeypatch, tmp_path, capsys
+):
+    without_sound(monkeypatch)
+    say(TEXT)
+    say(TEXT)
+    assert capsys.readouterr().err == "speech.wav\nspeech-2.wav\n"
+    assert (tmp_path / "speech.wav").read_bytes() == (tmp_path / "speech-2.wav").read_bytes()
+
+
+class FakeDevice(types.ModuleType):
+    """As sounddevice, with one device."""
+
+    PortAudioError = RuntimeError
+
+    def __init__(self):
+        super().__init__("sounddevice")
+        self.played, self.rate = [], None
+
+    def query_devices(self, kind):
+        return {"name": kind}
+
+    def OutputStream(self, samplerate, channels, dtype):  # noqa: N802
+        assert (channels, dtype) == (1, "float32")
+        self.rate = samplerate
+        return self
+
+    def write(self, piece):
+        self.played.append(piece)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_with_a_sound_device_it_plays_piece_by_piece(say, voice, monkeypatch, tmp_path):
+    device = FakeDevice()
+    monkeypatch.setitem(sys.modules, "sounddevice", device)
+    say(TEXT)
+    assert device.rate == 22050
+    assert len(device.played) == 3  # two sentences and a pause
+    assert np.array_equal(np.concatenate(device.played)[:, 0], spoken(voice))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_format_is_refused_before_the_voice_is_loaded(say, monkeypatch):
+    monkeypatch.setattr(Synthesizer, "__init__", None)
+    with pytest.raises(UsageError, match=r"a\.txt: expected -, or one of \.wav"):
+        say(TEXT, "-o", "a.txt")

@@ -1,0 +1,97 @@
+"""`arion serve`: its flags, and its end."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import openai
+import pytest
+
+from bins.serve import main
+from models.server import run
+from models.server.limits import Limits
+from models.synthesizer.synthesizer import Synthesizer
+from processors.audio.streams import encoded
+from tests.models.synthesizer.test_synthesizer import make_voice
+from utils.cli import UsageError
+from utils.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+def served(monkeypatch, *words):
+    """What the server is asked for by flags."""
+    calls = []
+    monkeypatch.setattr(run, "serve", lambda *given, **named: calls.append((*given, named)))
+    monkeypatch.setattr("sys.argv", ["arion serve", *words])
+    main()
+    return calls[0]
+
+
+def test_it_listens_on_this_machine_alone_unless_asked(monkeypatch):
+    monkeypatch.delenv("ARION_TOKEN", raising=False)
+    voices, limits, places = served(monkeypatch)
+    assert (voices, limits, places["host"]) == ([], Limits(), "127.0.0.1")
+    with pytest.raises(UsageError, match=r"--host 0\.0\.0\.0 needs --token, or --no_token"):
+        served(monkeypatch, "--host", "0.0.0.0")
+    with pytest.raises(UsageError, match="exclude"):
+        served(monkeypatch, "--token", "x", "--no_token")
+    assert served(monkeypatch, "--host", "0.0.0.0", "--no_token")[1].token is None
+    assert served(monkeypatch, "--host", "::", "--token", "x")[1].token == "x"
+    monkeypatch.setenv("ARION_TOKEN", "y")
+    assert served(monkeypatch, "--host", "::")[1].token == "y"
+
+
+def test_flags_are_limits(monkeypatch):
+    flags = ("--queue", "3", "--deadline", "9", "--memory", "10", "--port", "0")
+    voices, limits, places = served(monkeypatch, "a=b", *flags)
+    assert voices == ["a=b"]
+    assert (limits.queue, limits.deadline_s) == (3, 9)
+    assert (places["memory_mb"], places["port"]) == (10, 0)
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "models.server.run", None)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    for name in [name for name in sys.modules if name.startswith("models.server.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setattr("sys.argv", ["arion serve"])
+    with pytest.raises(InputError, match=r"pip install -e '\.\[serve\]'"):
+        main()
+
+
+def test_sigterm_ends_the_server_after_what_is_running(tmp_path):
+    folder = make_voice(tmp_path / "tiny")
+    text = "It was so. Was it? Yes, in 1813. " * 6
+    expected = b"".join(encoded(Synthesizer(folder).generate(text), "wav", 22050))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bins.arion", "serve", str(folder), "--port", "0"],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        lines = iter(process.stderr.readline, "")
+        url = next(found[0] for line in lines if (found := re.search(r"http://[\d.:]+", line)))
+        rest = threading.Thread(target=lambda: list(lines))
+        rest.start()
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+        with client.audio.speech.with_streaming_response.create(
+            model="tts-1", voice="tiny", input=text, response_format="wav"
+        ) as response:
+            parts = response.iter_bytes()
+            first = next(parts)
+            process.send_signal(signal.SIGTERM)
+            assert first + b"".join(parts) == expected
+        assert process.wait(20) == 128 + signal.SIGTERM
+        rest.join()
+        with pytest.raises(openai.APIConnectionError):
+            client.models.list()
+    finally:
+        process.kill()

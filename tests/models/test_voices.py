@@ -1,0 +1,33 @@
+"""Voices on this machine are found by name."""
+
+import pytest
+
+from models.base.assets import Speaker
+from models.voices import find_voice, voices_in
+from tests.models.synthesizer.test_synthesizer import make_voice
+from utils.errors import InputError
+
+
+def test_voices_are_listed_with_licence_languages_and_size(tmp_path):
+    make_voice(tmp_path / "b", Speaker("anna", "en-us"), Speaker("bert", "de"))
+    make_voice(tmp_path / "a")
+    (tmp_path / "a" / "README.md").write_text('---\nlicense: "cc0-1.0"\n---\n')
+    (tmp_path / "vocoder").mkdir()
+    (tmp_path / "vocoder" / "config.json").write_text('{"task": "vocoder"}')
+    (tmp_path / "empty").mkdir()
+    first, second = voices_in(tmp_path)
+    assert (first.name, first.licence, first.languages) == ("a", "cc0-1.0", ("en-us",))
+    assert (second.licence, second.languages) == ("unknown", ("en-us", "de"))
+    assert second.speakers == ("anna", "bert")
+    size = sum(file.stat().st_size for file in second.folder.iterdir())
+    assert second.megabytes == pytest.approx(size / 1e6)
+
+
+def test_a_name_is_that_of_an_installed_voice_a_path_or_one_on_the_hub(tmp_path, monkeypatch):
+    make_voice(tmp_path / "anna")
+    installed = voices_in(tmp_path)
+    assert find_voice("anna", installed) == tmp_path / "anna"
+    assert find_voice("org/anna", installed) == "org/anna"
+    assert find_voice(str(tmp_path), installed) == str(tmp_path)
+    with pytest.raises(InputError, match="no voice 'ana'; did you mean anna"):
+        find_voice("ana", installed)
