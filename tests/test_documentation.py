@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bins import arion
 from bins._flags.parsers import recipe_arguments
 from bins._flags.table import FLAGS
 from bins._flags.values import STAGES
@@ -91,6 +92,21 @@ def test_calls_of_recipes_on_a_page_have_flags_of_their_stages(page):
         stages = {*STAGES.read(texts["stage"])}
         foreign = [flag.name for flag in FLAGS if not stages & {*flag.stages}]
         assert not {*texts} & {*foreign}, flags
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_calls_of_arion_on_a_page_have_flags_of_the_command(page, monkeypatch, capsys):
+    calls = re.findall(
+        r"^(?:\S*/)?arion (\w+)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    for name, words in calls:
+        recipe = ["FastSpeech2"] if name == "train" else []
+        monkeypatch.setattr("sys.argv", ["arion", name, *recipe, "--help"])
+        with pytest.raises(SystemExit):
+            arion.main()
+        known = capsys.readouterr().out
+        flags = [word for word in shlex.split(words, comments=True) if word.startswith("-")]
+        assert [flag for flag in flags if f"{flag} " not in known] == []
 
 
 def test_the_tables_of_durations_hold_each_format():

@@ -1,0 +1,80 @@
+"""The flags of commands that read a corpus without a configuration."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from bins._flags.values import COUNT, FOLDER
+from utils.cli import Parser
+from utils.files import user_path
+from utils.parallel import n_cores
+
+if TYPE_CHECKING:
+    from config.schema import Config
+
+DATASET = "folder"  # its name in _CONFIG
+_CONFIG = Path(__file__).parents[2] / "egs" / "tts" / "FastSpeech2" / "exp_config_folder.json"
+
+
+def add_corpus_flags(parser: Parser) -> None:
+    """Adds the corpus and how it is read."""
+    add = parser.add_argument
+    add("corpus", type=FOLDER.read, metavar="CORPUS", help="a folder of recordings with a table"
+        " metadata.csv of id|text lines (README.md), or of --corpus_format")  # fmt: skip
+    add("--corpus_format", default="folder", metavar="NAME", help="folder, ljspeech, vctk or"
+        " libritts (default: %(default)s)")  # fmt: skip
+    add("--language", default="en-us", metavar="CODE", help="of espeak-ng, such as de or fr-fr"
+        " (default: %(default)s); numbers in other languages than English must be written"
+        " out")  # fmt: skip
+    add("--num_workers", type=COUNT.read, default=n_cores(), metavar="N", help="processes"
+        " (default: one per core)")  # fmt: skip
+
+
+def corpus_config(
+    given: Namespace, aligner: str, processed: Path, max_bad_ratio: float | None = None
+) -> "Config":
+    """The configuration of stage 1 for a corpus.
+
+    Args:
+        given: Values of the flags.
+        aligner: As in a configuration.
+        processed: Folder that stage 1 writes to.
+        max_bad_ratio: As in a configuration; None: its default.
+
+    Raises:
+        InputError: If there is no such format or aligner.
+    """
+    from models.base.registry import load_config
+
+    settings: dict[str, object] = {
+        f"dataset_path.{DATASET}": user_path(given.corpus).resolve(),
+        "preprocess.processed_dir": processed.resolve(),
+        "preprocess.aligner": aligner,
+        f"preprocess.corpus.{DATASET}.format": given.corpus_format,
+        f"preprocess.corpus.{DATASET}.language": given.language,
+    }
+    if max_bad_ratio is not None:
+        settings |= {"preprocess.max_bad_ratio": max_bad_ratio}
+    if not given.language.startswith("en"):
+        settings |= {"preprocess.text.normalizer": "none"}
+        settings |= {"preprocess.text.phone_extractor": "espeak"}
+    return load_config(_CONFIG, [f"{key}={value}" for key, value in settings.items()])
+
+
+def run_stage_1(config: "Config", n_jobs: int) -> list[dict[str, Any]]:
+    """Prepares the corpus.
+
+    Args:
+        config: Of `corpus_config`.
+        n_jobs: Processes.
+
+    Returns:
+        How well each recording fits its text, worst first; none of the aligner pocketsphinx.
+    """
+    from processors.alignment import misfits
+    from processors.extraction.run import prepare_datasets
+    from utils.files import read_jsonl
+
+    prepare_datasets(config, n_jobs)
+    path = Path(config.preprocess.processed_dir) / DATASET / misfits.SCORES_FILE
+    return cast("list[dict[str, Any]]", read_jsonl(path)) if path.is_file() else []

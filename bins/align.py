@@ -1,0 +1,52 @@
+"""Aligns recordings with their texts: arion align CORPUS OUT [flags]."""
+
+from pathlib import Path
+from typing import Any
+
+from bins._flags.corpus import DATASET, add_corpus_flags, corpus_config, run_stage_1
+from processors.durations import EXPORT_FORMATS
+from utils.cli import Parser, run
+from utils.files import replacing, user_path
+
+_COLUMNS = ("id", "misfit", "start_s", "end_s", "words", "text")
+
+
+def main() -> None:
+    """Writes alignments, and a table of how well each recording fits its text, worst first."""
+    parser = Parser(
+        "Aligns the recordings of a corpus with their texts, in any language and without another"
+        " program: a hidden Markov model is trained on them. It needs a few minutes of speech; for"
+        " less in English, at least three recordings, there is pocketsphinx. Next to the"
+        " alignments, hmm writes misfits.tsv: words that were probably not spoken as written"
+        " (misfit above 50), with times. Times are multiples of 11.6 ms. The folder stage_1 lists rejected recordings; it"
+        " lets a second call go on where one ended, and may be deleted."
+    )
+    add_corpus_flags(parser)
+    add = parser.add_argument
+    add("output", metavar="OUT", help="folder of the alignments")
+    add("--format", choices=EXPORT_FORMATS, default="textgrid", help="(default: %(default)s)")
+    add("--aligner", choices=("hmm", "pocketsphinx"), default="hmm", help="(default: %(default)s)")
+    given = parser.parse_args()
+    output = user_path(given.output)
+
+    from processors.durations.exporting import export_store
+    from utils.logging import setup_logging
+
+    setup_logging()
+    folder = output / "stage_1"
+    config = corpus_config(given, given.aligner, folder, max_bad_ratio=1)
+    misfits = run_stage_1(config, given.num_workers)
+    export_store(config.preprocess, folder / DATASET, given.format, output)
+    if misfits:
+        _write_table(output / "misfits.tsv", misfits)
+
+
+def _write_table(path: Path, misfits: list[dict[str, Any]]) -> None:
+    rows = [[" ".join(str(row[name]).split()) for name in _COLUMNS] for row in misfits]
+    with replacing(path) as temporary:
+        lines = ("\t".join(row) + "\n" for row in (_COLUMNS, *rows))
+        temporary.write_text("".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run(main)
