@@ -18,8 +18,8 @@ def main() -> None:
         " program: a hidden Markov model is trained on them. It needs a few minutes of speech; for"
         " less in English, at least three recordings, there is pocketsphinx. Next to the"
         " alignments, hmm writes misfits.tsv: words that were probably not spoken as written"
-        " (misfit above 50), with times. Times are multiples of 11.6 ms. The folder stage_1 lists rejected recordings; it"
-        " lets a second call go on where one ended, and may be deleted."
+        " (misfit above 50), with times. Times are multiples of 11.6 ms. The folder stage_1 lists"
+        " rejected recordings; with it a second call goes on where one ended. It may be deleted."
     )
     add_corpus_flags(parser)
     add = parser.add_argument
