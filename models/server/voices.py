@@ -48,8 +48,8 @@ class VoiceStore:
 
     @property
     def open_mb(self) -> float:
-        """Memory of the weights of open voices."""
-        return sum(_COPIES * voice.weight_bytes / 1e6 for voice in self._open.values())
+        """Memory of the weights of open voices; safe while another thread opens one."""
+        return sum(_COPIES * voice.weight_bytes / 1e6 for voice in [*self._open.values()])
 
     def check(self, name: str) -> None:
         """Makes sure that there is a voice.

@@ -103,6 +103,24 @@ def test_the_first_sentence_comes_before_the_last_is_synthesised(server, voice, 
         assert first + b"".join(parts) == expected
 
 
+def test_a_short_text_does_not_wait_for_the_end_of_a_long_one(server, voice, monkeypatch):
+    generate = Synthesizer.generate
+
+    def endless(self, text, *arguments, **named):
+        while text == "Endless.":
+            yield np.ones(10_000, dtype=np.float32)
+        yield from generate(self, text, *arguments, **named)
+
+    monkeypatch.setattr(Synthesizer, "generate", endless)
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1", voice="tiny", input="Endless.", response_format="pcm"
+    ) as response:
+        parts = response.iter_bytes()
+        next(parts)
+        assert speak(server) == b"".join(encoded(generate(voice, TEXT), "wav", RATE))
+        assert next(parts)
+
+
 def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
     texts = [f"Was it {word}? Yes." for word in ("so", "you", "good", "late")]
     with ThreadPoolExecutor(8) as pool:
