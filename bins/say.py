@@ -32,7 +32,7 @@ def main() -> None:
     if given.output is None and not can_play():
         path = _new_file()
 
-    pieces, sample_rate = _speech(voice, text, **controls)
+    pieces, sample_rate = _speech(voice, text, controls)
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
@@ -83,15 +83,7 @@ def _new_file() -> Path:
 
 
 def _speech(
-    voice: str | Path,
-    text: str,
-    *,
-    speaker: str | None,
-    pitch: float,
-    energy: float,
-    pace: float | None,
-    seed: int | None,
-    vocoder_dir: str | None,
+    voice: str | Path, text: str, controls: dict[str, Any]
 ) -> tuple[Iterator["np.ndarray"], int]:
     """Pieces of the wav, and its sample rate."""
     from models.synthesizer.settings import Settings
@@ -99,13 +91,13 @@ def _speech(
     from utils.logging import setup_logging
 
     setup_logging(quiet=True)
-    synthesizer = Synthesizer(voice, vocoder_dir)
+    synthesizer = Synthesizer(voice, controls["vocoder_dir"])
     settings = Settings(
-        speaker=speaker,
-        pitch_control=pitch,
-        energy_control=energy,
-        duration_control=1 / (pace or 1),
-        seed=seed or 0,
+        speaker=controls["speaker"],
+        pitch_control=controls["pitch"],
+        energy_control=controls["energy"],
+        duration_control=1 / (controls["pace"] or 1),
+        seed=controls["seed"] or 0,
     )
     return synthesizer.generate(text, settings), synthesizer.model.mel.sample_rate
 

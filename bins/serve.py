@@ -29,7 +29,7 @@ def main() -> None:
         " least recently used ones are closed (default: %(default)s)")  # fmt: skip
     add("--queue", type=COUNT.read, default=128, metavar="N", help="requests at a time; others get"
         " 503 (default: %(default)s)")  # fmt: skip
-    add("--deadline", type=COUNT.read, default=120, metavar="S", help="seconds for a request, also"
+    add("--deadline", type=COUNT.read, default=600, metavar="S", help="seconds for a request, also"
         " after SIGTERM (default: %(default)s)")  # fmt: skip
     given = parser.parse_args()
     if given.token == "":

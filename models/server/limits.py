@@ -25,7 +25,8 @@ class Limits:
 
     token: str | None = None  # that clients send; None: they need none
     queue: int = 128  # requests that wait or are served at a time
-    deadline_s: float = 120.0  # of a request, from its body to the end of its response
+    # from a request's body to the end of its response, which a client may read as it is heard
+    deadline_s: float = 600.0
     patience_s: float = 10.0  # for the headers of a request, and for its body
     body_bytes: int = 64 * 1024
 
