@@ -20,11 +20,11 @@ FILES = FileNames(  # a folder of accelerate, or one file with everything
 MEL = {
     "preprocess.sample_rate": "preprocess.sample_rate",
     "preprocess.n_fft": "preprocess.n_fft",
-    "preprocess.win_length": "preprocess.win_length",
-    "preprocess.hop_length": "preprocess.hop_length",
-    "preprocess.n_mels": "preprocess.n_mels",
-    "preprocess.f_min": "preprocess.f_min",
-    "preprocess.f_max": "preprocess.f_max",
+    "preprocess.win_length": "preprocess.win_size",
+    "preprocess.hop_length": "preprocess.hop_size",
+    "preprocess.n_mels": "preprocess.n_mel",
+    "preprocess.f_min": "preprocess.fmin",
+    "preprocess.f_max": "preprocess.fmax",
 }
 _LEVELS = 2  # folders between an experiment and the weights of one of its checkpoints
 

@@ -15,10 +15,10 @@ HIDDEN, HEADS, FILTER = 256, 2, 1024
 LAYERS = {"encoder": 4, "decoder": 6}
 SETTINGS = {  # ming024's model.yaml
     "transformer": {
-        "n_encoder_layers": LAYERS["encoder"],
+        "encoder_layer": LAYERS["encoder"],
         "encoder_head": HEADS,
         "encoder_hidden": HIDDEN,
-        "n_decoder_layers": LAYERS["decoder"],
+        "decoder_layer": LAYERS["decoder"],
         "decoder_head": HEADS,
         "decoder_hidden": HIDDEN,
         "conv_filter_size": FILTER,
