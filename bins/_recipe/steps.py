@@ -41,6 +41,9 @@ def plan(recipe: Recipe, texts: dict[str, Any]) -> list[Step]:
         UsageError: If a flag or the machine is wrong; the message names it.
     """
     stages = _stages(texts)
+    for name in ("config", "name"):
+        if stages[0] >= 3 and "infer_expt_dir" in texts and texts.pop(name, None):
+            sys.stderr.write(f"--{name} is not read: --infer_expt_dir names the model\n")
     _place(recipe, stages, texts)
     gpu = _read(texts, "gpu")
     gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "0") if gpu is None else gpu
@@ -86,9 +89,6 @@ def _stages(texts: Mapping[str, Any]) -> Sequence[int]:
             raise UsageError(f"--{name} goes with {_TABLE[name].place}")
     if "synthetic" in texts and stages[0] != 2:
         raise UsageError("--synthetic replaces the data of stages 0 and 1: start with --stage 2")
-    for name in ("config", "name"):
-        if stages[0] >= 3 and name in texts and "infer_expt_dir" in texts:
-            raise UsageError(f"--infer_expt_dir and --{name} exclude each other")
     return stages
 
 

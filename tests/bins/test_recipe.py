@@ -134,11 +134,6 @@ TTS_FAULTS = [
         "--infer_testing_set 'valid': expected train, test or golden_test",
     ),
     ((*BATCH, "--infer_text", "Hi."), "--infer_text goes with --infer_mode single"),
-    ((*SINGLE, "--infer_text", "a", "-n", "b"), "--infer_expt_dir and --name exclude each other"),
-    (
-        (*SINGLE, "--infer_text", "a", "-c", DEMO_CONFIG),
-        "--infer_expt_dir and --config exclude each",
-    ),
     (("-s", "4"), "stage 4 needs --infer_expt_dir, --name or --infer_output_dir"),
     (("-s", "4", "-n", "a", "--infer_mode", "both"), "--infer_mode 'both': expected single or"),
     (("-s", "4", "-n", "a", "--infer_testing_set", "test"), "--infer_testing_set needs --infer_da"),

@@ -358,6 +358,15 @@ def test_every_flag_of_stage_3_reaches_python(recipe):
     }
 
 
+@pytest.mark.parametrize("flag", [("--config", "egs/tts/FastSpeech2/exp_config.json"), ("-n", "a")])
+def test_a_flag_that_is_not_read_beside_a_model_is_named(recipe, flag):
+    result = recipe(*SPEAK, *flag)
+    name = "--name" if flag[0] == "-n" else "--config"
+    assert f"{name} is not read: --infer_expt_dir names the model\n" in result.output
+    assert not any(word.startswith(name) for word in result.calls[0].arguments)
+    assert "is not read" not in recipe("-s", "2-3", "-n", "a", *SPEAK[2:]).output
+
+
 def test_durations_have_a_factor_or_a_pace(recipe):
     slower = recipe(*SPEAK, "--duration_control", "1.5").calls[0].arguments
     assert "--duration_control=1.5" in slower
