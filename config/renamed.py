@@ -1,12 +1,13 @@
 """Keys that had another name: old configurations and experiments hold them, and load."""
 
+from collections.abc import Container
 from functools import cache
 from pathlib import Path
 
-from utils.config import SET, Tree
+from utils.config import SET, Keys, Tree
 from utils.logging import get_logger
 
-# The present name, by section and former name; also in sections below it
+# The present name, by top-level section and former name
 RENAMED = {
     ("preprocess", "win_size"): "win_length",
     ("preprocess", "hop_size"): "hop_length",
@@ -19,14 +20,17 @@ RENAMED = {
 }
 
 
-def with_present_names(tree: Tree) -> Tree:
+def with_present_names(tree: Tree, known_paths: Container[Keys]) -> Tree:
     """The tree with renamed keys under their present names.
 
     Logs one line for each that the user wrote: none for those in `config.json` of an experiment.
+
+    Args:
+        known_paths: Those of the configuration; a model may have a key of a former name.
     """
     for keys, origin in list(tree.origins.items()):
-        new = RENAMED.get((keys[0], keys[-1]))
-        if new is not None:
+        new = RENAMED.get((keys[0], keys[-1]), "")
+        if keys not in known_paths and (*keys[:-1], new) in known_paths:
             tree = tree.renamed(keys, new)
             if Path(origin).name != "config.json":
                 _log_once(origin, ".".join(keys), new)

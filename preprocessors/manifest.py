@@ -57,7 +57,7 @@ def control_characters(text: str) -> str:
     """The part of a text around its first control character; empty if there is none.
 
     Readers of corpora and synthesis refuse them: they are traces of a wrong encoding or of a
-    terminal. White space is allowed.
+    terminal. Tabs, line breaks and form feeds are allowed.
     """
     match = _CONTROL.search(text)
     if match is None:

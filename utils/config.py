@@ -25,9 +25,11 @@ from utils.errors import closest, nearest
 __all__ = [
     "SET",
     "ConfigError",
+    "Keys",
     "Tree",
     "build",
     "build_complete",
+    "key_paths",
     "lines_with_origins",
     "overridden",
     "plain_tree",
@@ -87,6 +89,18 @@ def build_complete(cls: type[T], plain: object, path: Path) -> T:
     if missing := [name for name in names if name not in plain]:
         raise ConfigError(f"{path}: missing key {missing[0]}")
     return build(cls, plain_tree(plain, path))
+
+
+def key_paths(cls: type, sections: Mapping[str, type] | None = None) -> Iterator[Keys]:
+    """Key paths of all fields of a dataclass, sections included.
+
+    Args:
+        sections: As for `build`.
+    """
+    for name, hint in (typing.get_type_hints(cls) | dict(sections or {})).items():
+        yield (name,)
+        if dataclasses.is_dataclass(hint):
+            yield from ((name, *keys) for keys in key_paths(hint))  # type: ignore[arg-type]
 
 
 class _Builder:
@@ -184,19 +198,14 @@ class _Builder:
 
     def _unknown(self, name: str, siblings: list[str], keys: Keys) -> ConfigError:
         here = (*keys, name)
-        elsewhere = (path for path in self._paths(self._root, ()) if path[-1] == name)
+        paths = key_paths(self._root, self._sections)
+        elsewhere = (path for path in paths if path[-1] == name)
         similar = [(*keys, close) for close in closest(name, siblings)]
         path = next(elsewhere, next(iter(similar), None))
         hint = f"known keys: {', '.join(sorted(siblings))}"
         if path is not None:
             hint = f"did you mean {'.'.join(path)}?"
         return ConfigError(f"{self._tree.origin(here)}: unknown key {'.'.join(here)}; {hint}")
-
-    def _paths(self, cls: type, keys: Keys) -> Iterator[Keys]:
-        for name, hint in self._hints(cls, keys).items():
-            yield (*keys, name)
-            if dataclasses.is_dataclass(hint):
-                yield from self._paths(hint, (*keys, name))  # type: ignore[arg-type]  # a class
 
     def _givers(self, keys: Keys, error: ValueError) -> str:
         """Origins of the keys that an error of a section names, `--set` first; else the section's.

@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from utils.errors import InputError
 from utils.files import read_text
@@ -60,34 +59,29 @@ class Tree:
     def without(self, keys: Keys) -> "Tree":
         """The tree without a value."""
         origins = {path: origin for path, origin in self.origins.items() if path != keys}
-        return Tree(_without(self.values, keys), origins, self.path)
+        return Tree(_renamed(self.values, keys, ()), origins, self.path)
 
     def renamed(self, keys: Keys, new: str) -> "Tree":
         """The tree with a value under another last key, unless that was set later."""
         order, present = list(self.origins), (*keys[:-1], new)
-        if present in order and order.index(present) > order.index(keys):
+        if present in order[order.index(keys) :]:
             return self.without(keys)
-        value = _value_at(self.values, keys)
-        for name in reversed(present):
-            value = {name: value}
-        tree = self.without(keys)
-        values, origins = dict(tree.values), dict(tree.origins)
-        _merge(values, origins, cast("dict[str, object]", value), self.origins[keys], ())
-        return Tree(values, origins, self.path)
+        tree = self.without(present)
+        origins = {present if k == keys else k: origin for k, origin in tree.origins.items()}
+        return Tree(_renamed(tree.values, keys, (new,)), origins, self.path)
 
 
-def _value_at(values: object, keys: Keys) -> object:
-    for name in keys:
-        values = cast("Mapping[str, object]", values)[name]
-    return values
-
-
-def _without(values: Mapping[str, object], keys: Keys) -> dict[str, object]:
+def _renamed(values: Mapping[str, object], keys: Keys, new: Keys) -> dict[str, object]:
+    """The values with one under another last key; `new` is empty to remove it."""
     name, *rest = keys
     inside = values.get(name)
     if rest and isinstance(inside, Mapping):
-        return {**values, name: _without(inside, tuple(rest))}
-    return {key: value for key, value in values.items() if key != name}
+        return {**values, name: _renamed(inside, tuple(rest), new)}
+    return {
+        present: value
+        for key, value in values.items()
+        for present in (new if key == name else (key,))
+    }
 
 
 def read_tree(path: Path, overrides: Sequence[str] = ()) -> Tree:
@@ -280,10 +274,9 @@ def _merge(
             values[name] = merged
         else:
             values[name] = value
-            inside = _key_paths(value) if isinstance(value, dict) else ()
-            for path in (here, *((*here, *keys_inside) for keys_inside in inside)):
-                origins.pop(path, None)  # the order is that of the chain
-                origins[path] = origin
+            for path in _key_paths({name: old}):  # also what `old` held
+                origins.pop((*keys, *path), None)  # the order is that of the chain
+            origins |= {(*keys, *path): origin for path in _key_paths({name: value})}
 
 
 def _key_paths(values: Mapping[str, object]) -> Iterator[Keys]:

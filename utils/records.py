@@ -8,6 +8,7 @@ from typing import TypeVar
 from utils.errors import InputError
 
 R = TypeVar("R")
+_REPOSITORY = Path(__file__).parents[1]
 
 
 def record_of(module: str, name: str, kind: type[R]) -> R:
@@ -22,7 +23,8 @@ def record_of(module: str, name: str, kind: type[R]) -> R:
         InputError: If there is no such record, or it lacks a field or has an unknown one; names the
             file and the field.
     """
-    file = module.replace(".", "/") + ".py"
+    path = Path(module.replace(".", "/"))
+    file = path / "__init__.py" if (_REPOSITORY / path).is_dir() else path.with_suffix(".py")
     try:
         record = vars(import_module(module)).get(name)
     except TypeError as error:
@@ -30,6 +32,6 @@ def record_of(module: str, name: str, kind: type[R]) -> R:
             raise
         raise InputError(f"{file}: {name}: {error}") from error
     if not isinstance(record, kind):
-        source = Path(inspect.getfile(kind)).relative_to(Path(__file__).parents[1]).as_posix()
+        source = Path(inspect.getfile(kind)).relative_to(_REPOSITORY).as_posix()
         raise InputError(f"{file} does not end with {name} = {kind.__name__}(...) of {source}")
     return record

@@ -17,13 +17,13 @@ def resolved_device(name: str | torch.device = "auto") -> str:
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.device(name)
+        device = torch.device(name)
     except (RuntimeError, TypeError) as error:
         raise InputError(
             f"device is {name!r}; expected 'auto', 'cpu', 'cuda' or, of several GPUs, 'cuda:1'"
         ) from error
     try:
-        torch.empty(0, device=name)
+        torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device {name!r}: {str(error).splitlines()[0]}") from error
-    return str(name)
+    return str(device)

@@ -11,7 +11,7 @@ from config.schema import Config
 from config.train import without_unread
 from models.base.model import Model
 from processors.extraction.fingerprint import derived_folder
-from utils.config import ConfigError, Tree, build, lines_with_origins, read_tree
+from utils.config import ConfigError, Tree, build, key_paths, lines_with_origins, read_tree
 from utils.errors import InputError, nearest
 from utils.records import record_of
 
@@ -42,10 +42,10 @@ def find(task: str, name: str) -> Model[Any]:
         InputError: If there is none of that name (the message lists the known ones), or its file
             does not end with a valid `MODEL`.
     """
-    known = model_names(task)
-    if name.lower() not in known:
+    names = model_names(task)
+    if name.lower() not in names:
         raise ConfigError(
-            f"no model {name!r} in models/{task}{nearest(name, known)} (known: {', '.join(known)})"
+            f"no model {name!r} in models/{task}{nearest(name, names)} (known: {', '.join(names)})"
         )
     return record_of(f"models.{task}.{name.lower()}", "MODEL", Model)
 
@@ -82,8 +82,7 @@ def config_lines(path: Path, overrides: Sequence[str] = ()) -> list[str]:
     Raises:
         ConfigError: As for `load_config`.
     """
-    tree = without_unread(with_present_names(read_tree(path, overrides)))
-    return lines_with_origins(config_of(tree), tree)
+    return lines_with_origins(*_checked(read_tree(path, overrides)))
 
 
 def config_of(tree: Tree) -> Config:
@@ -92,14 +91,20 @@ def config_of(tree: Tree) -> Config:
     Raises:
         ConfigError: As for `load_config`.
     """
-    tree = with_present_names(tree)
+    return _checked(tree)[0]
+
+
+def _checked(tree: Tree) -> tuple[Config, Tree]:
+    """The configuration, and the tree of the values that it was built from."""
     chosen = build(_Selection, tree.only("task", "model_type"))
     try:
         model = find(chosen.task, chosen.model_type)
     except InputError as error:
         raise ConfigError(f"{tree.origin(('model_type',))}: model_type: {error}") from error
-    config = build(Config, without_unread(tree), {"model": model.config}, model.check_config)
-    if config.preprocess.processed_dir:
-        return config
-    folder = derived_folder(config.task, config.preprocess)
-    return replace(config, preprocess=replace(config.preprocess, processed_dir=folder))
+    sections = {"model": model.config}
+    tree = without_unread(with_present_names(tree, set(key_paths(Config, sections))))
+    config = build(Config, tree, sections, model.check_config)
+    if not config.preprocess.processed_dir:
+        folder = derived_folder(config.task, config.preprocess)
+        config = replace(config, preprocess=replace(config.preprocess, processed_dir=folder))
+    return config, tree

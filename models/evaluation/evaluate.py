@@ -57,8 +57,9 @@ def evaluate(
     selection.log_skipped()
     user_models_of = user_models_by_system(data, user_models)
     log_formats(data, preprocess.mel.sample_rate)
-    names = selection.metrics, selection.checks
-    task = ScoringTask(names[0], preprocess.mel, names[1], user_models, user_models_of)
+    task = ScoringTask(
+        selection.metrics, preprocess.mel, selection.checks, user_models, user_models_of
+    )
     scored = _score_all(data.items, task, n_jobs or n_cores(), preprocess.backend)
     selection.skip_unscored(scored)
     selection.log_skipped()

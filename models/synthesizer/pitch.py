@@ -105,7 +105,7 @@ def transform_of(given: Transform | None) -> PitchTransform | PitchContour | Non
     return PitchTransform(custom=custom)
 
 
-def record_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:
+def changes_of(transform: PitchTransform | PitchContour | None) -> dict[str, bool | float | str]:
     """Settings of a transform that differ from their defaults, ready for JSON."""
     if isinstance(transform, PitchContour):
         return {"custom": transform.name}

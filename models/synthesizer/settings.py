@@ -9,7 +9,13 @@ import numpy as np
 
 from config.controls import CONTROL_RANGE, MOST_SEED, MOST_SHIFT_HZ
 from models.base.acoustic.output import Control
-from models.synthesizer.pitch import PitchContour, Transform, checked_pitch, record_of, transform_of
+from models.synthesizer.pitch import (
+    PitchContour,
+    Transform,
+    changes_of,
+    checked_pitch,
+    transform_of,
+)
 from modules.variance.pitch_transform import PitchTransform
 from utils.errors import InputError, nearest
 
@@ -118,7 +124,7 @@ class Settings:
         """The settings but speaker and given pitch, ready for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         del values["speaker"], values["pitch"]
-        return values | {"pitch_transform": record_of(self.transform)}
+        return values | {"pitch_transform": changes_of(self.transform)}
 
     def _asked(self) -> set[Control]:
         changed = self.changed_controls()

@@ -47,6 +47,6 @@ def find_check(name: str) -> Check:
 
 def _find(kind: str, records: Mapping[str, Record], name: str) -> Record:
     if name not in records:
-        known = ", ".join(records)
-        raise InputError(f"no {kind} {name!r}{nearest(name, records)} (known: {known})")
+        names = ", ".join(records)
+        raise InputError(f"no {kind} {name!r}{nearest(name, records)} (known: {names})")
     return records[name]

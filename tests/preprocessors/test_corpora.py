@@ -43,9 +43,11 @@ def test_an_unknown_format_is_an_error_with_the_known_and_the_nearest():
         read_corpus("LJSpech", ROOT, CorpusConfig())
 
 
-def test_a_helper_module_is_no_format():
-    with pytest.raises(InputError, match=r"preprocessors/manifest\.py does not end with CORPUS = "):
-        find_format("manifest", CorpusConfig())
+@pytest.mark.parametrize("name", ["split", "fetch", "manifest", "collector", "corpora"])
+def test_a_dataset_named_as_a_helper_module_has_no_format_of_its_own(name):
+    match = rf"^preprocess\.corpus\.{name}\.format: unknown .* \(folder: your own recordings;"
+    with pytest.raises(InputError, match=match):
+        find_format(name, CorpusConfig())
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,8 @@ def test_a_wrong_field_of_a_corpus_names_file_and_field(fields, message, tmp_pat
     monkeypatch.setattr(preprocessors, "__path__", [*preprocessors.__path__, str(tmp_path)])
     with pytest.raises(InputError, match=rf"preprocessors/broken\.py: CORPUS: .*{message}"):
         find_format("broken", CorpusConfig())
+    assert "broken" in known_formats()
+    assert licence_of("LJSpeech", CorpusConfig()) == "public domain"
 
 
 def test_a_missing_folder_is_an_error_that_says_which_key_to_set(tmp_path):

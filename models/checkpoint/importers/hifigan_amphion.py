@@ -57,8 +57,8 @@ def recognises(weights: Path) -> bool:
         return False
     if generator != "hifigan":
         raise InputError(
-            f"{weights}: its generator is {generator}; of Amphion's vocoders, only hifigan can be"
-            " read"
+            f"{_amphion.read(weights)[0]}: its generator is {generator}; of Amphion's vocoders,"
+            " only hifigan can be read"
         )
     return True
 

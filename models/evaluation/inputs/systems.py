@@ -59,7 +59,7 @@ def read_system_files(folder: Path) -> list[SystemFile]:
         if "mel_source" in rows[0]:
             return [_of_copy(folder, parse_line(row, CopyLine)) for row in rows]
         return [_of_text(folder, parse_line(row, TextLine)) for row in rows]
-    except (TypeError, KeyError) as error:
+    except TypeError as error:
         raise InputError(f"{path}: not what stage 3 writes ({error}); run it again") from error
 
 

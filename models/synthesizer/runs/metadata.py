@@ -155,39 +155,47 @@ def read_lines(folder: Path, kind: type[L]) -> list[L]:
         return []
     try:
         lines = [parse_line(row, kind) for row in read_rows(folder)]
-    except (InputError, LookupError, TypeError) as error:
+    except (InputError, TypeError) as error:
         raise InputError(
-            f"{path} was not written by this stage ({error}); move it away, or choose "
-            "another --infer_output_dir"
+            f"{path} was not written by stage 3 ({error}); move it away and run stage 3 again, or"
+            " choose another --infer_output_dir"
         ) from error
     return [line for line in lines if (folder / line.file).exists()]
 
 
 def parse_line(row: dict[str, Any], kind: type[L]) -> L:
-    """Builds a line from its values in `metadata.jsonl`, which are checked by name only.
+    """Builds a line from its values in `metadata.jsonl`; of their types, numbers are checked.
 
     Raises:
-        LookupError: If a word or phone lacks a value.
-        TypeError: If a value is missing or unknown, or a time is no number.
+        TypeError: If a value is missing or unknown, or a time or rate is no number; names the
+            utterance.
     """
-    if kind is not TextLine:
-        return kind(**row)
+    try:
+        return kind(**(_values_of_text(row) if kind is TextLine else row))
+    except LookupError as error:
+        raise TypeError(f"{row['id']} lacks {error}") from error
+    except TypeError as error:
+        raise TypeError(f"{row['id']}: {error}") from error
+
+
+def _values_of_text(row: dict[str, Any]) -> dict[str, Any]:
     values = {name: value for name, value in row.items() if name not in RECORDED}
     settings = {name: row[name] for name in RECORDED if name in row}
     values["settings"] = Settings().record() | settings
     values["words"] = tuple(
-        TimedWord(word["word"], _seconds(word, "start_s"), _seconds(word, "end_s"))
+        TimedWord(word["word"], _number(word, "start_s"), _number(word, "end_s"))
         for word in row["words"]
     )
     values["phones"] = tuple(
-        TimedPhone(phone["phone"], start, start + _seconds(phone, "duration_s"))
+        TimedPhone(phone["phone"], start, start + _number(phone, "duration_s"))
         for phone in row["phones"]
-        for start in [_seconds(phone, "start_s")]
+        for start in [_number(phone, "start_s")]
     )
-    return kind(**values)
+    values |= {name: _number(row, name) for name in ("hop_length", "sample_rate") if name in row}
+    return values
 
 
-def _seconds(row: dict[str, Any], name: str) -> float:
+def _number(row: dict[str, Any], name: str) -> float:
     if not isinstance(row[name], int | float):
         raise TypeError(f"{name} is {row[name]!r}, expected a number")
     return row[name]

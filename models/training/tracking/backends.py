@@ -5,7 +5,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -133,19 +133,21 @@ def open_backends(kinds: Iterable[str], run: TrackedRun) -> Iterator[Sequence[Ba
     Raises:
         InputError: If Weights & Biases refuses the run.
     """
-    previous, backends = threading.excepthook, list[Backend]()
-    threading.excepthook = _without_writer(previous)
-    try:
+    with ExitStack() as stack:
+        stack.callback(setattr, threading, "excepthook", threading.excepthook)
+        threading.excepthook = _without_writer(threading.excepthook)
+        backends = list[Backend]()
         for kind in kinds:  # one by one, so that all are closed that were opened
             backends.append(_OPENING[kind](run))
+            stack.callback(_close, backends[-1])
         yield backends
-    finally:
-        for backend in backends:
-            try:
-                backend.close()
-            except OSError as error:
-                get_logger(__name__).warning("the log of %s is incomplete: %s", backend.kind, error)
-        threading.excepthook = previous
+
+
+def _close(backend: Backend) -> None:
+    try:
+        backend.close()
+    except OSError as error:
+        get_logger(__name__).warning("the log of %s is incomplete: %s", backend.kind, error)
 
 
 def _without_writer(report: Callable[..., object]) -> Callable[..., object]:

@@ -94,19 +94,19 @@ def table_of(recorded: profile, n_updates: int, *, on_gpu: bool) -> str:
         n_updates: Updates that it covers.
         on_gpu: Whether the time of the GPU counts, or that of the CPU.
     """
-    events = [event for event in recorded.key_averages() if event.key != _UPDATE]
-    ms = {
-        event.key: (event.self_device_time_total if on_gpu else event.self_cpu_time_total)
-        / (1000 * n_updates)
-        for event in events
-    }
-    total = sum(ms.values()) or 1.0
-    shown = sorted(events, key=lambda event: -ms[event.key])[:_N_SHOWN]
-    width = max([len("all operations"), *(min(60, len(event.key)) for event in shown)])
+    # pairs: several events may have one key, such as those of CPU and GPU
+    costs = [
+        (event, event.self_device_time_total if on_gpu else event.self_cpu_time_total)
+        for event in recorded.key_averages()
+        if event.key != _UPDATE
+    ]
+    total_us = sum(us for _, us in costs)
+    shown = sorted(costs, key=lambda cost: -cost[1])[:_N_SHOWN]
+    width = max([len("all operations"), *(min(60, len(event.key)) for event, _ in shown)])
     device = "GPU" if on_gpu else "CPU"
     lines = [f"{'operation':{width}}  {device} ms/update   share  calls/update"]
-    for event in shown:
-        cost = f"{ms[event.key]:13.3f}  {100 * ms[event.key] / total:5.1f}%"
+    for event, us in shown:
+        cost = f"{us / 1000 / n_updates:13.3f}  {100 * us / (total_us or 1):5.1f}%"
         lines.append(f"{event.key[:width]:{width}}  {cost}  {event.count / n_updates:12.1f}")
-    lines.append(f"{'all operations':{width}}  {sum(ms.values()):13.3f}  100.0%")
+    lines.append(f"{'all operations':{width}}  {total_us / 1000 / n_updates:13.3f}  100.0%")
     return "\n".join(lines) + "\n"

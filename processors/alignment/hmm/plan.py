@@ -42,7 +42,7 @@ class HmmTraining:
     origin: dict[str, Any]  # what the model depends on: keys of the config, and utterances by id
 
     @property
-    def known(self) -> bool:
+    def is_trained(self) -> bool:
         """Whether the file contains this model already."""
         return read_origin(self.path) == self.origin
 
@@ -59,7 +59,7 @@ class HmmTraining:
         Raises:
             InputError: If no utterance can be used.
         """
-        if self.known:
+        if self.is_trained:
             return
         _log.info("aligner hmm: trains on %d recordings", len(self.utterances))
         n_chunks = -(-len(self.utterances) // _PER_CHUNK)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.synthesizer.pitch import PitchContour, record_of, transform_of
+from models.synthesizer.pitch import PitchContour, changes_of, transform_of
 from models.synthesizer.settings import RECORDED, Settings
 from modules.variance.pitch_transform import PitchTransform
 from utils.errors import InputError
@@ -112,9 +112,9 @@ def test_a_shift_beyond_any_voice_is_refused(hz):
 
 
 def test_records_hold_what_differs_from_the_defaults():
-    assert record_of(None) == record_of(PitchTransform()) == {}
-    assert record_of(PitchTransform(flatten=True, shift_hz=5)) == {"flatten": True, "shift_hz": 5}
-    assert record_of(PitchContour((1.0, 2.0), "ramp:1:2")) == {"custom": "ramp:1:2"}
+    assert changes_of(None) == changes_of(PitchTransform()) == {}
+    assert changes_of(PitchTransform(flatten=True, shift_hz=5)) == {"flatten": True, "shift_hz": 5}
+    assert changes_of(PitchContour((1.0, 2.0), "ramp:1:2")) == {"custom": "ramp:1:2"}
 
 
 def test_what_is_asked_of_the_model_is_what_differs_from_the_defaults():

@@ -644,10 +644,10 @@ def test_what_is_no_text_or_no_number_is_refused(voice):
 
 
 def test_control_characters_are_refused_as_in_corpora_and_white_space_is_spoken(voice):
-    for text in ("Don\x92t.", "One\x1b[1m two.", "One.\0"):
+    for text in ("Don\x92t.", "One\x1b[1m two.", "One.\0", "One\x85", "One\x1ftwo."):
         with pytest.raises(InputError, match=r"the text holds control characters: .*\\x.*; remove"):
             voice(text)
-    assert np.array_equal(voice("One\r\ntwo\fthree.").wav, voice("One two three.").wav)
+    assert np.array_equal(voice("One\r\ntwo\fthree\u2028.").wav, voice("One two three.").wav)
 
 
 @pytest.mark.parametrize(

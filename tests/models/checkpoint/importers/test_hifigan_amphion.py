@@ -234,7 +234,7 @@ def test_another_generator_of_amphion_is_refused_by_name(tmp_path):
     text = (root / "args.json").read_text().replace('"hifigan",', '"bigvgan",')
     (root / "args.json").write_text(text)
 
-    with pytest.raises(InputError, match="its generator is bigvgan; of Amphion's vocoders, only"):
+    with pytest.raises(InputError, match=r"args\.json: its generator is bigvgan; of"):
         load_model(root)
 
 

@@ -91,16 +91,28 @@ def test_speech_of_a_version_without_frames_is_to_be_spoken_again(tmp_path):
         export_speech(tmp_path, "npy", None)
 
 
+FOREIGN = r"was not written by stage 3 \({}\); move it away and run stage 3 again, or"
+
+
 @pytest.mark.parametrize(
-    ("phones", "fault"),
+    ("changes", "fault"),
     [
-        ([], "lacks the frame length or the phones of a; run stage 3 again"),
-        ([{"phone": "k"}], "was not written by this stage .*start_s"),
-        ([{"phone": "k", "start_s": None}], "was not written by this stage .start_s is None"),
+        ({"phones": []}, "lacks the frame length or the phones of a; run stage 3 again"),
+        ({"phones": [{"phone": "k"}]}, FOREIGN.format("a lacks 'start_s'")),
+        (
+            {"phones": [{"phone": "k", "start_s": None}]},
+            FOREIGN.format("a: start_s is None, expected a number"),
+        ),
+        ({"phones": ["k"]}, FOREIGN.format("a: .*")),
+        (
+            {"sample_rate": "22050"},
+            FOREIGN.format("a: sample_rate is '22050', expected a number"),
+        ),
+        ({"hop_length": None}, FOREIGN.format("a: hop_length is None, expected a number")),
     ],
 )
-def test_a_line_that_somebody_changed_is_named(tmp_path, phones, fault):
+def test_a_line_that_somebody_changed_is_named(tmp_path, changes, fault):
     path = spoken(tmp_path, "a") / "metadata.jsonl"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "phones": phones}) + "\n")
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes) + "\n")
     with pytest.raises(InputError, match=f"metadata.jsonl {fault}"):
         export_speech(tmp_path, "json", None)

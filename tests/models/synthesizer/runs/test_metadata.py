@@ -57,7 +57,7 @@ def test_a_sentence_of_another_dataset_is_not_overwritten(tmp_path):
 @pytest.mark.parametrize("content", ['{"id": "a"}\n', "garbage\n", '{"ID": "a"}\n', "[1]\n", "7\n"])
 def test_another_metadata_file_is_refused(tmp_path, content: str):
     (tmp_path / "metadata.jsonl").write_text(content)
-    with pytest.raises(InputError, match=r"was not written by this stage .*infer_output_dir"):
+    with pytest.raises(InputError, match=r"was not written by stage 3 .*infer_output_dir"):
         folder_of(tmp_path)
 
 

@@ -168,6 +168,26 @@ def test_a_log_that_cannot_be_completed_hides_no_other_error(tmp_path, monkeypat
     assert capsys.readouterr().err == ""
 
 
+def test_all_logs_are_closed_if_one_raises_another_error(tmp_path, monkeypatch):
+    def crash():
+        raise RuntimeError("writer")
+
+    closed = []
+    for name in ("tensorboard", "jsonl"):
+        other = Backend(name, failing, None, lambda name=name: closed.append(name))
+        monkeypatch.setitem(backends._OPENING, name, lambda run, other=other: other)
+    crashing = Backend("wandb", failing, None, crash)
+    monkeypatch.setitem(backends._OPENING, "wandb", lambda run: crashing)
+    hook = threading.excepthook
+    with (
+        pytest.raises(RuntimeError, match="writer"),
+        open_backends(["tensorboard", "wandb", "jsonl"], run_in(tmp_path)),
+    ):
+        pass
+    assert sorted(closed) == ["jsonl", "tensorboard"]
+    assert threading.excepthook is hook
+
+
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch):
     known = {"tensorboard"}
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name in known else None)

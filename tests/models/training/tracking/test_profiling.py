@@ -1,5 +1,6 @@
 import json
 import logging
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -76,6 +77,26 @@ def test_the_table_has_the_ten_most_expensive_operations_per_update_and_the_sum_
         assert float(ms) == pytest.approx(events[name].self_cpu_time_total / 2000, abs=1e-3)
         assert float(share[:-1]) == pytest.approx(100 * float(ms) / total_ms, abs=0.6)
         assert float(calls) == events[name].count / 2
+
+
+def test_events_of_one_key_are_rows_of_their_own_and_labels_of_updates_are_none():
+    def event(key, device_us, count):
+        return SimpleNamespace(
+            key=key, self_device_time_total=device_us, self_cpu_time_total=9e6, count=count
+        )
+
+    events = [event("copy", 3000, 4), event("update", 9e6, 2), event("copy", 1000, 2)]
+    events += [event("mm", 4000, 8)]
+    recorded = SimpleNamespace(key_averages=lambda: events)
+    lines = [line.split() for line in table_of(recorded, 2, on_gpu=True).splitlines()]
+
+    assert lines[0][:3] == ["operation", "GPU", "ms/update"]
+    assert lines[1:] == [
+        ["mm", "2.000", "50.0%", "4.0"],
+        ["copy", "1.500", "37.5%", "2.0"],
+        ["copy", "0.500", "12.5%", "1.0"],
+        ["all", "operations", "4.000", "100.0%"],
+    ]
 
 
 def test_without_steps_nothing_is_recorded(tmp_path):

@@ -138,12 +138,12 @@ def test_it_reads_no_file_of_the_corpus():
 
 def test_a_model_is_kept_for_the_same_corpus_and_a_tenth_more(folder):
     known = [utterance(id) for id in SHORTEST]
-    assert plan_training(CONFIG, known, folder).known
+    assert plan_training(CONFIG, known, folder).is_trained
     more = [replace(known[0], id=f"new{n}") for n in range(3)]
     kept = plan_training(CONFIG, [*known, *more[:2]], folder)
-    assert kept.known
+    assert kept.is_trained
     assert kept.identity == plan_training(CONFIG, known, folder).identity
-    assert not plan_training(CONFIG, [*known, *more], folder).known
+    assert not plan_training(CONFIG, [*known, *more], folder).is_trained
 
 
 def test_a_model_that_another_run_put_there_meanwhile_is_replaced(folder, tmp_path, monkeypatch):
@@ -163,7 +163,7 @@ def test_a_model_that_another_run_put_there_meanwhile_is_replaced(folder, tmp_pa
 def test_another_configuration_needs_another_model(folder, changed):
     known = [utterance(id) for id in SHORTEST]
     plan = plan_training(changed, known, folder)
-    assert not plan.known
+    assert not plan.is_trained
     assert plan.identity != plan_training(CONFIG, known, folder).identity
 
 
