@@ -1,5 +1,6 @@
 """Fixtures of tests of several packages."""
 
+import logging
 import signal
 
 import pytest
@@ -13,6 +14,15 @@ def _hang_up():
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture(autouse=True)
+def _levels():
+    """Lets all parts of Arion log again: a command may silence some for its process."""
+    yield
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("arion.") and isinstance(logger, logging.Logger):
+            logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture
