@@ -56,10 +56,13 @@ def main() -> None:
     from models.base.registry import load_config
     from processors.dataset.store import processed_folder
     from processors.durations.exporting import export_store
+    from processors.extraction.fingerprint import check_prepared
     from processors.extraction.plan import choose_dataset
 
     config = load_config(given.config, given.overrides)
-    folder = processed_folder(config.preprocess, choose_dataset(config, given.dataset))
+    dataset = choose_dataset(config, given.dataset)
+    check_prepared(config.preprocess, dataset, "tts")
+    folder = processed_folder(config.preprocess, dataset)
     find = None
     if given.infer_expt_dir is not None:
         from models.teacher_forcing.learned_durations import duration_finder

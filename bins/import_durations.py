@@ -12,6 +12,7 @@ from processors.durations import ATTENTION_PATHS, IMPORT_FORMATS, LAYOUTS
 from utils.cli import Parser, UsageError, check_at_least, run
 
 if TYPE_CHECKING:
+    from config.preprocess import PreprocessConfig
     from processors.durations.sources import DurationSource
 
 
@@ -117,7 +118,6 @@ def main() -> None:
     """Imports durations."""
     given = arguments()
     from models.base.registry import load_config
-    from processors.dataset.store import processed_folder
     from processors.durations.fitting import Interpretation
     from processors.durations.frames import FrameRate
     from processors.durations.importing import import_durations
@@ -128,7 +128,7 @@ def main() -> None:
     setup_logging()
     config = load_config(given.config, given.overrides)
     dataset = choose_dataset(config, given.dataset)
-    source = _source(given, processed_folder(config.preprocess, dataset))
+    source = _source(given, config.preprocess, dataset)
     interpretation = Interpretation(
         given.tokens,
         given.end_token,
@@ -141,11 +141,15 @@ def main() -> None:
     import_durations(config, dataset, source, interpretation, given.output, given.max_bad_ratio)
 
 
-def _source(given: argparse.Namespace, folder: Path) -> "DurationSource":
-    """Files of durations, or a voice that reads the features in a folder."""
+def _source(
+    given: argparse.Namespace, preprocess: "PreprocessConfig", dataset: str
+) -> "DurationSource":
+    """Files of durations, or a voice that reads the features of a dataset."""
     from models.teacher_forcing.attended_durations import attention_source, is_voice
     from processors.alignment.textgrid import Tiers
+    from processors.dataset.store import processed_folder
     from processors.durations.sources import durations_in
+    from processors.extraction.fingerprint import check_prepared
 
     if given.format == ATTENTION or (given.format is None and is_voice(given.source)):
         of_files = Parser("")
@@ -153,6 +157,8 @@ def _source(given: argparse.Namespace, folder: Path) -> "DurationSource":
         for flag, default in vars(of_files.parse_args([])).items():
             if vars(given)[flag] != default:
                 raise UsageError(f"--{flag} describes files, and {given.source} is a voice")
+        check_prepared(preprocess, dataset, "tts")
+        folder = processed_folder(preprocess, dataset)
         return attention_source(given.source, folder, given.path or "monotonic")
     if given.path is not None:
         raise UsageError(f"--path goes with a voice, and {given.source} holds files")

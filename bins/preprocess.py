@@ -23,7 +23,7 @@ def main(words: Sequence[str] | None = None) -> None:
     else:
         from models.teacher_forcing.predicted_mels import prepare_from_acoustic
 
-        prepare_from_acoustic(config, given.from_acoustic, n_jobs)
+        prepare_from_acoustic(config, given.from_acoustic, n_jobs, given.acoustic_data)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ def check_together(command: Command, given: Namespace) -> None:
         UsageError: If they do not, or a flag is missing; the message names them.
     """
     _require(f"stage {command.stage}", command.needs, given)
+    if command.name == "preprocess" and given.acoustic_data is not None:
+        _require("--acoustic_data", ("from_acoustic",), given)
     if command.name == "train":
         _check_training(given)
     elif command.stage >= 3:

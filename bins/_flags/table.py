@@ -106,6 +106,9 @@ FLAGS = (
          "store mels that this acoustic model predicts for its own data, instead of the mels of"
          " recordings; in one process with --num_workers threads; MODEL as for --infer_expt_dir",
          kinds=VOCODER),
+    Flag("acoustic_data", v.FOLDER, (1,),
+         "prepared data of the model of --from_acoustic, as in DIR/<dataset> (default: the"
+         " processed_dir of its configuration)", kinds=VOCODER),
     Flag("num_workers", v.COUNT, (1, 4), "processes (default: one per core)"),
     Flag("name", v.EXPERIMENT, (2, 3, 4), "name of the experiment; stage 2 requires it", short="n"),
     Flag("resume", None, (2,), "continue from the newest checkpoint of the experiment"),

@@ -34,7 +34,13 @@ from processors.audio.frames import SpanError, cut_span, mel_of
 from processors.audio.pcm import to_pcm16
 from processors.dataset.shard_file import shard_writer
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.extraction.fingerprint import IGNORED, MODEL_OF_MELS, PREDICTED_BY, Dependence
+from processors.extraction.fingerprint import (
+    IGNORED,
+    MODEL_OF_MELS,
+    PREDICTED_BY,
+    Dependence,
+    check_prepared,
+)
 from processors.extraction.plan import DatasetRun, Product, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardReport, Trace, extract_or_reject, shard_path
@@ -47,7 +53,9 @@ from utils.parallel import n_cores, torch_threads
 _SAME_MEL = 0.05  # mean difference: another version of PyTorch gives 1e-6, another take 1 and more
 
 
-def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int = 1) -> None:
+def prepare_from_acoustic(
+    config: Config, reference: str | Path, n_threads: int = 1, processed: Path | None = None
+) -> None:
     """Runs stage 1 of a vocoder with the mels of an acoustic model, for every dataset.
 
     Runs in this process, on a GPU if there is one. Finished work is not repeated.
@@ -55,6 +63,8 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
     Args:
         reference: The acoustic model: an experiment, a checkpoint or a name on the Hub.
         n_threads: CPU threads of the network, at most one for each core.
+        processed: Holds the data of the acoustic model, as `<processed>/<dataset>`; None: the
+            `processed_dir` of its configuration.
 
     Raises:
         InputError: If the config is not of a vocoder, the reference not an acoustic model, their
@@ -76,8 +86,11 @@ def prepare_from_acoustic(config: Config, reference: str | Path, n_threads: int 
             n_cores(),
         )
         n_threads = n_cores()
+    source = acoustic.config.preprocess
+    if processed is not None:
+        source = replace(source, processed_dir=str(processed))
     # all datasets are checked before the first one is processed
-    runs = [_plan(config, dataset, acoustic, n_threads) for dataset in config.dataset]
+    runs = [_plan(config, dataset, acoustic, source, n_threads) for dataset in config.dataset]
     for run in runs:
         carry_out(run, n_jobs=1)
 
@@ -100,10 +113,13 @@ def _check_mels(acoustic: MelConfig, vocoder: MelConfig, name: str) -> None:
         )
 
 
-def _plan(config: Config, dataset: str, acoustic: LoadedModel, n_threads: int) -> DatasetRun:
-    """Plans stage 1 of a vocoder for one dataset."""
-    options, source = config.preprocess, processed_folder(acoustic.config.preprocess, dataset)
+def _plan(
+    config: Config, dataset: str, acoustic: LoadedModel, made_with: PreprocessConfig, n_threads: int
+) -> DatasetRun:
+    """Plans stage 1 of a vocoder for one dataset, from features `made_with` that configuration."""
+    options, source = config.preprocess, processed_folder(made_with, dataset)
     try:
+        check_prepared(made_with, dataset, "tts", flag="--acoustic_data")
         store = FeatureStore(source, acoustic.mel)
         splits = read_splits(source)
         utterances = [u for u in read_utterances(source).values() if u.id in store]

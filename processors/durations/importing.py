@@ -128,12 +128,14 @@ def import_durations(
     _log_outcome(target, fitter.rate, outcome)
     if interpretation.pitch is not None and config.preprocess.pitch_extractor != "imported":
         _log.info("stage 1 uses the imported pitch with preprocess.pitch_extractor imported")
-    ratio = config.preprocess.max_bad_ratio if max_bad_ratio is None else max_bad_ratio
+    ratio, limited_by = config.preprocess.max_bad_ratio, "preprocess.max_bad_ratio"
+    if max_bad_ratio is not None:
+        ratio, limited_by = max_bad_ratio, "--max_bad_ratio"
     # missing utterances last
     rejected = sorted(outcome.rejected.items(), key=lambda row: (row[1][0] == "missing", row[0]))
     reasons = [f"{id}: {reason}" for id, (_, reason) in rejected]
     what = f"{len(reasons)} of {len(utterances)} utterances have no durations"
-    check_faults(what, reasons, len(utterances), ratio, target / "rejected.jsonl")
+    check_faults(what, reasons, len(utterances), ratio, target / "rejected.jsonl", limited_by)
 
 
 def _check_target(target: Path, source: Path) -> None:

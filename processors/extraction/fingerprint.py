@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Literal, NamedTuple, cast
 from config.preprocess import PreprocessConfig
 from config.renamed import RENAMED
 from preprocessors.manifest import Listing, Utterance
+from processors.dataset.store import processed_folder
 from utils.errors import InputError
 from utils.files import read_json, sha256_of, write_json
 
@@ -19,11 +21,11 @@ VERSION = 2  # of the store: raised when the same input gives another store than
 # Keys that change how the work is done or where its input lies, and not what comes out. The content
 # of the corpus is fingerprinted utterance by utterance.
 _WITHOUT_EFFECT = {"processed_dir", "backend", "shard_size", "corpus"}
-_ALIGNMENTS = {"textgrid_dir", "imported_dir"}  # their content is, too
+ALIGNMENTS = {"textgrid_dir", "imported_dir"}  # their content is, too
 # Keys that also have no effect on the output for each task
 IGNORED = {
-    "tts": _ALIGNMENTS | {"min_attention"},  # only imports of durations read it
-    "vocoder": _ALIGNMENTS
+    "tts": ALIGNMENTS | {"min_attention"},  # only imports of durations read it
+    "vocoder": ALIGNMENTS
     | {"text", "aligner", "edge_silence_s", "max_misfit"}
     | {"pitch_extractor", "f0_min", "f0_max", "pitch_remove_outlier", "energy_remove_outlier"},
 }
@@ -39,6 +41,7 @@ MODEL_OF_MELS = "from_acoustic.model"
 # A renamed key is stored under its former name, so that older stores stay valid.
 _PRESENT = {f"{section}.{old}": f"{section}.{new}" for (section, old), new in RENAMED.items()}
 _FORMER = {new: old for old, new in _PRESENT.items()}
+_DERIVED = re.compile(r"data/(tts|vocoder)_\w+_\d+_[0-9a-f]{8}")
 _LEXICON = "preprocess.text.lexicon_path"
 _LIMITS = {"preprocess.max_bad_ratio"}  # may end the stage, and changes nothing that it writes
 
@@ -106,12 +109,15 @@ def _keys(config: PreprocessConfig, ignored: Collection[str] = ()) -> dict[str, 
 def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) -> str:
     """The folder of the output of stage 1 where the configuration names none.
 
-    Its name has a digest of the keys that differ from their defaults, of those that the output
-    depends on: recipes whose output is the same share it, and others never do.
+    Its name has a digest of the keys that differ from their defaults, of those that features depend
+    on. Keys that only splits and statistics depend on are not in it, since changing them keeps the
+    features; nor are `dataset_path` and `preprocess.corpus`: datasets of one name share a folder.
     """
-    ignored = IGNORED[task] - (_ALIGNMENTS if task == "tts" else set())
+    ignored = IGNORED[task] | _FINISHING | {"min_attention"}
+    if task == "tts":
+        ignored -= ALIGNMENTS
     keys, defaults = _keys(config, ignored), _keys(PreprocessConfig(), ignored)
-    changed = {key: keys[key] for key in keys.keys() - _LIMITS if keys[key] != defaults[key]}
+    changed = {key: value for key, value in keys.items() if value != defaults[key]}
     kind = config.aligner if task == "tts" else config.mel_padding
     digest = _digest(sorted(changed.items()))[:8]
     return f"data/{task}_{kind}_{config.sample_rate}_{digest}"
@@ -187,6 +193,15 @@ def check_made_with(folder: Path, config: PreprocessConfig) -> None:
         raise InputError(
             f"{path}: features of version {made.version}, expected {VERSION}; run stage 1 again"
         )
+    if changed := _changed(made, config):
+        raise InputError(
+            f"{folder} was made with another configuration: {changed}; run stage 1 with this one,"
+            " or undo the change"
+        )
+
+
+def _changed(made: Fingerprint, config: PreprocessConfig) -> str:
+    """The keys that data depend on and that have another value now, with both values."""
     expected = _keys(config)
     if Path(config.text.lexicon_path).is_file():
         expected |= lexicon_digest(config)
@@ -195,11 +210,49 @@ def check_made_with(folder: Path, config: PreprocessConfig) -> None:
     stored = made.features | made.finishing
     common = (stored.keys() & expected.keys()) - _LIMITS
     stored, expected = ({key: keys[key] for key in common} for keys in (stored, expected))
-    if changed := "; ".join(_differences(stored, expected)):
-        raise InputError(
-            f"{folder} was made with another configuration: {changed}; run stage 1 with this one,"
-            " or undo the change"
-        )
+    return "; ".join(_differences(stored, expected))
+
+
+def check_prepared(
+    config: PreprocessConfig,
+    dataset: str,
+    task: Literal["tts", "vocoder"] | None,
+    *,
+    same_keys: bool = False,
+    flag: str = "--set preprocess.processed_dir",
+) -> None:
+    """Makes sure that a dataset is not in another folder than the derived one, with other keys.
+
+    Other folders are those next to the derived one, and the one that holds it.
+
+    Args:
+        task: Whose data are read; None: only texts and splits, which those of both have.
+        same_keys: Whether data that other keys made cannot be used.
+        flag: Names the folder that is read.
+
+    Raises:
+        InputError: If it is; names the folder with the fewest other keys, these, and how to use it.
+    """
+    folder = processed_folder(config, dataset)
+    if not _DERIVED.fullmatch(config.processed_dir) or (folder / _FILE).is_file():
+        return
+    root = folder.parent.parent
+    prepared = {}
+    for processed in [root, *sorted(root.glob("*"))]:
+        made = read_fingerprint(processed / dataset)
+        if made is None or not made.finished or made.version != VERSION:
+            continue
+        if task is None or (made.task == task and PREDICTED_BY not in made.features):
+            prepared[processed] = _changed(made, config)
+    if not prepared:
+        return
+    nearest, changed = min(prepared.items(), key=lambda item: item[1].count(" was "))
+    keys = f"another configuration: {changed}" if changed else "the same keys"
+    use = "undo the change" if changed and same_keys else f"use it by {flag}={nearest}"
+    raise InputError(
+        f"{folder} is missing: stage 1 was not run with this configuration; {nearest / dataset} was"
+        f" made with {keys}; run stage 1, or {use}"
+    )
 
 
 def write_fingerprint(folder: Path, fingerprint: Fingerprint) -> None:

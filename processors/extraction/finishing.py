@@ -34,7 +34,12 @@ def check_rejected(run: DatasetRun, rejected: Sequence[Rejection]) -> None:
 
 
 def check_faults(
-    what: str, reasons: Sequence[str], n_all: int, max_bad_ratio: float, file: Path | None = None
+    what: str,
+    reasons: Sequence[str],
+    n_all: int,
+    max_bad_ratio: float,
+    file: Path | None = None,
+    limited_by: str = "preprocess.max_bad_ratio",
 ) -> None:
     """Makes sure that not too many of `n_all` utterances are unusable; logs the first reasons.
 
@@ -42,6 +47,7 @@ def check_faults(
         what: The beginning of the message.
         reasons: Of each unusable utterance.
         file: Lists all of them.
+        limited_by: Key or flag that gives the ratio.
 
     Raises:
         InputError: If there are more than `allowed_faults`.
@@ -56,7 +62,7 @@ def check_faults(
     if len(reasons) <= allowed:
         _log.warning("%s; %s", what, listed)
         return
-    limit = f"preprocess.max_bad_ratio {max_bad_ratio:g} allows {allowed} of {n_all}"
+    limit = f"{limited_by} {max_bad_ratio:g} allows {allowed} of {n_all}"
     if allowed > max_bad_ratio * n_all:
         limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
     raise InputError(f"{what}; {limit}; correct them or raise it; {listed}")

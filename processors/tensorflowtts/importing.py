@@ -17,7 +17,7 @@ from modules.mel import MelConfig
 from preprocessors.manifest import Listing, Rejection, Splits, Utterance, is_safe_id
 from processors.audio.files import write_wav
 from processors.dataset.store import processed_folder
-from processors.extraction.fingerprint import IGNORED, Dependence
+from processors.extraction.fingerprint import ALIGNMENTS, Dependence
 from processors.extraction.plan import Summary, plan_run
 from processors.extraction.run import carry_out
 from processors.extraction.shards import ShardWork, Trace
@@ -94,7 +94,7 @@ def import_dump(config: Config, dataset: str, options: ImportOptions) -> Summary
 
     work = ShardWork(reader, folder, preprocess.mel)
     listing = Listing(utterances, unsafe, [])
-    dependence = Dependence("tts", IGNORED["tts"], identity, {"dump": str(dump)})
+    dependence = Dependence("tts", ALIGNMENTS, identity, {"dump": str(dump)})
     product = tts_product(splits)
     run = plan_run(preprocess, dataset, listing, dependence, product, work)
     return carry_out(run, options.n_cpus)

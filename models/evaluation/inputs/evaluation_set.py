@@ -22,6 +22,7 @@ from models.evaluation.inputs.systems import (
     vocoder_of,
 )
 from modules.mel import MelConfig
+from processors.extraction.fingerprint import check_prepared
 from processors.metrics.recognition.labelled_speech import transcript_of
 from processors.metrics.recognition.user_models import UserModels
 from processors.metrics.utterance_scorer import TOLERANCE_FRAMES, EvaluatedUtterance, SpeechFile
@@ -74,6 +75,8 @@ def pair_systems(inputs: EvaluationInputs, options: EvaluationOptions) -> Evalua
     folders = dict(zip(system_names(inputs.folders, (COPY, NATURAL)), inputs.folders, strict=True))
     several = inputs.folders[0] / COMPARISON
     output = options.folder or (several if len(folders) > 1 else inputs.folders[0])
+    if options.dataset is not None and options.testing_set is not None:
+        check_prepared(inputs.preprocess, options.dataset, task=None)
     split = options.dataset, options.testing_set, user_path(inputs.preprocess.processed_dir)
     files = {
         name: select_files(read_system_files(folder), *split) for name, folder in folders.items()

@@ -16,6 +16,7 @@ from preprocessors.manifest import MANIFEST, Utterance, read_utterances
 from processors.audio.files import AudioError, read_audio
 from processors.audio.pcm import from_pcm16
 from processors.dataset.store import FeatureStore, MelWavStore
+from processors.extraction.fingerprint import check_prepared
 from processors.metrics.utterance_scorer import EvaluatedUtterance
 from processors.records import TimedPhone
 from utils.errors import InputError
@@ -42,7 +43,8 @@ class ReferenceFinder:
 
         Raises:
             MissingRecordingError: If there should be a recording and is none.
-            InputError: If several datasets have an utterance of this id.
+            InputError: If several datasets have an utterance of this id, or stage 1 prepared its
+                dataset in another folder.
         """
         folder = self._folder_of(file)
         utterance = self._manifest(folder).get(file.id)
@@ -97,6 +99,7 @@ class ReferenceFinder:
                 raise MissingRecordingError(f"{utterance.audio} is missing")
             return utterance.audio
         if file.dataset:
+            check_prepared(self._inputs.preprocess, file.dataset, task=None)
             raise MissingRecordingError(f"not in {folder}; give --recordings")
         return None
 

@@ -28,6 +28,7 @@ from models.synthesizer.speech import limiting_gain, log_gain
 from models.synthesizer.vocoders import vocoder_for_inference
 from modules.mel import MelConfig, MelSpectrogram
 from processors.audio.files import write_wav_blocks
+from processors.extraction.fingerprint import check_prepared
 from processors.metrics.families.copies import mel_l1, piece_spans
 from utils.config import overridden
 from utils.errors import InputError
@@ -89,6 +90,7 @@ def synthesise_split(synthesis: CopySynthesis, dataset: str, testing_set: Testin
         InputError: If stage 1 did not prepare the dataset, or a mel could not be synthesised (the
             others are made).
     """
+    check_prepared(synthesis.preprocess, dataset, "vocoder")
     processed = user_path(synthesis.preprocess.processed_dir)
     sources = sources_of_split(processed, dataset, testing_set, synthesis.mel)
     results = ResultFolder(synthesis.output, CopyLine)

@@ -28,6 +28,7 @@ from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.text.text_files import NUMBERED, InputText
 from modules.alignment.attention_quality import AttentionQuality
 from processors.audio.files import write_wav
+from processors.extraction.fingerprint import check_prepared
 from utils.errors import InputError
 from utils.files import user_path
 from utils.logging import get_logger
@@ -159,7 +160,9 @@ def synthesise_dataset(
     if speaker is not None:
         speakers = synthesis.synthesizer.speakers
         speaker = speakers[choose_speaker(speakers, speaker)].name
-    processed = user_path(synthesis.synthesizer.config.preprocess.processed_dir)
+    preprocess = synthesis.synthesizer.config.preprocess
+    check_prepared(preprocess, dataset, task=None)
+    processed = user_path(preprocess.processed_dir)
     items = [
         TextItem(
             utterance.id,

@@ -31,7 +31,7 @@ from processors.dataset.shapes import FixedBatches, Shape
 from processors.dataset.sources import FeatureSource, RecordingSource
 from processors.dataset.statistics import CorpusStats
 from processors.dataset.store import INDEX, FeatureStore, MelWavStore, Store, processed_folder
-from processors.extraction.fingerprint import check_made_with
+from processors.extraction.fingerprint import check_made_with, check_prepared
 from processors.text.letters.mixing import substitute
 from processors.text.vocabulary import model_vocabulary
 from utils.errors import InputError
@@ -73,7 +73,13 @@ class TrainingData:
 
 
 def dataset_folders(config: Config) -> list[Path]:
-    """Lists the folder of stage 1 of each dataset."""
+    """Lists the folder of stage 1 of each dataset.
+
+    Raises:
+        InputError: If stage 1 was run only with other keys of `preprocess`.
+    """
+    for name in config.dataset:
+        check_prepared(config.preprocess, name, config.task, same_keys=True)
     return [processed_folder(config.preprocess, name) for name in config.dataset]
 
 

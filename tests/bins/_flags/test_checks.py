@@ -46,6 +46,11 @@ def test_flags_that_go_together_are_accepted(command, words):
     [
         ("fetch", [], "stage 0 needs --config FILE"),
         ("preprocess", [], "stage 1 needs --config FILE"),
+        (
+            "preprocess",
+            [*TRAIN[:2], "--acoustic_data", "."],
+            "--acoustic_data needs --from_acoustic",
+        ),
         ("train", TRAIN[:2], "stage 2 needs --name NAME"),
         ("train", [*TRAIN, "--resume", "--restart"], "--resume cannot be combined with --restart"),
         ("inference", MODEL, r"stage 3 needs --infer_mode single\|batch"),

@@ -53,6 +53,8 @@ def words_of(command, flag):
     words = NEEDED[command.name]
     if flag.name in ("config", "name") and command.stage >= 3:
         words = ["--config", __file__, "--name", "a", *words[2:]]
+    if flag.name == "acoustic_data":
+        words = [*words, "--from_acoustic", "org/name"]
     if command.stage == 3:
         words = [*words, *OTHERS.get(flag.name, OTHERS[command.name])]
     if flag.name == "infer_testing_set" and command.stage == 4:

@@ -74,6 +74,18 @@ def store_of(place: Path) -> MelWavStore:
     return MelWavStore(place / "data/vocoder/LJSpeech")
 
 
+def test_features_in_another_folder_than_that_of_the_model_are_named_and_read(place, monkeypatch):
+    monkeypatch.chdir(place)
+    path = place / "ckpts/voice/config.json"
+    config = json.loads(path.read_text())
+    config["preprocess"] |= {"processed_dir": "", "f0_max": 500.0}
+    path.write_text(json.dumps(config))
+    with pytest.raises(InputError, match=r"f0_max was 600.0, is 500.0; .* --acoustic_data=data$"):
+        prepare_from_acoustic(vocoder_config(place), path.parent)
+    prepare_from_acoustic(vocoder_config(place), path.parent, processed=place / "data")
+    assert list(store_of(place).ids) == IDS
+
+
 def test_mels_are_predicted_and_wavs_are_those_of_the_features(place):
     prepare_from_acoustic(vocoder_config(place), place / "ckpts/voice")
     store, features = store_of(place), FeatureStore(place / "data/LJSpeech")

@@ -16,6 +16,7 @@ from processors.extraction.fingerprint import (
     Fingerprint,
     changes,
     check_made_with,
+    check_prepared,
     derived_folder,
     fingerprint_of,
     read_fingerprint,
@@ -269,7 +270,9 @@ def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
     ("task", "keys", "same"),
     [
         ("tts", {"f0_max": 500.0}, False),
-        ("tts", {"split": SplitConfig(seed=1)}, False),  # statistics are of the training split
+        ("tts", {"split": SplitConfig(seed=1), "pitch_remove_outlier": False}, True),
+        ("tts", {"min_attention": 0.1}, True),
+        ("vocoder", {"split": SplitConfig(seed=1), "min_attention": 0.1}, True),
         ("tts", {"aligner": "imported", "imported_dir": "elsewhere"}, False),
         ("tts", {"shard_size": 50, "backend": "dask", "max_bad_ratio": 0.5}, True),
         ("tts", {"processed_dir": "elsewhere"}, True),
@@ -278,7 +281,7 @@ def test_a_fingerprint_comes_back_from_its_file_the_same(tmp_path):
         ("vocoder", {"mel_padding": "hifigan"}, False),
     ],
 )
-def test_a_derived_folder_differs_if_and_only_if_the_output_does(task, keys, same):
+def test_a_derived_folder_differs_if_and_only_if_the_keys_of_features_do(task, keys, same):
     folders = [derived_folder(task, PreprocessConfig(**given)) for given in ({}, keys)]
     assert (folders[0] == folders[1]) == same
 
@@ -292,6 +295,38 @@ def test_data_of_acoustic_models_and_vocoders_never_share_a_derived_folder():
 def test_the_name_of_a_derived_folder_is_readable_and_stays_the_same():
     config = PreprocessConfig(aligner="hmm", sample_rate=24000, f0_max=500.0)
     assert derived_folder("tts", config) == "data/tts_hmm_24000_992c6e55"
+
+
+def test_a_dataset_in_another_folder_is_named_with_the_keys_that_differ(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    old, new = PreprocessConfig(f0_max=500), PreprocessConfig(f0_max=400)
+    new = replace(new, processed_dir=derived_folder("tts", new))
+    check_prepared(new, "Anna", "tts")  # there is no other
+    made = fingerprint(old, UTTERANCE)
+    write_fingerprint(Path("data/Anna"), replace(made, task="vocoder"))
+    write_fingerprint(Path("data/far/Anna"), fingerprint(replace(old, n_mels=40), UTTERANCE))
+    write_fingerprint(Path("data/near/Anna"), made)
+    message = (
+        r"data/near/Anna was made with another configuration: preprocess\.f0_max was 500, is 400"
+    )
+    with pytest.raises(InputError, match=message + r"; run stage 1, or undo the change"):
+        check_prepared(new, "Anna", "tts", same_keys=True)
+    with pytest.raises(InputError, match=message + r".* or use it by --acoustic_data=data/near"):
+        check_prepared(new, "Anna", "tts", flag="--acoustic_data")
+    with pytest.raises(InputError, match=r"data/Anna was made .*processed_dir=data$"):
+        check_prepared(new, "Anna", "vocoder")
+    check_prepared(replace(new, processed_dir="data/mine"), "Anna", "tts")  # named by the user
+    write_fingerprint(Path(new.processed_dir) / "Anna", fingerprint(new, UTTERANCE))
+    check_prepared(new, "Anna", "tts", same_keys=True)
+
+
+def test_a_dataset_that_the_same_keys_made_elsewhere_can_be_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = replace(PreprocessConfig(), processed_dir=derived_folder("tts", PreprocessConfig()))
+    write_fingerprint(Path("data/Anna"), fingerprint(config, UTTERANCE))
+    message = r"made with the same keys; .* --set preprocess\.processed_dir=data$"
+    with pytest.raises(InputError, match=message):
+        check_prepared(config, "Anna", "tts", same_keys=True)
 
 
 def test_a_damaged_fingerprint_counts_as_none(tmp_path):
