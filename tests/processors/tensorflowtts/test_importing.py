@@ -16,7 +16,7 @@ from processors.tensorflowtts.importing import ImportOptions, checked_durations,
 from tests.processors.small_corpus import copy_corpus
 from tests.processors.tensorflowtts.dumps import IDS, add_durations, dump_config, export, hashes
 from utils.errors import InputError
-from utils.files import read_jsonl, write_json
+from utils.files import read_json, read_jsonl, write_json
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,11 @@ def test_an_exported_dump_comes_back_with_the_same_features(original, tmp_path):
         assert features.durations is None
         assert features.phones[-1] == "<eos>"
     assert hashes(original) == before
+
+
+def test_the_fingerprint_of_a_dump_has_the_keys_that_it_always_had(original, tmp_path):
+    _, folder, _ = imported(original, tmp_path / "data")
+    assert read_json(folder / "fingerprint.json")["features"]["preprocess.min_attention"] == 0.5
 
 
 def test_splits_texts_and_recordings_come_from_the_dump(original, tmp_path):

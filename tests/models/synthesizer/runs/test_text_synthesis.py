@@ -27,8 +27,10 @@ from models.synthesizer.runs.text_synthesis import (
 from models.synthesizer.speech import Part, Speech, join
 from models.synthesizer.text.text_files import InputText
 from modules.variance.pitch_transform import PitchTransform
-from preprocessors.manifest import Splits, Utterance, write_manifest
+from preprocessors.manifest import Listing, Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
+from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
+from processors.extraction.tts import feature_dependence
 from processors.records import TimedPhone, TimedWord, Word
 from utils.errors import InputError
 
@@ -281,6 +283,8 @@ import os, signal, sys
 from pathlib import Path
 from models.synthesizer.runs import text_synthesis
 from models.synthesizer.runs.metadata import ResultFolder
+from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
+from processors.extraction.tts import feature_dependence
 from tests.models.synthesizer.runs import test_text_synthesis as t
 
 holder, name = {"line": (ResultFolder, "add"), "wav": (text_synthesis, "write_wav")}[sys.argv[2]]
@@ -514,3 +518,23 @@ def test_a_text_without_output_never_takes_the_wav_of_one_with(tmp_path):
     synthesise_texts(synthesis, plain(["Hi."]), Settings())
     wavs = ["greeting.wav", "metadata.jsonl", "text-0001.wav"]
     assert names_in(tmp_path / "out" / "single") == wavs
+
+
+def test_a_dataset_prepared_for_another_voice_is_named_and_its_texts_are_read(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    prepare(tmp_path, a="Aa.")
+    made = PreprocessConfig(f0_max=500.0)
+    listing = Listing([], [], [])
+    dependence = feature_dependence(made, tmp_path)
+    write_fingerprint(tmp_path / "data/Anna", fingerprint_of(made, listing, {}, dependence))
+    synthesis = make_synthesis(tmp_path)
+    config = synthesis.synthesizer.config
+    config.preprocess = PreprocessConfig(processed_dir="data/tts_hmm_22050_01234567")
+    message = r"f0_max was 500.0, is 600.0; .* use it by --set preprocess\.processed_dir=data$"
+    with pytest.raises(InputError, match=message):
+        synthesise_dataset(synthesis, "Anna", "test", Settings())
+    config.preprocess = PreprocessConfig(processed_dir="data")
+    synthesise_dataset(synthesis, "Anna", "test", Settings())
+    assert [line["id"] for line in lines_of(tmp_path / "out")] == ["a"]

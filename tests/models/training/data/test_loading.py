@@ -2,6 +2,7 @@ import json
 import warnings
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -181,6 +182,15 @@ def test_data_of_other_keys_are_refused_with_both_values_and_the_way_out(tmp_pat
         collect_assets(config)
     with pytest.raises(InputError, match=expected):
         load_data(config, Assets(PREPROCESS.mel), ProcessRank(), CPU)
+
+
+def test_a_key_that_moves_the_derived_folder_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_finished(Path("data/mini"), f0_max=600.0)
+    config = config_of(tmp_path, "preprocess.processed_dir=", "preprocess.f0_max=500")
+    message = r"f0_max was 600\.0, is 500\.0; run stage 1, or undo the change"
+    with pytest.raises(InputError, match=message):
+        collect_assets(config)
 
 
 def test_data_that_stage_1_did_not_finish_are_refused(tmp_path):
