@@ -1,8 +1,9 @@
 """Speaks a text: arion say "Any text." [-o FILE] [flags]."""
 
 import argparse
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,17 @@ def main() -> None:
     elif given.output is None:
         play(pieces, sample_rate)
     else:
-        for data in encoded(pieces, "wav", sample_rate):
+        _write(encoded(pieces, "wav", sample_rate))
+
+
+def _write(stream: Iterable[bytes]) -> None:
+    """Writes to standard output, until its reader leaves."""
+    try:
+        for data in stream:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
 
 
 def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
@@ -49,7 +58,7 @@ def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
     parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="the text (default: --file, or standard input)")
-    add("--file", type=FILE.read, help="a UTF-8 file with the text")
+    add("--file", type=FILE.argument, help="a UTF-8 file with the text")
     add("--voice", default=BUNDLED, metavar="VOICE", help="a name that `arion voices` lists, an"
         " experiment, or org/name on the Hub (default: %(default)s)")  # fmt: skip
     add("-o", "--output", metavar="FILE", help="write .wav, .flac, .mp3, .opus or .ogg; - writes"

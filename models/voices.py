@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from utils.errors import InputError, nearest
 from utils.files import read_json, read_text, user_path
+from utils.logging import get_logger
 
 _ROOT = Path(__file__).parents[1]
 BUNDLED = "kathleen"
@@ -29,13 +30,18 @@ class InstalledVoice(NamedTuple):
 
 
 def voices_in(folder: Path) -> list[InstalledVoice]:
-    """The voices in a folder, sorted by name; vocoders and other folders are left out.
+    """The voices in a folder, sorted by name.
 
-    Raises:
-        InputError: If a file of a voice cannot be read.
+    Left out are vocoders, other folders, runs without a checkpoint yet, and, with a warning,
+    voices with a damaged file.
     """
-    configs = sorted(folder.glob("*/config.json"))
-    voices = [_read(config.parent) for config in configs if _task(config) == "tts"]
+    voices = []
+    for config in sorted(folder.glob("*/config.json")):
+        try:
+            if _task(config) == "tts" and _has_weights(config.parent):
+                voices.append(_read(config.parent))
+        except InputError as error:
+            get_logger(__name__).warning("voice %s left out: %s", config.parent.name, error)
     return [voice for voice in voices if voice.speakers]
 
 
@@ -69,6 +75,10 @@ def find_voice(name: str, installed: Iterable[InstalledVoice] | None = None) -> 
 def _task(config: Path) -> object:
     tree = read_json(config)
     return tree.get("task") if isinstance(tree, dict) else None
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.glob("model.safetensors")) or any(folder.glob("checkpoints/step-*/"))
 
 
 def _read(folder: Path) -> InstalledVoice:

@@ -1,6 +1,7 @@
 """`arion say`: the text may come from three places, and the sound goes to three."""
 
 import io
+import subprocess
 import sys
 import types
 
@@ -10,6 +11,7 @@ import soundfile
 
 from bins.say import main
 from models.synthesizer.synthesizer import Synthesizer
+from tests.commands import ROOT
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.cli import UsageError
 from utils.errors import InputError
@@ -141,3 +143,14 @@ def test_an_unknown_format_is_refused_before_the_voice_is_loaded(say, monkeypatc
     monkeypatch.setattr(Synthesizer, "__init__", None)
     with pytest.raises(UsageError, match=r"a\.txt: expected -, or one of \.wav"):
         say(TEXT, "-o", "a.txt")
+
+
+def test_a_reader_that_leaves_ends_the_command_without_a_word(folder):
+    command = [sys.executable, "-m", "bins.say", TEXT, "-o", "-", "--voice", str(folder)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.read(4) == b"RIFF"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0

@@ -32,6 +32,14 @@ def served(monkeypatch, *words):
     return calls[0]
 
 
+def test_a_wrong_number_says_what_is_expected(monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        served(monkeypatch, "--port", "99999")
+    assert "argument --port: '99999': expected a whole number from 0 to 65535" in (
+        capsys.readouterr().err
+    )
+
+
 def test_it_listens_on_this_machine_alone_unless_asked(monkeypatch):
     monkeypatch.delenv("ARION_TOKEN", raising=False)
     voices, limits, places = served(monkeypatch)

@@ -83,7 +83,7 @@ def test_a_text_without_a_voice_trains_one_first(make):
 
 def test_the_flags_of_the_demo_are_those_of_its_recipe(make):
     for call in [*make("demo", "TEXT=Hi."), *make("bench-demo", voice=True)]:
-        recipe_arguments("tts", call[3:])
+        assert recipe_arguments("tts", call[3:])["stage"] in {"1-3", "3", "4"}
 
 
 def test_the_word_error_of_the_demo_is_its_stage_4(make):

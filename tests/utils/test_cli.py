@@ -212,6 +212,8 @@ def test_termination_is_one_line_and_the_exit_code_of_the_signal(capsys, name):
 def test_a_command_that_nohup_started_outlives_its_terminal():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        run(lambda: signal.raise_signal(signal.SIGHUP))
+        lived = []
+        run(lambda: lived.append(signal.raise_signal(signal.SIGHUP)))
+        assert lived == [None]
     finally:
         signal.signal(signal.SIGHUP, before)

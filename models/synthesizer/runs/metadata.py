@@ -107,10 +107,11 @@ class ResultFolder(Generic[L]):
         return (self.folder / line.file).stat().st_size == line.n_bytes
 
     def begin(self, ids: Collection[str]) -> None:
-        """Removes scores and fingerprints of files that are about to be replaced.
+        """Makes the folder; removes scores and fingerprints of files that are about to be replaced.
 
         Without a fingerprint, a file counts as unfinished until its new line is added.
         """
+        self.folder.mkdir(parents=True, exist_ok=True)
         for id in self.lines.keys() & set(ids):
             self.lines[id] = replace(self.lines[id], fingerprint="")
         if (self.folder / METADATA).exists():

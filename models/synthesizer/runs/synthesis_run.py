@@ -126,9 +126,9 @@ def synthesise_each(
     """
     todo = list(items) if overwrite else _unfinished(items, results, noun)
     attempts: dict[str, Attempt[I, L]] = {}
+    if todo:
+        results.begin([item.id for item in todo])
     try:
-        if todo:
-            results.begin([item.id for item in todo])
         with progress(len(todo), f"stage 3: {noun}") as bar:
             for item in todo:
                 attempts[item.id] = Attempt(item, results)

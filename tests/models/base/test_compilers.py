@@ -11,6 +11,9 @@ def test_a_compiler_that_is_there_is_accepted(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CXX", "mine")
     require_compiler("train.compile", torch.device("cpu"))
+    monkeypatch.setenv("CXX", "another")
+    with pytest.raises(InputError, match="no compiler"):
+        require_compiler("train.compile", torch.device("cpu"))
 
 
 def test_without_a_compiler_the_key_and_the_way_out_are_named(monkeypatch, tmp_path):

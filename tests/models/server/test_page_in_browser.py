@@ -96,3 +96,4 @@ def test_a_server_with_a_token_asks_for_it(browser, folders):
         wait_for(browser, "!document.getElementById('token').hidden")
         browser.run("form.token.value = 'secret'; form.token.dispatchEvent(new Event('change'))")
         wait_for(browser, "form.voice.options.length === 2")
+        assert browser.run("form.voice.options.length") == 2

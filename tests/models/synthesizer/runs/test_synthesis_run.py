@@ -1,3 +1,4 @@
+import gc
 import json
 import signal
 import subprocess
@@ -116,6 +117,16 @@ def test_what_was_made_is_logged_and_recorded(tmp_path, caplog):
     rows = (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()
     assert [json.loads(row)["value"] for row in rows] == [2, 4]
     assert "2 numbers, 4.0 s of speech in 1.0 s (real-time factor 0.250)" in caplog.text
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="where nobody may make a folder")
+def test_a_folder_that_cannot_be_made_is_one_error_and_nothing_else(monkeypatch):
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)  # of a generator that is given up
+    with pytest.raises(FileNotFoundError):
+        synthesise_numbers(Path("/proc/missing"), "a")
+    gc.collect()
+    assert ignored == []
 
 
 def test_one_is_not_many(tmp_path, caplog):
