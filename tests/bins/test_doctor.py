@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch):
 def test_it_names_versions_devices_extras_and_voices(folder, capsys, monkeypatch):
     make_voice(folder / "kathleen")
     make_voice(folder / "broken")
-    (folder / "broken" / "model.safetensors").unlink()
+    (folder / "broken" / "model.safetensors").write_bytes(b"damaged")
     monkeypatch.setitem(doctor._OPTIONAL, "extra", (("no_such_module",), "a feature"))
     doctor.main()
     found = capsys.readouterr().out
