@@ -90,11 +90,23 @@ def dataset_folder(dataset: str, dataset_path: Mapping[str, str]) -> Path:
     Raises:
         InputError: If the key is missing, empty or still a placeholder.
     """
+    if not is_given(dataset, dataset_path):
+        path = dataset_path.get(dataset, "")
+        raise InputError(f"dataset_path.{dataset} is {path!r}: set it to the folder of the corpus")
+    return _REPOSITORY / user_path(dataset_path[dataset].strip())
+
+
+def is_given(dataset: str, dataset_path: Mapping[str, str]) -> bool:
+    """Whether a configuration names the folder of a dataset."""
     path = dataset_path.get(dataset, "").strip()
     # example configs hold `[...]`, `<...>` and /path/to as placeholders
-    if not path or path[0] in "[<" or path.startswith("/path/to"):
-        raise InputError(f"dataset_path.{dataset} is {path!r}: set it to the folder of the corpus")
-    return _REPOSITORY / user_path(path)
+    return bool(path) and path[0] not in "[<" and not path.startswith("/path/to")
+
+
+def portable_path(root: Path) -> str:
+    """The path of a corpus; relative to the repository if it is in it: both may move together."""
+    root = root.resolve()
+    return str(root.relative_to(_REPOSITORY) if root.is_relative_to(_REPOSITORY) else root)
 
 
 def read_corpus(dataset: str, root: Path, options: CorpusConfig) -> Listing:

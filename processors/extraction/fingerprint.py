@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from config.preprocess import PreprocessConfig
 from config.renamed import RENAMED
+from preprocessors.corpora import dataset_folder, is_given, portable_path
 from preprocessors.manifest import Listing, Utterance
 from processors.dataset.store import processed_folder
 from utils.errors import InputError
@@ -38,6 +39,8 @@ _FINISHING = {"split", "pitch_remove_outlier", "energy_remove_outlier", "max_bad
 # Entries of stores whose mels an acoustic model predicted.
 PREDICTED_BY = "from_acoustic.weights"
 MODEL_OF_MELS = "from_acoustic.model"
+# Entry of stores of a corpus: its folder
+DATASET_PATH = "dataset_path"
 # A renamed key is stored under its former name, so that older stores stay valid.
 _PRESENT = {f"{section}.{old}": f"{section}.{new}" for (section, old), new in RENAMED.items()}
 _FORMER = {new: old for old, new in _PRESENT.items()}
@@ -111,7 +114,7 @@ def derived_folder(task: Literal["tts", "vocoder"], config: PreprocessConfig) ->
 
     Its name has a digest of the keys that differ from their defaults, of those that features depend
     on. Keys that only splits and statistics depend on are not in it, since changing them keeps the
-    features; nor are `dataset_path` and `preprocess.corpus`: datasets of one name share a folder.
+    features; nor are `dataset_path`, which the fingerprint holds, and `preprocess.corpus`.
     """
     ignored = IGNORED[task] | _FINISHING | {"min_attention"}
     if task == "tts":
@@ -177,14 +180,20 @@ def _differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[s
     ]
 
 
-def check_made_with(folder: Path, config: PreprocessConfig) -> None:
+def check_made_with(
+    folder: Path, config: PreprocessConfig, dataset_path: Mapping[str, str] | None = None
+) -> None:
     """Makes sure that the data of a folder are finished and were made with these keys.
 
     Keys that the data do not depend on are not compared, and neither is a lexicon whose file is
     missing: the data may have been moved to another machine.
 
+    Args:
+        dataset_path: As in a configuration; a dataset without a path may be of any corpus.
+
     Raises:
-        InputError: If they are unfinished, or keys differ; names these and both values.
+        InputError: If they are unfinished, or keys differ; names these and both values. Also if
+            they are of another corpus.
     """
     made, path = read_fingerprint(folder), folder / _FILE
     if made is None or not made.finished:
@@ -198,6 +207,15 @@ def check_made_with(folder: Path, config: PreprocessConfig) -> None:
             f"{folder} was made with another configuration: {changed}; run stage 1 with this one,"
             " or undo the change"
         )
+    corpus = made.finishing.get(DATASET_PATH)
+    if dataset_path and corpus and is_given(folder.name, dataset_path):
+        given = portable_path(dataset_folder(folder.name, dataset_path))
+        if corpus != given:
+            raise InputError(
+                f"{folder} holds the data of the corpus {corpus}, not of {given}, which"
+                f" dataset_path.{folder.name} gives; run stage 1, or use the data by --set"
+                f" dataset_path.{folder.name}={corpus}"
+            )
 
 
 def _changed(made: Fingerprint, config: PreprocessConfig) -> str:

@@ -12,6 +12,7 @@ from processors.dataset.shard_file import is_whole
 from processors.dataset.store import INDEX, features_folder, write_index, write_mel_config
 from processors.extraction import finishing
 from processors.extraction.fingerprint import (
+    DATASET_PATH,
     MODEL_OF_MELS,
     PREDICTED_BY,
     Fingerprint,
@@ -99,7 +100,7 @@ def _remove_unfinished(run: DatasetRun) -> None:
 def _work(run: DatasetRun, n_jobs: int) -> Summary:
     start = time.monotonic()
     previous = read_fingerprint(run.folder)
-    _check_task(run, previous)
+    _check_same_data(run, previous)
     if run.check is not None:
         run.check()
     for line in [*run.listing.notices, *(changes(previous, run.fingerprint) if previous else ())]:
@@ -117,10 +118,11 @@ def _work(run: DatasetRun, n_jobs: int) -> Summary:
     return summary
 
 
-def _check_task(run: DatasetRun, previous: Fingerprint | None) -> None:
-    """Keeps data, also unfinished, from being overwritten by those of another kind.
+def _check_same_data(run: DatasetRun, previous: Fingerprint | None) -> None:
+    """Keeps data, also unfinished, from being overwritten by those of another kind or corpus.
 
-    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted.
+    Kinds are the data of acoustic models, those of vocoders, and mels that a model predicted. A
+    corpus that was moved with the times of its files has the same shards.
     """
     if previous is None:
         return
@@ -134,6 +136,12 @@ def _check_task(run: DatasetRun, previous: Fingerprint | None) -> None:
         raise InputError(
             f"{run.folder} holds mels that the acoustic model {model} predicted: give"
             f" --from_acoustic again; for the mels of the recordings, {elsewhere}"
+        )
+    old, new = (made.finishing.get(DATASET_PATH) for made in (previous, run.fingerprint))
+    if old and new and old != new and previous.shards != run.fingerprint.shards:
+        raise InputError(
+            f"{run.folder} holds the data of another corpus, {old}, not of {new}: {elsewhere} (also"
+            " if it is the same corpus, changed and moved)"
         )
 
 

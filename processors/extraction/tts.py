@@ -11,13 +11,19 @@ import torch
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.mel import MelConfig, MelSpectrogram
+from preprocessors.corpora import portable_path
 from preprocessors.manifest import Splits, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
 from processors.alignment.misfits import check_fit
 from processors.audio.pitch import extract_f0, require_extractor
 from processors.dataset.statistics import corpus_stats
 from processors.dataset.store import FeatureStore, processed_folder
-from processors.extraction.fingerprint import IGNORED, Dependence, lexicon_digest
+from processors.extraction.fingerprint import (
+    DATASET_PATH,
+    IGNORED,
+    Dependence,
+    lexicon_digest,
+)
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
 from processors.extraction.reading import UtteranceReader
 from processors.extraction.shards import ShardReport, ShardWork, Trace, most_common
@@ -78,7 +84,8 @@ def feature_dependence(config: PreprocessConfig, dataset_root: Path) -> Dependen
         words = [utterance.id, utterance.text, utterance.speaker, utterance.language]
         return [*words, *(number for path in files for number in size_and_time(path))]
 
-    return Dependence("tts", IGNORED["tts"], identity, lexicon_digest(config))
+    corpus = {DATASET_PATH: portable_path(dataset_root)}
+    return Dependence("tts", IGNORED["tts"], identity, lexicon_digest(config), corpus)
 
 
 class FeatureTools:

@@ -6,11 +6,12 @@ from functools import partial
 from config.preprocess import PreprocessConfig
 from config.schema import Config
 from modules.mel import MelSpectrogram
+from preprocessors.corpora import portable_path
 from preprocessors.manifest import Utterance
 from processors.audio.frames import mel_of
 from processors.audio.pcm import to_pcm16
 from processors.dataset.store import processed_folder
-from processors.extraction.fingerprint import IGNORED, Dependence
+from processors.extraction.fingerprint import DATASET_PATH, IGNORED, Dependence
 from processors.extraction.plan import DatasetRun, Product, list_corpus, plan_run
 from processors.extraction.reading import read_recording
 from processors.extraction.shards import ShardWork, Trace
@@ -21,8 +22,9 @@ from utils.files import size_and_time
 def plan_vocoder(config: Config, dataset: str) -> DatasetRun:
     """Plans stage 1 of a vocoder; raises InputError if the corpus or the config cannot be used."""
     options = config.preprocess
-    _, listing = list_corpus(config, dataset)
-    dependence = Dependence("vocoder", IGNORED["vocoder"], _identity, {})
+    root, listing = list_corpus(config, dataset)
+    corpus = {DATASET_PATH: portable_path(root)}
+    dependence = Dependence("vocoder", IGNORED["vocoder"], _identity, {}, corpus)
     tools = partial(MelWavTools, options)
     work = ShardWork(tools, processed_folder(options, dataset), options.mel)
     return plan_run(options, dataset, listing, dependence, Product(), work)

@@ -14,6 +14,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -165,7 +166,8 @@ def _config(name: str, arguments: Namespace) -> Config:
     settings = [f"log_dir={arguments.out}", "train.tracker=none"]
     if arguments.store is not None:
         settings.append(f"preprocess.processed_dir={arguments.store.resolve() / name}")
-        return load_config(ROOT / recipe, settings)
+        # the corpora were on the machine of stage 1
+        return replace(load_config(ROOT / recipe, settings), dataset_path={})
     if arguments.small:
         return generated_config(model, [*settings, *_SMALL], small=True)
     return load_config(ROOT / recipe, [*settings, "train.synthetic_utterances=13092"])

@@ -130,7 +130,7 @@ def _open_stores(config: Config, kind: type[S], mel: MelConfig) -> list[S]:
     """What stage 1 made of each dataset with this configuration."""
     stores = [kind(folder, mel) for folder in dataset_folders(config)]
     for store in stores:
-        check_made_with(store.folder, config.preprocess)
+        check_made_with(store.folder, config.preprocess, config.dataset_path)
     return stores
 
 

@@ -4,7 +4,7 @@ import json
 import logging
 import shutil
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +59,8 @@ def place(prepared, tmp_path) -> Path:
     """A copy of it whose paths are its own."""
     place = tmp_path / "place"
     shutil.copytree(prepared, place)
-    for path in (*place.glob("*.json"), *place.rglob("config.json"), *place.rglob("*.jsonl")):
+    names = ("*.json", "**/config.json", "**/fingerprint.json", "**/*.jsonl")
+    for path in chain.from_iterable(map(place.glob, names)):
         path.write_text(path.read_text().replace(str(prepared), str(place)))
     return place
 

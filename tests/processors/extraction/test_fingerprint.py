@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from config.preprocess import PreprocessConfig, SplitConfig, TextConfig
-from preprocessors.manifest import Listing, Utterance
+from preprocessors.manifest import Listing, Utterance, read_manifest
 from processors.dataset.store import FeatureStore
 from processors.extraction.fingerprint import (
     Fingerprint,
@@ -38,6 +38,7 @@ from utils.errors import InputError
 from utils.files import read_json
 
 ID = "LJ001-0011"
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +52,11 @@ def finished(tmp_path_factory) -> Path:
 @pytest.fixture
 def place(finished, tmp_path) -> Path:
     """A copy of both, times included, to change something in."""
-    shutil.copytree(finished, tmp_path / "place")
-    return tmp_path / "place"
+    place = tmp_path / "place"
+    shutil.copytree(finished, place)
+    made = place / "data/LJSpeech/fingerprint.json"
+    made.write_text(made.read_text().replace(str(finished), str(place)))
+    return place
 
 
 def prepare(place: Path, **keys: object):
@@ -345,6 +349,41 @@ def test_data_are_compared_with_the_keys_that_they_depend_on(tmp_path):
         r" was 0, is 1; run stage 1 with this one, or undo the change",
     ):
         check_made_with(tmp_path, replace(config, f0_max=400, split=SplitConfig(seed=1)))
+
+
+def test_data_of_another_corpus_are_refused_with_both_folders(tmp_path):
+    config = PreprocessConfig()
+    write_fingerprint(tmp_path / "Anna", fingerprint(config, UTTERANCE))  # of the folder `corpus`
+    with pytest.raises(
+        InputError,
+        match=r"Anna holds the data of the corpus corpus, not of /other, which dataset_path\.Anna"
+        r" gives; run stage 1, or use the data by --set dataset_path\.Anna=corpus$",
+    ):
+        check_made_with(tmp_path / "Anna", config, {"Anna": "/other"})
+    for same in ("corpus", str(REPOSITORY / "corpus"), "", "/path/to/Anna"):
+        check_made_with(tmp_path / "Anna", config, {"Anna": same})
+
+
+def test_another_corpus_does_not_overwrite_the_data_of_one_of_the_same_name(place):
+    before = (place / "data/LJSpeech/fingerprint.json").read_bytes()
+    shutil.copytree(place / "corpus", place / "other")
+    (place / "other/wavs" / f"{ID}.wav").touch()
+    with pytest.raises(
+        InputError,
+        match=r"data/LJSpeech holds the data of another corpus, \S+/place/corpus, not of"
+        r" \S+/place/other: set preprocess\.processed_dir to another folder, or remove this one",
+    ):
+        prepare_dataset(config_of(place / "other", place / "data"), "LJSpeech", 1)
+    assert (place / "data/LJSpeech/fingerprint.json").read_bytes() == before
+
+
+def test_a_corpus_that_was_moved_keeps_its_features(place):
+    (place / "corpus").rename(place / "moved")
+    config = config_of(place / "moved", place / "data")
+    assert prepare_dataset(config, "LJSpeech", 1).n_extracted == 0
+    check_made_with(place / "data/LJSpeech", config.preprocess, config.dataset_path)
+    wavs = {u.audio.parent for u in read_manifest(place / "data/LJSpeech/manifest.jsonl")}
+    assert wavs == {place / "moved/wavs"}
 
 
 def test_a_lexicon_is_compared_by_its_content_as_far_as_it_is_there(tmp_path):

@@ -169,6 +169,15 @@ def test_the_fingerprint_is_that_of_the_batches(tmp_path):
     assert make_data(store, config, ProcessRank(1, 2)).plan != plan
 
 
+def test_data_of_another_corpus_are_refused_by_stage_2(tmp_path):
+    folder = tmp_path / "data" / "mini"
+    make_processed(folder)
+    write_fingerprint(folder, Fingerprint({}, {"dataset_path": "/first"}, "", {}))
+    collect_assets(config_of(tmp_path, "dataset_path.mini=/first"))
+    with pytest.raises(InputError, match="mini holds the data of the corpus /first, not of /other"):
+        collect_assets(config_of(tmp_path, "dataset_path.mini=/other"))
+
+
 def test_data_of_other_keys_are_refused_with_both_values_and_the_way_out(tmp_path):
     folder = tmp_path / "data" / "mini"
     make_processed(folder)
