@@ -2,15 +2,24 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from processors.text.normalisation.abbreviations import NEVER_FINAL, SELDOM_FINAL
 
 # A sentence may end after these marks and any closing quotes or brackets. Marks of scripts
 # without spaces need none behind them.
 _END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|[।॥۔]+|\n\s*\n)")
+_BLANK_LINE = re.compile(r"\n\s*\n")
 _BRACES = re.compile(r"\{[^{}]*\}")
 _LAST_WORD = re.compile(r"([^\s(\[\"“'‘]+?)\.+[\"'”’»)\]]*$")
 _UNITS = re.compile(r"\S*\{[^{}]*\}\S*|\S+")
+
+# A line that goes on in the next one: from a capital to a small letter, without a mark
+_CONTINUED = re.compile(r"^\s*[A-ZÀ-Þ][^\n]*[^\s.!?…,;:]\s*\n\s*[a-zß-ÿ]", re.M)
+_LIST_MARK = re.compile(r"\s*(?:[-*+•‣▪◦]|\d{1,2}[.)]|[a-z]\))\s", re.I)
+_SENTENCE_MARK = re.compile(r"[.!?…。！？।॥۔][\"'”’»)\]]*$")
+_NO_MARK = re.compile(r"[^.!?…。！？।॥۔,;:、，(\[–—-]$")
+_NARROWEST = 40  # characters: prose is not wrapped at fewer, and most items of a list are shorter
 
 # Cost of a split after a word, as a share of the length of the chunk.
 _CLAUSE_COST = (
@@ -25,7 +34,7 @@ _CONJUNCTIONS = frozenset(
 
 
 def split_sentences(text: str) -> list[str]:
-    """Splits a text at the ends of sentences and at blank lines.
+    """Splits a text at the ends of sentences, at blank lines, and between the items of a list.
 
     Abbreviations ("Mr. Smith", "e.g. this"), initials and decimals do not end a sentence.
 
@@ -35,6 +44,7 @@ def split_sentences(text: str) -> list[str]:
     Returns:
         Sentences in order, stripped; together they contain every visible character of the text.
     """
+    text = "\n\n".join(_separate_items(block) for block in _BLANK_LINE.split(text))
     guarded = [match.span() for match in _BRACES.finditer(text)]
     sentences = []
     start = 0
@@ -46,6 +56,27 @@ def split_sentences(text: str) -> list[str]:
             start = match.end()
     sentences.append(text[start:])
     return [sentence.strip() for sentence in sentences if sentence.strip()]
+
+
+def _separate_items(block: str) -> str:
+    """Writes a blank line between lines that are not one sentence, such as the items of a list.
+
+    A line break of wrapped prose is where the next word did not fit in. Any other one after a line
+    without a final mark separates, except before a small letter in a text of sentences: its author
+    broke a line within one.
+    """
+    lines = [line.rstrip() for line in block.strip().split("\n")]
+    is_list = sum(bool(_LIST_MARK.match(line)) for line in lines) > 1
+    is_prose = any(map(_SENTENCE_MARK.search, lines)) or bool(_CONTINUED.search(block))
+    width = max(*map(len, lines), 0 if is_prose else _NARROWEST)
+    text = lines[0]
+    for line, following in pairwise(lines):
+        word = following.split()[0]
+        is_item = is_list and _LIST_MARK.match(following)
+        fits = len(line) + 1 + len(word) <= width
+        ends = _NO_MARK.search(line) and fits and not (is_prose and word[0].islower())
+        text += ("\n\n" if is_item or ends else "\n") + following
+    return text
 
 
 def _ends_sentence(before: str, after: str) -> bool:

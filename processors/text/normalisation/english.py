@@ -21,7 +21,7 @@ from processors.text.normalisation import (
 from processors.text.normalisation.acronyms import say_acronyms
 from processors.text.normalisation.characters import clean_characters, to_ascii_letters
 from processors.text.normalisation.rules import apply
-from processors.text.normalisation.signs import BEFORE_NUMBERS, say_signs, tidy_punctuation
+from processors.text.normalisation.signs import BEFORE_NUMBERS, SHARPS, say_signs, tidy_punctuation
 
 _DIGIT = re.compile(r"[0-9]")
 
@@ -57,7 +57,7 @@ def english_in_words(text: str, own_words: Collection[str] = ()) -> str:
         InputError: If a letter is not Latin.
     """
     text = to_ascii_letters(clean_characters(text))
-    text = apply(web.RULES, text)
+    text = apply((*web.RULES, *SHARPS), text)
     has_digits = bool(_DIGIT.search(text))
     if has_digits:
         rules = (BEFORE_NUMBERS, dates.RULES, times.RULES, money.RULES, units.RULES)

@@ -20,8 +20,9 @@ _CLUSTER = re.compile(r"\s*[,.;:?!](?:[\s,.;:?!]*[,.;:?!])?")
 _STRENGTH = ",:;.!?"
 _ELIDED = "em|tis|twas|cause|til|bout|round|n|kay|course|cuse|gain|frisco"
 
+SHARPS = (rule(r"(?<!\w)([A-G])#(?![A-Za-z])", r"\1 sharp ", re.I),)  # C#, a note or a language
 BEFORE_NUMBERS = (
-    rule(r"#\s?(?=\d)", "number "),
+    rule(r"#\s?(?=\d)", " number "),
     rule(r"\bNo\s(?=\d)", "number "),
     rule(r"~\s?(?=[\d$£€])", "about "),
     rule(r"±\s?(?=[\d])", "plus or minus "),

@@ -1,4 +1,5 @@
 import random
+import textwrap
 
 import pytest
 
@@ -27,6 +28,33 @@ def test_sentences_end_where_a_reader_ends_them(sentences):
 
 def test_blank_lines_end_sentences_and_single_line_breaks_do_not():
     assert split_sentences("A title\n\nOne line\nand more") == ["A title", "One line\nand more"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["apples", "pears", "bread"],
+        ["Buy:", "- ripe apples", "- pears", "* bread"],
+        ["First open the door and go in", "1) then sit down", "2) sing"],
+        ["Dear Mr Smith", "Thank you for your letter of the fifth of May.", "Yours", "Anna Lee"],
+        ["12 Baker Street", "London"],
+    ],
+)
+def test_items_of_a_list_are_sentences(lines):
+    assert split_sentences("\n".join(lines)) == lines
+    assert split_sentences("\r\n".join(lines)) == lines
+
+
+@pytest.mark.parametrize("width", [30, 50, 72])
+def test_wrapped_prose_is_not_broken_within_a_sentence(width):
+    text = (
+        "In May 1999 Mr. Smith went to London, Paris and Rome, and 12 people of the Ministry went"
+        " with him to 3 of the meetings, which (as John F. Kennedy said of others) were too long"
+    )
+    for end in (".", ""):
+        assert len(split_sentences(textwrap.fill(text + end, width))) == 1
+    by_clause = "We went to the market\nand bought apples\nwhen it rained."
+    assert split_sentences(by_clause) == [by_clause]
 
 
 def test_scripts_without_spaces_are_split():
