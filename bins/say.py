@@ -12,7 +12,7 @@ from bins._flags.values import FILE
 from models.voices import BUNDLED, find_voice
 from utils.cli import Parser, UsageError, run
 from utils.errors import InputError, printable
-from utils.files import read_text, user_path
+from utils.files import not_utf8, read_text, user_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +81,7 @@ def _text(given: argparse.Namespace) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"standard input: not UTF-8 at byte {error.start}") from error
+        raise InputError(f"standard input: {not_utf8(error)}; send UTF-8") from error
 
 
 def _new_file() -> Path:

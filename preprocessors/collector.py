@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from config.preprocess import CorpusConfig
 from preprocessors.manifest import Listing, Rejection, Utterance, check_id, control_characters
 from utils.errors import InputError
+from utils.files import not_utf8
 
 AUDIO_SUFFIXES = (".wav", ".flac")
 
@@ -148,6 +149,10 @@ def read_text(path: Path, dataset: str, options: CorpusConfig) -> str:
     except LookupError as error:
         raise InputError(f"{key}: unknown encoding {options.encoding!r}; try utf-8") from error
     except UnicodeDecodeError as error:
+        if encoding == "utf-8" and not_utf8(error) == "UTF-16":
+            raise InputError(
+                f"{path} is UTF-16; save it as UTF-8, or set {key} to utf-16"
+            ) from error
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{path}:{line}: byte 0x{content[error.start]:02x} (number {error.start} of the file)"

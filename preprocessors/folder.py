@@ -99,6 +99,8 @@ def list_table(root: Path, dataset: str, options: CorpusConfig, files: AudioFile
     if rows and (named or tuple(cell.lower() for cell in rows[0].cells) == columns):
         collector.notices.append(f"{rows[0].source}: names of the columns, not an utterance")
         del rows[0]
+        if not rows:
+            raise InputError(f"{path}: no utterance below the names of the columns")
     for row in rows:
         _add(row, columns, collector, files)
     collector.unlisted(files.unlisted())
@@ -133,7 +135,10 @@ def _comma_separated(line: str, source: str) -> list[str]:
     try:
         return next(csv.reader([line], strict=True))
     except csv.Error as error:
-        raise InputError(f"{source}: not a line of comma-separated cells: {error}") from error
+        raise InputError(
+            f"{source}: not a line of comma-separated cells ({error}); close the double quotes"
+            " around a cell, and double those inside"
+        ) from error
 
 
 def _separated(lines: Mapping[str, str], delimiter: str) -> list[list[str]]:
@@ -222,8 +227,12 @@ def _add(row: TableRow, columns: tuple[str, ...], collector: Collector, files: A
         collector.add(name, "", None, row.source)
         return
     text = cells["normalized"] if "normalized" in cells else cells["text"]
-    id = name.replace("/", "_")
-    collector.add(id, text, files.find(name), row.source, cells.get("speaker", ""))
+    id, audio = name.replace("/", "_"), files.find(name)
+    if audio is None and row.source.endswith(":1"):
+        hint = "if the line names the columns, name them id and text"
+        collector.reject(id, f"{row.source}: no audio file {name}.wav or .flac; {hint}")
+        return
+    collector.add(id, text, audio, row.source, cells.get("speaker", ""))
 
 
 def _without_suffix(name: str) -> str:

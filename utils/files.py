@@ -1,5 +1,6 @@
 """Atomic file writes, and JSON with clear errors."""
 
+import codecs
 import hashlib
 import json
 import os
@@ -211,9 +212,15 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+        raise InputError(f"{path}: {not_utf8(error)}; save it as UTF-8") from error
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """What text that is not UTF-8 is, for messages: UTF-16 by its byte-order mark, or the byte."""
+    is_utf16 = error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "UTF-16" if is_utf16 else f"not UTF-8 at byte {error.start}"
 
 
 def sha256_of(path: Path) -> str:

@@ -206,6 +206,27 @@ def test_latin_1_table_is_an_error_with_file_line_byte_and_key(corpus):
         listing(root)
 
 
+def test_a_utf_16_table_is_named_as_such(corpus):
+    root = corpus({"metadata.csv": "a|Grüße\n".encode("utf-16"), "a.wav": ""})
+    message = r"metadata\.csv is UTF-16; save it as UTF-8, or set .*Mine\.encoding to utf-16"
+    with pytest.raises(InputError, match=message):
+        listing(root)
+    assert listing(root, encoding="utf-16").utterances[0].text == "Grüße"
+
+
+def test_a_first_line_of_unknown_names_is_rejected_with_the_known_ones(corpus):
+    root = corpus({"metadata.csv": "name|words\na|One.\nb|Two.\n", "a.wav": ""})
+    other, name = listing(root).rejected
+    assert name.reason.endswith("; if the line names the columns, name them id and text")
+    assert other.reason == "metadata.csv:3: no audio file b.wav or .flac"
+
+
+def test_a_table_of_column_names_alone_is_an_error(corpus):
+    root = corpus({"metadata.csv": "id|text\n", "a.wav": ""})
+    with pytest.raises(InputError, match=r"metadata\.csv: no utterance below the names"):
+        listing(root)
+
+
 def test_a_missing_table_is_an_error_that_names_it(corpus):
     root = corpus({"a.wav": ""})
     with pytest.raises(InputError, match=r"Mine: expected the table metadata\.csv in"):
