@@ -33,6 +33,11 @@ def main() -> None:
         lines = [f"  {known:8} {command.help}" for known, command in COMMANDS.items()]
         print_text("\n".join(["usage: arion COMMAND [flags]", "", *lines, "", _HELP, ""]))
         return
+    if name == "--version":
+        from arion import __version__
+
+        print_text(f"arion {__version__}\n")
+        return
     if name not in COMMANDS:
         known = ", ".join(COMMANDS)
         raise UsageError(f"no command '{name}'{nearest(name, COMMANDS)} (expected one of {known})")
@@ -45,7 +50,7 @@ def entry_point() -> None:
     run(main)
 
 
-_HELP = "arion COMMAND --help lists the flags of a command."
+_HELP = "arion COMMAND --help lists the flags of a command; arion --version prints the version."
 
 if __name__ == "__main__":
     entry_point()

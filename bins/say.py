@@ -57,7 +57,7 @@ def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
     """The flags of this command, and the values of the controls of speech."""
     parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
     add = parser.add_argument
-    add("text", nargs="*", metavar="TEXT", help="the text (default: --file, or standard input)")
+    add("text", nargs="*", metavar="TEXT", help="the text; - for standard input, also the default")
     add("--file", type=FILE.argument, help="a UTF-8 file with the text")
     add("--voice", default=BUNDLED, metavar="VOICE", help="a name that `arion voices` lists, an"
         " experiment, or org/name on the Hub (default: %(default)s)")  # fmt: skip
@@ -74,7 +74,7 @@ def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
 
 
 def _text(given: argparse.Namespace) -> str:
-    if given.text:
+    if given.text and given.text != ["-"]:
         return " ".join(given.text)
     if given.file is not None:
         return read_text(given.file)

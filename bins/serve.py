@@ -1,6 +1,7 @@
 """Serves voices over HTTP: arion serve [VOICE ...] [flags]."""
 
 import os
+import signal
 
 from bins._flags.values import COUNT, whole
 from utils.cli import Parser, UsageError, run
@@ -48,7 +49,10 @@ def main() -> None:
 
     setup_logging()
     limits = Limits(given.token, given.queue, given.deadline)
-    serve(given.voices, limits, host=given.host, port=given.port, memory_mb=given.memory)
+    try:
+        serve(given.voices, limits, host=given.host, port=given.port, memory_mb=given.memory)
+    except KeyboardInterrupt as stop:  # Terminated, with its signal, or Ctrl-C: the usual end
+        raise SystemExit(128 + int(*stop.args or [signal.SIGINT])) from None
 
 
 if __name__ == "__main__":

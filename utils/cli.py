@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
             flag, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
             action = self._option_string_actions.get(flag)
             if action is None:
-                if word.startswith("-"):
+                if word.startswith("-") and word != "-":
                     self._refuse(flag)
                 joined.append(word)
             elif action.nargs == 0:

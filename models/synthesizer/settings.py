@@ -60,7 +60,10 @@ class Settings:
         for name in values:
             if name not in names:
                 listed = ", ".join(names)
-                raise InputError(f"no setting {name!r}{nearest(name, names)} (known: {listed})")
+                meant = nearest(name, names)
+                if name == "pace":  # as of the command line
+                    meant = "; did you mean duration_control, which is 1 / pace?"
+                raise InputError(f"no setting {name!r}{meant} (known: {listed})")
         return cls(**values)
 
     def checked(self, model: str, controls: Collection[Control]) -> "Settings":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from arion import __version__
 from bins.arion import COMMANDS, main
 from utils.cli import UsageError
 
@@ -24,6 +25,10 @@ def test_without_a_command_it_lists_them(monkeypatch, capsys):
     for words in ((), ("--help",)):
         found = output_of(monkeypatch, capsys, *words)
         assert re.findall(r"^  (\w+) ", found, re.MULTILINE) == list(COMMANDS)
+
+
+def test_the_version_is_printed(monkeypatch, capsys):
+    assert output_of(monkeypatch, capsys, "--version") == f"arion {__version__}\n"
 
 
 def test_an_unknown_command_is_named_with_the_nearest(monkeypatch, capsys):

@@ -62,7 +62,8 @@ def test_the_text_comes_from_arguments_a_file_or_standard_input(say, tmp_path):
     say("It was so.", "Was it?", "-o", "a.wav")
     say("--file", "text.txt", "-o", "b.wav")
     say("-o", "c.wav", stdin=TEXT.encode())
-    sounds = {(tmp_path / f"{name}.wav").read_bytes() for name in "abc"}
+    say("-", "-o", "d.wav", stdin=TEXT.encode())
+    sounds = {(tmp_path / f"{name}.wav").read_bytes() for name in "abcd"}
     assert len(sounds) == 1
     with pytest.raises(UsageError, match="exclude each other"):
         say(TEXT, "--file", "text.txt")

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -87,7 +88,8 @@ def test_sigterm_ends_the_server_after_what_is_running(tmp_path):
     try:
         lines = iter(process.stderr.readline, "")
         url = next(found[0] for line in lines if (found := re.search(r"http://[\d.:]+", line)))
-        rest = threading.Thread(target=lambda: list(lines))
+        log = []
+        rest = threading.Thread(target=lambda: log.extend(lines))
         rest.start()
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
         with client.audio.speech.with_streaming_response.create(
@@ -99,7 +101,30 @@ def test_sigterm_ends_the_server_after_what_is_running(tmp_path):
             assert first + b"".join(parts) == expected
         assert process.wait(20) == 128 + signal.SIGTERM
         rest.join()
+        assert not any("error" in line or "Traceback" in line for line in log), log
         with pytest.raises(openai.APIConnectionError):
             client.models.list()
     finally:
         process.kill()
+
+
+@pytest.mark.parametrize(("stop", "code"), [((), 130), ((int(signal.SIGTERM),), 143)])
+def test_ctrl_c_ends_it_with_the_usual_status(monkeypatch, stop, code):
+    def serve(*_given, **_named):
+        raise KeyboardInterrupt(*stop)
+
+    monkeypatch.setattr(run, "serve", serve)
+    monkeypatch.setattr("sys.argv", ["arion serve"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+
+
+def test_a_port_in_use_is_named_with_the_flag():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        message = (
+            rf"cannot listen on 127\.0\.0\.1, port {port}: .*; choose another --port or --host"
+        )
+        with pytest.raises(InputError, match=message):
+            run.serve([], Limits(), host="127.0.0.1", port=port, memory_mb=1)

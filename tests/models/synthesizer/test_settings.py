@@ -138,6 +138,8 @@ def test_the_record_of_settings_is_ready_for_json():
 def test_an_unknown_setting_names_the_nearest():
     with pytest.raises(InputError, match=r"no setting 'fadeout'; did you mean fade_out"):
         Settings.of({"fadeout": 1})
+    with pytest.raises(InputError, match=r"did you mean duration_control, which is 1 / pace"):
+        Settings.of({"pace": 1})
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "1", None])
