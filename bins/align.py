@@ -1,5 +1,6 @@
 """Aligns recordings with their texts: arion align CORPUS OUT [flags]."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ def main() -> None:
         " program: a hidden Markov model is trained on them. It needs a few minutes of speech; for"
         " less in English, at least three recordings, there is pocketsphinx. Next to the"
         " alignments, hmm writes misfits.tsv: words that were probably not spoken as written"
-        " (misfit above 50), with times. Times are multiples of 11.6 ms. The folder stage_1 lists"
-        " rejected recordings; with it a second call goes on where one ended. It may be deleted."
+        " (misfit above 50), with times. Times are multiples of 11.6 ms. rejected.jsonl lists"
+        " recordings that could not be aligned. An interrupted call leaves the folder stage_1, with"
+        " which the next one goes on."
     )
     add_corpus_flags(parser)
     add = parser.add_argument
@@ -30,7 +32,8 @@ def main() -> None:
     output = user_path(given.output)
 
     from processors.durations.exporting import export_store
-    from utils.logging import setup_logging
+    from processors.extraction.finishing import REJECTED
+    from utils.logging import get_logger, setup_logging
 
     setup_logging()
     folder = output / "stage_1"
@@ -39,6 +42,9 @@ def main() -> None:
     export_store(config.preprocess, folder / DATASET, given.format, output)
     if misfits:
         _write_table(output / "misfits.tsv", misfits)
+    (folder / DATASET / REJECTED).replace(output / REJECTED)
+    shutil.rmtree(folder)
+    get_logger(__name__).info("alignments and %s are in %s", REJECTED, output)
 
 
 def _write_table(path: Path, misfits: list[dict[str, Any]]) -> None:

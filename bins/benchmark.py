@@ -60,15 +60,19 @@ def main() -> None:
     facts = environment(torch.device(options.device), options.threads)
     results: list[dict[str, Any]] = []
     report = {"command": " ".join(["python -m bins.benchmark", *words]), "environment": facts}
+    end = "\nINCOMPLETE: the benchmark stopped here\n"
     try:
         for result in run_benchmark(options):
             results.append(asdict(result))
             if output is not None:
-                write_json(output, report | {"results": results})
+                write_json(output, report | {"incomplete": True, "results": results})
+        if output is not None:
+            write_json(output, report | {"results": results})
+        end = ""
     finally:
         if results:
             lines = [f"{name}: {value}" for name, value in facts.items()]
-            print_text("\n".join(lines) + f"\n\n{tables_of(results)}")
+            print_text("\n".join(lines) + f"\n\n{tables_of(results)}{end}")
 
 
 def _names(text: str) -> list[str] | None:

@@ -10,7 +10,7 @@ from bins._flags.parsers import recipe_arguments
 from bins._recipe.next_command import next_command
 from bins._recipe.places import ROOT, find_recipe, recipes
 from bins._recipe.steps import Step, plan, shown_config
-from utils.cli import print_text, run
+from utils.cli import Parser, print_text, run
 from utils.commands import run_command
 from utils.errors import InputError, printable
 
@@ -23,8 +23,13 @@ def main() -> None:
     """
     name, *words = sys.argv[1:] or ("",)
     if name in ("-h", "--help"):
-        print_text("usage: RECIPE --stage STAGES [flags]; RECIPE --help lists its flags\n")
-        print_text(f"Recipes, also without the folder: {', '.join(recipes())}\n")
+        parser = Parser(
+            "Runs stages of a recipe, as its run.sh does. RECIPE --help lists its flags."
+        )
+        parser.add_argument("recipe", metavar="RECIPE", help=f"{', '.join(recipes())}; also without"
+            " the folder")  # fmt: skip
+        parser.add_argument("flags", nargs="+", metavar="FLAGS", help="--stage STAGES and others")
+        parser.print_help()
         return
     recipe = find_recipe(name, os.environ.pop("RECIPE_CALLER_DIR", None))  # set by run.sh
     os.chdir(ROOT)

@@ -11,7 +11,7 @@ from config.preprocess import PreprocessConfig
 from config.schema import Config
 from preprocessors.manifest import Listing, Rejection, Utterance
 from processors.alignment.aligner import find_aligner, make_aligner
-from processors.extraction.finishing import allowed_faults
+from processors.extraction.finishing import allowed_faults, limit_of
 from processors.extraction.plan import list_corpus
 from processors.extraction.reading import UtteranceReader, read_recording
 from processors.extraction.shards import (
@@ -90,10 +90,10 @@ class CorpusCheck:
     def _verdict(self) -> str:
         if not self.rejected:
             return f"{self.dataset}: all utterances can be used"
-        rule = f"preprocess.max_bad_ratio {self.max_bad_ratio:g} allows {self.n_allowed}"
+        rule = limit_of(self.n_listed, self.max_bad_ratio)
         if self.passes:
             return f"{self.dataset}: stage 1 would leave them out and go on; {rule}"
-        return f"{self.dataset}: stage 1 would fail; {rule}: correct them or raise max_bad_ratio"
+        return f"{self.dataset}: stage 1 would fail; {rule}; correct them or raise it"
 
 
 def _grouped(title: str, texts: Iterable[tuple[str, str]]) -> Iterator[str]:

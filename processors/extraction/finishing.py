@@ -17,6 +17,7 @@ from utils.logging import get_logger
 # they are more than half of it. Only `max_bad_ratio` 0 allows none.
 _TOLERATED = 3
 _SHOWN = 5  # reasons; the file holds all of them
+REJECTED = "rejected.jsonl"
 
 
 def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
@@ -25,12 +26,23 @@ def allowed_faults(n_utterances: int, max_bad_ratio: float) -> int:
     return max(int(max_bad_ratio * n_utterances), tolerated)
 
 
+def limit_of(
+    n_utterances: int, max_bad_ratio: float, limited_by: str = "preprocess.max_bad_ratio"
+) -> str:
+    """How many unusable utterances a corpus may have, and why, for messages."""
+    allowed = allowed_faults(n_utterances, max_bad_ratio)
+    limit = f"{limited_by} {max_bad_ratio:g} allows {allowed} of {n_utterances}"
+    if allowed > max_bad_ratio * n_utterances:
+        limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
+    return limit
+
+
 def check_rejected(run: DatasetRun, rejected: Sequence[Rejection]) -> None:
     """Makes sure that not too many utterances are rejected; see `check_faults`."""
     n_all = len(run.listing.utterances) + len(run.listing.rejected)
     reasons = [f"{item.id}: {item.reason}" for item in rejected]
     what = f"{run.dataset}: {len(rejected)} of {n_all} utterances cannot be used"
-    check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / "rejected.jsonl")
+    check_faults(what, reasons, n_all, run.config.max_bad_ratio, run.folder / REJECTED)
 
 
 def check_faults(
@@ -62,9 +74,7 @@ def check_faults(
     if len(reasons) <= allowed:
         _log.warning("%s; %s", what, listed)
         return
-    limit = f"{limited_by} {max_bad_ratio:g} allows {allowed} of {n_all}"
-    if allowed > max_bad_ratio * n_all:
-        limit += f" (a small corpus may have {_TOLERATED}, up to half of it)"
+    limit = limit_of(n_all, max_bad_ratio, limited_by)
     raise InputError(f"{what}; {limit}; correct them or raise it; {listed}")
 
 
@@ -110,7 +120,7 @@ def usable_splits(run: DatasetRun, total: ShardReport) -> Splits:
 
 def warn_of_empty_splits(run: DatasetRun) -> None:
     """Logs what a finished dataset without validation or test utterances cannot be used for."""
-    splits, rejected = read_splits(run.folder), run.folder / "rejected.jsonl"
+    splits, rejected = read_splits(run.folder), run.folder / REJECTED
     for name, ids, loss in (
         ("valid", splits.valid, "stage 2 would train without validation and best checkpoint"),
         ("test", splits.test, "stages 3 and 4 would have no test utterances"),

@@ -36,7 +36,7 @@ from utils.locks import locked
 from utils.logging import get_logger, progress
 from utils.parallel import run_chunks
 
-_OF_THE_RUN = ("rejected.jsonl", "report.json")  # removed first: each run writes them anew
+_OF_THE_RUN = (finishing.REJECTED, "report.json")  # removed first: each run writes them anew
 _OUTPUTS = (
     *(MANIFEST, "audio.json", "speakers.json", *_OF_THE_RUN),
     INDEX,
@@ -219,7 +219,7 @@ def _extract(
 def _finish(run: DatasetRun, total: ShardReport, n_extracted: int, start: float) -> Summary:
     """Writes what follows from all utterances together, the fingerprint last."""
     rejected = sorted([*run.listing.rejected, *total.rejected])
-    write_jsonl(run.folder / "rejected.jsonl", (rejection._asdict() for rejection in rejected))
+    write_jsonl(run.folder / finishing.REJECTED, (rejection._asdict() for rejection in rejected))
     list_misfits(run.folder, run.listing.utterances, total.scores)
     finishing.check_rejected(run, rejected)
     finishing.log_notices(run, total)

@@ -37,18 +37,21 @@ def run_command(monkeypatch, module, *words):
     module.main()
 
 
-def test_recordings_are_aligned_and_the_worst_fitting_listed_first(corpus, tmp_path, monkeypatch):
+def test_recordings_are_aligned_and_the_worst_fitting_listed_first(
+    corpus, tmp_path, monkeypatch, caplog
+):
     out = tmp_path / "out"
     run_command(monkeypatch, align, corpus, out)
-    files = {f"{id}.TextGrid" for id in IDS} | {"misfits.tsv", "stage_1"}
+    files = {f"{id}.TextGrid" for id in IDS} | {"misfits.tsv", "rejected.jsonl"}
     assert {path.name for path in out.iterdir()} == files
+    assert "which is too little: expect boundaries that are far off" in caplog.text
     words = [word.label for word in read_textgrid(out / "LJ001-0002.TextGrid").words]
     assert "in being comparatively modern" in " ".join(words).lower()
     rows = list(csv.DictReader((out / "misfits.tsv").open(), delimiter="\t"))
     assert {row["id"] for row in rows} == set(IDS)
     scores = [float(row["misfit"]) for row in rows]
     assert scores == sorted(scores, reverse=True)
-    assert "LJ001-0009" in (out / "stage_1/folder/rejected.jsonl").read_text()
+    assert "LJ001-0009" in (out / "rejected.jsonl").read_text()
 
 
 def test_a_handful_is_aligned_by_pocketsphinx(corpus, tmp_path, monkeypatch):

@@ -49,7 +49,9 @@ def test_the_help_of_a_command_fits_on_one_screen(monkeypatch, capsys, name):
 
 
 def test_train_is_the_recipe(monkeypatch, capsys):
-    assert "tts/FastSpeech2" in output_of(monkeypatch, capsys, "train", "--help")
+    listed = output_of(monkeypatch, capsys, "train", "--help")
+    assert listed.startswith("usage: arion train [-h] RECIPE FLAGS")
+    assert "tts/FastSpeech2" in listed
     with pytest.raises(SystemExit) as ended:
         output_of(monkeypatch, capsys, "train", "FastSpeech2", "--help")
     assert ended.value.code == 0

@@ -32,7 +32,9 @@ def test_the_command_prints_tables_and_writes_all_figures(monkeypatch, capsys, t
     main()
     printed = capsys.readouterr().out
     assert printed.count("| hifigan | `precision=bf16` |") == 2
+    assert "INCOMPLETE" not in printed
     report = json.loads(path.read_text())
+    assert "incomplete" not in report
     assert report["command"] == f"python -m bins.benchmark {flags}"
     assert report["environment"]["threads"] == "1"
     assert len(report["results"]) == 4
@@ -48,9 +50,10 @@ def test_an_error_loses_nothing_that_was_measured(monkeypatch, capsys, tmp_path)
         run(main)
     printed = capsys.readouterr()
     assert "precision=bf16: Tacotron2 in inference has fp32, fp16, int8" in printed.err
-    modes = [
-        (result["mode"], result["model"]) for result in json.loads(path.read_text())["results"]
-    ]
+    assert printed.out.endswith("\nINCOMPLETE: the benchmark stopped here\n")
+    report = json.loads(path.read_text())
+    assert report["incomplete"]
+    modes = [(result["mode"], result["model"]) for result in report["results"]]
     comparison = ("comparison", "hifigan, inference")
     assert modes == [("inference", "hifigan"), ("inference", "hifigan"), comparison]
     assert printed.out.count("| hifigan | `precision=bf16` |") == 1

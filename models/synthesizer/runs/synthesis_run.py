@@ -148,24 +148,29 @@ def _unfinished(items: Sequence[I], results: ResultFolder[L], noun: str) -> list
             " them",
             len(items) - len(todo),
             _counted(len(items), noun),
-            results.folder,
+            _place(results.folder, [item.id for item in items]),
         )
     return todo
 
 
+def _place(folder: Path, ids: Sequence[str]) -> Path:
+    """Where wavs are: the file of a single one, otherwise their folder."""
+    return folder / f"{ids[0]}.wav" if len(ids) == 1 else folder
+
+
 def _report(folder: Path, attempts: Mapping[str, Attempt[I, L]], noun: str) -> None:
-    made = [attempt for attempt in attempts.values() if not attempt.fault]
+    made = {id: attempt for id, attempt in attempts.items() if not attempt.fault}
     failures = [(id, attempt.fault) for id, attempt in attempts.items() if attempt.fault]
     if made:
-        spoken_s = sum(attempt.seconds for attempt in made)
-        work_s = sum(attempt.work_s for attempt in made)
+        spoken_s = sum(attempt.seconds for attempt in made.values())
+        work_s = sum(attempt.work_s for attempt in made.values())
         get_logger(__name__).info(
             "%s, %.1f s of speech in %.1f s (real-time factor %.3f): %s",
             _counted(len(made), noun),
             spoken_s,
             work_s,
             work_s / spoken_s,
-            folder,
+            _place(folder, list(made)),
         )
     if failures:
         lines = [f"  {id}: {reason}" for id, reason in failures[:SHOWN_FAILURES]]

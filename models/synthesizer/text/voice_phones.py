@@ -6,11 +6,12 @@ from typing import Literal
 
 from processors.records import SpokenText, Word
 from processors.text.nearest_phones import PhoneSet
-from processors.text.symbols import APOSTROPHE, PAUSES, UNNAMED
+from processors.text.symbols import APOSTROPHE, FULL_STOP, PAUSES, UNNAMED
 from utils.errors import InputError
 from utils.logging import get_logger
 
 _SHOWN = 10
+_EXPECTED = ("<!>", (FULL_STOP,))  # few corpora have exclamation marks: no warning
 
 
 class VoicePhones:
@@ -63,7 +64,7 @@ class VoicePhones:
         for i, phone in enumerate(clause.phones):
             place = f" in '{word_of[i]}'" if i in word_of else ""
             nearest = self._nearest(phone, place)
-            if nearest != (phone,):
+            if nearest != (phone,) and (phone, nearest) != _EXPECTED:
                 replacements[f"{phone}{place} by {' '.join(nearest) or 'nothing'}"] = None
             phones += nearest
             starts.append(len(phones))

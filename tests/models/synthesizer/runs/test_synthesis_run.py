@@ -132,7 +132,11 @@ def test_a_folder_that_cannot_be_made_is_one_error_and_nothing_else(monkeypatch)
 def test_one_is_not_many(tmp_path, caplog):
     with caplog.at_level("INFO", "arion"):
         synthesise_numbers(tmp_path / "out", "4")
-    assert "1 number, 2.0 s of speech" in caplog.text
+        synthesise_numbers(tmp_path / "out", "4")
+    log = " ".join(caplog.text.split())
+    assert f"(real-time factor 0.250): {tmp_path}/out/4.wav" in log
+    assert f"same model and settings in {tmp_path}/out/4.wav; --overwrite" in log
+    assert "1 number, 2.0 s of speech" in log
     with pytest.raises(InputError, match=r"^1 of 1 number could .*:\n  3: 3 is odd$"):
         synthesise_numbers(tmp_path / "out", "3")
 

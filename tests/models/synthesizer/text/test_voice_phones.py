@@ -37,6 +37,13 @@ def test_a_warning_names_phone_word_and_replacement_once(caplog):
     )
 
 
+def test_an_exclamation_mark_becomes_a_full_stop_without_a_warning(caplog):
+    text = SpokenText("mum!", "mum!", (*PLAIN.phones[:-1], "<!>"), PLAIN.words)
+    (fitted,) = VoicePhones(TRAINED, "replace").fit([text])
+    assert fitted.phones == PLAIN.phones
+    assert caplog.text == ""
+
+
 def test_other_phones_are_refused_if_wanted_but_not_pauses():
     with pytest.raises(InputError, match=r"phone OY1 in 'boy'; the nearest: AO1 IH0; set infer"):
         VoicePhones(TRAINED, "refuse").fit([BOY])
