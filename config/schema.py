@@ -16,6 +16,9 @@ from config.train import CompileMode, TrainConfig
 # precisions of synthesis; each model lists those that it supports
 AcousticPrecision = Literal["fp32", "bf16", "fp16", "int8"]
 VocoderPrecision = Literal["fp32", "mixed", "bf16"]
+# what may be asked for: "auto" leaves it to the machine
+AcousticChoice = Literal["auto", "fp32", "bf16", "fp16", "int8"]
+VocoderChoice = Literal["auto", "fp32", "mixed", "bf16"]
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,17 @@ class InferenceConfig:
     # Precision of the acoustic model. FastSpeech 2 and FastPitch have "bf16": the decoder, not the
     # durations, pitch and energy; faster on CPUs with bfloat16. Tacotron 2 has "fp16", twice as
     # fast on x86 CPUs, and "int8" (CPUs only), four times: weights of the decoder's LSTMs.
-    acoustic_precision: AcousticPrecision = "fp32"
+    # "auto" is "bf16" for the first two on CPUs with bfloat16, otherwise "fp32".
+    acoustic_precision: AcousticChoice = "auto"
     # FastSpeech 2 and FastPitch as two graphs, encoder and decoder, with one number read between
     # them: "dynamic", for any length, or "buckets", for lengths padded to a few, on a GPU with CUDA
     # graphs. The first calls take long; docs/compilation.md.
     compile: CompileMode = "off"
     griffin_lim_iterations: int = 30
     # Precision of the vocoder: "bf16" is faster on CPUs with bfloat16; "mixed" keeps the last stage
-    # of HiFi-GAN in fp32, and is "bf16" for the others.
-    vocoder_precision: VocoderPrecision = "fp32"
+    # of HiFi-GAN in fp32, and is "bf16" for the others. "auto" is "mixed" for HiFi-GAN on such
+    # CPUs, otherwise "fp32".
+    vocoder_precision: VocoderChoice = "auto"
     # Settings of the vocoder by name; WaveGlow has `sigma` and `denoiser_strength`. The defaults
     # are those of the vocoder's configuration.
     vocoder_options: dict[str, float] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from torch import nn
 
@@ -43,6 +43,9 @@ class Model(Generic[C]):
     # names of tensors that are only valid on one scale, and that scale: --init_from leaves out
     # tensors of another one
     scales: Callable[[Any], Mapping[str, str]] = _no_scales
+
+    # precision of synthesis where "auto" is asked for, on CPUs with bfloat16
+    cpu_precision: Literal["fp32", "mixed", "bf16"] = "fp32"
 
     # keys of `config` that may change after training, by `inference.vocoder_options`
     options: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from config.schema import Config, VocoderPrecision
 from models.base.acoustic.output import TtsOutput
 from models.base.registry import model_of
 from models.benchmark.timing import Work
+from models.synthesizer.precision import chosen_precision
 from models.synthesizer.synthesizer import Synthesizer
 from models.synthesizer.vocoders import open_vocoder
 from models.training.data.loading import ProcessRank, collect_assets, load_data
@@ -131,7 +132,8 @@ def speech_steps(
     synthesizer = Synthesizer(voice, vocoder, device.type)
     model, inference = synthesizer.model, synthesizer.config.inference
     acoustic: Any = model.network
-    acoustic = acoustic.for_inference(inference.acoustic_precision, inference.compile)
+    precision = chosen_precision(inference.acoustic_precision, synthesizer.config, device)
+    acoustic = acoustic.for_inference(precision, inference.compile)
     sounding = open_vocoder(vocoder, model.mel).load(inference, device.type)
     vocabulary, speaker = model.assets.required_vocabulary(), torch.zeros(1, dtype=torch.long)
 

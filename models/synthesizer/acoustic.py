@@ -14,6 +14,7 @@ from models.base.compilers import require_compiler
 from models.base.interfaces import AcousticModel
 from models.checkpoint.loading import LoadedModel
 from models.synthesizer.pitch import PitchContour
+from models.synthesizer.precision import chosen_precision
 from models.synthesizer.settings import Settings
 from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
@@ -107,7 +108,8 @@ class PassageMels:
 
 def _for_inference(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:
     """The network, optimised for synthesis."""
-    precision, model = config.inference.acoustic_precision, cast("AcousticModel", network)
+    model = cast("AcousticModel", network)
+    precision = chosen_precision(config.inference.acoustic_precision, config, device)
     if precision not in model.PRECISIONS:
         raise InputError(
             f"inference.acoustic_precision is {precision}; {config.model_type} has"

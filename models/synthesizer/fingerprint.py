@@ -11,6 +11,7 @@ import torch
 from config.schema import Config
 from models.checkpoint.loading import LoadedModel
 from models.checkpoint.tensors import weights_digest
+from models.synthesizer.precision import has_bfloat16
 from utils.config import to_plain
 from utils.files import sha256_of, source_digest, user_path
 
@@ -35,7 +36,8 @@ def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]
     """Lists what a model's output depends on, except its input.
 
     Args:
-        device: Type of the device: random numbers and rounding differ between CPU and GPU.
+        device: Type of the device: random numbers and rounding differ between CPU and GPU, and
+            with "auto" precision between CPUs.
 
     Returns:
         Weights, sections of the configuration, assets, code and version of PyTorch.
@@ -49,7 +51,7 @@ def model_facts(model: LoadedModel, config: Config, device: str) -> list[object]
         weights_digest(model.network),
         *(to_plain(section) for section in sections),
         [asdict(model.mel), model.speakers, stats],
-        [_code_digest(), torch.__version__, device],
+        [_code_digest(), torch.__version__, device, has_bfloat16(device)],
     ]
 
 

@@ -15,6 +15,7 @@ from models.base.interfaces import TrainedVocoder, Vocoder
 from models.base.registry import model_of
 from models.checkpoint.loading import LoadedModel, OpenedModel, open_model
 from models.checkpoint.tensors import weights_digest
+from models.synthesizer.precision import chosen_precision
 from modules.mel import MelConfig
 from modules.waveform.griffin_lim import GriffinLim
 from modules.waveform.mel_conversion import MelConverter
@@ -50,7 +51,7 @@ class OpenedVocoder(NamedTuple):
             iterations = settings.griffin_lim_iterations
             log.info("Griffin-Lim, %d iterations", iterations)
             return GriffinLim(self.mel, iterations).to(device)
-        vocoder = vocoder_for_inference(self.model.load(device), settings, self.name)
+        vocoder = vocoder_for_inference(self.model.load(device), settings, self.name, device)
         vocoder_mel = self.model.assets.mel
         different = self.mel.differences(vocoder_mel, ignore=_MAY_DIFFER)
         if not different:
@@ -121,7 +122,9 @@ def _bundled(mel: MelConfig) -> OpenedVocoder:
     return OpenedVocoder(model, mel, BUNDLED.name)
 
 
-def vocoder_for_inference(model: LoadedModel, settings: InferenceConfig, name: str) -> Vocoder:
+def vocoder_for_inference(
+    model: LoadedModel, settings: InferenceConfig, name: str, device: str
+) -> Vocoder:
     """Returns a copy of a vocoder's network that is optimised for inference.
 
     Args:
@@ -139,7 +142,8 @@ def vocoder_for_inference(model: LoadedModel, settings: InferenceConfig, name: s
             network.config = replace(network.config, **options)
         except ValueError as error:
             raise InputError(f"inference.vocoder_options: {error}") from error
-    return cast("TrainedVocoder", network).for_inference(settings.vocoder_precision)
+    precision = chosen_precision(settings.vocoder_precision, model.config, device)
+    return cast("TrainedVocoder", network).for_inference(precision)
 
 
 def _check_options(options: Iterable[str], known: Sequence[str], name: str) -> None:

@@ -421,4 +421,5 @@ MODEL = Model(
     task=_task,
     aligner=lambda model: model.aligner,
     scales=FastPitch.scales,
+    cpu_precision="bf16",
 )

@@ -450,4 +450,5 @@ MODEL = Model(
     task=_task,
     aligner=lambda model: model.aligner,
     scales=FastSpeech2.scales,
+    cpu_precision="bf16",
 )

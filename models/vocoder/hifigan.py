@@ -242,4 +242,10 @@ def _task(model: HiFiGANConfig, _config: Config, assets: Assets) -> HiFiGANTask:
     return HiFiGANTask(generator, discriminator if model.adversarial else None, model, assets.mel)
 
 
-MODEL = Model(config=HiFiGANConfig, network=_network, task=_task, check=_check_hop)
+MODEL = Model(
+    config=HiFiGANConfig,
+    network=_network,
+    task=_task,
+    check=_check_hop,
+    cpu_precision="mixed",
+)

@@ -73,7 +73,7 @@ def load_copy_synthesis(
     check_overrides(model, config)
     name = origin_of(model.folder) or str(reference)
     return CopySynthesis(
-        vocoder_for_inference(model, config.inference, name),
+        vocoder_for_inference(model, config.inference, name, device),
         model.mel,
         config.preprocess,
         name,

@@ -56,7 +56,13 @@ def make_voice(folder: Path, *speakers: Speaker, pause_s: float = 0.25) -> Path:
             "use_postnet": False,
         },
         "train": {"max_steps": 1},
-        "inference": {"griffin_lim_iterations": 4, "batch_size": 3, "sentence_pause_s": pause_s},
+        "inference": {
+            "acoustic_precision": "fp32",
+            "griffin_lim_iterations": 4,
+            "vocoder_precision": "fp32",
+            "batch_size": 3,
+            "sentence_pause_s": pause_s,
+        },
     }
     write_json(folder / "config.json", config)
     speakers = speakers or (Speaker("one", "en-us"),)

@@ -26,7 +26,7 @@ OTHER_MELS = [
     MelConfig(sample_rate=16000, hop_length=200, win_length=800),
     MelConfig(hop_length=200),
 ]
-SETTINGS = InferenceConfig(griffin_lim_iterations=4)
+SETTINGS = InferenceConfig(griffin_lim_iterations=4, vocoder_precision="fp32")
 
 
 def preprocess_of(mel: MelConfig) -> dict[str, object]:
