@@ -46,6 +46,7 @@ setup(
         "markupsafe>=2.0",
         "pillow>=10",  # its pictures; matplotlib brings it
         # Text and alignment
+        "markdown>=3.4",  # books; tensorboard brings it
         "phonemizer>=3.4",  # takes the path of espeak's data
         "espeakng-loader>=0.2.4",
         "num2words>=0.5.13",

@@ -1,39 +1,50 @@
-"""Speaks a text: arion say "Any text." [-o FILE] [flags]."""
+"""Speaks a text or a book: arion say "Any text." [-o FILE], arion say BOOK -o DIR [flags]."""
 
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bins._flags.parsers import add_flags, control_flags, flag_values
-from bins._flags.values import FILE
+from bins._flags.values import FILE, choice
 from models.voices import BUNDLED, find_voice
 from utils.cli import Parser, UsageError, run
 from utils.errors import InputError, printable
 from utils.files import not_utf8, read_text, user_path
 
 if TYPE_CHECKING:
-    import numpy as np
+    from models.synthesizer.settings import Settings
+    from models.synthesizer.synthesizer import Synthesizer
 
 _TO_STDOUT = "-"
+_BOOKS = (".txt", ".md", ".epub")
 
 
 def main() -> None:
     """Speaks piece by piece: a long text is heard at once, and memory does not grow with it."""
     given, controls = _arguments()
+    if (book := _book(given)) is not None:
+        _speak_book(book, given, controls)
+        return
+    if given.format is not None:
+        raise UsageError("--format goes with a book; otherwise the suffix of --output decides")
     from processors.audio.streams import FORMATS, can_play, encoded, play, write_audio
 
     path = None if given.output in (None, _TO_STDOUT) else user_path(given.output)
     formats = [f".{name}" for name in FORMATS if name != "pcm"]
     if path is not None and path.suffix.lower() not in formats:
-        raise UsageError(f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}")
+        raise UsageError(
+            f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}; a folder goes"
+            f" with the file of a book ({', '.join(_BOOKS)}) as TEXT"
+        )
     voice, text = find_voice(given.voice), _text(given)
     if given.output is None and not can_play():
         path = _new_file()
 
-    pieces, sample_rate = _speech(voice, text, controls)
+    synthesizer, settings = _open(voice, controls)
+    pieces, sample_rate = synthesizer.generate(text, settings), synthesizer.model.mel.sample_rate
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
@@ -57,12 +68,15 @@ def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
     """The flags of this command, and the values of the controls of speech."""
     parser = Parser("Speaks a text. Without --output it plays, or writes speech.wav if it cannot.")
     add = parser.add_argument
-    add("text", nargs="*", metavar="TEXT", help="the text; - for standard input, also the default")
+    add("text", nargs="*", metavar="TEXT", help="the text; a book: a .txt, .md or .epub file; - for"
+        " standard input, also the default")  # fmt: skip
     add("--file", type=FILE.argument, help="a UTF-8 file with the text")
     add("--voice", default=BUNDLED, metavar="VOICE", help="a name that `arion voices` lists, an"
         " experiment, or org/name on the Hub (default: %(default)s)")  # fmt: skip
     add("-o", "--output", metavar="FILE", help="write .wav, .flac, .mp3, .opus or .ogg; - writes"
-        " a WAV to standard output")  # fmt: skip
+        " a WAV to standard output; of a book, a folder")  # fmt: skip
+    add("--format", type=choice("flac", "mp3", "opus", "ogg", "wav").argument, metavar="FORMAT",
+        help="of a book's files: flac (default), mp3, opus, ogg or wav")  # fmt: skip
     flags = control_flags()
     add_flags(parser, flags)
     given = parser.parse_args()
@@ -91,16 +105,15 @@ def _new_file() -> Path:
     return next(free, Path("speech.wav"))
 
 
-def _speech(
-    voice: str | Path, text: str, controls: dict[str, Any]
-) -> tuple[Iterator["np.ndarray"], int]:
-    """Pieces of the wav, and its sample rate."""
+def _open(
+    voice: str | Path, controls: dict[str, Any], *, quiet: bool = True
+) -> tuple["Synthesizer", "Settings"]:
+    """The voice, and how it speaks."""
     from models.synthesizer.settings import Settings
     from models.synthesizer.synthesizer import Synthesizer
     from utils.logging import setup_logging
 
-    setup_logging(quiet=True)
-    synthesizer = Synthesizer(voice, controls["vocoder_dir"])
+    setup_logging(quiet=quiet)
     settings = Settings(
         speaker=controls["speaker"],
         pitch_control=controls["pitch"],
@@ -108,7 +121,27 @@ def _speech(
         duration_control=1 / (controls["pace"] or 1),
         seed=controls["seed"] or 0,
     )
-    return synthesizer.generate(text, settings), synthesizer.model.mel.sample_rate
+    return Synthesizer(voice, controls["vocoder_dir"]), settings
+
+
+def _book(given: argparse.Namespace) -> Path | None:
+    """The file of a book, if that is the text."""
+    path = user_path(" ".join(given.text))
+    return path if path.suffix.lower() in _BOOKS and path.is_file() else None
+
+
+def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any]) -> None:
+    """Speaks a book into a folder; the same command goes on after an interruption."""
+    from models.books.reading import read_book
+    from models.books.speaking import speak_book
+
+    if given.output is None or Path(given.output).suffix:
+        raise UsageError(f"{path} is a book: -o needs a folder; or read it as a text with --file")
+    book, folder = read_book(path), user_path(given.output)
+    speak_book(
+        book, folder, *_open(find_voice(given.voice), controls, quiet=False), given.format or "flac"
+    )
+    sys.stderr.write(printable(f"{folder}") + "\n")
 
 
 if __name__ == "__main__":

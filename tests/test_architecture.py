@@ -32,6 +32,7 @@ ROOMS = {
         "synthesizer": {"base", "plots", "checkpoint"},
         "evaluation": {"base", "plots", "checkpoint", "synthesizer"},
         "benchmark": {"base", "synthesizer", "training"},
+        "books": {"synthesizer"},
         "voices": set(),
         "server": {"checkpoint", "synthesizer", "voices"},
     },

@@ -39,16 +39,20 @@ _OGG_CRC = slice(22, 26)
 
 
 def write_audio(path: Path, pieces: Iterable[np.ndarray], sample_rate: int) -> None:
-    """Writes a wav atomically, piece by piece.
+    """Writes a wav atomically, piece by piece. The same wav gives the same bytes.
 
     Args:
         path: Its suffix, without the dot, is one of `FORMATS`; its folder is created.
         pieces: (n,) each, in [-1, 1].
         sample_rate: Hz.
     """
+    format = path.suffix[1:].lower()
     with replacing(path) as temporary, temporary.open("wb+") as file:
-        for _ in _write(file, pieces, path.suffix[1:].lower(), sample_rate):
-            pass
+        if FORMATS[format].container == "OGG":
+            file.writelines(encoded(pieces, format, sample_rate))
+        else:
+            for _ in _write(file, pieces, format, sample_rate):
+                pass
 
 
 def encoded(pieces: Iterable[np.ndarray], format: str, sample_rate: int) -> Iterator[bytes]:

@@ -49,8 +49,12 @@ def test_lossless_streams_hold_the_samples_of_a_file_and_of_save(format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_same_wav_gives_the_same_bytes(format):
+def test_the_same_wav_gives_the_same_bytes(tmp_path, format):
     assert b"".join(encoded(PIECES, format, RATE)) == b"".join(encoded(PIECES, format, RATE))
+    a, b = (tmp_path / f"{name}.{format}" for name in "ab")
+    write_audio(a, PIECES, RATE)
+    write_audio(b, PIECES, RATE)
+    assert a.read_bytes() == b.read_bytes()
 
 
 @pytest.mark.parametrize("format", ["wav", "mp3", "pcm"])

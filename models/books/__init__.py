@@ -1,0 +1,1 @@
+"""Books: files of text to chapters, and chapters to sound."""

@@ -1,0 +1,72 @@
+"""A book as chapters of paragraphs, made of the blocks that a file holds."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from models.synthesizer.text.passages import has_word
+from utils.errors import InputError
+
+
+@dataclass(frozen=True)
+class Block:
+    """A paragraph or a heading."""
+
+    text: str  # with single spaces
+    level: int = 0  # of a heading, from 1 to 6
+    ids: frozenset[str] = frozenset()  # of the elements that start with it
+    chapter: str | None = None  # title of the chapter that starts with it
+
+
+class Chapter(NamedTuple):
+    """What becomes one file of sound."""
+
+    title: str  # a label; the headings that are spoken are paragraphs
+    paragraphs: tuple[str, ...]
+
+
+class Book(NamedTuple):
+    """A text to be read aloud."""
+
+    title: str
+    chapters: tuple[Chapter, ...]
+
+
+def with_chapters_at_headings(blocks: Sequence[Block]) -> list[Block]:
+    """Starts chapters at the headings of the first level that is there twice, and above it."""
+    counts = Counter(block.level for block in blocks if block.level)
+    level = min((n for n in counts if counts[n] > 1), default=min(counts, default=0))
+    return [
+        replace(block, chapter=block.text) if 0 < block.level <= level else block
+        for block in blocks
+    ]
+
+
+def book_of(title: str, blocks: Sequence[Block]) -> Book:
+    """Divides a text where chapters start; what comes before the first has the title of the book.
+
+    Chapters without text, such as the title of a part, go with the next one. Titles that follow
+    each other and come again are a table of contents, and are left out.
+
+    Raises:
+        InputError: If there is no word in it.
+    """
+    blocks = [block for block in blocks if has_word(block.text)]
+    if not blocks:
+        raise InputError("there is no word in it")
+    chapters: list[tuple[str, list[str]]] = []
+    only_titles = False  # in the last chapter
+    last = {block.text: n for n, block in enumerate(blocks) if block.chapter}
+    for n, block in enumerate(blocks):
+        is_title = block.chapter is not None and block.level > 0
+        if is_title and last[block.text] > n and blocks[n + 1].chapter is not None:
+            continue
+        if block.chapter is None and not chapters:
+            chapters.append((title, []))
+        elif block.chapter is not None:
+            paragraphs = chapters.pop()[1] if only_titles else []
+            chapters.append((block.chapter, paragraphs))
+        only_titles = is_title or (only_titles and block.level > 0)
+        chapters[-1][1].append(block.text)
+    return Book(title, tuple(Chapter(name, tuple(texts)) for name, texts in chapters))

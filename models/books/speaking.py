@@ -1,0 +1,234 @@
+"""Speaks books: a file of sound for each chapter, a playlist, and a manifest with times.
+
+The sentences of a chapter are appended to a file as they are spoken. A run that is interrupted goes
+on after the last of them.
+"""
+
+import math
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.books.book import Book, Chapter
+from models.synthesizer.fingerprint import fingerprint
+from models.synthesizer.settings import Settings
+from models.synthesizer.synthesizer import Synthesizer
+from models.synthesizer.text.passages import merge_wordless
+from processors.audio.loudness import loudness
+from processors.audio.streams import write_audio
+from processors.text.sentences import split_long, split_sentences
+from utils.errors import InputError, printable
+from utils.files import read_json, replacing, write_json
+from utils.locks import LOCK_FILE, locked
+from utils.logging import Progress, get_logger, progress
+
+MANIFEST = "manifest.json"
+PLAYLIST = "playlist.m3u8"
+LOUDNESS_LUFS = -23.0  # EBU R128
+_PEAK = 10 ** (-1 / 20)  # EBU R128: at most -1 dB
+_UNFINISHED = ".unfinished"
+_PARAGRAPH_PAUSES = 2  # pauses between sentences
+_CHAPTER_PAUSES = 4
+_LONGEST_SENTENCE = 2000  # phones, two minutes: the sound of a sentence is held in memory
+_HEADER_BYTES = 8
+_LONGEST_NAME = 50  # characters of a title; some file systems allow 255 bytes
+
+
+class _Sentence(NamedTuple):
+    text: str
+    paragraph: int
+    pause_s: float  # behind it
+
+
+class _Reader(NamedTuple):
+    """A voice with its settings."""
+
+    voice: Synthesizer
+    settings: Settings
+
+    @property
+    def sample_rate(self) -> int:
+        return self.voice.model.mel.sample_rate
+
+    def sentences(self, chapter: Chapter) -> list[_Sentence]:
+        pause_s = self.voice.config.inference.sentence_pause_s * self.settings.duration_control
+        sentences: list[_Sentence] = []
+        for n, paragraph in enumerate(chapter.paragraphs):
+            for sentence in merge_wordless(split_sentences(paragraph)):
+                chunks = merge_wordless(split_long(sentence, _LONGEST_SENTENCE))
+                sentences += (_Sentence(chunk, n, pause_s) for chunk in chunks)
+            sentences[-1] = sentences[-1]._replace(pause_s=pause_s * _PARAGRAPH_PAUSES)
+        sentences[-1] = sentences[-1]._replace(pause_s=pause_s * _CHAPTER_PAUSES)
+        return sentences
+
+    def wav(self, sentence: _Sentence) -> np.ndarray:
+        """The sound of a sentence and of the pause behind it, (n,) float32."""
+        pieces = list(self.voice.generate(sentence.text, self.settings))
+        return np.concatenate([*pieces, np.zeros(self.n_pause(sentence), dtype=np.float32)])
+
+    def n_pause(self, sentence: _Sentence) -> int:
+        return round(sentence.pause_s * self.sample_rate)
+
+
+def speak_book(
+    book: Book, folder: Path, voice: Synthesizer, settings: Settings, format: str = "flac"
+) -> None:
+    """Speaks a book into a folder; goes on where an interrupted run of the same book ended.
+
+    The result is the same, byte for byte, however often the run was interrupted. Memory does not
+    grow with the length of chapters. Each chapter has a loudness of -23 LUFS (EBU R128).
+
+    Args:
+        folder: New or empty, or that of the same book, voice, settings and format.
+        format: Of the files, one of `processors.audio.streams.FORMATS` but pcm.
+
+    Raises:
+        InputError: If the folder holds something else, or a text cannot be spoken; this is found
+            before the first sentence.
+    """
+    made_of = {
+        "text": fingerprint(book.title, book.chapters),
+        "voice": voice.fingerprint(),
+        "settings": fingerprint(settings.speaker, voice.checked(settings).record()),
+        "format": format,
+    }
+    names = file_names(book, format)
+    with locked(folder, "wait until it ends"):
+        done = _chapters_done(folder, made_of)
+        _check_texts(book, voice, settings)
+        reader = _Reader(voice, settings)
+        texts = [reader.sentences(chapter) for chapter in book.chapters]
+        unfinished = [folder / _UNFINISHED / name for name in names]
+        n_spoken = [
+            len(sentences) if name in done else sum(1 for _ in _spoken(path))
+            for name, sentences, path in zip(names, texts, unfinished, strict=True)
+        ]
+        with progress(sum(map(len, texts)), "sentences", initial=sum(n_spoken)) as bar:
+            for i, name in enumerate(names):
+                if name not in done:
+                    _speak(reader, texts[i][n_spoken[i] :], unfinished[i], bar)
+                    lufs = _master(unfinished[i], folder / name, reader.sample_rate)
+                    entry = {"title": book.chapters[i].title, "file": name, "loudness_lufs": lufs}
+                    done[name] = entry | _times(reader, texts[i], unfinished[i])
+                    _write_lists(folder, book, made_of, [done[n] for n in names if n in done])
+                    unfinished[i].unlink()
+        shutil.rmtree(folder / _UNFINISHED, ignore_errors=True)
+
+
+def file_names(book: Book, format: str) -> list[str]:
+    """Names of the files of chapters: number and title, of which letters and digits are kept."""
+    width = max(2, len(str(len(book.chapters))))
+    names = []
+    for n, chapter in enumerate(book.chapters, 1):
+        title = re.sub(r"[\W_]+", "_", chapter.title)[:_LONGEST_NAME].strip("_")
+        names.append("_".join(part for part in (f"{n:0{width}}", title) if part) + f".{format}")
+    return names
+
+
+def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Entries of the manifest by file, of chapters whose files are there.
+
+    Raises:
+        InputError: If the folder holds something else.
+    """
+    path = folder / MANIFEST
+    if not path.exists():
+        if found := sorted({path.name for path in folder.iterdir()} - {LOCK_FILE}):
+            raise InputError(f"{folder} holds no book but {found[0]!r}; choose a new folder")
+        write_json(path, {"made_of": made_of, "chapters": []})
+    manifest = read_json(path)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("made_of"), dict):
+        raise InputError(f"{path} is no manifest of a book; choose another folder")
+    changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
+    if changed:
+        listed = " and ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
+        raise InputError(
+            f"{folder} holds a book made with another {listed}; choose another folder, or remove"
+            " this one"
+        )
+    entries = {entry["file"]: entry for entry in manifest["chapters"]}
+    return {name: entry for name, entry in entries.items() if (folder / name).is_file()}
+
+
+def _check_texts(book: Book, voice: Synthesizer, settings: Settings) -> None:
+    for chapter in book.chapters:
+        for n, paragraph in enumerate(chapter.paragraphs, 1):
+            try:
+                voice.phone_names(paragraph, speaker=settings.speaker)
+            except InputError as error:
+                place = f"chapter {chapter.title!r}, paragraph {n}"
+                raise InputError(f"{place}: {error}") from error
+
+
+def _speak(reader: _Reader, sentences: Sequence[_Sentence], path: Path, bar: Progress) -> None:
+    """Appends sentences to the file of a chapter: of each, its size in bytes and its samples."""
+    path.parent.mkdir(exist_ok=True)
+    n_bytes = sum(_HEADER_BYTES + wav.nbytes for wav in _spoken(path))
+    with path.open("ab") as file:
+        file.truncate(n_bytes)  # a sentence that was not written to its end
+        for sentence in sentences:
+            wav = reader.wav(sentence)
+            file.write(wav.nbytes.to_bytes(_HEADER_BYTES, "little") + wav.tobytes())
+            file.flush()
+            bar.advance()
+
+
+def _spoken(path: Path) -> Iterator[np.ndarray]:
+    """The sound of each whole sentence in the file of a chapter, (n,)."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        while len(header := file.read(_HEADER_BYTES)) == _HEADER_BYTES:
+            n_bytes = int.from_bytes(header, "little")
+            if len(samples := file.read(n_bytes)) < n_bytes:
+                return
+            yield np.frombuffer(samples, dtype=np.float32)
+
+
+def _master(source: Path, target: Path, sample_rate: int) -> float | None:
+    """Writes a chapter at the loudness of all, which it returns (LUFS).
+
+    One of less than 0.4 s, or silence, cannot be measured: it stays as it is, None is returned.
+    """
+    lufs, peak = loudness(_spoken(source), sample_rate)
+    gain = 10 ** ((LOUDNESS_LUFS - lufs) / 20) if math.isfinite(lufs) else 1.0
+    if gain * peak > _PEAK:
+        gain = _PEAK / peak
+        get_logger(__name__).warning("%s is softer than other chapters: its peaks", target.name)
+    write_audio(target, (wav * np.float32(gain) for wav in _spoken(source)), sample_rate)
+    return round(lufs + 20 * math.log10(gain), 2) if math.isfinite(lufs) else None
+
+
+def _times(reader: _Reader, sentences: Sequence[_Sentence], path: Path) -> dict[str, Any]:
+    """Times of a chapter, its paragraphs and sentences, in seconds from its start."""
+    start = 0  # sample
+    paragraphs: list[dict[str, Any]] = []
+    rate = reader.sample_rate
+    for sentence, wav in zip(sentences, _spoken(path), strict=True):
+        if sentence.paragraph == len(paragraphs):
+            paragraphs.append({"start": round(start / rate, 3), "end": 0.0, "sentences": []})
+        end = round((start + len(wav) - reader.n_pause(sentence)) / rate, 3)
+        times = {"start": round(start / rate, 3), "end": end}
+        paragraphs[-1]["sentences"].append({"text": sentence.text, **times})
+        paragraphs[-1]["end"] = end
+        start += len(wav)
+    return {"seconds": round(start / rate, 3), "paragraphs": paragraphs}
+
+
+def _write_lists(
+    folder: Path, book: Book, made_of: dict[str, str], chapters: list[dict[str, Any]]
+) -> None:
+    """Writes the manifest and the playlist of the chapters so far."""
+    start, lines = 0.0, ["#EXTM3U", f"#PLAYLIST:{printable(book.title)}"]
+    for n, chapter in enumerate(chapters):
+        chapters[n] = {**chapter, "start": round(start, 3)}
+        start += chapter["seconds"]
+        title = printable(chapter["title"])
+        lines += [f"#EXTINF:{round(chapter['seconds'])},{title}", chapter["file"]]
+    write_json(folder / MANIFEST, {"title": book.title, "made_of": made_of, "chapters": chapters})
+    with replacing(folder / PLAYLIST) as temporary:
+        temporary.write_text("\n".join([*lines, ""]), encoding="utf-8")

@@ -1,0 +1,60 @@
+"""Loudness against the values that BS.1770-4 and EBU Tech 3341 publish."""
+
+import math
+
+import numpy as np
+import pytest
+
+from processors.audio.loudness import k_weighting, loudness
+
+
+def tone(level_db: float, seconds: float, rate: int = 48000, hz: float = 997.0) -> np.ndarray:
+    return 10 ** (level_db / 20) * np.sin(np.arange(round(seconds * rate)) * 2 * np.pi * hz / rate)
+
+
+@pytest.mark.parametrize("rate", [16000, 22050, 44100, 48000])
+def test_a_full_scale_sine_of_997_hz_has_3_01_lkfs_below_zero(rate):
+    measured = loudness([tone(0.0, 5.0, rate)], rate)
+    assert measured.lufs == pytest.approx(-3.01, abs=0.005 if rate > 40000 else 0.1)
+    assert measured.peak == pytest.approx(1.0, abs=1e-3)
+
+
+def test_at_48_khz_the_filters_are_those_of_the_standard():
+    shelf = [1.53512485958697, -2.69169618940638, 1.19839281085285]
+    assert k_weighting(48000) == pytest.approx(
+        np.array(
+            [
+                [*shelf, 1.0, -1.69065929318241, 0.73248077421585],
+                [1.0, -2.0, 1.0, 1.0, -1.99004745483398, 0.99007225036621],
+            ]
+        ),
+        abs=1e-9,
+    )
+
+
+@pytest.mark.parametrize(
+    ("levels", "seconds"),
+    [
+        ([-23], [20]),
+        ([-33], [20]),
+        ([-36, -23, -36], [10, 60, 10]),
+        ([-72, -36, -23, -36, -72], [10, 10, 60, 10, 10]),
+        ([-26, -20, -26], [20, 20.1, 20]),
+    ],
+)
+def test_the_test_signals_of_ebu_tech_3341_have_their_loudness(levels, seconds):
+    """Cases 1 to 5; those are in stereo, so that one channel is 3.01 LU below."""
+    pieces = [tone(*part, hz=1000.0) for part in zip(levels, seconds, strict=True)]
+    expected = (-33 if levels == [-33] else -23) - 10 * math.log10(2)
+    assert loudness(pieces, 48000).lufs == pytest.approx(expected, abs=0.1)
+
+
+def test_pieces_of_any_length_give_the_loudness_of_the_whole():
+    wav = np.random.default_rng(0).normal(0, 0.1, 50_000).astype(np.float32)
+    whole = loudness([wav], 22050)
+    assert loudness(np.split(wav, [1, 2, 700, 30_001]), 22050) == pytest.approx(whole, abs=1e-9)
+
+
+@pytest.mark.parametrize("pieces", [[], [np.zeros(48000)], [tone(0.0, 0.39)], [tone(-71.0, 5.0)]])
+def test_what_is_too_short_or_too_soft_to_measure_has_no_loudness(pieces):
+    assert loudness(pieces, 48000).lufs == -math.inf
