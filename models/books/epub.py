@@ -17,7 +17,10 @@ _MOST_BYTES = 32 << 20  # of all texts of a book; the Bible has 5 MB
 _MOST_DEPTH = 2  # of the table of contents: parts and chapters, not their sections
 _FONT_ENCRYPTION = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
 _DRM = {"rights.xml": "Adobe ADEPT", "license.lcpl": "Readium LCP", "sinf.xml": "Apple FairPlay"}
-_BRACES = str.maketrans("{}", "()")  # in texts for Arion, phones are between braces
+# in texts for Arion, phones are between braces, and control characters are refused
+_PLAIN = str.maketrans("{}", "()") | dict.fromkeys(
+    [*range(9), *range(14, 32), *range(127, 160)], " "
+)
 
 
 def read_epub(path: Path) -> Book:
@@ -30,7 +33,7 @@ def read_epub(path: Path) -> Book:
     try:
         with zipfile.ZipFile(path) as archive:
             return _read(_Files(archive), path.stem)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError) as error:
         raise InputError(f"no EPUB, or a damaged one ({error})") from error
 
 
@@ -186,7 +189,7 @@ def _entries(elements: list[_Element]) -> Iterator[tuple[str, str, int]]:
 
 def _blocks(text: str, path: str, starts: dict[tuple[str, str], str]) -> Iterator[Block]:
     """The blocks of a document, with the chapters that start there."""
-    for n, block in enumerate(blocks_of(text.translate(_BRACES))):
+    for n, block in enumerate(blocks_of(text.translate(_PLAIN))):
         places = [(path, id) for id in block.ids] + [(path, "")] * (n == 0)
         titles = [starts[place] for place in places if place in starts]
         yield replace(block, chapter=titles[0]) if titles else block

@@ -223,12 +223,16 @@ def _write_lists(
     folder: Path, book: Book, made_of: dict[str, str], chapters: list[dict[str, Any]]
 ) -> None:
     """Writes the manifest and the playlist of the chapters so far."""
-    start, lines = 0.0, ["#EXTM3U", f"#PLAYLIST:{printable(book.title)}"]
+    start, lines = 0.0, ["#EXTM3U", f"#PLAYLIST:{_one_line(book.title)}"]
     for n, chapter in enumerate(chapters):
         chapters[n] = {**chapter, "start": round(start, 3)}
         start += chapter["seconds"]
-        title = printable(chapter["title"])
+        title = _one_line(chapter["title"])
         lines += [f"#EXTINF:{round(chapter['seconds'])},{title}", chapter["file"]]
     write_json(folder / MANIFEST, {"title": book.title, "made_of": made_of, "chapters": chapters})
     with replacing(folder / PLAYLIST) as temporary:
         temporary.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def _one_line(title: str) -> str:
+    return printable(" ".join(title.split()))
