@@ -146,6 +146,32 @@ def test_an_unknown_format_is_refused_before_the_voice_is_loaded(say, monkeypatc
         say(TEXT, "-o", "a.txt")
 
 
+def test_a_book_becomes_a_folder(say, tmp_path, capsys):
+    (tmp_path / "tale.md").write_text("# One\n\nIt was so.\n\n# Two\n\nWas it?\n")
+    say("tale.md", "-o", "out", "--format", "mp3", "--pace", "2")
+    names = ["01_One.mp3", "02_Two.mp3", "manifest.json", "playlist.m3u8"]
+    assert sorted(path.name for path in (tmp_path / "out").glob("[!.]*")) == names
+    assert capsys.readouterr().err.splitlines()[-1] == "out"
+    with pytest.raises(InputError, match="another settings; choose another folder"):
+        say("tale.md", "-o", "out", "--format", "mp3")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tale.txt"], r"tale\.txt is a book: -o needs a folder"),
+        (["tale.txt", "-o", "a.mp3"], r"tale\.txt is a book: -o needs a folder"),
+        (["no.epub", "-o", "out"], r"out: expected .* a folder goes with the file of a book"),
+        ([TEXT, "-o", "a.mp3", "--format", "mp3"], "--format goes with a book"),
+    ],
+)
+def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, message):
+    monkeypatch.setattr(Synthesizer, "__init__", None)
+    (tmp_path / "tale.txt").write_text(TEXT)
+    with pytest.raises(UsageError, match=message):
+        say(*words)
+
+
 def test_a_reader_that_leaves_ends_the_command_without_a_word(folder):
     command = [sys.executable, "-m", "bins.say", TEXT, "-o", "-", "--voice", str(folder)]
     with subprocess.Popen(
