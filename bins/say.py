@@ -132,6 +132,8 @@ def _book(given: argparse.Namespace) -> Path | None:
 
 def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any]) -> None:
     """Speaks a book into a folder; the same command goes on after an interruption."""
+    # oneDNN keeps a compiled operation for each length that it has seen: 1024 take 250 MB
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
     from models.books.reading import read_book
     from models.books.speaking import speak_book
 
