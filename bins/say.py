@@ -127,7 +127,8 @@ def _open(
 def _book(given: argparse.Namespace) -> Path | None:
     """The file of a book, if that is the text."""
     path = user_path(" ".join(given.text))
-    return path if path.suffix.lower() in _BOOKS and path.is_file() else None
+    # os.path.isfile takes any text; that of Path raises for long ones
+    return path if path.suffix.lower() in _BOOKS and os.path.isfile(path) else None  # noqa: PTH113
 
 
 def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any]) -> None:

@@ -172,6 +172,11 @@ def test_flags_of_books_and_texts_do_not_mix(say, tmp_path, monkeypatch, words, 
         say(*words)
 
 
+def test_a_long_text_that_ends_like_a_file_name_is_a_text(say, tmp_path):
+    say(f"{'Read this again. ' * 20}It is in notes.txt", "-o", "a.wav")
+    assert (tmp_path / "a.wav").is_file()
+
+
 def test_a_reader_that_leaves_ends_the_command_without_a_word(folder):
     command = [sys.executable, "-m", "bins.say", TEXT, "-o", "-", "--voice", str(folder)]
     with subprocess.Popen(

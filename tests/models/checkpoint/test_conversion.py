@@ -53,7 +53,9 @@ def test_the_experiment_gives_the_samples_of_the_checkpoint(tmp_path, source):
     assert torch.equal(after.network.infer(mel), before.network.infer(mel))
     assert (after.config, after.assets) == (before.config, before.assets)
     for reference in (source, target):
-        vocoder = open_vocoder(reference, before.mel).load(InferenceConfig(vocoder_precision="fp32"), "cpu")
+        vocoder = open_vocoder(reference, before.mel).load(
+            InferenceConfig(vocoder_precision="fp32"), "cpu"
+        )
         assert torch.equal(vocoder.infer(mel), before.network.infer(mel))
 
 
