@@ -12,10 +12,11 @@ from bins._flags.values import FILE, choice
 from models.voices import BUNDLED, find_voice
 from utils.cli import Parser, UsageError, run
 from utils.errors import InputError, printable
-from utils.files import not_utf8, read_text, user_path
+from utils.files import not_utf8, read_text, replacing, user_path
 
 if TYPE_CHECKING:
     from models.synthesizer.settings import Settings
+    from models.synthesizer.speech import SpokenTimes
     from models.synthesizer.synthesizer import Synthesizer
 
 _TO_STDOUT = "-"
@@ -39,12 +40,18 @@ def main() -> None:
             f"--output {path}: expected {_TO_STDOUT}, or one of {', '.join(formats)}; a folder goes"
             f" with the file of a book ({', '.join(_BOOKS)}) as TEXT"
         )
+    subtitles = given.subtitles and user_path(given.subtitles)
+    if subtitles is not None and subtitles.suffix not in (".srt", ".vtt"):
+        raise UsageError(f"--subtitles {subtitles}: expected a file that ends with .srt or .vtt")
     voice, text = find_voice(given.voice), _text(given)
     if given.output is None and not can_play():
         path = _new_file()
 
+    from models.synthesizer.speech import SpokenTimes
+
     synthesizer, settings = _open(voice, controls)
-    pieces, sample_rate = synthesizer.generate(text, settings), synthesizer.model.mel.sample_rate
+    times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
+    pieces = synthesizer.generate(text, settings, times=times)
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
@@ -52,6 +59,16 @@ def main() -> None:
         play(pieces, sample_rate)
     else:
         _write(encoded(pieces, "wav", sample_rate))
+    if subtitles is not None:
+        _write_subtitles(subtitles, times)
+
+
+def _write_subtitles(path: Path, times: "SpokenTimes") -> None:
+    from processors.durations.subtitles import subtitles
+
+    content = subtitles(times.sentences, times.words, path.suffix[1:])
+    with replacing(path) as temporary:
+        temporary.write_text(content, encoding="utf-8")
 
 
 def _write(stream: Iterable[bytes]) -> None:
@@ -77,6 +94,7 @@ def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
         " a WAV to standard output; of a book, a folder")  # fmt: skip
     add("--format", type=choice("flac", "mp3", "opus", "ogg", "wav").argument, metavar="FORMAT",
         help="of a book's files: flac (default), mp3, opus, ogg or wav")  # fmt: skip
+    add("--subtitles", metavar="FILE", help="write .srt, or .vtt with the time of each word")
     flags = control_flags()
     add_flags(parser, flags)
     given = parser.parse_args()
@@ -140,6 +158,8 @@ def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any])
 
     if given.output is None or Path(given.output).suffix:
         raise UsageError(f"{path} is a book: -o needs a folder; or read it as a text with --file")
+    if given.subtitles is not None:
+        raise UsageError("--subtitles goes with a text; a book has the times of its sentences")
     book, folder = read_book(path), user_path(given.output)
     speak_book(
         book, folder, *_open(find_voice(given.voice), controls, quiet=False), given.format or "flac"

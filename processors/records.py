@@ -40,6 +40,21 @@ class TimedWord(NamedTuple):
     end_s: float
 
 
+class TimedSentence(NamedTuple):
+    """A sentence with its times: from its first word to the end of its last."""
+
+    text: str  # as given
+    start_s: float
+    end_s: float
+
+
+class TimedMark(NamedTuple):
+    """A mark that the user set in a text, and when it is reached."""
+
+    name: str
+    time_s: float
+
+
 def timed_phones(
     names: Sequence[str], durations: Sequence[int] | np.ndarray, frame_s: float
 ) -> tuple[TimedPhone, ...]:

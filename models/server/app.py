@@ -23,9 +23,10 @@ from models.server.metrics import Metrics
 from models.server.requests import MODELS, SpeechRequest, explained
 from models.server.voices import VoiceStore
 from models.synthesizer.settings import Settings
+from models.synthesizer.speech import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import FORMATS, encoded
-from processors.records import TimedWord
+from processors.durations.subtitles import subtitles
 from utils.errors import InputError
 
 T = TypeVar("T")
@@ -159,12 +160,12 @@ class _Synthesis:
     def _parts(self, request: SpeechRequest) -> Iterator[bytes]:
         """Parts of the body, each after a piece of the wav; some are empty."""
         voice = self._voices.get(request.voice_name)
-        words: list[TimedWord] = []
-        pieces = voice.generate(request.input, _settings(request, voice), on_words=words.extend)
+        times = SpokenTimes()
+        pieces = voice.generate(request.input, _settings(request, voice), times=times)
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
-        return _events(data, words, request) if request.stream_format == "sse" else data
+        return _events(data, times, request) if request.stream_format == "sse" else data
 
     def _counted(self, pieces: Iterator[np.ndarray], sample_rate: int) -> Iterator[np.ndarray]:
         for piece in pieces:
@@ -191,20 +192,22 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
     )
 
 
-def _events(
-    data: Iterator[bytes], words: list[TimedWord], request: SpeechRequest
-) -> Iterator[bytes]:
+def _events(data: Iterator[bytes], times: SpokenTimes, request: SpeechRequest) -> Iterator[bytes]:
     """Server-sent events: sound in base64, with the words that begin in it, if asked for."""
+    n_sent = 0  # words
     for sound in data:
         event: dict[str, Any] = {"type": "speech.audio.delta"}
         event["audio"] = base64.b64encode(sound).decode()
         if request.timestamps:
+            words, n_sent = times.words[n_sent:], len(times.words)
             event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
-            words.clear()
         yield _event(event) if sound or event.get("words") else b""
     n = len(request.input)  # characters: there are no tokens
     usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
-    yield _event({"type": "speech.audio.done", "usage": usage})
+    done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
+    if request.subtitles is not None:
+        done["subtitles"] = subtitles(times.sentences, times.words, request.subtitles)
+    yield _event(done)
 
 
 def _event(event: dict[str, Any]) -> bytes:

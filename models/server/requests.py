@@ -39,6 +39,7 @@ class SpeechRequest(BaseModel):
     pitch: Factor = 1.0
     energy: Factor = 1.0
     timestamps: bool = False  # of the words, in the events of "sse"
+    subtitles: Literal["srt", "vtt"] | None = None  # a file's content, in the last event of "sse"
 
     @property
     def voice_name(self) -> str:
@@ -54,8 +55,9 @@ class SpeechRequest(BaseModel):
         if self.model not in MODELS:
             message = f"no model {self.model!r}; expected one of {', '.join(MODELS)}"
             raise ApiError(404, message, param="model", code="model_not_found")
-        if self.timestamps and self.stream_format != "sse":
-            raise ApiError(400, 'timestamps need stream_format "sse"', param="timestamps")
+        for name in ("timestamps", "subtitles"):
+            if getattr(self, name) and self.stream_format != "sse":
+                raise ApiError(400, f'{name} need stream_format "sse"', param=name)
 
 
 def explained(faults: list[Any]) -> ApiError:

@@ -4,19 +4,21 @@ import base64
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality
-from processors.records import TimedPhone, TimedWord, Word, timed_phones
+from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, Word, timed_phones
 from processors.text.symbols import PAUSES
 from utils.errors import InputError
 from utils.files import replacing
 from utils.logging import get_logger
 
 AUDIO_FORMATS = (".wav", ".flac", ".ogg", ".mp3")  # that `Speech.save` writes
+ALIGNMENT_FORMATS = ("json", "srt", "textgrid", "vtt")  # that `Speech.save_alignment` writes
 FADE_S = 0.005  # at both ends of a part: an edge that is not at zero would click
 AUDIBLE_PEAK = 0.01  # -40 dB; the softest recordings of corpora have peaks above 0.05
 MOST_PHONES_PER_S = 40  # hurried speech has 20
@@ -49,6 +51,7 @@ class Speech:
     sample_rate: int  # Hz
     frame_s: float  # seconds per frame
     words: tuple[TimedWord, ...]  # every word of the normalised text, in order, with times
+    sentences: tuple[TimedSentence, ...]  # of the text as given, in order, with times
     # phone and pause names, N of them; pauses between sentences are phones too
     phone_names: tuple[str, ...]
     durations: np.ndarray  # frames per phone, (N,) int64
@@ -59,6 +62,7 @@ class Speech:
     energy: np.ndarray | None  # as the model predicted it, (T,) float32
     out_of_vocabulary: tuple[str, ...] = ()  # words that no lexicon holds, pronounced by rule
     attention: tuple[AttentionQuality, ...] = ()  # of each sentence, if the model has attention
+    marks: tuple[TimedMark, ...] = ()  # of SSML, in order
     gain: float = 1.0  # what the wav was multiplied by to keep it within [-1, 1]; 1 for most
 
     @property
@@ -88,6 +92,38 @@ class Speech:
             )
         with replacing(path) as temporary:
             temporary.write_bytes(self._encoded(path.suffix[1:].upper()))
+
+    def save_alignment(self, path: str | Path) -> None:
+        """Writes the times of words and sentences, in some formats also those of phones.
+
+        Args:
+            path: Its suffix decides the format: .json, .srt (and `.words.srt` by words), .TextGrid
+                or .vtt. Its folder is created.
+
+        Raises:
+            InputError: If the format is unknown.
+        """
+        from processors.durations.writing import WRITERS, AlignedSpeech
+
+        path = Path(path)
+        format = path.suffix[1:].lower()
+        if format not in ALIGNMENT_FORMATS:
+            known = ", ".join(ALIGNMENT_FORMATS)
+            raise InputError(f"{path}: unknown format of alignments; expected one of {known}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        speech = AlignedSpeech(
+            id=path.stem,
+            text=self.text,
+            seconds=self.seconds,
+            phones=self.phones,
+            words=self.words,
+            sentences=self.sentences,
+            frames=self.durations,
+            hop_length=round(self.frame_s * self.sample_rate),
+            sample_rate=self.sample_rate,
+            marks=self.marks,
+        )
+        WRITERS[format](path.parent, [speech])
 
     def _repr_html_(self) -> str:
         """Shows a player in a notebook."""
@@ -210,14 +246,41 @@ def warn_if_rushed(speech: Speech, slower: float) -> None:
         )
 
 
-def timed_words(
+@dataclass
+class SpokenTimes:
+    """Times in speech, from its start; they grow while it is spoken piece by piece."""
+
+    words: list[TimedWord] = field(default_factory=list)
+    sentences: list[TimedSentence] = field(default_factory=list)  # the last one may be unfinished
+    marks: list[TimedMark] = field(default_factory=list)
+
+    def add(
+        self,
+        passage: Passage,
+        durations: np.ndarray,
+        frame_s: float,
+        start_frame: int,
+        *,
+        starts_sentence: bool,
+    ) -> None:
+        """Adds what is in a passage.
+
+        Args:
+            durations: Frames per phone of the passage, (N,).
+            start_frame: Where it starts in the whole.
+        """
+        words = [*_timed_words(passage.spoken.words, durations, frame_s, start_frame)]
+        self.words += words
+        sentence = TimedSentence(passage.spoken.text, words[0].start_s, words[-1].end_s)
+        if not starts_sentence:
+            begun = self.sentences.pop()
+            sentence = TimedSentence(f"{begun.text} {sentence.text}", begun.start_s, sentence.end_s)
+        self.sentences.append(sentence)
+
+
+def _timed_words(
     words: Sequence[Word], durations: np.ndarray, frame_s: float, start_frame: int
 ) -> Iterator[TimedWord]:
-    """Yields the words of a part that starts at a frame of the whole, with their times there.
-
-    Args:
-        durations: Frames per phone of the part, (N,).
-    """
     edges = start_frame + np.concatenate([[0], np.cumsum(durations)])  # (N + 1,)
     for word in words:
         span = edges[[word.start, word.end]] * frame_s
@@ -227,7 +290,7 @@ def timed_words(
 def _words_of(parts: Sequence[Part], frame_s: float) -> Iterator[TimedWord]:
     start_frame = 0
     for part in parts:
-        yield from timed_words(part.words, part.durations, frame_s, start_frame)
+        yield from _timed_words(part.words, part.durations, frame_s, start_frame)
         start_frame += int(part.durations.sum())
 
 
@@ -245,6 +308,8 @@ def join(
     sample_rate: int,
     hop_length: int,
     out_of_vocabulary: Sequence[str] = (),
+    sentences: Sequence[TimedSentence] = (),
+    marks: Sequence[TimedMark] = (),
 ) -> Speech:
     """Joins parts in order; each fades at its ends, and the whole is scaled down if too loud.
 
@@ -261,6 +326,7 @@ def join(
         sample_rate=sample_rate,
         frame_s=hop_length / sample_rate,
         words=tuple(_words_of(parts, hop_length / sample_rate)),
+        sentences=tuple(sentences),
         phone_names=tuple(name for part in parts for name in part.phones),
         durations=np.concatenate([part.durations for part in parts]),
         mel=np.concatenate([part.mel for part in parts], axis=1),
@@ -268,5 +334,6 @@ def join(
         energy=_joined([part.energy for part in parts]),
         attention=tuple(part.attention for part in parts if part.attention is not None),
         out_of_vocabulary=tuple(dict.fromkeys(out_of_vocabulary)),
+        marks=tuple(marks),
         gain=gain,
     )

@@ -4,7 +4,7 @@ Long texts are synthesised by sentences, in batches. Batches do not change the s
 never changes a result, and sentences are put back in order.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -26,12 +26,12 @@ from models.synthesizer.settings import Settings
 from models.synthesizer.speech import (
     Part,
     Speech,
+    SpokenTimes,
     faded_out,
     faded_pieces,
     join,
     log_gain,
     silence,
-    timed_words,
     warn_if_rushed,
     warn_if_silent,
 )
@@ -39,7 +39,7 @@ from models.synthesizer.text.passages import ClauseSplitter, Passage, TextReader
 from models.synthesizer.text.voice_phones import VoicePhones
 from models.synthesizer.vocoders import open_vocoder
 from modules.alignment.attention_quality import AttentionQuality
-from processors.records import SpokenText, TimedWord
+from processors.records import SpokenText
 from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import progress
@@ -138,10 +138,11 @@ class Synthesizer:
         sentences = self._read(text, index, settings)
         passages = [passage for sentence in sentences for passage in sentence]
         with self._seeded(settings.seed):
-            spoken = iter(self._synthesise(passages, index, settings))
-        parts = [[next(spoken) for _ in sentence] for sentence in sentences]
+            spoken = self._synthesise(passages, index, settings)
+        times = SpokenTimes()
+        parts = [*self._with_pauses(sentences, spoken, settings.duration_control, times)]
         speech = join(
-            list(self._with_pauses(parts, settings.duration_control)),
+            parts,
             text=text,
             speaker=self.speakers[index].name,
             sample_rate=self.model.mel.sample_rate,
@@ -149,6 +150,8 @@ class Synthesizer:
             out_of_vocabulary=[
                 word for passage in passages for word in passage.spoken.out_of_vocabulary
             ],
+            sentences=times.sentences,
+            marks=times.marks,
         )
         if settings.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
@@ -164,7 +167,7 @@ class Synthesizer:
         text: str,
         settings: Settings | None = None,
         *,
-        on_words: Callable[[Iterable[TimedWord]], None] | None = None,
+        times: SpokenTimes | None = None,
         **changes: Any,  # noqa: ANN401
     ) -> Iterator[np.ndarray]:
         """Synthesises a text piece by piece, for playback that starts at once.
@@ -174,7 +177,7 @@ class Synthesizer:
         Args:
             settings: As in `__call__`; each sentence starts from the seed, and the last piece comes
                 later by the time of `fade_out`.
-            on_words: Called with words and their times in the whole, before their sound comes.
+            times: Gets the times of each clause before its sound comes.
 
         Returns:
             Pieces of the wav, (n,) float32 in [-1, 1]. Joined, they are the wav of `__call__`,
@@ -187,7 +190,7 @@ class Synthesizer:
         settings = self.checked(settings, **changes)
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
-        pieces = self._pieces(sentences, index, settings, on_words or (lambda _words: None))
+        pieces = self._pieces(sentences, index, settings, times or SpokenTimes())
         return faded_out(pieces, self._n_faded(settings))
 
     def phone_names(
@@ -246,7 +249,7 @@ class Synthesizer:
         sentences: Sequence[Sequence[Passage]],
         speaker: int,
         settings: Settings,
-        on_words: Callable[[Iterable[TimedWord]], None],
+        times: SpokenTimes,
     ) -> Iterator[np.ndarray]:
         n_pause = self._pause_frames(settings.duration_control)
         hop_length = self.model.mel.hop_length
@@ -256,11 +259,12 @@ class Synthesizer:
             if i > 0 and n_pause > 0:
                 yield np.zeros(n_pause * hop_length, dtype=np.float32)
                 start_frame += n_pause
-            for passage in sentence:
+            for n_before, passage in enumerate(sentence):
                 with self._seeded(settings.seed):
                     out = self._mels([passage], speaker, settings).output
                 durations = to_numpy(out.durations)[0]
-                on_words(timed_words(passage.spoken.words, durations, frame_s, start_frame))
+                first = n_before == 0
+                times.add(passage, durations, frame_s, start_frame, starts_sentence=first)
                 yield from self._pieces_of(passage, out, speaker, settings)
                 start_frame += out.mel.shape[2]
 
@@ -336,20 +340,33 @@ class Synthesizer:
         _check_finite(clause, part.mel, part.wav)
         return part
 
-    def _with_pauses(self, sentences: Sequence[Sequence[Part]], slower: float) -> Iterator[Part]:
-        """The parts of the sentences, with a pause between one sentence and the next."""
+    def _with_pauses(
+        self,
+        sentences: Sequence[Sequence[Passage]],
+        parts: Iterable[Part],
+        slower: float,
+        times: SpokenTimes,
+    ) -> Iterator[Part]:
+        """The parts of the passages, with a pause between one sentence and the next."""
         mel = self.model.mel
-        n_frames = self._pause_frames(slower)
-        for i, parts in enumerate(sentences):
-            if i > 0 and n_frames > 0:
+        n_pause, start_frame = self._pause_frames(slower), 0
+        waiting = iter(parts)
+        for i, sentence in enumerate(sentences):
+            if i > 0 and n_pause > 0:
                 yield silence(
                     SILENCE,
-                    n_frames,
+                    n_pause,
                     hop_length=mel.hop_length,
                     n_mels=mel.n_mels,
                     floor=mel.log_floor_value,
                 )
-            yield from parts
+                start_frame += n_pause
+            for n_before, passage in enumerate(sentence):
+                part = next(waiting)
+                first, frame_s = n_before == 0, mel.hop_length / mel.sample_rate
+                times.add(passage, part.durations, frame_s, start_frame, starts_sentence=first)
+                start_frame += int(part.durations.sum())
+                yield part
 
     def _pause_frames(self, slower: float) -> int:
         """Frames between one sentence and the next."""

@@ -13,4 +13,5 @@ ATTENTION_PATHS: tuple[AttentionPath, ...] = get_args(AttentionPath)
 
 IMPORT_FORMATS = ("ctm", "json", "npy", "pt", "textgrid")
 FRAME_FORMATS = ("npy", "pt")  # of IMPORT_FORMATS: frames of tokens that are not named
-EXPORT_FORMATS = ("ctm", "json", "npy", "textgrid")
+EXPORT_FORMATS = ("ctm", "json", "npy", "srt", "textgrid", "vtt")
+SUBTITLES = ("srt", "vtt")  # of EXPORT_FORMATS

@@ -12,7 +12,8 @@ from preprocessors.manifest import Utterance
 from processors.alignment.textgrid import textgrid_of
 from processors.alignment.timed import Interval
 from processors.durations.sources import TABLE
-from processors.records import Alignment, TimedPhone, TimedWord
+from processors.durations.subtitles import sentences_of, subtitles, word_subtitles
+from processors.records import Alignment, TimedMark, TimedPhone, TimedSentence, TimedWord
 from processors.text.symbols import PAUSES
 from utils.files import replacing
 
@@ -30,10 +31,12 @@ class AlignedSpeech:
     # phones and pauses without gaps, N of them, from the first `<sil>` on
     phones: tuple[TimedPhone, ...]
     words: tuple[TimedWord, ...]  # in order
+    sentences: tuple[TimedSentence, ...]  # of the text, in order; they hold all words
     frames: np.ndarray  # frames of each phone, (N,) int64
     hop_length: int  # of a frame, samples
     sample_rate: int  # Hz
     f0_hz: np.ndarray | None = None  # pitch of each phone, (N,), 0 = unvoiced, if it is known
+    marks: tuple[TimedMark, ...] = ()  # of SSML
 
 
 def aligned_speech(
@@ -41,12 +44,14 @@ def aligned_speech(
 ) -> AlignedSpeech:
     """Adds an alignment of N phones and pauses, with their frames, (N,), to its utterance."""
     edges: list[float] = alignment.boundaries_s.tolist()
+    words = tuple(TimedWord(w.text, edges[w.start], edges[w.end]) for w in alignment.words)
     return AlignedSpeech(
         id=utterance.id,
         text=utterance.text,
         seconds=seconds,
         phones=tuple(map(TimedPhone, alignment.phones, edges[:-1], edges[1:])),
-        words=tuple(TimedWord(w.text, edges[w.start], edges[w.end]) for w in alignment.words),
+        words=words,
+        sentences=sentences_of(utterance.text, words),
         frames=frames,
         hop_length=mel.hop_length,
         sample_rate=mel.sample_rate,
@@ -70,8 +75,11 @@ def write_ctm(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
 
 
 def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
-    """Writes `<id>.json`, which stage 1 reads: text, words, phones with times and known pitch."""
+    """Writes `<id>.json`, which stage 1 reads: text, sentences, words, phones with known pitch."""
     for speech in utterances:
+        sentences = [
+            {"sentence": s.text, "start_s": s.start_s, "end_s": s.end_s} for s in speech.sentences
+        ]
         words = [{"word": w.text, "start_s": w.start_s, "end_s": w.end_s} for w in speech.words]
         phones: list[dict[str, object]] = [
             {"phone": p.name, "start_s": p.start_s, "end_s": p.end_s} for p in speech.phones
@@ -81,10 +89,12 @@ def write_json(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
                 phone["f0_hz"] = f0_hz
         head = {"id": speech.id, "text": speech.text, "recording_s": speech.seconds}
         members = [f"{_plain(key)}: {_plain(value)}" for key, value in head.items()]
+        tiers = {"sentences": sentences, "words": words, "phones": phones}
+        if speech.marks:
+            tiers["marks"] = [{"mark": mark.name, "time_s": mark.time_s} for mark in speech.marks]
         # one word or phone per line, to be readable
         members += [
-            f'"{key}": [\n' + ",\n".join(map(_plain, rows)) + "\n]"
-            for key, rows in (("words", words), ("phones", phones))
+            f'"{key}": [\n' + ",\n".join(map(_plain, rows)) + "\n]" for key, rows in tiers.items()
         ]
         content = "{\n" + ",\n".join(members) + "\n}\n"
         (folder / f"{speech.id}.json").write_text(content, encoding="utf-8")
@@ -127,6 +137,22 @@ def write_textgrid(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
         path.write_text(content, encoding="utf-8", newline="\n")
 
 
+def write_srt(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
+    """Writes `<id>.srt` by sentences, and `<id>.words.srt` with a cue for each word."""
+    for speech in utterances:
+        by_sentence = subtitles(speech.sentences, speech.words, "srt")
+        (folder / f"{speech.id}.srt").write_text(by_sentence, encoding="utf-8")
+        by_word = word_subtitles(speech.sentences, speech.words)
+        (folder / f"{speech.id}.words.srt").write_text(by_word, encoding="utf-8")
+
+
+def write_vtt(folder: Path, utterances: Iterable[AlignedSpeech]) -> None:
+    """Writes `<id>.vtt` by sentences, with the time of each word in them."""
+    for speech in utterances:
+        content = subtitles(speech.sentences, speech.words, "vtt")
+        (folder / f"{speech.id}.vtt").write_text(content, encoding="utf-8")
+
+
 def _stretched(phones: Sequence[TimedPhone]) -> list[Interval]:
     """Phones and pauses one after another, each at least `SHORTEST_S` long."""
     intervals: list[Interval] = []
@@ -143,5 +169,7 @@ WRITERS: dict[str, Callable[[Path, Iterable[AlignedSpeech]], None]] = {
     "ctm": write_ctm,
     "json": write_json,
     "npy": write_npy,
+    "srt": write_srt,
     "textgrid": write_textgrid,
+    "vtt": write_vtt,
 }

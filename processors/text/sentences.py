@@ -136,7 +136,7 @@ def _halve(units: Sequence[str], max_phones: int) -> list[Sequence[str]]:
     for index in range(len(units) - 1):
         position += sizes[index]
         off_centre = abs(position - total / 2) / total
-        costs.append(off_centre + _cut_cost(units[index], units[index + 1]))
+        costs.append(off_centre + cut_cost(units[index], units[index + 1]))
     cut = costs.index(min(costs)) + 1
     return _halve(units[:cut], max_phones) + _halve(units[cut:], max_phones)
 
@@ -148,7 +148,8 @@ def _phones_of(unit: str) -> int:
     return max(sum(5 if char.isdigit() else char.isalpha() for char in unit), 1)
 
 
-def _cut_cost(word: str, following: str) -> float:
+def cut_cost(word: str, following: str) -> float:
+    """Cost of a cut between two words, from 0 after a clause to 0.25."""
     for pattern, cost in _CLAUSE_COST:
         if pattern.search(word):
             return cost

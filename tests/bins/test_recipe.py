@@ -126,7 +126,7 @@ TTS_FAULTS = [
     ),
     ((*SPEAK, "--fade_out", "1.5"), "--fade_out '1.5': expected a whole number from 0"),
     ((*SPEAK, "--fade_out", "-1"), "--fade_out '-1': expected a whole number from 0"),
-    ((*SPEAK, "--save_alignment", "srt"), "--save_alignment 'srt': expected ctm, json, npy or"),
+    ((*SPEAK, "--save_alignment", "ass"), "--save_alignment 'ass': expected ctm, json, npy, srt"),
     (BATCH, "--infer_mode batch needs --infer_dataset"),
     ((*BATCH, "--infer_dataset", "A"), "--infer_mode batch needs --infer_testing_set"),
     (

@@ -10,7 +10,9 @@ import pytest
 import soundfile
 
 from bins.say import main
+from models.synthesizer.speech import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
+from processors.durations.subtitles import subtitles
 from tests.commands import ROOT
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.cli import UsageError
@@ -77,6 +79,21 @@ def test_the_controls_reach_the_voice(say, voice, tmp_path):
     settings = {"pitch_control": 1.2, "energy_control": 0.8, "seed": 3}
     expected = spoken(voice, duration_control=1 / 1.25, **settings)
     assert np.abs(soundfile.read(tmp_path / "a.wav")[0] - expected).max() < 1e-4
+
+
+def test_subtitles_are_written_with_any_output(say, voice, tmp_path, capsysbinary):
+    times = SpokenTimes()
+    spoken(voice, times=times)
+    for output in ("a.wav", "-"):
+        say(TEXT, "-o", output, "--subtitles", "new/a.vtt")
+        written = (tmp_path / "new" / "a.vtt").read_text()
+        assert written == subtitles(times.sentences, times.words, "vtt")
+        (tmp_path / "new" / "a.vtt").unlink()
+    assert "It <00:00:" in written
+    with pytest.raises(
+        UsageError, match=r"--subtitles a\.txt: expected a file that ends with \.srt"
+    ):
+        say(TEXT, "--subtitles", "a.txt")
 
 
 def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 
 from models.base.result_files import METADATA, SINGLE
 from models.synthesizer.runs.metadata import TextLine, read_lines
+from processors.durations.subtitles import sentences_of
 from processors.durations.writing import WRITERS, AlignedSpeech
 from processors.records import timed_phones
 from utils.errors import InputError
@@ -62,7 +63,9 @@ def _aligned(line: TextLine) -> AlignedSpeech:
         seconds=int(frames.sum()) * frame_s,
         phones=timed_phones([phone.name for phone in line.phones], frames, frame_s),
         words=line.words,
+        sentences=line.sentences or sentences_of(line.text, line.words),
         frames=frames,
         hop_length=line.hop_length,
         sample_rate=line.sample_rate,
+        marks=line.marks,
     )

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from models.base.result_files import COMPARISON, METADATA, PAGE, SCORES, UTTERANCES
 from models.synthesizer.settings import RECORDED, Settings
-from processors.records import TimedPhone, TimedWord
+from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord
 from utils.errors import InputError
 from utils.files import append_jsonl, read_jsonl, write_jsonl
 
@@ -41,6 +41,8 @@ class TextLine:
     # of models with attention, for the worst of its sentences: focus, 0 to 1; the longest run of
     # phones that were skipped, and repeated; whether the model ended the speech
     attention: dict[str, float | bool] = field(default_factory=dict)
+    sentences: tuple[TimedSentence, ...] = ()  # empty: not recorded
+    marks: tuple[TimedMark, ...] = ()  # of SSML
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,13 @@ def _values_of_text(row: dict[str, Any]) -> dict[str, Any]:
         for phone in row["phones"]
         for start in [_number(phone, "start_s")]
     )
+    values["sentences"] = tuple(
+        TimedSentence(one["sentence"], _number(one, "start_s"), _number(one, "end_s"))
+        for one in row.get("sentences", ())
+    )
+    values["marks"] = tuple(
+        TimedMark(mark["mark"], _number(mark, "time_s")) for mark in row.get("marks", ())
+    )
     values |= {name: _number(row, name) for name in ("hop_length", "sample_rate") if name in row}
     return values
 
@@ -214,6 +223,11 @@ def row_of(line: L) -> dict[str, Any]:
             {"phone": name, "start_s": round(start, 4), "duration_s": round(end - start, 4)}
             for name, start, end in line.phones
         ]
+        row["sentences"] = [
+            {"sentence": text, "start_s": round(start, 4), "end_s": round(end, 4)}
+            for text, start, end in line.sentences
+        ]
+        row["marks"] = [{"mark": n, "time_s": round(time_s, 4)} for n, time_s in line.marks]
     return row | row.pop("settings", {})
 
 

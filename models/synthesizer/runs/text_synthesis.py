@@ -292,6 +292,8 @@ def line_of(
         settings=settings.record(),
         pitch_file=item.given.pitch_file,
         attention=_worst(speech.attention),
+        sentences=speech.sentences,
+        marks=speech.marks,
     )
 
 

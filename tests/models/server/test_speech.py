@@ -11,6 +11,7 @@ import pytest
 
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
+from processors.durations.subtitles import subtitles
 from tests.models.server.servers import running
 
 TEXT = "It was so. Was it? Yes, in 1813."
@@ -69,7 +70,7 @@ def test_events_hold_the_sound_and_the_times_of_its_words(server, voice):
         input=TEXT,
         response_format="pcm",
         stream_format="sse",
-        extra_body={"timestamps": True},
+        extra_body={"timestamps": True, "subtitles": "vtt"},
     ) as response:
         lines = [line for line in response.iter_lines() if line]
     *deltas, done = [json.loads(line.removeprefix("data: ")) for line in lines]
@@ -80,6 +81,8 @@ def test_events_hold_the_sound_and_the_times_of_its_words(server, voice):
     assert [word["word"] for word in deltas[0]["words"]] == ["It", "was", "so"]
     assert done["type"] == "speech.audio.done"
     assert done["usage"]["input_tokens"] == len(TEXT)
+    speech = voice(TEXT)
+    assert done["subtitles"] == subtitles(speech.sentences, speech.words, "vtt")
 
 
 def test_the_first_sentence_comes_before_the_last_is_synthesised(server, voice, monkeypatch):
@@ -141,6 +144,8 @@ def test_one_seed_gives_the_same_bytes_whoever_else_is_served(server, voice):
         ({"extra_body": {"seed": -1}}, openai.BadRequestError, "seed"),
         ({"extra_body": {"sped": 1}}, openai.BadRequestError, "sped"),
         ({"extra_body": {"timestamps": True}}, openai.BadRequestError, "stream_format"),
+        ({"extra_body": {"subtitles": "srt"}}, openai.BadRequestError, "stream_format"),
+        ({"extra_body": {"subtitles": "txt"}}, openai.BadRequestError, "subtitles: .* 'srt'"),
         ({"extra_body": {"language": "de"}}, openai.BadRequestError, "speaks en-us"),
         ({"extra_body": {"speaker": "eve"}}, openai.BadRequestError, "eve"),
     ],

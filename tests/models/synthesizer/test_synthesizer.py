@@ -13,7 +13,7 @@ from models.base.registry import find, load_config
 from models.checkpoint import loading as checkpoint
 from models.synthesizer.acoustic import PassageMels
 from models.synthesizer.pitch import PitchContour
-from models.synthesizer.speech import Speech
+from models.synthesizer.speech import Speech, SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
 from modules.variance.pitch_transform import PitchTransform
@@ -145,11 +145,33 @@ def test_words_and_phones_have_rising_times_within_the_wav(long_speech):
 
 
 def test_words_of_generated_speech_come_before_their_sound_with_the_same_times(voice, long_speech):
-    words, n_samples = [], 0
-    for piece in voice.generate(LONG_TEXT, on_words=words.extend):
+    times, n_samples = SpokenTimes(), 0
+    for piece in voice.generate(LONG_TEXT, times=times):
         n_samples += len(piece)
-        assert words[-1].end_s * MEL.sample_rate >= n_samples - 0.5 * MEL.sample_rate
-    assert tuple(words) == long_speech.words
+        assert times.words[-1].end_s * MEL.sample_rate >= n_samples - 0.5 * MEL.sample_rate
+    assert tuple(times.words) == long_speech.words
+    assert tuple(times.sentences) == long_speech.sentences
+
+
+def test_sentences_are_those_of_the_text_as_given(long_speech):
+    sentences = long_speech.sentences
+    assert " ".join(sentence.text for sentence in sentences) == LONG_TEXT
+    assert [sentence.text.split()[0] for sentence in sentences] == ["In", "Was", "Dr.", "It", "The"]
+    starts = {word.start_s: word.text for word in long_speech.words}
+    assert [starts[s.start_s] for s in sentences] == ["In", "Was", "Doctor", "It", "The"]
+    assert sentences[-1].end_s == long_speech.words[-1].end_s
+
+
+def test_alignments_of_speech_are_files_of_other_programs(long_speech, tmp_path):
+    for name in ("a.json", "a.srt", "a.TextGrid", "a.vtt"):
+        long_speech.save_alignment(tmp_path / "new" / name)
+    names = sorted(path.name for path in (tmp_path / "new").iterdir())
+    assert names == ["a.TextGrid", "a.json", "a.srt", "a.vtt", "a.words.srt"]
+    sentences = read_json(tmp_path / "new" / "a.json")["sentences"]
+    assert [tuple(one.values()) for one in sentences] == [*long_speech.sentences]
+    assert "\nIt cost $3.50; " in (tmp_path / "new" / "a.srt").read_text()
+    with pytest.raises(InputError, match=r"a\.ctm: unknown format of alignments; expected one of"):
+        long_speech.save_alignment(tmp_path / "a.ctm")
 
 
 def test_mel_curves_and_wav_have_the_length_of_the_durations(long_speech):

@@ -9,7 +9,7 @@ import torch
 from processors.alignment.timed import check_times
 from processors.durations.sources import FrameCounts, durations_in
 from processors.durations.writing import AlignedSpeech
-from processors.records import TimedPhone, TimedWord
+from processors.records import TimedPhone, TimedSentence, TimedWord
 
 DEMO = Path(__file__).parents[3] / "egs/_demo/LJSpeech-mini"
 PHONES = [(0.0, 0.2, "sil"), (0.2, 0.3, "HH"), (0.3, 0.4, "AY1"), (0.4, 0.6, "sp"), (0.6, 0.8, "Y")]
@@ -26,6 +26,7 @@ SPEECH = AlignedSpeech(
         TimedPhone("<.>", 0.5, 0.6),
     ),
     words=(TimedWord('"hm"', 0.2, 0.3), TimedWord("m m", 0.3, 0.5)),
+    sentences=(TimedSentence('He said "hm".', 0.2, 0.5),),
     frames=np.array([10, 10, 0, 0, 20, 10]),
     hop_length=160,
     sample_rate=16000,

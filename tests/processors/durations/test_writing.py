@@ -61,6 +61,7 @@ def test_json_has_the_text_and_times_in_seconds(tmp_path):
     WRITERS["json"](tmp_path, [SPEECH])
     row = json.loads((tmp_path / "u1.json").read_text())
     assert (row["id"], row["text"], row["recording_s"]) == ("u1", 'He said "hm".', 1.0)
+    assert row["sentences"] == [{"sentence": 'He said "hm".', "start_s": 0.2, "end_s": 0.5}]
     assert row["words"][0] == {"word": '"hm"', "start_s": 0.2, "end_s": 0.3}
     assert row["phones"][1] == {"phone": "HH", "start_s": 0.2, "end_s": 0.3}
 
@@ -70,6 +71,16 @@ def test_json_is_the_same_object_whatever_the_text(tmp_path):
     speech = AlignedSpeech(**{**vars(SPEECH), "text": odd})
     WRITERS["json"](tmp_path, [speech])
     assert json.loads((tmp_path / "u1.json").read_text())["text"] == odd
+
+
+def test_subtitles_are_by_sentences_and_words(tmp_path):
+    for format in ("srt", "vtt"):
+        WRITERS[format](tmp_path, [SPEECH])
+    assert (tmp_path / "u1.srt").read_text() == (
+        '1\n00:00:00,200 --> 00:00:01,033\nHe said\u00a0"hm".\n'
+    )
+    assert (tmp_path / "u1.words.srt").read_text().count(" --> ") == 2
+    assert (tmp_path / "u1.vtt").read_text().startswith("WEBVTT\n\n00:00:00.200 --> ")
 
 
 def test_arrays_come_with_the_names_of_their_phones(tmp_path):

@@ -11,7 +11,7 @@ from models.synthesizer.runs.metadata import ResultFolder, TextLine
 from models.synthesizer.runs.text_synthesis import Settings, TextItem, line_of
 from models.synthesizer.speech import Part, join
 from models.synthesizer.text.text_files import InputText
-from processors.durations import EXPORT_FORMATS
+from processors.durations import EXPORT_FORMATS, SUBTITLES
 from processors.durations.sources import durations_in
 from processors.records import Word
 from utils.errors import InputError
@@ -67,7 +67,7 @@ def test_durations_are_the_frames_that_were_spoken(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {"npy"}))
+@pytest.mark.parametrize("format", sorted({*EXPORT_FORMATS} - {"npy", *SUBTITLES}))
 def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
     (entry,) = durations_in(tmp_path / "out", format).entries()
@@ -76,6 +76,13 @@ def test_every_phone_and_its_frames_can_be_read_back(tmp_path, format):
     edges = [phone.start_s for phone in grid.phones] + [grid.phones[-1].end_s]
     assert np.diff(np.round(np.array(edges) * RATE / HOP)).tolist() == [*DURATIONS]
     assert [word.label for word in grid.words] == ["hi", "you"]
+
+
+def test_subtitles_show_the_text_as_given(tmp_path):
+    for format in SUBTITLES:
+        export_speech(spoken(tmp_path / "spoken", "a"), format, tmp_path / "out")
+    assert "00:00:00,023 --> 00:00:00,857\nHi, you!\n" in (tmp_path / "out/a.srt").read_text()
+    assert "\nHi, <00:00:00.232>you!\n" in (tmp_path / "out/a.vtt").read_text()
 
 
 def test_a_folder_where_nothing_was_spoken_is_named(tmp_path):

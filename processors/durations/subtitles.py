@@ -1,0 +1,194 @@
+"""Subtitles in the formats SubRip (.srt) and WebVTT (.vtt), in the words of the text as written.
+
+Limits are those of Netflix's Timed Text Style Guides (General Requirements, and English for the
+characters of a line): at most two lines of 42 characters, shown for 5/6 to 7 seconds.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from textwrap import wrap
+
+from processors.alignment.matching import match_boundaries
+from processors.records import TimedSentence, TimedWord
+from processors.text.sentences import cut_cost, split_sentences
+
+LINE = 42  # characters
+MOST_LINES = 2
+SHORTEST_S = 5 / 6
+LONGEST_S = 7.0
+
+_NO_BREAK = "\u00a0"
+Cue = list[TimedWord]  # words as written that are shown together
+
+
+def sentences_of(text: str, words: Sequence[TimedWord]) -> tuple[TimedSentence, ...]:
+    """The sentences of a short text.
+
+    Args:
+        words: As spoken.
+    """
+    written = iter(_written(text, words))
+    sentences: list[TimedSentence] = []
+    n_read = n_wanted = 0  # parts between spaces
+    for sentence in split_sentences(text):
+        n_wanted += len(sentence.split())
+        cue: Cue = []
+        while n_read < n_wanted and (word := next(written, None)):
+            n_read += len(word.text.split())
+            cue.append(word)
+        if cue:
+            whole = " ".join(_text(cue).split())
+            sentences.append(TimedSentence(whole, cue[0].start_s, cue[-1].end_s))
+    return tuple(sentences)
+
+
+def subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord], format: str) -> str:
+    """The content of a file of subtitles by sentences.
+
+    Long sentences take several cues. Short ones share a cue if there is no time for each.
+
+    Args:
+        words: As spoken.
+        format: "srt", or "vtt", where each word has its time, too.
+    """
+    cues = [cue for sentence in _by_sentence(sentences, words) for cue in _split(sentence)]
+    cues = _merged(cues)
+    return _srt(cues) if format == "srt" else _vtt(cues)
+
+
+def word_subtitles(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> str:
+    """The content of an .srt file with a cue for each word."""
+    by_sentence = _by_sentence(sentences, words)
+    rows = [(w.start_s, w.end_s, w.text) for sentence in by_sentence for w in sentence]
+    return _srt_of(rows)
+
+
+def _by_sentence(sentences: Sequence[TimedSentence], words: Sequence[TimedWord]) -> Iterator[Cue]:
+    first = 0
+    for sentence in sentences:
+        end = first
+        while end < len(words) and words[end].end_s <= sentence.end_s:
+            end += 1
+        yield _written(sentence.text, words[first:end])
+        first = end
+
+
+def _written(text: str, words: Sequence[TimedWord]) -> Cue:
+    """The words of a text as written, "$3.50", with the times of what is spoken for them.
+
+    What has no sound of its own, such as a dash, is part of the word before it, after a no-break
+    space.
+    """
+    parts = text.split()
+    if not parts or not words:
+        return []
+    ends = match_boundaries([_letters(part) for part in parts], [_letters(w.text) for w in words])
+    written: Cue = []
+    done = 0
+    silent: list[str] = []  # before the first word
+    for part, end in zip(parts, ends, strict=True):
+        if end > done:
+            whole = _NO_BREAK.join([*silent, part])
+            written.append(TimedWord(whole, words[done].start_s, words[end - 1].end_s))
+            silent, done = [], end
+        elif written:
+            written[-1] = written[-1]._replace(text=f"{written[-1].text}{_NO_BREAK}{part}")
+        else:
+            silent.append(part)
+    return written
+
+
+def _letters(word: str) -> str:
+    return "".join(char for char in word.casefold() if char.isalnum())
+
+
+def _text(cue: Cue) -> str:
+    return " ".join(word.text for word in cue)
+
+
+def _fits(cue: Cue) -> bool:
+    has_long_word = len(cue) > 1 and any(len(word.text) > LINE for word in cue)
+    n_lines = len(wrap(_text(cue), LINE))
+    return (
+        n_lines <= MOST_LINES and not has_long_word and cue[-1].end_s - cue[0].start_s <= LONGEST_S
+    )
+
+
+def _split(cue: Cue) -> list[Cue]:
+    """Halves a sentence, preferably between clauses, until all of its cues fit."""
+    if len(cue) < 2 or _fits(cue):
+        return [cue] if cue else []
+    whole = len(_text(cue))
+    costs = {
+        cut: abs(len(_text(cue[:cut])) / whole - 0.5) + cut_cost(cue[cut - 1].text, cue[cut].text)
+        for cut in range(1, len(cue))
+    }
+    cut = min(costs, key=costs.__getitem__)
+    return _split(cue[:cut]) + _split(cue[cut:])
+
+
+def _merged(cues: Sequence[Cue]) -> list[Cue]:
+    """Joins cues that are shown too shortly to the following ones."""
+    merged: list[Cue] = []
+    for cue in cues:
+        is_short = merged and cue[0].start_s - merged[-1][0].start_s < SHORTEST_S
+        if is_short and _fits(merged[-1] + cue):
+            merged[-1] = merged[-1] + cue
+        else:
+            merged.append(cue)
+    return merged
+
+
+def _spans(cues: Sequence[Cue]) -> list[tuple[float, float]]:
+    """When each cue is shown: short ones into the pause after them."""
+    following = [*(cue[0].start_s for cue in cues[1:]), float("inf")]
+    return [
+        (cue[0].start_s, max(cue[-1].end_s, min(cue[0].start_s + SHORTEST_S, limit)))
+        for cue, limit in zip(cues, following, strict=True)
+    ]
+
+
+def _lines(text: str) -> list[str]:
+    """One line, or two of similar length."""
+    if len(wrap(text, LINE)) != MOST_LINES:
+        return wrap(text, LINE)
+    widths = range(len(text) // MOST_LINES, LINE + 1)
+    return next(lines for width in widths if len(lines := wrap(text, width)) == MOST_LINES)
+
+
+def _srt(cues: Sequence[Cue]) -> str:
+    texts = ("\n".join(_lines(_text(cue))) for cue in cues)
+    return _srt_of([(*span, text) for span, text in zip(_spans(cues), texts, strict=True)])
+
+
+def _srt_of(rows: Sequence[tuple[float, float, str]]) -> str:
+    return "\n".join(
+        f"{n}\n{_clock(start, ',')} --> {_clock(end, ',')}\n{text}\n"
+        for n, (start, end, text) in enumerate(rows, start=1)
+    )
+
+
+def _vtt(cues: Sequence[Cue]) -> str:
+    blocks = ["WEBVTT\n"]
+    for cue, (start, end) in zip(cues, _spans(cues), strict=True):
+        blocks.append(f"{_clock(start)} --> {_clock(end)}\n{_timed_text(cue)}\n")
+    return "\n".join(blocks)
+
+
+def _timed_text(cue: Cue) -> str:
+    """Lines with a time before each word but the first; times must rise."""
+    clocks = [_clock(word.start_s) for word in cue]
+    times = iter(["", *(f"<{b}>" if b > a else "" for a, b in pairwise(clocks))])
+    lines = (line.split(" ") for line in _lines(_text(cue)))
+    return "\n".join(
+        " ".join(f"{next(times, '')}{_escaped(word)}" for word in line) for line in lines
+    )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _clock(seconds: float, point: str = ".") -> str:
+    minutes, ms = divmod(round(1000 * seconds), 60_000)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{ms // 1000:02}{point}{ms % 1000:03}"
