@@ -6,6 +6,7 @@ import io
 import pytest
 import soundfile
 
+from processors.durations.subtitles import subtitles as as_subtitles
 from tests.models.evaluation.report.browser import Browser, find_browser
 from tests.models.evaluation.report.test_page_in_browser import wait_for
 from tests.models.server.servers import running
@@ -68,6 +69,8 @@ def test_speech_can_be_downloaded_and_heard_again_from_a_word_on(browser, server
     speech = voice(TEXT, duration_control=0.5)
     assert rate == 24000
     assert len(wav) / rate == pytest.approx(speech.seconds, abs=0.01)
+    shown = browser.run("fetch(subtitles.href).then((answer) => answer.text())")
+    assert shown == as_subtitles(speech.sentences, speech.words, "srt")
     browser.run("words.children[3].click()")
     wait_for(browser, "words.children[3].className === 'spoken' || player.ended")
     assert browser.run("player.currentTime") >= speech.words[3].start_s - 0.01
