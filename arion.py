@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 __version__ = "0.1.0"
-__all__ = ["Speech", "Synthesizer", "__version__", "load_model"]
+__all__ = ["Speech", "Ssml", "Synthesizer", "__version__", "load_model"]
 
 _HOME = Path(__file__).resolve().parent
 _PACKAGES = ("config", "models", "modules", "preprocessors", "processors", "utils")
@@ -33,3 +33,4 @@ _refuse_foreign_packages()
 
 from models.checkpoint import load_model  # noqa: E402  (only after the check)
 from models.synthesizer import Speech, Synthesizer  # noqa: E402
+from processors.text.ssml.document import Ssml  # noqa: E402

@@ -47,6 +47,7 @@ setup(
         "pillow>=10",  # its pictures; matplotlib brings it
         # Text and alignment
         "markdown>=3.4",  # books; tensorboard brings it
+        "defusedxml>=0.7.1",  # SSML
         "phonemizer>=3.4",  # takes the path of espeak's data
         "espeakng-loader>=0.2.4",
         "num2words>=0.5.13",

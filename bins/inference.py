@@ -58,7 +58,7 @@ def _texts(given: argparse.Namespace) -> list["InputText"]:
     from models.synthesizer.text.text_files import InputText, read_input_texts
 
     if given.infer_text_file is not None:
-        return read_input_texts(given.infer_text_file)
+        return read_input_texts(given.infer_text_file, skip_unknown_tags=given.skip_unknown_tags)
     return [] if given.infer_text is None else [InputText(given.infer_text)]
 
 

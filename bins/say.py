@@ -17,7 +17,7 @@ from utils.files import not_utf8, read_text, replacing, user_path
 if TYPE_CHECKING:
     from models.synthesizer.settings import Settings
     from models.synthesizer.speech import SpokenTimes
-    from models.synthesizer.synthesizer import Synthesizer
+    from models.synthesizer.synthesizer import Synthesizer, Text
 
 _TO_STDOUT = "-"
 _BOOKS = (".txt", ".md", ".epub")
@@ -51,7 +51,7 @@ def main() -> None:
 
     synthesizer, settings = _open(voice, controls)
     times, sample_rate = SpokenTimes(), synthesizer.model.mel.sample_rate
-    pieces = synthesizer.generate(text, settings, times=times)
+    pieces = synthesizer.generate(_marked_up(given, text), settings, times=times)
     if path is not None:
         write_audio(path, pieces, sample_rate)
         sys.stderr.write(printable(f"{path}") + "\n")
@@ -59,6 +59,8 @@ def main() -> None:
         play(pieces, sample_rate)
     else:
         _write(encoded(pieces, "wav", sample_rate))
+    for mark in times.marks:
+        sys.stderr.write(printable(f"mark {mark.name}: {mark.time_s:.3f} s") + "\n")
     if subtitles is not None:
         _write_subtitles(subtitles, times)
 
@@ -87,7 +89,8 @@ def _arguments() -> tuple[argparse.Namespace, dict[str, Any]]:
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="the text; a book: a .txt, .md or .epub file; - for"
         " standard input, also the default")  # fmt: skip
-    add("--file", type=FILE.argument, help="a UTF-8 file with the text")
+    add("--file", type=FILE.argument, help="a UTF-8 file with the text; .ssml is read as SSML")
+    add("--ssml", action="store_true", help="the text is SSML; times of marks are listed")
     add("--voice", default=BUNDLED, metavar="VOICE", help="a name that `arion voices` lists, an"
         " experiment, or org/name on the Hub (default: %(default)s)")  # fmt: skip
     add("-o", "--output", metavar="FILE", help="write .wav, .flac, .mp3, .opus or .ogg; - writes"
@@ -114,6 +117,15 @@ def _text(given: argparse.Namespace) -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"standard input: {not_utf8(error)}; send UTF-8") from error
+
+
+def _marked_up(given: argparse.Namespace, text: str) -> "Text":
+    """The text as SSML, if it is that."""
+    if not given.ssml and (given.file is None or given.file.suffix.lower() != ".ssml"):
+        return text
+    from processors.text.ssml.document import Ssml
+
+    return Ssml(text, given.skip_unknown_tags)
 
 
 def _new_file() -> Path:
@@ -158,8 +170,8 @@ def _speak_book(path: Path, given: argparse.Namespace, controls: dict[str, Any])
 
     if given.output is None or Path(given.output).suffix:
         raise UsageError(f"{path} is a book: -o needs a folder; or read it as a text with --file")
-    if given.subtitles is not None:
-        raise UsageError("--subtitles goes with a text; a book has the times of its sentences")
+    if given.subtitles is not None or given.ssml:
+        raise UsageError("--subtitles and --ssml go with a text, not with a book")
     book, folder = read_book(path), user_path(given.output)
     speak_book(
         book, folder, *_open(find_voice(given.voice), controls, quiet=False), given.format or "flac"

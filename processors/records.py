@@ -90,6 +90,8 @@ class SpokenText:
     unspoken: tuple[str, ...] = ()  # signs without a word, such as emoji, which are left out
     # words of `phones` that are in letters and have phones, in order
     word_phones: tuple[WordPhones, ...] = ()
+    # of a text in several parts: the number of words up to the end of each
+    word_ends: tuple[int, ...] = ()
 
 
 class AlignmentScore(NamedTuple):

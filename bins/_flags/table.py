@@ -141,8 +141,11 @@ FLAGS = (
     Flag("infer_text", v.TEXT, (3,), "single: the text; never skipped", kinds=TTS),
     Flag("infer_text_file", v.FILE, (3,),
          "single: a UTF-8 file with one text a line, or a .tsv table with the columns text and"
-         " optionally pitch (a file of Hz per phone), output (name of the wav) and speaker",
+         " optionally pitch (a file of Hz per phone), output (name of the wav) and speaker, or"
+         " a .ssml document",
          kinds=TTS),
+    Flag("skip_unknown_tags", None, (3,),
+         "leave out unknown tags of SSML, which are errors otherwise", kinds=TTS),
     Flag("infer_audio_dir", v.INPUT, (3,), "single: a recording, or a folder", kinds=VOCODER),
     Flag("infer_feature_dir", v.INPUT, (3,),
          "single: a log-mel (M, T) in a .npy file, or a folder of them", kinds=VOCODER),

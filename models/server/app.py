@@ -27,6 +27,7 @@ from models.synthesizer.speech import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import FORMATS, encoded
 from processors.durations.subtitles import subtitles
+from processors.text.ssml.document import Ssml
 from utils.errors import InputError
 
 T = TypeVar("T")
@@ -161,7 +162,8 @@ class _Synthesis:
         """Parts of the body, each after a piece of the wav; some are empty."""
         voice = self._voices.get(request.voice_name)
         times = SpokenTimes()
-        pieces = voice.generate(request.input, _settings(request, voice), times=times)
+        text = Ssml(request.input, request.skip_unknown_tags) if request.ssml else request.input
+        pieces = voice.generate(text, _settings(request, voice), times=times)
         sample_rate = voice.model.mel.sample_rate
         counted = self._counted(pieces, sample_rate)
         data = encoded(counted, request.response_format, sample_rate)
@@ -194,17 +196,22 @@ def _settings(request: SpeechRequest, voice: Synthesizer) -> Settings:
 
 def _events(data: Iterator[bytes], times: SpokenTimes, request: SpeechRequest) -> Iterator[bytes]:
     """Server-sent events: sound in base64, with the words that begin in it, if asked for."""
-    n_sent = 0  # words
+    n_sent = n_marks = 0  # words and marks that were sent
     for sound in data:
         event: dict[str, Any] = {"type": "speech.audio.delta"}
         event["audio"] = base64.b64encode(sound).decode()
         if request.timestamps:
             words, n_sent = times.words[n_sent:], len(times.words)
             event["words"] = [{"word": w.text, "start": w.start_s, "end": w.end_s} for w in words]
-        yield _event(event) if sound or event.get("words") else b""
+            marks, n_marks = times.marks[n_marks:], len(times.marks)
+            if marks:
+                event["marks"] = [{"mark": mark.name, "time": mark.time_s} for mark in marks]
+        yield _event(event) if sound or event.get("words") or event.get("marks") else b""
     n = len(request.input)  # characters: there are no tokens
     usage = {"input_tokens": n, "output_tokens": 0, "total_tokens": n}
     done: dict[str, Any] = {"type": "speech.audio.done", "usage": usage}
+    if request.timestamps and (marks := times.marks[n_marks:]):
+        done["marks"] = [{"mark": mark.name, "time": mark.time_s} for mark in marks]
     if request.subtitles is not None:
         done["subtitles"] = subtitles(times.sentences, times.words, request.subtitles)
     yield _event(done)

@@ -38,7 +38,9 @@ class SpeechRequest(BaseModel):
     speaker: str | None = None
     pitch: Factor = 1.0
     energy: Factor = 1.0
-    timestamps: bool = False  # of the words, in the events of "sse"
+    ssml: bool = False  # the input is a document of SSML
+    skip_unknown_tags: bool = False  # of SSML
+    timestamps: bool = False  # of words, and marks of SSML, in the events of "sse"
     subtitles: Literal["srt", "vtt"] | None = None  # a file's content, in the last event of "sse"
 
     @property

@@ -20,6 +20,7 @@ from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality, attention_qualities
 from processors.records import SpokenText
 from processors.text.nearest_phones import is_voiced
+from processors.text.runs import PLAIN, Prosody
 from utils.errors import InputError
 from utils.logging import get_logger
 from utils.seed import derived_seed
@@ -85,6 +86,11 @@ class PassageMels:
         asked = settings.changed_controls()
         if "pitch" in asked:
             asked["pitch"] = self._padded([passage.pitch or () for passage in passages])
+        for name in ("duration", "pitch") if any(p.prosody for p in passages) else ():
+            rows = [[getattr(phone, name) for phone in _prosody_of(p)] for p in passages]
+            if name in self.controls:
+                factors = self._padded(rows, 1.0)  # (B, N)
+                asked[f"{name}_control"] = factors * asked.get(f"{name}_control", 1.0)
         if "pitch_transform" in asked:
             transform = settings.transform
             if isinstance(transform, PitchContour):
@@ -100,10 +106,15 @@ class PassageMels:
             asked["voiced"] = self._padded(voiced)
         return asked
 
-    def _padded(self, rows: Sequence[Sequence[float]]) -> Tensor:
-        """Rows of different lengths as one tensor on the device, (B, N), padded with 0."""
+    def _padded(self, rows: Sequence[Sequence[float]], padding: float = 0.0) -> Tensor:
+        """Rows of different lengths as one tensor on the device, (B, N)."""
         tensors = [torch.tensor(row) for row in rows]
-        return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True).to(self._device)
+        return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self._device)
+
+
+def _prosody_of(passage: Passage) -> Sequence[Prosody]:
+    """Of each phone."""
+    return passage.prosody or [PLAIN] * len(passage.spoken.phones)
 
 
 def _for_inference(network: nn.Module, config: Config, device: torch.device) -> AcousticModel:

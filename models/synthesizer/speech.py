@@ -4,11 +4,12 @@ import base64
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from models.synthesizer.breaks import Fitted
 from models.synthesizer.text.passages import Passage
 from modules.alignment.attention_quality import AttentionQuality
 from processors.records import TimedMark, TimedPhone, TimedSentence, TimedWord, Word, timed_phones
@@ -136,6 +137,46 @@ class Speech:
         file = io.BytesIO()
         soundfile.write(file, self.wav, self.sample_rate, format=format)
         return file.getvalue()
+
+
+def cut_part(part: Part, fitted: Fitted, hop_length: int) -> Part:
+    """Leaves out frames at the edges of a part."""
+    start, end = fitted.n_cut_start, part.mel.shape[1] - fitted.n_cut_end
+    return replace(
+        part,
+        durations=fitted.durations,
+        wav=part.wav[start * hop_length : end * hop_length],
+        mel=part.mel[:, start:end],
+        f0=None if part.f0 is None else part.f0[start:end],
+        energy=None if part.energy is None else part.energy[start:end],
+    )
+
+
+def cut_pieces(pieces: Iterable[np.ndarray], start: int, end: int) -> Iterator[np.ndarray]:
+    """The samples from `start` to `end` of a wav that comes in pieces, (n,) each."""
+    place = 0
+    for piece in pieces:
+        kept = piece[max(0, start - place) : max(0, end - place)]
+        place += len(piece)
+        if len(kept) > 0:
+            yield kept
+
+
+def amplified(
+    pieces: Iterable[np.ndarray], gains: np.ndarray, hop_length: int
+) -> Iterator[np.ndarray]:
+    """Multiplies a wav that comes in pieces by gains, interpolated between middles of frames.
+
+    Args:
+        pieces: (n,) each.
+        gains: Of each frame, (T,).
+    """
+    middles = (np.arange(len(gains)) + 0.5) * hop_length
+    start = 0
+    for piece in pieces:
+        places = np.arange(start, start + len(piece))
+        start += len(piece)
+        yield (piece * np.interp(places, middles, gains)).astype(np.float32)
 
 
 def silence(name: str, n_frames: int, *, hop_length: int, n_mels: int, floor: float) -> Part:
@@ -271,6 +312,11 @@ class SpokenTimes:
         """
         words = [*_timed_words(passage.spoken.words, durations, frame_s, start_frame)]
         self.words += words
+        starts = [word.start_s for word in words]
+        ends = [*starts, words[-1].end_s if words else start_frame * frame_s]
+        self.marks += (TimedMark(name, ends[before]) for name, before in passage.marks)
+        if not words:  # a break
+            return
         sentence = TimedSentence(passage.spoken.text, words[0].start_s, words[-1].end_s)
         if not starts_sentence:
             begun = self.sentences.pop()

@@ -19,6 +19,7 @@ from models.base.assets import Speaker, choose_speaker
 from models.base.devices import resolved_device
 from models.checkpoint.loading import open_model
 from models.synthesizer.acoustic import PassageMels
+from models.synthesizer.breaks import BreakFitter, Fitted, Place, places_of
 from models.synthesizer.fingerprint import fingerprint, model_facts
 from models.synthesizer.overrides import with_overrides
 from models.synthesizer.pitch import RangeWarning
@@ -27,6 +28,9 @@ from models.synthesizer.speech import (
     Part,
     Speech,
     SpokenTimes,
+    amplified,
+    cut_part,
+    cut_pieces,
     faded_out,
     faded_pieces,
     join,
@@ -35,15 +39,18 @@ from models.synthesizer.speech import (
     warn_if_rushed,
     warn_if_silent,
 )
-from models.synthesizer.text.passages import ClauseSplitter, Passage, TextReader
+from models.synthesizer.text.passages import ClauseSplitter, Passage, TextReader, check_text
+from models.synthesizer.text.styled import StyledReader
 from models.synthesizer.text.voice_phones import VoicePhones
 from models.synthesizer.vocoders import open_vocoder
 from modules.alignment.attention_quality import AttentionQuality
 from processors.records import SpokenText
+from processors.text.ssml.document import Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import SILENCE
 from utils.errors import InputError
 from utils.logging import progress
 
+Text = str | Ssml
 _CHUNK_FRAMES = 64  # of a piece of a sentence, 0.7 s: playback starts early
 
 
@@ -87,37 +94,37 @@ class Synthesizer:
         self._range = RangeWarning(
             self.model.stats, in_letters=self.config.preprocess.text.in_letters
         )
-        self._reader = TextReader(
-            ClauseSplitter(
-                self.config.preprocess.text,
-                self.config.inference.max_phones,
-                self.config.spoken_p_arpabet,
-            ),
-            VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones),
+        split = ClauseSplitter(
+            self.config.preprocess.text,
+            self.config.inference.max_phones,
+            self.config.spoken_p_arpabet,
         )
+        phones = VoicePhones(self.model.assets.known_phones, self.config.inference.unknown_phones)
+        self._reader = TextReader(split, phones)
+        self._styled_reader = StyledReader(split, phones)
 
     @overload
-    def __call__(self, text: str, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
+    def __call__(self, text: Text, settings: Settings | None = None, **changes: Any) -> Speech: ...  # noqa: ANN401
 
     @overload
     def __call__(
         self,
-        text: Sequence[str],
+        text: Sequence[Text],
         settings: Settings | None = None,
         **changes: Any,  # noqa: ANN401
     ) -> list[Speech]: ...
 
     def __call__(
         self,
-        text: str | Sequence[str],
+        text: Text | Sequence[Text],
         settings: Settings | None = None,
         **changes: Any,
     ) -> Speech | list[Speech]:
         """Synthesises a text of any length, or each of several.
 
         Args:
-            text: Any text; it may contain phones as `{HH AH0 L OW1}`. A list or tuple of texts
-                gives a list.
+            text: Any text; it may contain phones as `{HH AH0 L OW1}`, or be an `Ssml`. A list or
+                tuple of texts gives a list.
             settings: Speaker, prosody and seed; None: the defaults.
             changes: Fields of `Settings` that replace those of `settings`, as in
                 `duration_control=1.2`.
@@ -128,22 +135,23 @@ class Synthesizer:
                 another type or out of range, or the pitch has not one value per phone.
         """
         settings = self.checked(settings, **changes)
-        if isinstance(text, list | tuple):
+        if isinstance(text, list | tuple) and not isinstance(text, Ssml):
             return [self._speak(item, settings) for item in text]
-        return self._speak(cast("str", text), settings)
+        return self._speak(cast("Text", text), settings)
 
-    def _speak(self, text: str, settings: Settings) -> Speech:
+    def _speak(self, text: Text, settings: Settings) -> Speech:
         """Synthesises one text with checked settings."""
         index = choose_speaker(self.speakers, settings.speaker)
         sentences = self._read(text, index, settings)
-        passages = [passage for sentence in sentences for passage in sentence]
+        every = (passage for sentence in sentences for passage in sentence)
+        passages = [passage for passage in every if passage.spoken.phones]
         with self._seeded(settings.seed):
             spoken = self._synthesise(passages, index, settings)
         times = SpokenTimes()
-        parts = [*self._with_pauses(sentences, spoken, settings.duration_control, times)]
+        parts = [*self._with_pauses(sentences, spoken, settings, times)]
         speech = join(
             parts,
-            text=text,
+            text=text if isinstance(text, str) else " ".join(s.text for s in times.sentences),
             speaker=self.speakers[index].name,
             sample_rate=self.model.mel.sample_rate,
             hop_length=self.model.mel.hop_length,
@@ -156,7 +164,8 @@ class Synthesizer:
         if settings.change_pitch:
             self._range.check(speech.speaker, speech.phone_names, speech.durations, speech.f0)
         warn_if_silent(speech.wav)
-        warn_if_rushed(speech, settings.duration_control)
+        fastest = min((p.duration for passage in passages for p in passage.prosody), default=1)
+        warn_if_rushed(speech, settings.duration_control * min(1, fastest))
         faded = np.concatenate([*faded_out([speech.wav], self._n_faded(settings))])
         speech = replace(speech, wav=faded)
         log_gain(speech.gain)
@@ -164,7 +173,7 @@ class Synthesizer:
 
     def generate(
         self,
-        text: str,
+        text: Text,
         settings: Settings | None = None,
         *,
         times: SpokenTimes | None = None,
@@ -238,11 +247,26 @@ class Synthesizer:
             *self._opened_vocoder.facts(self._vocoder, self.config.inference),
         )
 
-    def _read(self, text: str, speaker: int, settings: Settings) -> list[list[Passage]]:
+    def _read(self, text: Text, speaker: int, settings: Settings) -> list[list[Passage]]:
         """The sentences of a text as passages."""
-        pauses = self._pause_frames(settings.duration_control) > 0
         language = self.speakers[speaker].language
-        return self._reader.passages(text, language, settings.pitch, pauses=pauses)
+        if not isinstance(text, Ssml):
+            pauses = self._pause_frames(settings.duration_control) > 0
+            return self._reader.passages(text, language, settings.pitch, pauses=pauses)
+        if settings.pitch is not None:
+            raise InputError("SSML, and the pitch of each phone, exclude each other")
+        check_text(text.source)
+        preprocess = self.config.preprocess.text
+        voice = SsmlVoice(
+            model=self.config.model_type,
+            language=language,
+            languages={other.language for other in self.speakers},
+            controls=self._mels.controls,
+            extractor=preprocess.phone_extractor,
+            known_phones=self.model.assets.known_phones,
+            normalises_english=preprocess.normalizer == "english",
+        )
+        return self._styled_reader(read_ssml(text, voice), language)
 
     def _pieces(
         self,
@@ -251,34 +275,51 @@ class Synthesizer:
         settings: Settings,
         times: SpokenTimes,
     ) -> Iterator[np.ndarray]:
-        n_pause = self._pause_frames(settings.duration_control)
-        hop_length = self.model.mel.hop_length
-        frame_s = hop_length / self.model.mel.sample_rate
-        start_frame = 0
-        for i, sentence in enumerate(sentences):
-            if i > 0 and n_pause > 0:
-                yield np.zeros(n_pause * hop_length, dtype=np.float32)
-                start_frame += n_pause
-            for n_before, passage in enumerate(sentence):
+        hop_length, fitter, start_frame = self.model.mel.hop_length, BreakFitter(), 0
+        for place in self._places(sentences, settings):
+            out, durations = None, np.zeros(0, dtype=np.int64)
+            if place.passage.spoken.phones:
                 with self._seeded(settings.seed):
-                    out = self._mels([passage], speaker, settings).output
+                    out = self._mels([place.passage], speaker, settings).output
                 durations = to_numpy(out.durations)[0]
-                first = n_before == 0
-                times.add(passage, durations, frame_s, start_frame, starts_sentence=first)
-                yield from self._pieces_of(passage, out, speaker, settings)
-                start_frame += out.mel.shape[2]
+            fitted = fitter.fit(place, durations)
+            if fitted.n_silent > 0:
+                yield np.zeros(fitted.n_silent * hop_length, dtype=np.float32)
+            start_frame += fitted.n_silent
+            self._add_times(times, place, fitted, start_frame)
+            if out is not None:
+                yield from self._pieces_of(place.passage, out, fitted, speaker, settings)
+            start_frame += int(fitted.durations.sum())
+
+    def _places(
+        self, sentences: Sequence[Sequence[Passage]], settings: Settings
+    ) -> Iterator[Place]:
+        n_pause = self._pause_frames(settings.duration_control)
+        return places_of(sentences, n_pause, self.model.mel.hop_length / self.model.mel.sample_rate)
+
+    def _add_times(
+        self, times: SpokenTimes, place: Place, fitted: Fitted, start_frame: int
+    ) -> None:
+        frame_s = self.model.mel.hop_length / self.model.mel.sample_rate
+        starts = place.starts_sentence
+        times.add(place.passage, fitted.durations, frame_s, start_frame, starts_sentence=starts)
 
     def _pieces_of(
-        self, passage: Passage, out: TtsOutput, speaker: int, settings: Settings
+        self, passage: Passage, out: TtsOutput, fitted: Fitted, speaker: int, settings: Settings
     ) -> Iterator[np.ndarray]:
-        mel = out.mel  # (1, M, T)
+        mel, hop_length = out.mel, self.model.mel.hop_length  # (1, M, T)
         f0, _ = out.contours_per_frame()
+        durations = to_numpy(out.durations)[0]
         if settings.change_pitch and f0 is not None:
-            name, durations = self.speakers[speaker].name, to_numpy(out.durations)[0]
+            name = self.speakers[speaker].name
             self._range.check(name, passage.spoken.phones, durations, to_numpy(f0)[0])
         wavs = self._vocoder.generate(mel, _CHUNK_FRAMES, seed=settings.seed)
-        pieces = (to_numpy(wav)[0] for wav in wavs)
-        n_samples = mel.shape[2] * self.model.mel.hop_length
+        pieces: Iterator[np.ndarray] = (to_numpy(wav)[0] for wav in wavs)
+        if passage.prosody:
+            pieces = amplified(pieces, _gains(passage, durations), hop_length)
+        start, end = fitted.n_cut_start, mel.shape[2] - fitted.n_cut_end
+        pieces = cut_pieces(pieces, start * hop_length, end * hop_length)
+        n_samples = (end - start) * hop_length
         for piece in faded_pieces(pieces, n_samples, self.model.mel.sample_rate):
             _check_finite(passage.spoken, piece)
             yield piece.clip(-1, 1)
@@ -310,12 +351,11 @@ class Synthesizer:
             for values in out.contours_per_frame()
         )
         rows = zip(durations, mels, f0, energy, sounds, attention, strict=True)
-        spoken = (passage.spoken for passage in passages)
-        return [self._part(clause, *row) for clause, row in zip(spoken, rows, strict=True)]
+        return [self._part(passage, *row) for passage, row in zip(passages, rows, strict=True)]
 
     def _part(
         self,
-        clause: SpokenText,
+        passage: Passage,
         durations: np.ndarray,
         mel: np.ndarray,
         f0: np.ndarray | None,
@@ -324,14 +364,18 @@ class Synthesizer:
         attention: AttentionQuality | None,
     ) -> Part:
         """Cuts the padding off one item of a batch."""
+        clause, hop_length = passage.spoken, self.model.mel.hop_length
         durations = durations[: len(clause.phones)].astype(np.int64)
         n_frames = int(durations.sum())
+        wav = wav[: n_frames * hop_length]
+        if passage.prosody:
+            wav = next(amplified([wav], _gains(passage, durations), hop_length))
         part = Part(
             normalized=clause.normalized,
             phones=clause.phones,
             words=clause.words,
             durations=durations,
-            wav=wav[: n_frames * self.model.mel.hop_length],
+            wav=wav,
             mel=mel[:, :n_frames],
             f0=None if f0 is None else f0[:n_frames],
             energy=None if energy is None else energy[:n_frames],
@@ -344,29 +388,29 @@ class Synthesizer:
         self,
         sentences: Sequence[Sequence[Passage]],
         parts: Iterable[Part],
-        slower: float,
+        settings: Settings,
         times: SpokenTimes,
     ) -> Iterator[Part]:
-        """The parts of the passages, with a pause between one sentence and the next."""
-        mel = self.model.mel
-        n_pause, start_frame = self._pause_frames(slower), 0
+        """The parts of the passages, with silence between them."""
+        mel, fitter, start_frame = self.model.mel, BreakFitter(), 0
         waiting = iter(parts)
-        for i, sentence in enumerate(sentences):
-            if i > 0 and n_pause > 0:
+        for place in self._places(sentences, settings):
+            part = next(waiting) if place.passage.spoken.phones else None
+            empty = np.zeros(0, dtype=np.int64)
+            fitted = fitter.fit(place, empty if part is None else part.durations)
+            if fitted.n_silent > 0:
                 yield silence(
                     SILENCE,
-                    n_pause,
+                    fitted.n_silent,
                     hop_length=mel.hop_length,
                     n_mels=mel.n_mels,
                     floor=mel.log_floor_value,
                 )
-                start_frame += n_pause
-            for n_before, passage in enumerate(sentence):
-                part = next(waiting)
-                first, frame_s = n_before == 0, mel.hop_length / mel.sample_rate
-                times.add(passage, part.durations, frame_s, start_frame, starts_sentence=first)
-                start_frame += int(part.durations.sum())
-                yield part
+            start_frame += fitted.n_silent
+            self._add_times(times, place, fitted, start_frame)
+            if part is not None:
+                yield cut_part(part, fitted, mel.hop_length)
+            start_frame += int(fitted.durations.sum())
 
     def _pause_frames(self, slower: float) -> int:
         """Frames between one sentence and the next."""
@@ -385,6 +429,11 @@ class Synthesizer:
         with torch.random.fork_rng(devices), torch.inference_mode():
             torch.manual_seed(seed)
             yield
+
+
+def _gains(passage: Passage, durations: np.ndarray) -> np.ndarray:
+    """Gain of each frame, (T,)."""
+    return np.repeat([prosody.gain for prosody in passage.prosody], durations)
 
 
 def _check_finite(clause: SpokenText, *made: np.ndarray) -> None:

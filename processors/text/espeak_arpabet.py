@@ -27,6 +27,7 @@ _CONSONANTS = {
     "ts": "T S", "dz": "D Z", "ʁ": "R", "ʋ": "V", "c": "K", "ɟ": "G", "ʎ": "L Y", "β": "V",
     "ɣ": "G", "χ": "K", "ɸ": "F",
 }  # fmt: skip
+ARPABET_OF_IPA = _VOWELS | _CONSONANTS
 
 
 def to_arpabet(phones: Sequence[str]) -> tuple[str, ...] | None:

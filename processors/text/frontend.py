@@ -54,6 +54,7 @@ class _Normalised(NamedTuple):
     text: str
     tokens: list[Token]
     unspoken: tuple[str, ...]  # signs that are left out
+    word_ends: tuple[int, ...]  # as in SpokenText
 
 
 class TextFrontend:
@@ -79,16 +80,20 @@ class TextFrontend:
             self._normalise = partial(normalise, own_words=own_words)
             self._says = has_name
 
-    def __call__(self, text: str) -> SpokenText:
+    def __call__(self, *texts: str) -> SpokenText:
         """The phones of a text.
 
         Phones can be written inline in braces: "say {T AH0 M EY1 T OW2} again".
+
+        Args:
+            texts: The text, in several parts if the words of each are to be found again.
 
         Raises:
             InputError: If there is no word, a word has no pronunciation, or an inline phone is not
                 in the phone set; the message names it.
         """
-        normalised, tokens, unspoken = self._read(text)
+        text = "".join(texts)
+        normalised, tokens, unspoken, word_ends = self._read(texts)
         if not any(token.kind != "pause" for token in tokens):
             raise InputError(f"there is no word to say in {text[:80]!r}")
         sequence = PhoneSequence(self.config)
@@ -106,26 +111,40 @@ class TextFrontend:
             tuple(sequence.unknown),
             unspoken,
             tuple(sequence.word_phones),
+            word_ends,
         )
 
-    def _read(self, text: str) -> "_Normalised":
+    def _read(self, texts: Sequence[str]) -> "_Normalised":
         normalised = ""
         tokens: list[Token] = []
-        for inline, piece in split_inline(text):
-            if inline:
-                self._check_phones(piece)
-                normalised += f" {{{piece}}}"
-                tokens.append(Token("phones", piece))
-            else:
-                words = self._after_phones(piece) if tokens else self._normalise(piece)
-                normalised += words
-                tokens += tokenize(words)
+        word_ends: list[int] = []
+        for text in _spaces_first(texts):
+            for inline, piece in split_inline(text):
+                if inline:
+                    self._check_phones(piece)
+                    normalised += f" {{{piece}}}"
+                    tokens.append(Token("phones", piece))
+                else:
+                    words = self._after_phones(piece) if tokens else self._normalise(piece)
+                    normalised += words
+                    tokens += tokenize(words)
+            word_ends += [self._n_words(normalised, tokens)] * (len(texts) > 1)
         normalised = " ".join(normalised.split())
         if self.config.has_nvidia_symbols:
-            return _Normalised(*nvidia.read(normalised, self.config.phone_extractor))
+            read = nvidia.read(normalised, self.config.phone_extractor)
+            return _Normalised(*read, tuple(word_ends))
         if self.config.in_letters:
             tokens = [word for token in tokens for word in split_words(token)]
-        return _Normalised(normalised, merge_pauses(tokens), self._unspoken(text))
+        unspoken = self._unspoken("".join(texts))
+        return _Normalised(normalised, merge_pauses(tokens), unspoken, tuple(word_ends))
+
+    def _n_words(self, normalised: str, tokens: Sequence[Token]) -> int:
+        """Number of words in the beginning of a text."""
+        if self.config.has_nvidia_symbols:
+            tokens = nvidia.read(normalised, self.config.phone_extractor).tokens
+        elif self.config.in_letters:
+            tokens = [word for token in tokens for word in split_words(token)]
+        return sum(token.kind != "pause" for token in tokens)
 
     def _name_signs(self, text: str) -> str:
         """Text of another language without the signs that espeak-ng cannot read."""
@@ -147,7 +166,7 @@ class TextFrontend:
 
     def _after_phones(self, text: str) -> str:
         """Normalises as if after a word: the meaning of punctuation depends on what precedes it."""
-        apart = " " if text[0].isalnum() or text[0] in "'’" else ""
+        apart = " " if text[0].isalnum() or text[0] in "'’" or is_sign(text[0]) else ""
         return self._normalise(f"{_WORD}{apart}{text}").removeprefix(_WORD)
 
     def _check_phones(self, inline: str) -> None:
@@ -175,6 +194,16 @@ class TextFrontend:
         prefixed = token.kind == "phones" and self.config.has_nvidia_symbols
         prefix = nvidia.ARPABET_PREFIX if prefixed else ""
         return tuple(f"{prefix}{name}" for name in token.text.split())
+
+
+def _spaces_first(texts: Sequence[str]) -> Iterator[str]:
+    """Moves the spaces at the end of a part to the next: what follows a space is read otherwise."""
+    space = ""
+    for text in texts[:-1]:
+        bare = text.rstrip()
+        yield space + bare if bare else ""
+        space = text[len(bare) :] or ("" if bare else space)
+    yield space + texts[-1]
 
 
 def _make_phonemizer(config: TextConfig, language: str) -> Phonemizer:

@@ -135,6 +135,12 @@ def is_voiced(phone: str, *, in_letters: bool = False) -> bool:
     return not sound or any(segment.voice and _RING not in segment.marks for segment in sound)
 
 
+def is_vowel(phone: str) -> bool:
+    """Whether a phone of ARPAbet or the IPA begins with a vowel."""
+    sound = _sound_of(phone)
+    return bool(sound) and sound[0].syllabic == 1
+
+
 def _distance(sound: _Sound, other: _Sound) -> float:
     """Edit distance of the segments."""
     row = [_SKIP * column for column in range(len(other) + 1)]

@@ -16,7 +16,10 @@ from config.preprocess import CorpusConfig, PreprocessConfig, TextConfig
 from models.base.registry import load_config
 from models.checkpoint.folders import MANIFEST, latest_checkpoint, write_checkpoint, write_manifest
 from models.checkpoint.loading import CHECKPOINTS, WEIGHTS, load_model
+from models.synthesizer.text.passages import ClauseSplitter, check_text
+from models.synthesizer.text.styled import StyledReader
 from models.synthesizer.text.text_files import read_input_texts
+from models.synthesizer.text.voice_phones import VoicePhones
 from models.training.data.loading import ProcessRank, collect_assets, load_data
 from preprocessors.corpora import read_corpus
 from preprocessors.manifest import Utterance
@@ -28,6 +31,8 @@ from processors.tensorflowtts.importing import ImportOptions, import_dump
 from processors.text.frontend import TextFrontend
 from processors.text.g2p import is_arpabet
 from processors.text.lexicon import read_lexicon
+from processors.text.ssml.document import SsmlVoice, read_ssml
+from processors.text.symbols import ARPABET, MARKS
 from tests.fuzz.mutators import mutate, mutate_length
 from tests.models.checkpoint.importers import tensorflowtts_originals
 from tests.models.synthesizer.test_synthesizer import make_voice
@@ -162,6 +167,39 @@ def _write_text_table(folder: Path) -> None:
 
 def _write_lexicon(folder: Path) -> None:
     (folder / "lexicon.txt").write_text("word  W ER1 D\nother AH1 DH ER0\n;;; a comment\n")
+
+
+def _write_ssml(folder: Path) -> None:
+    """Every element, with blanks between them, where damage is most likely to parse."""
+    (folder / "text.ssml").write_text(
+        '<?xml version="1.0"?>\n<speak version="1.1" xml:lang="en-us">\n'
+        '<p><s>One <prosody rate="80%" pitch="+2st" volume="-6dB">two</prosody>.</s></p>\n'
+        '<break time="300ms"/> <mark name="m"/> <emphasis level="strong">three</emphasis>\n'
+        '<sub alias="four">4</sub> <phoneme alphabet="ipa" ph="fˈaɪv">five</phoneme>\n'
+        '<say-as interpret-as="date" format="dmy">5/1/2024</say-as>\n'
+        '<lang xml:lang="en">six</lang>\n'
+        '<say-as interpret-as="telephone">+1 555-0100</say-as> {S EH1 V AH0 N}\n</speak>\n',
+        encoding="utf-8",
+    )
+
+
+@cache
+def _reader() -> StyledReader:
+    split = ClauseSplitter(TextConfig(), max_phones=60)
+    return StyledReader(split, VoicePhones((*MARKS, *ARPABET), "replace"))
+
+
+def _read_ssml(folder: Path) -> object:
+    (text,) = read_input_texts(folder / "text.ssml")
+    controls = {"duration", "pitch"}
+    voice = SsmlVoice("FastSpeech2", "en-us", {"en-us"}, controls, "lexicon", ARPABET, True)
+    try:
+        check_text(text.text)
+        return _reader()(
+            read_ssml(text.ssml._replace(skip_unknown=len(text.text) % 2 == 0), voice), "en-us"
+        )
+    except InputError as error:  # the caller names the file
+        raise UtteranceError(str(error)) from error
 
 
 _COUNTS = np.array([3, 0, 5, 2])
@@ -301,6 +339,7 @@ TARGETS = {
     "texts": Target(
         2, _write_text_table, ("*",), lambda folder: read_input_texts(folder / "texts.tsv")
     ),
+    "ssml": Target(5, _write_ssml, ("*",), _read_ssml, rejects=(UtteranceError,)),
     "lexicon": Target(
         1,
         _write_lexicon,

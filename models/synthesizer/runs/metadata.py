@@ -21,7 +21,7 @@ class TextLine:
 
     id: str
     file: str  # name of the sound file, next to metadata.jsonl
-    text: str  # as given
+    text: str  # as given; of SSML, without its tags
     normalized: str
     speaker: str
     dataset: str  # of a recorded sentence; empty for the user's own text
@@ -43,6 +43,7 @@ class TextLine:
     attention: dict[str, float | bool] = field(default_factory=dict)
     sentences: tuple[TimedSentence, ...] = ()  # empty: not recorded
     marks: tuple[TimedMark, ...] = ()  # of SSML
+    ssml: str = ""  # the document; empty: plain text
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ class TextItem(NamedTuple):
     def described(self) -> tuple[object, ...]:
         """What its sound depends on."""
         given = self.given
-        return self.id, given.text, given.speaker, self.dataset, given.pitch_file, given.pitch
+        known = self.id, given.text, given.speaker, self.dataset, given.pitch_file, given.pitch
+        return known if given.ssml is None else (*known, given.ssml)
 
 
 class TextSynthesis(NamedTuple):
@@ -191,7 +192,7 @@ def assign_ids(
     ids: dict[str, list[str]] = defaultdict(list)  # of texts that were synthesised before
     for line in results.lines.values():
         if NUMBERED.fullmatch(line.id):
-            spoken = _spoken(line.text, line.speaker, line.pitch_file, line.settings)
+            spoken = _spoken(line.ssml or line.text, line.speaker, line.pitch_file, line.settings)
             ids[spoken].append(line.id)
     unknown = {path.stem for path in results.folder.glob("text-*")} - results.lines.keys()
     if unknown:
@@ -237,7 +238,7 @@ def _synthesise_all(
                 start, given = time.perf_counter(), item.given
                 with _naming(given.place):
                     speech = synthesis.synthesizer(
-                        given.text, settings, speaker=given.speaker, pitch=given.pitch
+                        given.ssml or given.text, settings, speaker=given.speaker, pitch=given.pitch
                     )
                 work_s = time.perf_counter() - start
                 line = line_of(item, speech, settings, vocoder=synthesis.vocoder, work_s=work_s)
@@ -294,6 +295,7 @@ def line_of(
         attention=_worst(speech.attention),
         sentences=speech.sentences,
         marks=speech.marks,
+        ssml="" if item.given.ssml is None else item.given.ssml.source,
     )
 
 

@@ -11,12 +11,20 @@ from preprocessors.manifest import control_characters
 from processors.records import SpokenText
 from processors.text.frontend import TextFrontend
 from processors.text.letters.mixing import mix
+from processors.text.runs import Prosody, Run, cut_runs
 from processors.text.sentences import split_long, split_sentences
 from processors.text.symbols import FULL_STOP, PAUSES, SHORT_PAUSE, SILENCE
 from utils.errors import InputError
 from utils.logging import get_logger
 
 COMMA = "<,>"
+
+
+class Clause(NamedTuple):
+    """A sentence, or a part of one."""
+
+    spoken: SpokenText
+    runs: tuple[Run, ...]  # what it is written in
 
 
 class ClauseSplitter:
@@ -41,22 +49,43 @@ class ClauseSplitter:
         """
         check_text(text)
         sentences = [
-            self._clauses(sentence, language) for sentence in merge_wordless(split_sentences(text))
+            [clause.spoken for clause in self.clauses([Run(sentence)], language)]
+            for sentence in merge_wordless(split_sentences(text))
         ]
         if not sentences:
             raise InputError(f"there is no word in {text[:80]!r}")
         return sentences
 
-    def _clauses(self, sentence: str, language: str) -> list[SpokenText]:
+    def clauses(self, runs: Sequence[Run], language: str) -> list[Clause]:
+        """The clauses of a sentence or of a part of one.
+
+        Args:
+            runs: With at least one word.
+        """
+        clause = self._clause(runs, language)
+        if len(clause.spoken.phones) <= self._max_phones:
+            return [clause]
+        text = "".join(run.text for run in runs)
+        chunks = merge_wordless(split_long(text, self._max_phones))
+        clauses = [self._clause(row, language) for row in cut_runs(runs, chunks)]
+        texts = [
+            dataclasses.replace(c.spoken, text=t) for c, t in zip(clauses, chunks, strict=True)
+        ]
+        return self.link([c._replace(spoken=s) for c, s in zip(clauses, texts, strict=True)])
+
+    def link(self, clauses: Sequence[Clause]) -> list[Clause]:
+        """Makes all clauses of a sentence but the last end as if it went on."""
+        pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
+        linked = link_clauses([clause.spoken for clause in clauses], pause)
+        return [
+            clause._replace(spoken=spoken) for clause, spoken in zip(clauses, linked, strict=True)
+        ]
+
+    def _clause(self, runs: Sequence[Run], language: str) -> Clause:
         if language not in self._frontends:
             self._frontends[language] = TextFrontend(self._config, language)
-        frontend = self._frontends[language]
-        spoken = mix(frontend(sentence), self._p_arpabet)
-        if len(spoken.phones) <= self._max_phones:
-            return [spoken]
-        chunks = merge_wordless(split_long(sentence, self._max_phones))
-        pause = SHORT_PAUSE if self._config.pauses == "sp" else COMMA
-        return link_clauses([mix(frontend(chunk), self._p_arpabet) for chunk in chunks], pause)
+        spoken = self._frontends[language](*(run.text for run in runs))
+        return Clause(mix(spoken, self._p_arpabet), tuple(runs))
 
 
 def check_text(text: str) -> None:
@@ -115,14 +144,17 @@ def _open(phones: tuple[str, ...], pause: str) -> tuple[str, ...]:
 class Passage(NamedTuple):
     """A sentence, or a clause of a long one."""
 
-    spoken: SpokenText
+    spoken: SpokenText  # without phones where there is only a break
     start: float  # of its phones in those of the text, from 0 to 1
     end: float
     pitch: tuple[float, ...] | None = None  # Hz per phone, (N,), instead of the predicted
+    prosody: tuple[Prosody, ...] = ()  # of each phone, (N,); empty: plain
+    break_s: float | None = None  # silence before it, in place of the pauses there
+    marks: tuple[tuple[str, int], ...] = ()  # names, with the number of words before them
 
 
 class TextReader:
-    """Reads texts of any length with the phones of a voice."""
+    """Reads plain texts of any length with the phones of a voice."""
 
     def __init__(self, split: ClauseSplitter, phones: VoicePhones) -> None:
         self._split = split

@@ -1,4 +1,4 @@
-"""Files of texts: one text a line, or a table with pitch, output and speaker of each."""
+"""Files of texts: a text a line, a table with pitch, output and speaker of each, or SSML."""
 
 import re
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from models.base.result_files import SCORES
 from models.synthesizer.pitch import read_pitch
+from processors.text.ssml.document import Ssml
 from utils.errors import InputError, nearest
 from utils.files import read_text, user_path
 from utils.logging import get_logger
@@ -26,10 +27,13 @@ class InputText(NamedTuple):
     output: str = ""  # name of the wav without suffix; empty: a number
     pitch_file: str = ""  # as in the table
     pitch: tuple[float, ...] | None = None  # Hz per phone; None: predicted
+    ssml: Ssml | None = None  # `text` is its source; None: plain text
 
 
-def read_input_texts(path: Path) -> list[InputText]:
+def read_input_texts(path: Path, *, skip_unknown_tags: bool = False) -> list[InputText]:
     """Reads the texts of a file: one a line, or, from a `.tsv`, a table with a header line.
+
+    A file `.ssml` is one text.
 
     Empty lines are left out. The columns of a table are separated by tabs: `text`, and if wanted
     `pitch` (a file of Hz per phone, relative to the table), `output` (name of the wav), `speaker`.
@@ -40,6 +44,9 @@ def read_input_texts(path: Path) -> list[InputText]:
             cell is wrong, or the file of a pitch is.
     """
     path = user_path(path)
+    if path.suffix.lower() == ".ssml":
+        source = read_text(path)
+        return [InputText(source, path.name, ssml=Ssml(source, skip_unknown_tags))]
     lines = enumerate(read_text(path).split("\n"), start=1)
     rows = {
         f"{path.name}, line {n}": line for n, text in lines if (line := text.strip("\r\n \v\f"))

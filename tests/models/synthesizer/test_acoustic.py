@@ -11,7 +11,9 @@ from models.base.registry import find, load_config
 from models.synthesizer.acoustic import infer_with_retries
 from models.synthesizer.synthesizer import Synthesizer
 from modules.mel import MelConfig
+from processors.text.ssml.document import Ssml
 from processors.text.symbols import arpabet_vocabulary
+from utils.errors import InputError
 from utils.files import write_json
 
 FLOOR = -9.0
@@ -117,6 +119,20 @@ def test_a_voice_with_attention_speaks_and_names_sentences_that_failed(voice, ca
     warning = next(m for m in caplog.messages if "It was so" in m)
     assert "wanted it.': attention failed in every attempt" in warning
     assert "phones in a row are skipped" in warning
+
+
+def test_of_ssml_it_does_what_needs_no_control(voice):
+    speech = voice(
+        Ssml('<speak>Yes.<break time="1s"/><prosody volume="-20dB">No.</prosody></speak>')
+    )
+    rows = zip(speech.phone_names, speech.durations, strict=True)
+    pauses = sum(duration for name, duration in rows if name.startswith("<"))
+    assert pauses * speech.frame_s >= 1 - speech.frame_s
+    for change, control in (("rate='80%'", "duration"), ("pitch='+1st'", "pitch")):
+        with pytest.raises(
+            InputError, match=f"Tacotron2 has no control of {control}; leave it out"
+        ):
+            voice(Ssml(f"<speak><prosody {change}>No.</prosody></speak>"))
 
 
 def test_the_seed_of_the_call_reaches_the_model(voice, monkeypatch):

@@ -237,3 +237,26 @@ def test_plain_words_need_no_optional_package():
     )
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert result.stdout.strip() == "[]", result.stderr
+
+
+@pytest.mark.parametrize(
+    "extractor",
+    ["lexicon", "espeak", "letters", "mixed", "nvidia_english", "tensorflowtts_english"],
+)
+def test_the_words_of_each_part_of_a_text_are_known(extractor):
+    frontend = TextFrontend(TextConfig(phone_extractor=extractor), "en-us")
+    parts = ("It cost ", "$3.50", "", " (well-known", ")", ", in 1813", "; no", ".")
+    spoken = frontend(*parts)
+    starts = (0, *spoken.word_ends)
+    expected = "it cost|three dollars and fifty cents||well known||in eighteen thirteen|no|"
+    words = [
+        " ".join(word.text for word in spoken.words[start:end]).lower().replace("-", " ")
+        for start, end in zip(starts, spoken.word_ends, strict=False)
+    ]
+    assert "|".join(words) == expected
+    assert spoken.phones == frontend("".join(parts)).phones
+    assert (
+        frontend("It is (", "$5", "), or ", " ", "-5").phones
+        == frontend("It is ($5), or -5").phones
+    )
+    assert frontend("One.").word_ends == ()

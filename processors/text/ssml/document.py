@@ -1,0 +1,304 @@
+"""Documents of SSML to runs of text."""
+
+import io
+import re
+from collections.abc import Callable, Collection
+from typing import NamedTuple, TypeVar
+from xml.sax import SAXParseException
+from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl, InputSource, Locator
+
+from config.controls import CONTROL_RANGE
+from processors.text.normalisation import is_english
+from processors.text.runs import Prosody, Run
+from processors.text.ssml import values
+from processors.text.ssml.phonemes import phones_of
+from processors.text.ssml.say_as import say_as
+from utils.errors import InputError, nearest
+
+T = TypeVar("T")
+MOST_CHARACTERS = 1_000_000
+MOST_DEPTH = 32
+_ATTRIBUTES = {  # of each element; others are unknown
+    "speak": ("xml:lang",),
+    "p": (),
+    "s": (),
+    "break": ("time", "strength"),
+    "sub": ("alias",),
+    "phoneme": ("alphabet", "ph"),
+    "prosody": ("rate", "pitch", "volume"),
+    "say-as": ("interpret-as", "format"),
+    "lang": ("xml:lang",),
+    "mark": ("name",),
+    "emphasis": ("level",),
+}
+_TEXT_ONLY = ("sub", "phoneme", "say-as")  # elements that hold text and nothing else
+_ENDING = re.compile(r"['’]\w+")  # as in <sub>W3C</sub>'s
+_EMPTY = ("break", "mark")
+_ALWAYS_IGNORED = ("version", "xml:id", "xml:base", "xsi:schemaLocation")
+
+
+class Ssml(NamedTuple):
+    """A text in SSML.
+
+    Args:
+        source: A document, whose root is `speak`.
+        skip_unknown: Whether to leave out unknown tags and attributes, which are errors otherwise.
+    """
+
+    source: str
+    skip_unknown: bool = False
+
+
+class SsmlVoice(NamedTuple):
+    """What of SSML a voice can do."""
+
+    model: str  # for messages
+    language: str  # espeak code, of the speaker
+    languages: Collection[str]  # of all speakers
+    controls: Collection[str]  # "duration" and "pitch", where the model has them
+    extractor: str  # `preprocess.text.phone_extractor`
+    known_phones: Collection[str]
+    normalises_english: bool
+
+
+def read_ssml(text: Ssml, voice: SsmlVoice) -> list[list[Run]]:
+    """Reads a document.
+
+    Returns:
+        Its runs; no sentence continues from one list to the next.
+
+    Raises:
+        InputError: If it is not well-formed, declares a document type or entities, is too long or
+            too deep, or has an unknown element, attribute or value, or one that the voice cannot
+            do; the message has line and column.
+    """
+    from defusedxml.common import DefusedXmlException
+    from defusedxml.expatreader import DefusedExpatParser
+
+    if len(text.source) > MOST_CHARACTERS:
+        n = len(text.source)
+        raise InputError(f"the SSML has {n} characters; at most {MOST_CHARACTERS} are read")
+    handler = _Handler(voice, skip_unknown=text.skip_unknown)
+    parser = DefusedExpatParser(forbid_dtd=True)
+    parser.setContentHandler(handler)
+    source = InputSource()
+    source.setCharacterStream(io.StringIO(text.source.removeprefix("\ufeff")))
+    try:
+        parser.parse(source)
+    except SAXParseException as error:
+        place = f"line {error.getLineNumber()}, column {(error.getColumnNumber() or 0) + 1}"
+        raise InputError(f"{place}: not well-formed SSML: {error.getMessage()}") from error
+    except DefusedXmlException as error:
+        raise handler.fault("a document type (DOCTYPE) is not allowed; remove it") from error
+    return [block for block in handler.blocks if block]
+
+
+class _Element(NamedTuple):
+    name: str  # empty: unknown and skipped
+    attributes: dict[str, str]
+    prosody: Prosody
+    language: str | None
+
+
+class _Handler(ContentHandler):
+    """Collects runs.
+
+    Attributes:
+        blocks: Runs; no sentence continues from one list to the next.
+    """
+
+    def __init__(self, voice: SsmlVoice, *, skip_unknown: bool) -> None:
+        super().__init__()
+        self.blocks: list[list[Run]] = [[]]
+        self._voice = voice
+        self._skips = skip_unknown
+        self._open: list[_Element] = []
+        self._content: str | None = None  # of an element that holds only text
+        self._has_text = False
+        self._follows_break = False
+        self._parts_paragraphs = False  # the next run is in another paragraph
+
+    def setDocumentLocator(self, locator: Locator) -> None:  # noqa: N802
+        """Keeps the place of the parser, for messages."""
+        self._locator = locator
+
+    def fault(self, message: str) -> InputError:
+        """An error at the place of the parser."""
+        line, column = self._locator.getLineNumber(), self._locator.getColumnNumber()
+        return InputError(f"line {line}, column {(column or 0) + 1}: {message}")
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
+        """Opens an element."""
+        if len(self._open) >= MOST_DEPTH:
+            raise self.fault(f"elements are nested more than {MOST_DEPTH} deep")
+        if self._open and self._open[-1].name in (*_TEXT_ONLY, *_EMPTY):
+            raise self.fault(f"<{name}> in <{self._open[-1].name}>, which holds no elements")
+        if (name == "speak") == bool(self._open):
+            raise self.fault(f"<{name}>; the root of the document, and only it, is <speak>")
+        outer = self._open[-1] if self._open else _Element("", {}, Prosody(), None)
+        if name not in _ATTRIBUTES:
+            if not self._skips:
+                known = ", ".join(_ATTRIBUTES)
+                raise self.fault(
+                    f"unknown tag <{name}>{nearest(name, _ATTRIBUTES)} (known: {known})"
+                )
+            self._open.append(outer._replace(name="", attributes={}))
+            return
+        attributes = self._known(name, dict(attrs.items()))
+        element = outer._replace(name=name, attributes=attributes)
+        self._open.append(self._opened(element))
+
+    def _known(self, name: str, attributes: dict[str, str]) -> dict[str, str]:
+        known = _ATTRIBUTES[name]
+        for key in [*attributes]:
+            if key in known or key.startswith("xmlns") or key in _ALWAYS_IGNORED:
+                continue
+            if not self._skips:
+                names = ", ".join(known) or "none"
+                raise self.fault(f"unknown attribute {key} of <{name}> (known: {names})")
+        return {key: attributes[key] for key in known if key in attributes}
+
+    def _opened(self, element: _Element) -> _Element:
+        """Does what the start of an element asks for; returns it with its style."""
+        name, attributes = element.name, element.attributes
+        if name in ("p", "s"):
+            self._begin_block()
+            self._parts_paragraphs |= name == "p" and not self._follows_break
+        elif name == "break":
+            self._add(Run("", break_s=self._break_s(attributes)))
+        elif name == "mark":
+            self._add(Run("", mark=self._required(element, "name")))
+        elif name in _TEXT_ONLY:
+            self._content = ""
+        elif name == "prosody":
+            readers = {"rate": values.rate, "pitch": values.pitch, "volume": values.volume}
+            for key, text in attributes.items():
+                element = self._styled(element, self._value(key, readers[key], text))
+        elif name == "emphasis":
+            level = attributes.get("level", "moderate")
+            element = self._styled(element, self._value("level", values.emphasis, level))
+        elif attributes.get("xml:lang") or name == "lang":
+            element = element._replace(language=self._language(self._required(element, "xml:lang")))
+        return element
+
+    def endElement(self, _name: str) -> None:  # noqa: N802
+        """Closes an element."""
+        element = self._open.pop()
+        if element.name in ("p", "s"):
+            self._begin_block()
+            self._parts_paragraphs |= element.name == "p"
+        elif element.name in _TEXT_ONLY:
+            content, self._content = self._content or "", None
+            self._add_spoken(element, " ".join(content.split()))
+
+    def characters(self, content: str) -> None:
+        """Adds text."""
+        if self._content is not None:
+            self._content += content
+            return
+        element = self._open[-1]
+        if element.name in _EMPTY and content.strip():
+            raise self.fault(f"text in <{element.name}>, which is empty")
+        last = self.blocks[-1][-1] if self.blocks[-1] else Run("")
+        if last.shown and not last.text.startswith("{") and (ending := _ENDING.match(content)):
+            glued = f"{last.text}{ending[0]}", f"{last.shown}{ending[0]}"
+            self.blocks[-1][-1] = last._replace(text=glued[0], shown=glued[1])
+            content = content[ending.end() :]
+        if content:
+            self._add(self._run(element, content))
+
+    def _run(self, element: _Element, text: str, shown: str | None = None) -> Run:
+        return Run(text, shown, element.prosody, element.language)
+
+    def _add(self, run: Run) -> None:
+        """Adds a run; text of the same style continues the last one, with single spaces."""
+        block = self.blocks[-1]
+        is_text = run.break_s is None and not run.mark
+        if is_text and not run.text.strip():
+            run = run._replace(text=" ")
+        elif self._parts_paragraphs:
+            self._parts_paragraphs = False
+            if self._has_text and run.break_s is None:
+                block.append(Run("", break_s=values.PARAGRAPH_S))
+        self._has_text |= bool(run.text.strip())
+        if run.text != " ":
+            self._follows_break = run.break_s is not None
+        if block and is_text and run._replace(text="") == block[-1]._replace(text=""):
+            block[-1] = run._replace(text=f"{block[-1].text}{run.text}")
+        elif block or run.text != " ":
+            block.append(run)
+
+    def _add_spoken(self, element: _Element, shown: str) -> None:
+        """Adds the text of an element that says how its content is spoken."""
+        if element.name == "sub":
+            spoken = self._required(element, "alias")
+        elif not shown:
+            raise self.fault(f"nothing is in <{element.name}>")
+        elif element.name == "phoneme":
+            spoken = f"{{{' '.join(self._phones(element))}}}"
+        else:
+            kind, format = self._required(element, "interpret-as"), element.attributes.get("format")
+            in_english = self._voice.normalises_english and is_english(
+                element.language or self._voice.language
+            )
+            spoken = self._value(
+                "say-as",
+                lambda text: say_as(kind, text, format or "", in_english=in_english),
+                shown,
+            )
+        self._add(self._run(element, " ".join(spoken.split()), shown))
+
+    def _phones(self, element: _Element) -> tuple[str, ...]:
+        voice = self._voice
+        if voice.extractor == "letters":
+            raise self.fault("<phoneme>: this voice reads letters, and has no phones")
+        alphabet, in_ipa = element.attributes.get("alphabet", "ipa"), voice.extractor == "espeak"
+        return self._value(
+            "ph",
+            lambda ph: phones_of(ph, alphabet, in_ipa=in_ipa, known=voice.known_phones),
+            self._required(element, "ph"),
+        )
+
+    def _begin_block(self) -> None:
+        if self.blocks[-1]:
+            self.blocks.append([])
+
+    def _styled(self, element: _Element, prosody: Prosody) -> _Element:
+        """An element with prosody within that of its parents."""
+        voice = self._voice
+        for control in ("duration", "pitch"):
+            if getattr(prosody, control) != 1 and control not in voice.controls:
+                raise self.fault(
+                    f"<{element.name}>: {voice.model} has no control of {control}; leave it out, or"
+                    " choose another model"
+                )
+        both = element.prosody.times(prosody)
+        low, high = CONTROL_RANGE
+        if not (low <= both.duration <= high and low <= both.pitch <= high):
+            raise self.fault(f"<{element.name}>: rate or pitch changes by more than {high:g} times")
+        return element._replace(prosody=both)
+
+    def _language(self, tag: str) -> str | None:
+        """The language of the voice that a tag of BCP 47 names; None: that of the speaker."""
+        wanted, known = tag.strip().lower(), sorted(self._voice.languages)
+        found = [code for code in known if wanted in (code.lower(), code.split("-")[0].lower())]
+        if not found:
+            raise self.fault(f"language {tag[:40]!r}: this voice speaks {', '.join(known)}")
+        return None if self._voice.language in found else found[0]
+
+    def _break_s(self, attributes: dict[str, str]) -> float:
+        if "time" in attributes:
+            return self._value("time", values.seconds, attributes["time"])
+        return self._value("strength", values.strength, attributes.get("strength", "medium"))
+
+    def _required(self, element: _Element, key: str) -> str:
+        if not (text := element.attributes.get(key, "").strip()):
+            raise self.fault(f"<{element.name}> needs the attribute {key}")
+        return text
+
+    def _value(self, name: str, read: Callable[[str], T], text: str) -> T:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise self.fault(f"{name}: {error}") from error

@@ -1,0 +1,151 @@
+"""Documents of SSML as runs, and what is refused, with its place."""
+
+import time
+
+import pytest
+
+from processors.text.runs import PLAIN, Prosody, Run
+from processors.text.ssml.document import MOST_CHARACTERS, Ssml, SsmlVoice, read_ssml
+from processors.text.symbols import ARPABET
+from utils.errors import InputError
+
+VOICE = SsmlVoice(
+    model="FastSpeech2",
+    language="en-us",
+    languages={"en-us", "de"},
+    controls={"duration", "pitch"},
+    extractor="lexicon",
+    known_phones=ARPABET,
+    normalises_english=True,
+)
+
+
+def read(content: str, voice=VOICE, **options) -> list[list[Run]]:
+    return read_ssml(Ssml(f"<speak>{content}</speak>", **options), voice)
+
+
+def test_text_is_one_run_and_sentences_of_p_and_s_are_their_own():
+    assert read("Hello &amp; <![CDATA[bye]]>.") == [[Run("Hello & bye.")]]
+    assert read(" <s>a</s> <s>b</s> c") == [[Run("a")], [Run("b")], [Run(" c")]]
+    pause = Run("", break_s=0.75)
+    assert read("<p>a</p><p>b</p>c") == [[Run("a")], [pause, Run("b")], [pause, Run("c")]]
+    assert read("<p>a</p><break time='1s'/><p>b</p>")[1:] == [[Run("", break_s=1)], [Run("b")]]
+
+
+def test_each_element_gives_its_runs():
+    (runs,) = read(
+        'a<break/><break time="20ms"/><mark name="m"/><sub alias="World Wide">W3</sub>\'s'
+        '<phoneme ph="ˈɔɪ">oy</phoneme><say-as interpret-as="digits">12</say-as>'
+        '<lang xml:lang="de-DE"> ja</lang><lang xml:lang="en"> no</lang>',
+        VOICE._replace(languages={"en-us", "de-DE"}),
+    )
+    assert runs == [
+        Run("a"),
+        Run("", break_s=0.5),
+        Run("", break_s=0.02),
+        Run("", mark="m"),
+        Run("World Wide's", "W3's"),
+        Run("{OY1}", "oy"),
+        Run("One two", "12"),
+        Run(" ja", language="de-DE"),
+        Run(" no"),
+    ]
+
+
+def test_nested_prosody_and_emphasis_multiply():
+    (runs,) = read(
+        'a<prosody rate="50%" volume="-20dB">b<prosody rate="50%" pitch="+12st">c</prosody>'
+        "<emphasis>d</emphasis></prosody>"
+    )
+    assert [run.text for run in runs] == ["a", "b", "c", "d"]
+    assert [run.prosody for run in runs] == [
+        PLAIN,
+        Prosody(2, 1, 0.1),
+        Prosody(4, 2, 0.1),
+        Prosody(2 * 1.12, 1.08, 0.1),
+    ]
+
+
+def test_unknown_tags_and_attributes_are_errors_or_skipped():
+    source = 'a <voice name="x">b</voice> <break time="1s" foo="1"/>c'
+    with pytest.raises(InputError, match=r"^line 1, column 10: unknown tag <voice> \(known: speak"):
+        read(source)
+    with pytest.raises(InputError, match=r"^line 2, column 3: unknown tag <prosodi>; .*prosody"):
+        read("\n  <prosodi>a</prosodi>")
+    with pytest.raises(InputError, match=r"unknown attribute foo of <break> \(known: time, stren"):
+        read('<break foo="1"/>')
+    assert read(source, skip_unknown=True) == [[Run("a b "), Run("", break_s=1), Run("c")]]
+
+
+def test_the_attributes_of_real_documents_are_allowed():
+    head = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<speak version="1.1" xml:lang="en-US"'
+    schema = 'xmlns="http://www.w3.org/2001/10/synthesis" xmlns:xsi="http://www.w3.org/xsi"'
+    source = f'\ufeff{head} {schema} xsi:schemaLocation="x y"><!-- note -->Grüße</speak>'
+    assert read_ssml(Ssml(source), VOICE) == [[Run("Grüße")]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("<p>a", "line 1, column 14: not well-formed SSML: mismatched tag"),
+        ("a & b", "not well-formed"),
+        ("&nbsp;", "not well-formed SSML: undefined entity"),
+        ("<speak>a</speak>", "line 1, column 8: <speak>; the root of the document"),
+        ("<sub alias='x'><p>a</p></sub>", "<p> in <sub>, which holds no elements"),
+        ("<break>a</break>", "text in <break>, which is empty"),
+        ("<sub>a</sub>", "<sub> needs the attribute alias"),
+        ("<mark/>", "<mark> needs the attribute name"),
+        ("<lang>a</lang>", "<lang> needs the attribute xml:lang"),
+        ("<phoneme ph='a'/>", "nothing is in <phoneme>"),
+        ("<phoneme ph='ʘ'>a</phoneme>", "ph: no sound of English: ʘ"),
+        ("<say-as interpret-as='date'>a</say-as>", "say-as: 'a' is no date"),
+        ("<prosody rate='0%'>a</prosody>", "rate: '0%'; expected"),
+        ("<prosody rate='1000%'><prosody rate='200%'>a</prosody></prosody>", "more than 10 times"),
+        ("<break time='1h'/>", "time: '1h'; expected a time"),
+        ("<emphasis level='x'>a</emphasis>", "level: 'x'; expected strong"),
+        ("<lang xml:lang='fr'>a</lang>", "language 'fr': this voice speaks de, en-us"),
+        ("<p>" * 32, "column 101: elements are nested more than 32 deep"),
+    ],
+)
+def test_wrong_documents_are_refused_at_their_place(content, message):
+    with pytest.raises(InputError, match=r"^line 1, column \d+: ") as caught:
+        read(content)
+    assert message in str(caught.value)
+
+
+def test_what_a_voice_cannot_do_is_refused():
+    for attribute, control in (("rate='80%'", "duration"), ("pitch='+1st'", "pitch")):
+        message = f"<prosody>: Tacotron2 has no control of {control}; leave it out"
+        with pytest.raises(InputError, match=message):
+            read(
+                f"<prosody {attribute}>a</prosody>", VOICE._replace(model="Tacotron2", controls=())
+            )
+    assert read("<prosody volume='-20dB'>a</prosody>", VOICE._replace(controls=()))
+    with pytest.raises(InputError, match="this voice reads letters, and has no phones"):
+        read("<phoneme ph='a'>a</phoneme>", VOICE._replace(extractor="letters"))
+
+
+BOMB = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(9))
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        f'<!DOCTYPE speak [<!ENTITY e0 "ha">{BOMB}]><speak>&e9;</speak>',
+        '<!DOCTYPE speak [<!ENTITY x SYSTEM "file:///etc/passwd">]><speak>&x;</speak>',
+        '<!DOCTYPE speak SYSTEM "http://127.0.0.1:1/x.dtd"><speak>a</speak>',
+        '<!DOCTYPE speak [<!ENTITY % p SYSTEM "file:///etc/passwd"> %p;]><speak>a</speak>',
+    ],
+)
+def test_document_types_and_their_entities_are_refused_unread(declaration):
+    with pytest.raises(InputError, match=r"^line 1, column \d+: a document type .* not allowed"):
+        read_ssml(Ssml(declaration), VOICE)
+
+
+def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
+    with pytest.raises(InputError, match="at most 1000000 are read"):
+        read("a" * MOST_CHARACTERS)
+    start = time.monotonic()
+    assert len(read("<p>a</p>" * 40_000)) == 40_000
+    assert len(read("a<break/>" * 50_000)[0]) == 100_000
+    assert time.monotonic() - start < 20
