@@ -13,6 +13,7 @@ from bins.say import main
 from models.synthesizer.speech import SpokenTimes
 from models.synthesizer.synthesizer import Synthesizer
 from processors.durations.subtitles import subtitles
+from processors.text.ssml.document import Ssml
 from tests.commands import ROOT
 from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.cli import UsageError
@@ -94,6 +95,22 @@ def test_subtitles_are_written_with_any_output(say, voice, tmp_path, capsysbinar
         UsageError, match=r"--subtitles a\.txt: expected a file that ends with \.srt"
     ):
         say(TEXT, "--subtitles", "a.txt")
+
+
+def test_ssml_is_read_from_a_file_or_with_a_flag_and_its_marks_are_listed(
+    say, voice, tmp_path, capsys
+):
+    source = '<speak>One.<break time="1s"/> <mark name="m"/>Two.<voice/></speak>'
+    (tmp_path / "a.ssml").write_text(source)
+    say("--file", "a.ssml", "-o", "a.wav", "--skip_unknown_tags")
+    say("--ssml", source, "-o", "b.wav", "--skip_unknown_tags")
+    speech = voice(Ssml(source, skip_unknown=True))
+    for name in ("a.wav", "b.wav"):
+        assert np.abs(soundfile.read(tmp_path / name)[0] - speech.wav).max() < 1e-4
+    listed = f"mark m: {speech.words[1].start_s:.3f} s\n"
+    assert capsys.readouterr().err == f"a.wav\n{listed}b.wav\n{listed}"
+    with pytest.raises(InputError, match=r"^line 1, column 51: unknown tag <voice>"):
+        say("--ssml", source, "-o", "c.wav")
 
 
 def test_a_dash_writes_a_wav_to_standard_output(say, voice, monkeypatch):

@@ -12,6 +12,7 @@ import pytest
 from models.synthesizer.synthesizer import Synthesizer
 from processors.audio.streams import encoded
 from processors.durations.subtitles import subtitles
+from processors.text.ssml.document import Ssml
 from tests.models.server.servers import running
 
 TEXT = "It was so. Was it? Yes, in 1813."
@@ -83,6 +84,32 @@ def test_events_hold_the_sound_and_the_times_of_its_words(server, voice):
     assert done["usage"]["input_tokens"] == len(TEXT)
     speech = voice(TEXT)
     assert done["subtitles"] == subtitles(speech.sentences, speech.words, "vtt")
+
+
+def test_ssml_is_spoken_as_in_python_with_the_times_of_its_marks(server, voice):
+    source = (
+        '<speak><mark name="a"/>One, <prosody rate="50%">two</prosody>.<break time="1s"/>'
+        '<mark name="b"/>Three.<voice/><break time="1s"/><mark name="c"/></speak>'
+    )
+    fields = {"ssml": True, "skip_unknown_tags": True, "timestamps": True}
+    with server.client().audio.speech.with_streaming_response.create(
+        model="tts-1",
+        voice="tiny",
+        input=source,
+        response_format="pcm",
+        extra_body={**fields, "stream_format": "sse"},
+    ) as response:
+        events = [json.loads(line[6:]) for line in response.iter_lines() if line]
+    speech = voice(Ssml(source, skip_unknown=True))
+    marks = [tuple(mark.values()) for event in events for mark in event.get("marks", ())]
+    assert marks == list(speech.marks)
+    sound = b"".join(base64.b64decode(event.get("audio", "")) for event in events)
+    assert sound == bytes_of(voice, Ssml(source, skip_unknown=True), format="pcm")
+    with pytest.raises(
+        openai.BadRequestError, match=f"column {source.index('<voice') + 1}: unknown"
+    ):
+        speak(server, source, extra_body={"ssml": True})
+    assert speak(server, "A <b> c.") == bytes_of(voice, "A <b> c.")
 
 
 def test_the_first_sentence_comes_before_the_last_is_synthesised(server, voice, monkeypatch):

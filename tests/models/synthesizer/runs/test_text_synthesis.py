@@ -25,13 +25,15 @@ from models.synthesizer.runs.text_synthesis import (
     synthesise_texts,
 )
 from models.synthesizer.speech import Part, Speech, join
-from models.synthesizer.text.text_files import InputText
+from models.synthesizer.synthesizer import Synthesizer
+from models.synthesizer.text.text_files import InputText, read_input_texts
 from modules.variance.pitch_transform import PitchTransform
 from preprocessors.manifest import Listing, Splits, Utterance, write_manifest
 from preprocessors.split import write_splits
 from processors.extraction.fingerprint import fingerprint_of, write_fingerprint
 from processors.extraction.tts import feature_dependence
 from processors.records import TimedPhone, TimedWord, Word
+from tests.models.synthesizer.test_synthesizer import make_voice
 from utils.errors import InputError
 
 HOP, RATE = 256, 22050
@@ -128,6 +130,28 @@ def test_texts_become_numbered_files_in_single(tmp_path):
         "Good day.",
         "And good night.",
     ]
+
+
+def test_a_document_of_ssml_is_one_text_that_is_recorded_with_its_marks(tmp_path):
+    voice = Synthesizer(make_voice(tmp_path / "voice"))
+    synthesis = TextSynthesis(voice, "griffin_lim", tmp_path / "result", alignment="json")
+    path = tmp_path / "a.ssml"
+    source = '<speak>\n One <mark name="m"/><sub alias="two">2</sub>.\n\n Three. <b/></speak>\n'
+    path.write_text(source)
+    with pytest.raises(InputError, match=r"a\.ssml: line 4, column 9: unknown tag <b>"):
+        synthesise_texts(synthesis, read_input_texts(path), Settings())
+    for _ in range(2):
+        synthesise_texts(synthesis, read_input_texts(path, skip_unknown_tags=True), Settings())
+    synthesise_texts(synthesis, plain(["One 2. Three."]), Settings())
+    folder = synthesis.output / "single"
+    first, second = lines_of(folder)
+    assert (first["id"], first["text"], first["ssml"]) == ("text-0001", "One 2. Three.", source)
+    assert (second["id"], second["text"], second["ssml"]) == ("text-0002", "One 2. Three.", "")
+    assert [s["sentence"] for s in first["sentences"]] == ["One 2.", "Three."]
+    assert [word["word"] for word in first["words"]] == ["One", "two", "Three"]
+    (mark,) = json.loads((folder / "text-0001.json").read_text())["marks"]
+    assert mark["mark"] == "m"
+    assert mark["time_s"] == first["words"][1]["start_s"]
 
 
 def test_a_second_run_keeps_what_the_first_one_said(tmp_path):
