@@ -19,7 +19,7 @@ from utils.errors import InputError, nearest
 T = TypeVar("T")
 MOST_CHARACTERS = 1_000_000
 MOST_DEPTH = 32
-_ATTRIBUTES = {  # of each element; others are unknown
+ATTRIBUTES = {  # of each element; others are unknown
     "speak": ("xml:lang",),
     "p": (),
     "s": (),
@@ -137,11 +137,11 @@ class _Handler(ContentHandler):
         if (name == "speak") == bool(self._open):
             raise self.fault(f"<{name}>; the root of the document, and only it, is <speak>")
         outer = self._open[-1] if self._open else _Element("", {}, Prosody(), None)
-        if name not in _ATTRIBUTES:
+        if name not in ATTRIBUTES:
             if not self._skips:
-                known = ", ".join(_ATTRIBUTES)
+                known = ", ".join(ATTRIBUTES)
                 raise self.fault(
-                    f"unknown tag <{name}>{nearest(name, _ATTRIBUTES)} (known: {known})"
+                    f"unknown tag <{name}>{nearest(name, ATTRIBUTES)} (known: {known})"
                 )
             self._open.append(outer._replace(name="", attributes={}))
             return
@@ -150,7 +150,7 @@ class _Handler(ContentHandler):
         self._open.append(self._opened(element))
 
     def _known(self, name: str, attributes: dict[str, str]) -> dict[str, str]:
-        known = _ATTRIBUTES[name]
+        known = ATTRIBUTES[name]
         for key in [*attributes]:
             if key in known or key.startswith("xmlns") or key in _ALWAYS_IGNORED:
                 continue

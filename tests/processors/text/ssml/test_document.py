@@ -1,11 +1,13 @@
 """Documents of SSML as runs, and what is refused, with its place."""
 
+import re
 import time
+from pathlib import Path
 
 import pytest
 
 from processors.text.runs import PLAIN, Prosody, Run
-from processors.text.ssml.document import MOST_CHARACTERS, Ssml, SsmlVoice, read_ssml
+from processors.text.ssml.document import ATTRIBUTES, MOST_CHARACTERS, Ssml, SsmlVoice, read_ssml
 from processors.text.symbols import ARPABET
 from utils.errors import InputError
 
@@ -149,3 +151,10 @@ def test_long_documents_are_refused_at_once_and_the_longest_is_read_in_time():
     assert len(read("<p>a</p>" * 40_000)) == 40_000
     assert len(read("a<break/>" * 50_000)[0]) == 100_000
     assert time.monotonic() - start < 20
+
+
+def test_the_documentation_lists_the_elements():
+    text = (Path(__file__).parents[4] / "docs" / "ssml.md").read_text(encoding="utf-8")
+    cells = (line.split("|")[1] for line in text.splitlines() if line.startswith("| "))
+    listed = {name for cell in cells for name in re.findall(r"`([a-z-]+)`", cell)}
+    assert listed == set(ATTRIBUTES)
