@@ -29,7 +29,7 @@ def test_a_text_of_the_command_line_is_spoken_even_if_it_was_before(monkeypatch,
     loaded = text_synthesis.TextSynthesis(None, "none", None)
     monkeypatch.setattr("sys.argv", ["inference", *flags])
     monkeypatch.setattr(text_synthesis, "load_text_synthesis", lambda *_, **__: loaded)
-    monkeypatch.setattr(text_files, "read_input_texts", lambda path: [InputText("Hi.")])
+    monkeypatch.setattr(text_files, "read_input_texts", lambda path, **_: [InputText("Hi.")])
     for name in ("synthesise_texts", "synthesise_dataset"):
         monkeypatch.setattr(text_synthesis, name, lambda synthesis, *_: spoken.append(synthesis))
     main()
