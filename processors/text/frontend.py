@@ -111,14 +111,16 @@ class TextFrontend:
             tuple(sequence.unknown),
             unspoken,
             tuple(sequence.word_phones),
-            word_ends,
+            word_ends if len(texts) > 1 else (),
         )
 
     def _read(self, texts: Sequence[str]) -> "_Normalised":
         normalised = ""
         tokens: list[Token] = []
         word_ends: list[int] = []
+        n_words = 0
         for text in _spaces_first(texts):
+            n_characters, n_tokens = len(normalised), len(tokens)
             for inline, piece in split_inline(text):
                 if inline:
                     self._check_phones(piece)
@@ -128,7 +130,8 @@ class TextFrontend:
                     words = self._after_phones(piece) if tokens else self._normalise(piece)
                     normalised += words
                     tokens += tokenize(words)
-            word_ends += [self._n_words(normalised, tokens)] * (len(texts) > 1)
+            n_words += self._n_words(normalised[n_characters:], tokens[n_tokens:])
+            word_ends.append(n_words)
         normalised = " ".join(normalised.split())
         if self.config.has_nvidia_symbols:
             read = nvidia.read(normalised, self.config.phone_extractor)
@@ -139,7 +142,7 @@ class TextFrontend:
         return _Normalised(normalised, merge_pauses(tokens), unspoken, tuple(word_ends))
 
     def _n_words(self, normalised: str, tokens: Sequence[Token]) -> int:
-        """Number of words in the beginning of a text."""
+        """Number of words in a part of a text."""
         if self.config.has_nvidia_symbols:
             tokens = nvidia.read(normalised, self.config.phone_extractor).tokens
         elif self.config.in_letters:

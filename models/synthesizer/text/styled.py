@@ -100,14 +100,15 @@ class _Drafting:
     def _parts(self, runs: Sequence[Run]) -> Iterator[list[Run]]:
         """Cuts a sentence at breaks, and where the language changes."""
         part: list[Run] = []
+        spoken: Run | None = None  # the last run with a word in this part
         for run in runs:
-            other = has_word(run.text) and any(
-                has_word(before.text) and before.language != run.language for before in part
-            )
+            is_spoken = has_word(run.text)
+            other = is_spoken and spoken is not None and spoken.language != run.language
             if run.break_s is not None or other:
                 yield part
-                part = []
+                part, spoken = [], None
             part.append(run)
+            spoken = run if is_spoken else spoken
         yield part
 
     def _add_clause(self, part: Sequence[Run]) -> None:
