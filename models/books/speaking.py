@@ -145,7 +145,9 @@ def _chapters_done(folder: Path, made_of: dict[str, str]) -> dict[str, dict[str,
         raise InputError(f"{path} is no manifest of a book; choose another folder")
     changed = [name for name in made_of if manifest["made_of"].get(name) != made_of[name]]
     if changed:
-        listed = " and other ".join(changed).replace("voice", "voice (or version of Arion or PyTorch)")
+        listed = " and other ".join(changed).replace(
+            "voice", "voice (or version of Arion or PyTorch)"
+        )
         raise InputError(
             f"{folder} holds a book made with another {listed}; choose another folder, or remove"
             " this one"

@@ -195,6 +195,8 @@ def test_a_book_becomes_a_folder(say, tmp_path, capsys):
     [
         (["tale.txt"], r"tale\.txt is a book: -o needs a folder"),
         (["tale.txt", "-o", "a.mp3"], r"tale\.txt is a book: -o needs a folder"),
+        (["tale.txt", "-o", "out", "--ssml"], "--subtitles and --ssml go with a text, not"),
+        (["tale.txt", "-o", "out", "--subtitles", "a.srt"], "--subtitles and --ssml go with"),
         (["no.epub", "-o", "out"], r"out: expected .* a folder goes with the file of a book"),
         ([TEXT, "-o", "a.mp3", "--format", "mp3"], "--format goes with a book"),
     ],

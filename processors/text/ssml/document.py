@@ -200,6 +200,7 @@ class _Handler(ContentHandler):
         element = self._open[-1]
         if element.name in _EMPTY and content.strip():
             raise self.fault(f"text in <{element.name}>, which is empty")
+        content = re.sub(r"\s+", " ", content)  # line breaks of a document have no meaning
         last = self.blocks[-1][-1] if self.blocks[-1] else Run("")
         if last.shown and not last.text.startswith("{") and (ending := _ENDING.match(content)):
             glued = f"{last.text}{ending[0]}", f"{last.shown}{ending[0]}"
@@ -225,7 +226,9 @@ class _Handler(ContentHandler):
         if run.text != " ":
             self._follows_break = run.break_s is not None
         if block and is_text and run._replace(text="") == block[-1]._replace(text=""):
-            block[-1] = run._replace(text=f"{block[-1].text}{run.text}")
+            before = block[-1].text
+            added = run.text.lstrip() if before.endswith(" ") else run.text
+            block[-1] = run._replace(text=f"{before}{added}")
         elif block or run.text != " ":
             block.append(run)
 

@@ -28,6 +28,7 @@ def read(content: str, voice=VOICE, **options) -> list[list[Run]]:
 
 def test_text_is_one_run_and_sentences_of_p_and_s_are_their_own():
     assert read("Hello &amp; <![CDATA[bye]]>.") == [[Run("Hello & bye.")]]
+    assert read("One\n\n  line") == [[Run("One line")]]
     assert read(" <s>a</s> <s>b</s> c") == [[Run("a")], [Run("b")], [Run(" c")]]
     pause = Run("", break_s=0.75)
     assert read("<p>a</p><p>b</p>c") == [[Run("a")], [pause, Run("b")], [pause, Run("c")]]
