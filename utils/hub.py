@@ -3,9 +3,7 @@
 import glob
 import os
 import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +20,6 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OUR_FOLDERS = {"ckpts", "config", "data", "egs", "models", "pretrained", "tests"}
 _FILE_SUFFIXES = {".json", ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".zip", ".tar"}
 _TIMEOUT_S = 10.0  # for the list of files; the client has no timeout of its own
-_SHOWN = 3  # file names in messages
 
 
 def resolve(reference: str | Path, choose: Choice) -> Path:
@@ -104,45 +101,40 @@ def _fetch(repository: Repository, choose: Choice) -> Path:
             f"{repository}: not a local path, and a name on the Hub needs: pip install "
             "huggingface_hub"
         ) from error
-    listing = _list(repository)
+    names, unreachable = _list(repository)
     try:
-        chosen = choose(list(listing.sizes))
+        chosen = choose(names)
     except InputError as error:
         raise InputError(f"{repository}: {error}") from error
-    if not listing.unreachable:
-        _log_missing(repository, listing, chosen)
     try:
-        with bars_for_people():
-            folder = snapshot_download(
-                repository.name,
-                # not the commit: so that the cache records which commit the revision is
-                revision=repository.revision,
-                allow_patterns=[glob.escape(name) for name in chosen],
-                local_files_only=bool(listing.unreachable),
-            )
+        folder = snapshot_download(
+            repository.name,
+            # not the commit: so that the cache records which commit the revision is
+            revision=repository.revision,
+            allow_patterns=[glob.escape(name) for name in chosen],
+            local_files_only=bool(unreachable),
+        )
     except errors.IncompleteSnapshotError as error:
         copy = Path(error.snapshot_path)
         lacking = [name for name in chosen if not (copy / name).is_file()]
-        more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
         raise InputError(
-            f"{listing.unreachable or repository}, and its copy in the Hub's cache, {copy}, lacks "
-            f"{', '.join(lacking[:_SHOWN])}{more}: an earlier download was interrupted; run again "
-            "online"
+            f"{unreachable or repository}, and its copy in the Hub's cache, {copy}, lacks "
+            f"{', '.join(lacking)}: an earlier download was interrupted; run again online"
         ) from error
     except (errors.HTTPError, OSError) as error:
         raise InputError(explain(repository, error)) from error
-    if listing.unreachable:
-        get_logger(__name__).warning(
-            "%s; using the copy in the cache, commit %s", listing.unreachable, Path(folder).name
-        )
+    commit = Path(folder).name
+    if unreachable:
+        _log.warning("%s; using the copy in the cache, commit %s", unreachable, commit)
+    else:
+        _log.info("%s: from the Hub, commit %s", repository, commit)
     return Path(folder)
 
 
 class _Listing(NamedTuple):
     """The files of a repository."""
 
-    sizes: dict[str, int]  # bytes, by name
-    commit: str = ""  # empty if the Hub cannot be reached
+    names: list[str]
     unreachable: str = ""  # the reason why the Hub cannot be reached, and the cache is used
 
 
@@ -150,66 +142,28 @@ def _list(repository: Repository) -> _Listing:
     """Lists the files on the Hub, or those of an earlier list if the Hub cannot be reached."""
     from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
 
+    name, revision = repository
     try:
-        tree = get_cached_repo_tree(repository.name, revision=repository.revision)
-        cached = {file.path: file.size for file in tree}
+        cached = [file.path for file in get_cached_repo_tree(name, revision=revision)]
     except (errors.CachedRepoTreeNotFoundError, errors.HFValidationError):
-        cached = {}
-    if cached and _COMMIT.fullmatch(repository.revision or ""):  # immutable
-        return _Listing(cached, repository.revision or "")
+        cached = []
+    if cached and _COMMIT.fullmatch(revision or ""):  # immutable
+        return _Listing(cached)
     try:
-        info = HfApi().model_info(
-            repository.name,
-            revision=repository.revision,
-            timeout=_TIMEOUT_S,
-            files_metadata=True,
-        )
+        info = HfApi().model_info(name, revision=revision, timeout=_TIMEOUT_S)
     except (errors.HFValidationError, errors.HTTPError, OSError) as error:
         reason = explain(repository, error)
-        if not _may_pass(error):
+        # the cache replaces a Hub that cannot be reached or has a fault (429, 5xx), no other error
+        status = _status_of(error) or HTTPStatus.INTERNAL_SERVER_ERROR
+        if status < HTTPStatus.TOO_MANY_REQUESTS or isinstance(error, ValueError):
             raise InputError(reason) from error
         if not cached:
             raise InputError(
                 f"{reason}, and the Hub's cache, {constants.HF_HUB_CACHE}, has no copy of it; give "
                 "a local folder, or fetch it once online"
             ) from error
-        return _Listing(cached, unreachable=reason)
-    return _Listing({f.rfilename: f.size or 0 for f in info.siblings or ()}, info.sha or "")
-
-
-def _log_missing(repository: Repository, listing: _Listing, chosen: Sequence[str]) -> None:
-    """Logs the commit, and the size of the files that are not in the cache."""
-    from huggingface_hub import try_to_load_from_cache
-
-    missing = [
-        listing.sizes[name]
-        for name in chosen
-        if not isinstance(
-            try_to_load_from_cache(repository.name, name, revision=listing.commit), str
-        )
-    ]
-    fetched = f"fetching {len(missing)} files, {sum(missing) / 1e6:.1f} MB"
-    where = fetched if missing else "in the cache"
-    get_logger(__name__).info("%s: from the Hub, commit %s, %s", repository, listing.commit, where)
-
-
-@contextmanager
-def bars_for_people() -> Iterator[None]:
-    """Shows the client's progress bars on a terminal only; some of them do not check that."""
-    from huggingface_hub.utils import (
-        are_progress_bars_disabled,
-        disable_progress_bars,
-        enable_progress_bars,
-    )
-
-    if sys.stderr.isatty() or are_progress_bars_disabled():
-        yield
-        return
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        enable_progress_bars()
+        return _Listing(cached, reason)
+    return _Listing([file.rfilename for file in info.siblings or ()])
 
 
 def explain(name: object, error: BaseException) -> str:
@@ -222,47 +176,25 @@ def explain(name: object, error: BaseException) -> str:
 
     if isinstance(error, errors.LocalEntryNotFoundError) and error.__cause__ is not None:
         return explain(name, error.__cause__)  # "not in the cache" hides the cause
-    text = " ".join(str(error).split()) or type(error).__name__
-    kinds: dict[type[BaseException], str] = {  # the first that fits
-        errors.HFValidationError: f"not a name that the Hub allows: {text}",
+    reasons: dict[type[BaseException], str] = {  # the first that fits
         errors.GatedRepoError: f"accept its conditions on its page ({constants.ENDPOINT}) and log "
         "in (`hf auth login`)",
         errors.RepositoryNotFoundError: "neither a local folder nor a repository on the Hub that "
         "you can read; if it is private, log in (`hf auth login`, or HF_TOKEN)",
         errors.RevisionNotFoundError: "the Hub has no such branch, tag or commit of it",
-        errors.DisabledRepoError: "the Hub has disabled it",
         errors.OfflineModeIsEnabled: "offline mode is on (HF_HUB_OFFLINE)",
     }
-    statuses: dict[int, str] = {
-        HTTPStatus.UNAUTHORIZED: "the Hub does not accept your token; log in again "
-        "(`hf auth login`) or correct HF_TOKEN",
-        HTTPStatus.FORBIDDEN: f"your token does not allow this: {text}",
-        HTTPStatus.TOO_MANY_REQUESTS: "too many requests to the Hub (429); wait, or log in",
-    }
-    status = _status_of(error)
-    reason = next((reason for kind, reason in kinds.items() if isinstance(error, kind)), None)
-    if reason is None and status is not None:
-        reason = statuses.get(status, f"the Hub refused: {text}")
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            phrase = {int(code): f" {code.phrase}" for code in HTTPStatus}.get(status, "")
-            reason = f"the Hub has an internal error ({status}{phrase}); try again later"
-    if reason is None and isinstance(error, errors.HTTPError):
+    reason = next((reason for kind, reason in reasons.items() if isinstance(error, kind)), "")
+    text = " ".join(str(error).split()) or type(error).__name__
+    if not reason and isinstance(error, OSError) and error.errno is not None:  # such as a full disk
+        reason = f"{error.strerror} ({error.filename or constants.HF_HUB_CACHE})"
+    elif not reason and isinstance(error, errors.HTTPError) and _status_of(error) is None:
         reason = f"the Hub cannot be reached ({text})"
-    if reason is None and isinstance(error, OSError) and error.errno is not None:
-        reason = (
-            f"{error.strerror} ({error.filename or constants.HF_HUB_CACHE}); the client needs free "
-            "space and write permission there; or set HF_HOME to another folder"
-        )
-    return f"{name}: {reason or f'the Hub refused: {text}'}"
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Whether an error may be temporary: the Hub is unreachable, or answers 429 or 5xx."""
-    status = _status_of(error)
-    if status is None:
-        return not isinstance(error, ValueError)  # a name that the Hub does not allow
-    return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return f"{name}: {reason or f'the request to the Hub failed: {text}'}"
 
 
 def _status_of(error: BaseException) -> int | None:
     return getattr(getattr(error, "response", None), "status_code", None)
+
+
+_log = get_logger(__name__)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from utils.errors import InputError
-from utils.hub import bars_for_people, explain
+from utils.hub import explain
 from utils.logging import get_logger
 
 if TYPE_CHECKING:
@@ -65,15 +65,14 @@ def push(folder: Path, target: Target, *, replaces: Collection[str] = ()) -> str
         )
     api = HfApi()
     try:
-        with bars_for_people():
-            before = _prepare(api, target)
-            commit = api.upload_folder(
-                repo_id=target.repository,
-                folder_path=folder,
-                revision=target.branch,
-                commit_message=target.message,
-                delete_patterns=list(replaces),
-            ).oid
+        before = _prepare(api, target)
+        commit = api.upload_folder(
+            repo_id=target.repository,
+            folder_path=folder,
+            revision=target.branch,
+            commit_message=target.message,
+            delete_patterns=list(replaces),
+        ).oid
     except InputError:
         raise
     except (errors.HFValidationError, errors.HTTPError, OSError, ValueError) as error:

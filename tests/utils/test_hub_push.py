@@ -13,12 +13,12 @@ def test_a_name_that_the_hub_allows(name):
     ("name", "said"),
     [
         ("name", "expected the name of a repository"),
-        ("a/b/c", "not a name that the Hub allows"),
-        ("org/a b", "not a name that the Hub allows"),
-        ("org/a--b", "^org/a--b: not a name that the Hub allows"),
-        ("org/a.git", "not a name that the Hub allows"),
-        ("org/..", "not a name that the Hub allows"),
-        (f"org/{'a' * 100}", "not a name that the Hub allows"),
+        ("a/b/c", "the request to the Hub failed"),
+        ("org/a b", "the request to the Hub failed"),
+        ("org/a--b", "^org/a--b: the request to the Hub failed"),
+        ("org/a.git", "the request to the Hub failed"),
+        ("org/..", "the request to the Hub failed"),
+        (f"org/{'a' * 100}", "the request to the Hub failed"),
     ],
 )
 def test_a_name_that_it_does_not_allow_is_refused_before_anybody_is_asked(hub, name, said):
