@@ -156,9 +156,8 @@ def _data_of(
         }
         for track in shown
     ]
-    heard = [transcript._asdict() for transcript in transcripts_of(item, systems)]
     frame_s = mel.hop_length / mel.sample_rate
-    return {"frame_s": frame_s, "tracks": rows, "heard": heard}
+    return {"frame_s": frame_s, "tracks": rows, "heard": transcripts_of(item, systems)}
 
 
 def _render(path: Path, evaluation: Evaluation, data: Iterable[object], *, embedded: bool) -> None:

@@ -1,7 +1,7 @@
 """Tables at the top of the page: scores, differences, flagged utterances, explanations."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import NamedTuple
@@ -12,7 +12,6 @@ from processors.metrics.registry import CHECKS, METRICS
 RECORDED = "_recorded"  # ends the names of columns that concern the recording only
 _DIFFERENCE = "_difference"  # ends those of synthesised speech minus recording
 _ARROWS = {"lower": "↓", "higher": "↑", "": ""}
-_MARGIN = 0.08  # of the width of a chart, left free at both ends
 _MOST_DIGITS = 4  # after the point
 _SIGNIFICANT = 4  # of the largest number
 _N_COLOURS = 6  # of systems; a seventh has that of the first
@@ -43,15 +42,12 @@ class Column:
 
 
 class Cell(NamedTuple):
-    """A mean of a system and its place in the chart of its row, or the difference of two."""
+    """A mean of a system, or the difference of two."""
 
     mean: str
     interval: str  # empty of a single utterance
     n: int
-    slot: str  # colour of the system, or of the better one; empty if none is
-    x: float = 0.0  # percent of the width of the chart
-    low: float = 0.0
-    high: float = 0.0
+    slot: str = ""  # colour of the better system; empty if none is
     verdict: str = ""
 
 
@@ -136,17 +132,14 @@ def score_rows(columns: Sequence[Column], systems: Sequence[System]) -> list[Row
         recorded = (s.report.scores.get(column.name + RECORDED) for s in evaluated_first)
         scores = [next((score for score in recorded if score), None)]
         scores += [system.report.scores.get(column.name) for system in systems]
-        place = _scale([score for score in scores if score is not None])
-        cells: list[Cell | None] = []
-        for score, voice in zip(scores, voices_of(systems), strict=True):
-            if score is None:
-                cells.append(None)
-                continue
-            x, low, high = (place(value) for value in (score.mean, *_ends_of(score)))
-            mean, interval = format_number(score.mean, column.digits), _interval(score, column)
-            cells.append(Cell(mean, interval, score.n, voice.slot, x, low, high))
+        cells = [score and _mean_cell(score, column) for score in scores]
         rows.append(Row(column.label, column.unit, _ARROWS[column.better], cells))
     return rows
+
+
+def _mean_cell(score: MeanScore, column: Column) -> Cell:
+    mean = format_number(score.mean, column.digits)
+    return Cell(mean, _interval(score, column), score.n)
 
 
 def format_number(value: float, digits: int) -> str:
@@ -159,15 +152,6 @@ def _interval(score: MeanScore, column: Column) -> str:
     if score.low is None:
         return ""
     return " … ".join(format_number(end, column.digits) for end in _ends_of(score))
-
-
-def _scale(scores: Sequence[MeanScore]) -> Callable[[float], float]:
-    """Returns a function from values to percent of the width of a chart."""
-    ends = [end for score in scores for end in _ends_of(score)]
-    low, high = min(ends, default=0.0), max(ends, default=0.0)
-    width = high - low
-    start, whole = (low - _MARGIN * width, width * (1 + 2 * _MARGIN)) if width else (low - 0.5, 1.0)
-    return lambda value: round(100 * (value - start) / whole, 2)
 
 
 def difference_rows(

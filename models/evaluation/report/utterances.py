@@ -1,12 +1,10 @@
-"""Utterances of the page: scores, flags, and transcripts with their differences from the text."""
+"""Utterances of the page: scores, flags, and the recogniser's output."""
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from models.evaluation.report.tables import RECORDED, Column
 from models.evaluation.results import System
-from processors.metrics.recognition.labelled_speech import words_of
 from processors.metrics.utterance_scorer import EvaluatedUtterance, UtteranceScores
 
 _TRANSCRIBED = ("wer", "cer")  # metrics whose notes are the recogniser's output
@@ -20,20 +18,6 @@ class ShownUtterance(NamedTuple):
     seconds: float  # of the first system
     values: list[list[float | None] | None]  # by voice and column; None: it has no such voice
     flags: list[tuple[int, str, str]]  # voice, check, note
-
-
-class MarkedWord(NamedTuple):
-    """A recognised word, or one that should have been."""
-
-    word: str
-    kind: Literal["", "extra", "missing"]  # "": it is in the text as well
-
-
-class MarkedTranscript(NamedTuple):
-    """The recogniser's output for one voice."""
-
-    voice: int
-    words: list[MarkedWord]
 
 
 def shown_utterance(
@@ -60,9 +44,8 @@ def _value(scored: Sequence[UtteranceScores], name: str) -> float | None:
     return next((float(row.values[name].value) for row in scored if name in row.values), None)
 
 
-def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[MarkedTranscript]:
-    """Marks where the recogniser's output differs from the text, of systems in their order."""
-    text = words_of(item.text, item.language)
+def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[tuple[int, str]]:
+    """The recogniser's output by voice, of systems in their order."""
     notes: dict[int, str] = {}
     for n, system in enumerate(systems, 1):
         scored = system.scored.get(item.id)
@@ -73,26 +56,4 @@ def transcripts_of(item: EvaluatedUtterance, systems: Sequence[System]) -> list[
             note = next((scored.values[name].note for name in names if name in scored.values), None)
             if note is not None:
                 notes.setdefault(voice, note)
-    return [MarkedTranscript(n, mark_words(text, notes[n])) for n in sorted(notes)]
-
-
-def mark_words(text: str, transcript: str) -> list[MarkedWord]:
-    """Marks where a transcript differs from a text.
-
-    Args:
-        text: Lower-case words without punctuation.
-        transcript: The same of the recogniser's output.
-
-    Returns:
-        The words of the transcript, with missing words of the text where they should be. A
-        misrecognised word is a missing one followed by an extra one.
-    """
-    written, heard = text.split(), transcript.split()
-    marked = []
-    matcher = SequenceMatcher(None, written, heard, autojunk=False)
-    for kind, start, end, from_heard, to_heard in matcher.get_opcodes():
-        if kind != "equal":
-            marked += [MarkedWord(word, "missing") for word in written[start:end]]
-        extra: Literal["", "extra"] = "" if kind == "equal" else "extra"
-        marked += [MarkedWord(word, extra) for word in heard[from_heard:to_heard]]
-    return marked
+    return sorted(notes.items())

@@ -42,14 +42,3 @@ function badness(value, column) {
 
 /** The value of an utterance, or null. */
 const valueOf = (utterance, voice, column) => utterance.values[voice]?.[column] ?? null;
-
-/** Limit of the worst tenth of the values of a voice; Infinity with fewer than ten values. */
-const limits = index.voices.map((_, voice) =>
-  index.columns.map((column, c) => {
-    const all = index.utterances.map((u) => badness(valueOf(u, voice, c), column)).filter(isFinite);
-    if (all.length < 10 || !column.better) return Infinity;
-    all.sort((a, b) => b - a);
-    const limit = all[Math.floor(all.length / 10) - 1];
-    return limit > all[all.length - 1] ? limit : Infinity; // all alike: none is bad
-  }),
-);

@@ -1,11 +1,10 @@
 /* An utterance: its head is always there; players, pictures and scores come when it is near the
-   window and go when it is far, so that a thousand of them are no burden. */
+   window. */
 
 const MEL_HEIGHT = 96; // pixels, as in the style sheet
 const LABEL_WIDTH = 192;
-const SLOWEST = 70; // pixels a second at scale 1: phones can be told apart
+const SLOWEST = 70; // pixels a second: phones can be told apart
 const FASTEST = 320;
-const view = { zoom: 1 };
 
 /** A card with its head; `position` finds its data. */
 function cardOf(utterance, position) {
@@ -17,12 +16,7 @@ function cardOf(utterance, position) {
   const { text } = utterance;
   card.element = el(
     "article",
-    {
-      class: "card",
-      tabindex: "-1",
-      "aria-labelledby": title.id,
-      onpointerdown: () => setCurrent(card),
-    },
+    { class: "card", "aria-labelledby": title.id },
     el("header", {}, card.rank, title, card.key, ...chipsOf(utterance)),
     el("p", { class: text ? "text" : "text none" }, text || "No text"),
     card.body,
@@ -47,15 +41,6 @@ function fill(card) {
   card.body.style.minHeight = "0"; // that of the style sheet is for cards without content
 }
 
-/** Makes room in memory; the height stays, so that nothing jumps. */
-function empty(card) {
-  if (!card.filled || player.card === card) return;
-  card.body.style.minHeight = `${card.body.offsetHeight}px`;
-  card.body.replaceChildren();
-  card.filled = false;
-  card.tracks = [];
-}
-
 /** A sound with what plays it; its picture comes when it is laid out. */
 function trackOf(card, track, k) {
   const { name } = index.voices[track.voice];
@@ -64,7 +49,6 @@ function trackOf(card, track, k) {
     class: "play",
     type: "button",
     "aria-label": `Play ${name}`,
-    title: `Key ${k + 1}`,
     onclick: () => toggle(card, k),
   });
   const length = el("span", { class: "length" }, clock(track.seconds));
@@ -78,7 +62,7 @@ function layOut(card) {
   card.labelWidth = narrow.matches ? 0 : LABEL_WIDTH;
   const longest = Math.max(0.1, ...tracks.map((track) => track.picture_s));
   const fitting = (stage.clientWidth - card.labelWidth - 2) / longest;
-  card.scale = Math.min(Math.max(fitting, SLOWEST), FASTEST) * view.zoom;
+  card.scale = Math.min(Math.max(fitting, SLOWEST), FASTEST);
   const width = Math.floor(longest * card.scale);
   stage.replaceChildren(
     ...tracks.map((track, k) => rowOf(card, track, k)),
@@ -94,33 +78,13 @@ function rowOf(card, track, k) {
   const place = (event) => event.clientX - track.view.getBoundingClientRect().left;
   track.view = el(
     "div",
-    {
-      class: "view",
-      role: "slider",
-      tabindex: "0",
-      "aria-label": `Place in ${track.name}`,
-      "aria-valuemin": "0",
-      "aria-valuemax": track.seconds.toFixed(1),
-      "aria-valuenow": "0",
-      onclick: (event) => seek(card, k, place(event) / card.scale),
-      onkeydown: (event) => step(event, card, k),
-    },
+    { class: "view", onclick: (event) => seek(card, k, place(event) / card.scale) },
     el("img", { src: track.picture, width: width.toFixed(1), height: MEL_HEIGHT, alt: "" }),
     drawPhones(track.phones, card.scale, width, MEL_HEIGHT),
     track.cursor,
   );
   track.row = el("div", { class: "row track" }, track.label, track.view);
   return track.row;
-}
-
-/** Keys of a picture that has the focus. */
-function step(event, card, k) {
-  const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (way) seek(card, k, card.tracks[k].audio.currentTime + way);
-  else if (event.key === " ") toggle(card, k);
-  else return;
-  event.preventDefault();
-  event.stopPropagation();
 }
 
 /** The curves of all voices: systems on top, then the recording, then its copies. */

@@ -1,7 +1,5 @@
 /* Results of an utterance: flags, recognised words, scores. */
 
-const MARKS = { extra: "ins", missing: "del" };
-
 /** A voice by its name and colour. */
 function nameOf(voice) {
   const { name, slot } = index.voices[voice];
@@ -28,16 +26,13 @@ function flagsOf({ flags }) {
   return [el("ul", { class: "flags" }, ...lines)];
 }
 
-/** The output of the recogniser; missing words of the text are crossed out. */
+/** The output of the recogniser. */
 function heardOf(heard) {
   if (heard.length === 0) return [];
-  const rows = heard.flatMap(({ voice, words }) => {
-    const same = words.length > 0 && words.every(([, kind]) => kind === "");
-    const marked = words.flatMap(([word, kind]) => [kind ? el(MARKS[kind], {}, word) : word, " "]);
-    if (words.length === 0) marked.push("nothing");
-    const content = same ? ["as written"] : marked;
-    return [el("dt", {}, nameOf(voice)), el("dd", { class: same ? "same" : null }, ...content)];
-  });
+  const rows = heard.flatMap(([voice, words]) => [
+    el("dt", {}, nameOf(voice)),
+    el("dd", {}, words || "nothing"),
+  ]);
   const summary = el("summary", {}, "Heard");
   return [el("details", { class: "heard", open: !narrow.matches }, summary, el("dl", {}, ...rows))];
 }
@@ -65,10 +60,7 @@ function scoresOf({ values }) {
 function scoreRow(row, voice, columns) {
   const cells = columns.map((c) => {
     if (row[c] === null) return el("td", { class: "quiet" }, "–");
-    const column = index.columns[c];
-    const bad = badness(row[c], column) >= limits[voice][c];
-    const attributes = bad ? { class: "bad", title: "among the worst tenth of this voice" } : {};
-    return el("td", attributes, number(row[c], column.digits));
+    return el("td", {}, number(row[c], index.columns[c].digits));
   });
   return el("tr", {}, el("th", { scope: "row" }, nameOf(voice)), ...cells);
 }

@@ -1,4 +1,4 @@
-/* The list: what is shown and in which order, and the keyboard. */
+/* The list: what is shown and in which order. */
 
 const list = document.getElementById("utterances");
 const toolbar = document.getElementById("toolbar");
@@ -8,13 +8,10 @@ const controls = Object.fromEntries(
 const cards = index.utterances.map(cardOf);
 const byElement = new Map(cards.map((card) => [card.element, card]));
 let shown = [];
-let current = null;
 
 const near = new IntersectionObserver(
   (entries) => {
-    for (const { target, isIntersecting } of entries) {
-      (isIntersecting ? fill : empty)(byElement.get(target));
-    }
+    for (const { target, isIntersecting } of entries) if (isIntersecting) fill(byElement.get(target));
   },
   { rootMargin: "1200px 0px" },
 );
@@ -22,13 +19,6 @@ cards.forEach((card) => near.observe(card.element));
 
 function showMessage(message) {
   document.getElementById("message").textContent = message;
-}
-
-function setCurrent(card) {
-  if (current === card) return;
-  current?.element.classList.remove("current");
-  current = card;
-  current?.element.classList.add("current");
 }
 
 /** Sort key of a card, largest first, and the label in its head. */
@@ -69,56 +59,7 @@ function arrange() {
   list.replaceChildren(...shown.map((card) => card.element));
   document.getElementById("count").textContent = `${shown.length} of ${cards.length}`;
   document.getElementById("nothing").hidden = shown.length > 0;
-  if (!shown.includes(current)) setCurrent(null);
 }
-
-/** Lays out again the cards with content. */
-function redraw() {
-  cards.filter((card) => card.filled).forEach(layOut);
-}
-
-/** The next card in the list, or the first one that is in sight. */
-function go(way) {
-  if (shown.length === 0) return;
-  const inSight = shown.findIndex((card) => card.element.getBoundingClientRect().bottom > 120);
-  const from = current === null ? inSight - way : shown.indexOf(current);
-  const next = shown[Math.min(Math.max(from + way, 0), shown.length - 1)];
-  fill(next);
-  if (isPlaying()) stop();
-  setCurrent(next);
-  next.element.focus({ preventScroll: true });
-  next.element.scrollIntoView({ block: "start" });
-}
-
-/** The voice that space plays: the one that was played last, else the first system. */
-function chosenTrack(card) {
-  const voice = player.card?.tracks[player.k]?.voice;
-  const same = card.tracks.findIndex((track) => track.voice === voice);
-  if (same >= 0) return same;
-  const system = card.tracks.findIndex((track) => !index.voices[track.voice].is_reference);
-  return Math.max(system, 0);
-}
-
-const KEYS = {
-  j: () => go(1),
-  k: () => go(-1),
-  "/": () => controls.search.focus(),
-  " ": () => {
-    if (current === null) go(1);
-    if (current !== null) toggle(current, chosenTrack(current));
-  },
-};
-
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.matches("input, select, textarea");
-  if (event.key === "Escape" && typing) event.target.blur();
-  if (event.ctrlKey || event.metaKey || event.altKey || typing) return;
-  if (event.key === " " && event.target.matches("button, summary, a")) return; // presses it
-  if (event.key in KEYS) KEYS[event.key]();
-  else if (/^[1-9]$/.test(event.key) && current !== null) switchTo(current, Number(event.key) - 1);
-  else return;
-  event.preventDefault();
-});
 
 for (const name of ["sort", "voice", "order", "flag", "search"]) {
   controls[name].addEventListener("input", () => {
@@ -127,25 +68,11 @@ for (const name of ["sort", "voice", "order", "flag", "search"]) {
     if (list.getBoundingClientRect().top < 0) list.scrollIntoView();
   });
 }
-controls.zoom.addEventListener("input", () => {
-  view.zoom = Number(controls.zoom.value);
-  redraw();
-});
-for (const link of document.querySelectorAll("button[data-flag]")) {
-  link.addEventListener("click", () => {
-    controls.flag.value = link.dataset.flag;
-    arrange();
-    list.scrollIntoView();
-  });
-}
 
 let width = list.clientWidth;
 new ResizeObserver(() => {
-  const sticky = getComputedStyle(toolbar).position === "sticky";
-  const height = sticky ? toolbar.offsetHeight : 0;
-  document.documentElement.style.setProperty("--toolbar", `${height}px`);
   if (list.clientWidth === width) return;
   width = list.clientWidth;
-  redraw();
+  cards.filter((card) => card.filled).forEach(layOut);
 }).observe(list);
 arrange();

@@ -10,7 +10,6 @@ function play(card, k, seconds = null) {
   player.card = card;
   player.k = k;
   player.audio = audio;
-  setCurrent(card);
   if (seconds !== null) audio.currentTime = seconds;
   else if (audio.ended) audio.currentTime = 0;
   for (const event of ["play", "pause", "ended", "error"]) {
@@ -39,14 +38,6 @@ function toggle(card, k) {
   else play(card, k);
 }
 
-/** The same place of the sentence by another voice. */
-function switchTo(card, k) {
-  if (!(k in card.tracks)) return;
-  const { audio } = player;
-  if (!isPlaying() || player.card !== card || player.k === k) play(card, k, 0);
-  else play(card, k, (audio.currentTime / card.tracks[player.k].seconds) * card.tracks[k].seconds);
-}
-
 /** Moves the place in a track; plays on where it was playing. */
 function seek(card, k, seconds) {
   play(card, k, Math.min(Math.max(seconds, 0), card.tracks[k].seconds - 0.01));
@@ -62,7 +53,6 @@ function showPlace() {
   const { card, k, audio } = player;
   if (!card.filled) return;
   const x = audio.currentTime * card.scale;
-  card.tracks[k].view.setAttribute("aria-valuenow", audio.currentTime.toFixed(1));
   for (const cursor of [card.tracks[k].cursor, card.pitchCursor]) {
     cursor.style.transform = `translateX(${x.toFixed(1)}px)`;
   }

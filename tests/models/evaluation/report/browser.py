@@ -69,12 +69,6 @@ class Browser:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
-    def press(self, key: str) -> None:
-        """A key goes down and up."""
-        event = {"key": key, "text": key, "code": {" ": "Space"}.get(key, "")}
-        self.call("Input.dispatchKeyEvent", type="keyDown", **event)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
-
     def screenshot(self, path: Path) -> None:
         """Writes what is in the window."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))

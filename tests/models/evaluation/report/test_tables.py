@@ -39,27 +39,15 @@ def parts_of(evaluation):
     return columns_of(systems), voices_of(systems), systems
 
 
-def test_a_row_holds_the_means_of_all_voices_and_where_they_are_in_its_picture(evaluation):
+def test_a_row_holds_the_means_of_all_voices(evaluation):
     mcd, _, wer, difference = score_rows(*parts_of(evaluation)[::2])
     assert (mcd.label, mcd.unit, mcd.arrow) == ("mcd", "dB", "↓")
-    recording, copy, good, bad = mcd.cells
+    recording, copy, good, _ = mcd.cells
     assert recording is None
     assert (copy.mean, copy.interval, copy.n) == ("1.00", "", 1)
-    assert (good.mean, good.n) == ("5.00", 3)
-    assert good.interval == "4.00 … 6.00"
-    assert copy.x == copy.low == copy.high
-    # from 1 to 7.5 with 8 % of that on both sides
-    assert copy.x == pytest.approx(100 * 0.08 / 1.16, abs=0.01)
-    assert bad.high == pytest.approx(100 * 1.08 / 1.16, abs=0.01)
-    assert good.x == pytest.approx(100 * (0.08 + 4 / 6.5) / 1.16, abs=0.01)
+    assert (good.mean, good.interval, good.n) == ("5.00", "4.00 … 6.00", 3)
     assert wer.cells[0].mean == "0.0"
     assert difference.cells[0] is None
-    assert [cell.slot for cell in mcd.cells if cell] == ["copy", "system-1", "system-2"]
-
-
-def test_a_row_of_equal_values_is_in_the_middle_of_its_picture(evaluation):
-    wer = score_rows(*parts_of(evaluation)[::2])[3]
-    assert {cell.x for cell in wer.cells if cell} == {50}
 
 
 @pytest.mark.parametrize(

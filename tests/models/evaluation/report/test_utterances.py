@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from models.evaluation.report.tables import columns_of, digits_for, shown_systems, voices_of
-from models.evaluation.report.utterances import mark_words, shown_utterance, transcripts_of
+from models.evaluation.report.utterances import shown_utterance, transcripts_of
 from models.evaluation.results import MeanScore
 from processors.metrics.records import CheckFlag, MetricValue
 from tests.models.evaluation.report.evaluations import evaluation_of, item_of, scored_of
@@ -69,11 +69,10 @@ def replace_recorded(scored):
     return scored._replace(recorded_flags=(CheckFlag("silence", "too quiet"),))
 
 
-def test_texts_are_shown_as_written_and_transcripts_as_normalised_words(evaluation):
+def test_texts_are_shown_as_written(evaluation):
     item = replace(evaluation.items[0], text="two cats", written="2 cats!")
     systems = shown_systems(evaluation)
     assert shown_utterance(item, systems, []).text == "2 cats!"
-    assert [word for word, _ in transcripts_of(item, systems)[0].words if word == "two"] == ["two"]
 
 
 def test_transcripts_are_of_the_systems_that_have_the_utterance(evaluation):
@@ -111,25 +110,3 @@ def test_the_widest_number_of_a_row_decides_how_many_digits_fit():
 )
 def test_numbers_have_as_many_digits_as_they_are_sure_of(mean, low, high, digits):
     assert digits_for([MeanScore("", "lower", mean, low, high, 20)]) == digits
-
-
-def test_correctly_recognised_words_have_no_mark():
-    assert mark_words("the cat sat", "the cat sat") == [("the", ""), ("cat", ""), ("sat", "")]
-
-
-def test_words_that_are_misread_repeated_and_left_out_are_marked_where_they_are():
-    assert mark_words("the cat sat on a mat", "the the hat sat on mat") == [
-        ("the", ""),
-        ("cat", "missing"),
-        ("the", "extra"),
-        ("hat", "extra"),
-        ("sat", ""),
-        ("on", ""),
-        ("a", "missing"),
-        ("mat", ""),
-    ]
-
-
-def test_silence_misses_every_word():
-    assert mark_words("the cat", "") == [("the", "missing"), ("cat", "missing")]
-    assert mark_words("", "") == []
